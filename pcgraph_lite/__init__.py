@@ -1,0 +1,1 @@
+"""Predictive coding on arbitrary graph topologies: the engine and everything the book needs around it."""

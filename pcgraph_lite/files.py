@@ -1,0 +1,28 @@
+"""Files are written aside and renamed, so a kill or a full disk never leaves half a file under the real name."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import PCGraphError
+
+
+@contextmanager
+def write_aside(path: Path | str) -> Iterator[Path]:
+    """Yield ``NAME.part`` to write to; rename it onto ``path`` on success, remove it on failure.
+
+    Raises:
+        PCGraphError: the disk is full or the folder cannot be written; an older file at ``path`` is untouched.
+    """
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield part
+        os.replace(part, path)
+    except OSError as error:
+        raise PCGraphError(f"could not write {path}: {error.strerror or error}. Free space or choose a folder that "
+                           "can be written; what was there before is untouched.") from error
+    finally:
+        part.unlink(missing_ok=True)
