@@ -1,0 +1,84 @@
+"""Non-linearities f of eq. 1 and their slopes f', written for buffers that are used again and again."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .errors import BadInput, unknown
+
+
+@dataclass(frozen=True)
+class Activation:
+    """An element-wise f. ``value(x, out)`` writes f(x); ``slope(x, fx)`` gives f'(x), None standing for 1 everywhere.
+
+    At a kink the slope is 1, so that vertices started at 0 can leave it under ReLU.
+    """
+
+    name: str
+    value: Callable[[Tensor, Tensor | None], Tensor]
+    slope: Callable[[Tensor, Tensor], Tensor | None]
+    elementwise = True
+
+    def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        return self.value(x, out)
+
+
+ELEMENTWISE = {a.name: a for a in (
+    Activation("linear", lambda x, out: x, lambda x, fx: None),
+    Activation("hardtanh", lambda x, out: torch.clamp(x, -1, 1, out=out), lambda x, fx: (fx == x).to(x.dtype)),
+    Activation("tanh", lambda x, out: torch.tanh(x, out=out), lambda x, fx: 1 - fx * fx),
+    Activation("relu", lambda x, out: torch.clamp_min(x, 0) if out is None else torch.clamp(x, min=0, out=out),
+               lambda x, fx: (x >= 0).to(x.dtype)),
+    Activation("sigmoid", lambda x, out: torch.sigmoid(x, out=out), lambda x, fx: fx * (1 - fx)),
+)}
+
+
+@dataclass(frozen=True)
+class TopK:
+    """f(x) where x is among the largest values of its pool of vertices, 0 elsewhere (section 6).
+
+    Args:
+        base: the element-wise f of the winners.
+        fraction: share of each pool that fires, 0 < fraction <= 1 (k = 0.2 in the paper, read as a fraction).
+        pools: the slices of ``(..., n)`` that make up each pool.
+    """
+
+    base: Activation
+    fraction: float
+    pools: Sequence[Sequence[slice]]
+    elementwise = False
+
+    def winners(self, x: Tensor) -> Tensor:
+        """Which vertices fire: exactly round(fraction * size), at least one, in each pool. ``(..., n)`` bool."""
+        fire = torch.zeros_like(x, dtype=torch.bool)
+        for pool in self.pools:
+            values = torch.cat([x[..., s] for s in pool], -1)              # (..., pool)
+            k = max(1, round(self.fraction * values.shape[-1]))
+            won = torch.zeros_like(values, dtype=torch.bool).scatter_(-1, values.topk(k).indices, True)
+            for s, part in zip(pool, won.split([s.stop - s.start for s in pool], -1), strict=True):
+                fire[..., s] = part
+        return fire
+
+    def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        return torch.mul(self.base(x), self.winners(x), out=out)
+
+    def slope(self, x: Tensor, fx: Tensor) -> Tensor:
+        slope = self.base.slope(x, self.base(x))
+        fire = self.winners(x)
+        return fire.to(x.dtype) if slope is None else slope * fire
+
+
+def named(name: str) -> Activation:
+    """The element-wise activation of that name. Raises UnknownName."""
+    if name not in ELEMENTWISE:
+        raise unknown("activation", name, ELEMENTWISE)
+    return ELEMENTWISE[name]
+
+
+def check_fraction(fraction: float) -> float:
+    """Return the top-k fraction, or raise BadInput."""
+    if not 0 < fraction <= 1:
+        raise BadInput(f"top_k = {fraction}; expected a fraction of each pool, more than 0 and at most 1.")
+    return fraction

@@ -1,0 +1,239 @@
+"""Predictive coding on a graph: section 2 of the paper, equations 1 to 4, in closed form and without autograd.
+
+``x`` is ``(..., batch, n)``; ``weight[j, i]`` is theta_{j,i}, the edge j -> i, so mu = f(x) W. With replicas every
+tensor gets one leading axis ``(replica, batch, n)`` and every weight ``(replica, source, target)``.
+
+Weights are stored as blocks between vertex groups ("blocks"), or, where most pairs of vertices are joined, as one n x n
+block ("dense"). Both are the same graph; tests hold them against each other.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from . import activations
+from .errors import BadInput, BadValues, WrongShape, unknown
+from .topology import Topology
+
+PLANS = ("auto", "dense", "blocks")
+PRIORS = ("zero", "flat")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The edges from one segment of vertices to another, and where their weights are in ``PCGraph.weights``."""
+
+    source: int
+    target: int
+    mask: Tensor | None                                                    # (source, target) bool; None: all
+
+
+class PCGraph(nn.Module):
+    """A predictive coding graph: a topology with weights.
+
+    Args:
+        topology: which edges exist.
+        activation: f of eq. 1: "linear", "hardtanh", "tanh", "relu" or "sigmoid".
+        top_k: share of each pool of vertices that fires (section 6). None: all.
+        bias: learn a constant b_i in mu_i. The paper has none.
+        prior: what a vertex without incoming edges pays. "zero": eq. 2 to the letter, an error of x_i - 0;
+            "flat": nothing, so that any value of it is as good (ambiguity log, point 14).
+        init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges).
+        replicas: number of independent copies (seeds, hyper-parameters) computed as one. None: a single graph.
+        plan: "dense", "blocks", or "auto" for the one that stores and multiplies less.
+        generator: draws the initial weights. None: a new one seeded with 0.
+
+    Raises:
+        UnknownName, BadInput: an argument that is not one of the above.
+    """
+
+    def __init__(self, topology: Topology, activation: str = "hardtanh", *, top_k: float | None = None,
+                 bias: bool = False, prior: str = "zero", init_std: float | None = None, replicas: int | None = None,
+                 plan: str = "auto", generator: torch.Generator | None = None, dtype: torch.dtype = torch.float32,
+                 device: torch.device | str | None = None) -> None:
+        super().__init__()
+        if prior not in PRIORS:
+            raise unknown("prior", prior, PRIORS)
+        if init_std is not None and not 0 <= init_std < float("inf"):
+            raise BadInput(f"init_std = {init_std}; expected a standard deviation of at least 0, or None.")
+        if replicas is not None and (int(replicas) != replicas or replicas < 1):
+            raise BadInput(f"replicas = {replicas}; expected a whole number of at least 1, or None for one graph.")
+        self.topology, self.prior, self.replicas = topology, prior, replicas
+        self.segments, self.blocks = _plan(topology, plan)
+        self.activations = _activations(topology, self.segments, activation, top_k)
+        lead = () if replicas is None else (replicas,)
+        self.weights = nn.ParameterList(
+            nn.Parameter(torch.zeros(*lead, *self._block_shape(b), dtype=dtype), requires_grad=False)
+            for b in self.blocks)
+        self.bias = nn.Parameter(torch.zeros(*lead, 1, topology.n, dtype=dtype), requires_grad=False) if bias else None
+        sources = topology.in_degree() == 0
+        self.register_buffer("sources", sources if prior == "flat" and sources.any() else None, persistent=False)
+        for k, block in enumerate(self.blocks):
+            self.register_buffer(f"mask{k}", block.mask, persistent=False)
+        self._draw(init_std, generator or torch.Generator().manual_seed(0))
+        self.to(device)
+
+    # ---- section 2, equation by equation -------------------------------------------------------------------------
+
+    def prediction(self, x: Tensor) -> Tensor:
+        """mu_i = sum_j theta_{j,i} f(x_j) (+ b_i), eq. 1. ``(..., batch, n)`` to the same shape."""
+        self.check_values(x)
+        mu = torch.zeros_like(x) if self.bias is None else self.bias.expand_as(x).clone()
+        fx = self.activate(x)
+        for block, weight in zip(self.blocks, self.weights, strict=True):
+            mu[..., self.segments[block.target]] += fx[block.source] @ weight
+        return mu
+
+    def error(self, x: Tensor) -> Tensor:
+        """eps_i = x_i - mu_i; 0 for vertices without incoming edges under a flat prior. ``(..., batch, n)``."""
+        error = x - self.prediction(x)
+        return error if self.sources is None else error.masked_fill(self.sources, 0)
+
+    def energy(self, x: Tensor) -> Tensor:
+        """E = 1/2 sum_i eps_i^2 of each example, eq. 2. ``(..., batch, n)`` to ``(..., batch)``."""
+        return self.error(x).square().sum(-1) / 2
+
+    def value_gradient(self, x: Tensor) -> Tensor:
+        """dE/dx_i = eps_i - f'(x_i) sum_k theta_{i,k} eps_k: eq. 3 with the sign reversed. ``(..., batch, n)``.
+
+        The printed eq. 3 sums theta_{k,i}; with eq. 1 the gradient needs theta_{i,k} (ambiguity log, point 1).
+        """
+        error = self.error(x)                                              # (..., batch, n)
+        feedback = torch.zeros_like(error)
+        for block, weight in zip(self.blocks, self.weights, strict=True):
+            feedback[..., self.segments[block.source]] += error[..., self.segments[block.target]] @ weight.mT
+        return error - self.slope(x) * feedback
+
+    def weight_gradient(self, x: Tensor) -> dict[str, Tensor]:
+        """dE/dtheta_{i,j} = -f(x_i) eps_j on existing edges, summed over the batch: eq. 4 with the sign reversed.
+
+        Returns:
+            parameter name -> gradient of its shape; for the bias dE/db_i = -eps_i.
+        """
+        error = self.error(x)
+        fx, parts = self.activate(x), [error[..., s] for s in self.segments]
+        return self.weight_gradient_of(fx, parts)
+
+    def weight_gradient_of(self, fx: list[Tensor], error: list[Tensor]) -> dict[str, Tensor]:
+        """The same from f(x) and the errors of each segment, where a relaxation has them already."""
+        gradient = {}
+        for k, block in enumerate(self.blocks):
+            outer = fx[block.source].mT @ error[block.target]              # (..., source, target)
+            mask = getattr(self, f"mask{k}")
+            gradient[f"weights.{k}"] = outer.neg_() if mask is None else outer.neg_().mul_(mask)
+        if self.bias is not None:
+            gradient["bias"] = -torch.cat(error, -1).sum(-2, keepdim=True)
+        return gradient
+
+    # ---- weights as one matrix ------------------------------------------------------------------------------------
+
+    @property
+    def weight(self) -> Tensor:
+        """All weights as ``(..., n, n)``, rows are sources, 0 where there is no edge (a copy)."""
+        n, lead = self.topology.n, () if self.replicas is None else (self.replicas,)
+        matrix = torch.zeros(*lead, n, n, dtype=self.dtype, device=self.device)
+        for block, weight in zip(self.blocks, self.weights, strict=True):
+            matrix[..., self.segments[block.source], self.segments[block.target]] = weight
+        return matrix
+
+    @torch.no_grad()
+    def set_weight(self, matrix: Tensor) -> None:
+        """Take all weights from a ``(..., n, n)`` matrix. Raises WrongShape, BadValues, BadInput (a missing edge)."""
+        expected = self.weight.shape
+        if matrix.shape != expected:
+            raise WrongShape(f"the weight matrix is {tuple(matrix.shape)}; expected {tuple(expected)}.")
+        if not torch.isfinite(matrix).all():
+            raise BadValues("the weight matrix holds NaN or infinite entries.")
+        if bool((matrix[..., ~self.topology.mask().to(matrix.device)] != 0).any()):
+            raise BadInput("the weight matrix is non-zero where the topology has no edge; mask it first.")
+        for block, weight in zip(self.blocks, self.weights, strict=True):
+            weight.copy_(matrix[..., self.segments[block.source], self.segments[block.target]])
+
+    # ---- helpers ------------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.weights[0].dtype if len(self.weights) else torch.float32
+
+    @property
+    def device(self) -> torch.device:
+        return self.weights[0].device if len(self.weights) else torch.device("cpu")
+
+    def activate(self, x: Tensor) -> list[Tensor]:
+        """f(x), one tensor ``(..., batch, size)`` a segment."""
+        return [f(x[..., s]) for f, s in zip(self.activations, self.segments, strict=True)]
+
+    def slope(self, x: Tensor) -> Tensor:
+        """f'(x), ``(..., batch, n)``."""
+        parts = [x[..., s] for s in self.segments]
+        slopes = [f.slope(part, f(part)) for f, part in zip(self.activations, parts, strict=True)]
+        return torch.cat([torch.ones_like(p) if s is None else s for s, p in zip(slopes, parts, strict=True)], -1)
+
+    def check_values(self, x: Tensor) -> None:
+        """Raise WrongShape unless ``x`` is ``(..., batch, n)`` of this graph, with its replicas."""
+        lead = () if self.replicas is None else (self.replicas,)
+        if x.ndim != 2 + len(lead) or x.shape[-1] != self.topology.n or x.shape[:-2] != lead:
+            wanted = ", ".join(map(str, (*lead, "batch", self.topology.n)))
+            raise WrongShape(f"x is {tuple(x.shape)}; expected ({wanted}).")
+        if x.dtype != self.dtype:
+            raise WrongShape(f"x is {x.dtype}, the graph {self.dtype}; convert one of them with .to().")
+
+    def _block_shape(self, block: Block) -> tuple[int, int]:
+        source, target = self.segments[block.source], self.segments[block.target]
+        return source.stop - source.start, target.stop - target.start
+
+    @torch.no_grad()
+    def _draw(self, std: float | None, generator: torch.Generator) -> None:
+        """Draw group by group, so that both plans start from the same weights."""
+        degree = self.topology.in_degree().clamp_min(1).to(self.dtype)     # (n,)
+        matrix = [torch.zeros_like(w) for w in self.weights]
+        at = {(b.source, b.target): m for b, m in zip(self.blocks, matrix, strict=True)}
+        home = _home(self.topology, self.segments)
+        lead = () if self.replicas is None else (self.replicas,)
+        for e in self.topology.edges:
+            (s, rows), (t, columns) = home[e.source], home[e.target]
+            shape = (*lead, self.topology.size(e.source), self.topology.size(e.target))
+            drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
+            drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std
+            at[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.mask
+        for weight, drawn in zip(self.weights, matrix, strict=True):
+            weight.copy_(drawn)
+
+
+def _plan(topology: Topology, plan: str) -> tuple[list[slice], list[Block]]:
+    """Cut the vertices into segments and the edges into blocks between them."""
+    if plan not in PLANS:
+        raise unknown("plan", plan, PLANS)
+    area = sum(topology.size(e.source) * topology.size(e.target) for e in topology.edges)
+    if plan == "dense" or (plan == "auto" and area > topology.n**2 / 2):
+        mask = topology.mask()
+        return [slice(0, topology.n)], [Block(0, 0, None if mask.all() else mask)]
+    order = {name: k for k, name in enumerate(topology.groups)}
+    return ([topology.slice(name) for name in topology.groups],
+            [Block(order[e.source], order[e.target], e.mask) for e in topology.edges])
+
+
+def _home(topology: Topology, segments: list[slice]) -> dict[str, tuple[int, slice]]:
+    """Group name -> (segment, where in that segment)."""
+    home = {}
+    for name in topology.groups:
+        where = topology.slice(name)
+        k = next(k for k, s in enumerate(segments) if s.start <= where.start and where.stop <= s.stop)
+        home[name] = (k, slice(where.start - segments[k].start, where.stop - segments[k].start))
+    return home
+
+
+def _activations(topology: Topology, segments: list[slice], name: str, top_k: float | None) -> list:
+    """One f for each segment; with top-k each pool must lie inside one segment."""
+    base = activations.named(name)
+    if top_k is None:
+        return [base] * len(segments)
+    activations.check_fraction(top_k)
+    home = _home(topology, segments)
+    pools: list[list[list[slice]]] = [[] for _ in segments]
+    for pool in topology.pools:
+        if len({home[group][0] for group in pool}) > 1:
+            raise BadInput(f"the top-k pool {pool} spans several blocks; build the graph with plan='dense'.")
+        pools[home[pool[0]][0]].append([home[group][1] for group in pool])
+    return [activations.TopK(base, top_k, p) for p in pools]
