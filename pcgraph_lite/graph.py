@@ -8,13 +8,14 @@ block ("dense"). Both are the same graph; tests hold them against each other.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
 from . import activations
 from .errors import BadInput, BadValues, WrongShape, unknown
-from .topology import Topology
+from .topology import Edges, Topology
 
 PLANS = ("auto", "dense", "blocks")
 PRIORS = ("zero", "flat")
@@ -206,12 +207,34 @@ def _plan(topology: Topology, plan: str) -> tuple[list[slice], list[Block]]:
     if plan not in PLANS:
         raise unknown("plan", plan, PLANS)
     area = sum(topology.size(e.source) * topology.size(e.target) for e in topology.edges)
-    if plan == "dense" or (plan == "auto" and area > topology.n**2 / 2):
-        mask = topology.mask()
-        return [slice(0, topology.n)], [Block(0, 0, None if mask.all() else mask)]
-    order = {name: k for k, name in enumerate(topology.groups)}
-    return ([topology.slice(name) for name in topology.groups],
-            [Block(order[e.source], order[e.target], e.mask) for e in topology.edges])
+    segments = [] if plan == "dense" or (plan == "auto" and area > topology.n**2 / 2) else _pool_segments(topology)
+    if not segments:
+        if plan == "blocks":
+            raise BadInput(f"plan='blocks' needs the groups of each top-k pool side by side; got {topology.pools}.")
+        segments = [slice(0, topology.n)]
+    home, pairs = _home(topology, segments), {}
+    for e in topology.edges:
+        pairs.setdefault((home[e.source][0], home[e.target][0]), []).append(e)
+    return segments, [Block(s, t, _merged(edges, segments[s], segments[t], home)) for (s, t), edges in pairs.items()]
+
+
+def _pool_segments(topology: Topology) -> list[slice]:
+    """One segment for each pool, in vertex order; none at all if the groups of a pool are not side by side."""
+    segments = []
+    for pool in topology.pools:
+        cuts = sorted((topology.slice(name) for name in pool), key=lambda cut: cut.start)
+        if any(a.stop != b.start for a, b in pairwise(cuts)):
+            return []
+        segments.append(slice(cuts[0].start, cuts[-1].stop))
+    return sorted(segments, key=lambda cut: cut.start)
+
+
+def _merged(edges: list[Edges], source: slice, target: slice, home: dict[str, tuple[int, slice]]) -> Tensor | None:
+    """The mask of one block, put together from those of the groups in it; None where no edge is missing."""
+    mask = torch.zeros(source.stop - source.start, target.stop - target.start, dtype=torch.bool)
+    for e in edges:
+        mask[home[e.source][1], home[e.target][1]] = True if e.mask is None else e.mask
+    return None if mask.all() else mask
 
 
 def _home(topology: Topology, segments: list[slice]) -> dict[str, tuple[int, slice]]:

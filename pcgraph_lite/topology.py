@@ -147,8 +147,9 @@ def assemblies(clusters: int = 4, size: int = 3000, p: float = 0.1, pixels: int 
     """Sparse clusters of neurons, sparsely linked (section 6; mask figure, d).
 
     Any ordered pair of distinct vertices of one cluster, and any pair of vertices of two linked clusters, is joined
-    with probability ``p``. The pixels are vertices of the last cluster, the labels of the first (our choice: the paper
-    does not say where they sit). Each cluster is one pool of the top-k activation.
+    with probability ``p``. The pixels are vertices of the last cluster; the labels are an input layer of their own
+    that feeds all of the first cluster (our choices: the paper does not say). Each cluster is one pool of the top-k
+    activation, and so are the labels.
 
     Args:
         links: pairs (a, b), counted from 0, with edges from cluster a to cluster b. None: the chain 0 -> 1 -> ...
@@ -158,19 +159,16 @@ def assemblies(clusters: int = 4, size: int = 3000, p: float = 0.1, pixels: int 
     links = list(pairwise(range(clusters))) if links is None else list(links)
     if bad := [link for link in links if not all(0 <= end < clusters for end in link)]:
         raise BadInput(f"link {bad[0]} names a cluster that is not there; clusters are 0 to {clusters - 1}.")
-    taken = {0: labels, clusters - 1: pixels + (labels if clusters == 1 else 0)}
-    rest = {f"cluster{c + 1}": _count(size - taken.get(c, 0), f"free vertices of cluster {c + 1}", least=0)
-            for c in range(clusters)}
-    groups = _sensory_first(pixels, labels, {name: left for name, left in rest.items() if left})
-    home = [int(name.removeprefix("cluster")) - 1 if name.startswith("cluster")
-            else (clusters - 1 if name == "pixels" else 0) for name in groups]
-    member = torch.tensor(home).repeat_interleave(torch.tensor(list(groups.values())))  # (n,)
-    linked = torch.eye(clusters, dtype=torch.bool)
-    for a, b in links:
-        linked[a, b] = True
-    mask = _bernoulli(linked[member][:, member], p, generator).fill_diagonal_(False)    # (n, n)
-    pools = [[name for name, at in zip(groups, home, strict=True) if at == c] for c in range(clusters)]
-    return from_mask(mask, groups, sensory=_sensory(groups), pools=pools)
+    _probability(p, "p")
+    rest = _count(size - pixels, "vertices of the last cluster that are not pixels", least=0)
+    last = {"pixels": _count(pixels, "pixels"), **({f"cluster{clusters}": rest} if rest else {})}
+    members = [{f"cluster{c}": size} for c in range(1, clusters)] + [last]
+    top = {"labels": _count(labels, "labels")} if labels else {}
+    groups = {**top, **last, **{name: k for member in members[:-1] for name, k in member.items()}}
+    edges = [Edges("labels", name) for name in members[0] if top]
+    for a, b in sorted({*((c, c) for c in range(clusters)), *links}):
+        edges += _bernoulli(members[a], members[b], p, generator)
+    return Topology(groups, edges, sensory=[*top, "pixels"], pools=[*([name] for name in top), *map(list, members)])
 
 
 def small_world(pixels: int = 784, labels: int = 10, internal: int = 1206, *, neighbours: int = 100,
@@ -256,9 +254,14 @@ def _with_lateral(base: Topology, layers: Sequence[str], self_loops: bool) -> To
     return Topology(base.groups, [*base.edges, *inside], base.sensory)
 
 
-def _bernoulli(possible: Tensor, p: float, generator: torch.Generator) -> Tensor:
-    _probability(p, "p")
-    return possible & (torch.rand(possible.shape, generator=generator) < p)
+def _bernoulli(sources: Mapping[str, int], targets: Mapping[str, int], p: float,
+               generator: torch.Generator) -> list[Edges]:
+    """Edges from one cluster to another (or to itself, without self-loops), each there with probability ``p``."""
+    mask = torch.rand(sum(sources.values()), sum(targets.values()), generator=generator) < p
+    if sources == targets:
+        mask.fill_diagonal_(False)
+    rows, columns = _slices(sources), _slices(targets)
+    return [Edges(a, b, mask[rows[a], columns[b]].clone()) for a in sources for b in targets]
 
 
 def _probability(p: float, name: str) -> None:

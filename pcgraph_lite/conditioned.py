@@ -1,0 +1,207 @@
+"""The energy as a function of the free vertices alone: what a relaxation evaluates at every step.
+
+Clamped vertices are folded into constants once, so that a step costs two matrix products and nothing more:
+f(x_free) @ W[free, :] and error @ W[free, :].T (the error being that of all vertices). All buffers are reused.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .errors import BadInput
+from .graph import PCGraph
+
+Index = slice | Tensor
+
+
+@dataclass(eq=False)
+class Part:
+    """One segment of the graph during a relaxation; sizes are those of the segment and of its free vertices."""
+
+    x: Tensor                                                              # (..., batch, size)
+    free: Index | None                                                     # which vertices move; None: none does
+    hold: Tensor | None                                                    # (..., batch, free): 0 where clamped
+    pays: bool                                                             # False: a flat prior, no error at all
+    moving: bool = False                                                   # its error changes during the relaxation
+    constant: Tensor | None = None                                         # (..., batch, size): x_clamped - constant mu
+    error: Tensor | None = None                                            # (..., batch, size)
+    values: Tensor | None = None                                           # (..., batch, free)
+    fx: Tensor | None = None                                               # (..., batch, free)
+    gradient: Tensor | None = None                                         # (..., batch, free)
+
+
+class Conditioned:
+    """A graph with some of its vertices clamped.
+
+    Args:
+        x: values to start from, ``(..., batch, n)``; the clamped ones are used as they are.
+        clamped: which vertices never move, ``(n,)`` or ``(batch, n)`` bool.
+    """
+
+    def __init__(self, graph: PCGraph, x: Tensor, clamped: Tensor) -> None:
+        self.graph = graph
+        self.parts = [self._part(k, x, clamped) for k in range(len(graph.segments))]
+        if all(part.free is None for part in self.parts):
+            raise BadInput("every vertex is clamped; leave at least one free for the graph to answer with.")
+        # rows of W that belong to free vertices: a view where they are contiguous
+        self.rows = [None if (free := self.parts[b.source].free) is None else w[..., free, :]
+                     for b, w in zip(graph.blocks, graph.weights, strict=True)]
+        self._fold_constants()
+
+    def _part(self, k: int, x: Tensor, clamped: Tensor) -> Part:
+        graph, segment = self.graph, self.graph.segments[k]
+        held = clamped[..., segment]
+        everywhere = held if held.ndim == 1 else held.all(0)               # (size,)
+        if everywhere.all():
+            free = None
+        elif not everywhere.any() or not graph.activations[k].elementwise:
+            free = slice(None)                                             # top-k needs whole pools
+        else:
+            free = _index((~everywhere).nonzero().flatten())
+        hold = None
+        if free is not None and held[..., free].any():
+            hold = (~held[..., free]).to(x.dtype)
+        pays = graph.sources is None or not bool(graph.sources[segment].all())
+        return Part(x[..., segment].contiguous(), free, hold, pays)
+
+    def _fold_constants(self) -> None:
+        graph = self.graph
+        for k, (part, segment) in enumerate(zip(self.parts, graph.segments, strict=True)):
+            part.constant = part.x.clone()
+            if graph.bias is not None:
+                part.constant -= graph.bias[..., segment]
+            if part.free is not None:
+                part.values = part.x[..., part.free].clone(memory_format=torch.contiguous_format)
+                part.constant[..., part.free] -= part.values
+                part.fx, part.gradient = torch.empty_like(part.values), torch.empty_like(part.values)
+            incoming = [b for b in graph.blocks if b.target == k]
+            part.moving = part.pays and (part.free is not None or any(
+                self.parts[b.source].free is not None for b in incoming))
+        for block, weight in zip(graph.blocks, graph.weights, strict=True):
+            source, target = self.parts[block.source], self.parts[block.target]
+            if source.free is not None and not _some_clamped(source):
+                continue
+            fx = graph.activations[block.source](source.x).clone()
+            if source.free is not None:
+                fx[..., source.free] = 0
+            target.constant -= fx @ weight
+        for part, segment in zip(self.parts, graph.segments, strict=True):
+            part.error = part.constant.clone() if part.pays else torch.zeros_like(part.constant)
+            if part.pays and graph.sources is not None:
+                part.error.masked_fill_(graph.sources[segment], 0)
+
+    def evaluate(self) -> Tensor:
+        """Errors at the current values, kept in ``parts``; returns the energy of each example ``(..., batch)``."""
+        graph = self.graph
+        for part, f in zip(self.parts, graph.activations, strict=True):
+            if part.free is not None:
+                part.fx = f(part.values, out=part.fx)
+        for part in self.parts:
+            if part.moving:
+                part.error.copy_(part.constant)
+                if part.free is not None:
+                    part.error[..., part.free] += part.values
+        for block, rows in zip(graph.blocks, self.rows, strict=True):
+            if rows is not None and self.parts[block.target].moving:
+                _add_product(self.parts[block.target].error, self.parts[block.source].fx, rows, alpha=-1)
+        if graph.sources is not None:
+            for part, segment in zip(self.parts, graph.segments, strict=True):
+                if part.moving:
+                    part.error.masked_fill_(graph.sources[segment], 0)
+        return sum(torch.linalg.vector_norm(p.error, dim=-1).square() for p in self.parts if p.pays) / 2
+
+    def differentiate(self) -> None:
+        """dE/dx of the free vertices (eq. 3) from the errors of the last ``evaluate``, into ``part.gradient``."""
+        graph = self.graph
+        for k, part in enumerate(self.parts):
+            if part.free is None:
+                continue
+            out = [(b, r) for b, r in zip(graph.blocks, self.rows, strict=True) if b.source == k]
+            part.gradient.zero_()
+            for block, rows in out:
+                if self.parts[block.target].pays:
+                    _add_product(part.gradient, self.parts[block.target].error, rows.mT, alpha=-1)
+            slope = graph.activations[k].slope(part.values, part.fx) if out else None
+            if slope is not None:
+                part.gradient *= slope
+            if part.pays:
+                part.gradient += part.error[..., part.free]
+            if part.hold is not None:
+                part.gradient *= part.hold
+
+    def free_parts(self) -> list[Part]:
+        """The parts that move."""
+        return [part for part in self.parts if part.free is not None]
+
+    def assembled(self) -> Tensor:
+        """All values, ``(..., batch, n)``; the clamped ones bit for bit as they came."""
+        columns = []
+        for part in self.parts:
+            if part.free is not None:
+                part.x[..., part.free] = part.values
+            columns.append(part.x)
+        return torch.cat(columns, -1)
+
+    def weight_gradient(self) -> dict[str, Tensor]:
+        """dE/dtheta (eq. 4), summed over the batch, from the errors of the last ``evaluate``."""
+        self.assembled()
+        fx = [f(part.x) for f, part in zip(self.graph.activations, self.parts, strict=True)]
+        return self.graph.weight_gradient_of(fx, [part.error for part in self.parts])
+
+    def curvature(self, steps: int = 30) -> Tensor:
+        """Largest eigenvalue of the energy's Hessian over the free vertices for f = identity, by power iteration.
+
+        That is the largest eigenvalue of the free block of (I - W)(I - W)^T. Plain descent is stable below
+        2 / curvature where f is linear; elsewhere it is a guide.
+
+        Returns:
+            a number for each replica, ``(...)``: a 0-d tensor without replicas.
+        """
+        generator = torch.Generator().manual_seed(0)                       # a start direction, not a result
+        vectors = [None if p.free is None else torch.randn(
+            (*p.values.shape[:-2], 1, p.values.shape[-1]), generator=generator, dtype=p.values.dtype
+        ).to(p.values.device) for p in self.parts]
+        norm = torch.ones(())
+        for _ in range(steps):
+            vectors = self._hessian_product(vectors)
+            norm = sum(v.square().sum((-2, -1), keepdim=True) for v in vectors if v is not None).sqrt()
+            vectors = [None if v is None else v / norm.clamp_min(torch.finfo(v.dtype).tiny) for v in vectors]
+        return norm[..., 0, 0]
+
+    def _hessian_product(self, vectors: list[Tensor | None]) -> list[Tensor | None]:
+        """H v with H = (I - W)(I - W)^T restricted to the free vertices; one row ``(..., 1, free)`` a part."""
+        blocks, parts = self.graph.blocks, self.parts
+        errors = [torch.zeros_like(p.x[..., :1, :]) for p in parts]
+        for error, part, v in zip(errors, parts, vectors, strict=True):
+            if v is not None:
+                error[..., part.free] += v
+        for block, rows in zip(blocks, self.rows, strict=True):
+            if rows is not None:
+                errors[block.target] -= vectors[block.source] @ rows
+        for error, part, segment in zip(errors, parts, self.graph.segments, strict=True):
+            if not part.pays:
+                error.zero_()
+            elif self.graph.sources is not None:
+                error.masked_fill_(self.graph.sources[segment], 0)
+        products = [None if v is None else errors[k][..., parts[k].free].clone() for k, v in enumerate(vectors)]
+        for block, rows in zip(blocks, self.rows, strict=True):
+            if rows is not None:
+                products[block.source] -= errors[block.target] @ rows.mT
+        return products
+
+
+def _some_clamped(part: Part) -> bool:
+    """Whether vertices of a moving segment are clamped in the whole batch, that is, left out of ``free``."""
+    return part.free is None or part.values.shape[-1] < part.x.shape[-1]
+
+
+def _index(free: Tensor) -> Index:
+    """A slice where the free vertices are contiguous (a view, no copy), else their indices."""
+    first, last = int(free[0]), int(free[-1])
+    return slice(first, last + 1) if last - first + 1 == len(free) else free
+
+
+def _add_product(out: Tensor, a: Tensor, b: Tensor, alpha: float) -> None:
+    """out += alpha * a @ b without a temporary."""
+    (out.addmm_ if out.ndim == 2 else out.baddbmm_)(a, b, alpha=alpha)

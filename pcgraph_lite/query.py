@@ -1,0 +1,183 @@
+"""Both queries of the paper in one call: clamp vertices (eq. 5), start them somewhere (eq. 6), or both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .errors import BadInput, BadValues, WrongShape, unknown
+from .graph import PCGraph
+from .inference import Relaxation, Settings, relax
+
+STARTS = ("zeros", "random", "prediction")
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Values of a group of which only some are known: ``mask`` is true where they are."""
+
+    values: Tensor                                                         # (..., batch, size)
+    mask: Tensor                                                           # (size,) or (batch, size) bool
+
+
+def observed(values: Tensor, mask: Tensor) -> Observed:
+    """Say which vertices of a group are known, for ``clamp`` or ``init``.
+
+    Args:
+        values: ``(batch, size)``, or images that flatten to it; entries outside the mask are ignored.
+        mask: true where known: ``(size,)`` for all examples alike, or one row for each.
+    """
+    mask = torch.as_tensor(mask)
+    if mask.dtype != torch.bool:
+        raise BadInput(f"the mask is {mask.dtype}; expected torch.bool, true where the value is known.")
+    return Observed(torch.as_tensor(values), mask)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The settled graph. ``values`` maps each group to its vertices ``(..., batch, size)``."""
+
+    values: Mapping[str, Tensor]
+    x: Tensor                                                              # (..., batch, n)
+    initial_energy: Tensor                                                 # (..., batch)
+    energy: Tensor                                                         # (steps, ..., batch), after each step
+    converged: Tensor                                                      # (..., batch) bool
+    steps: int
+    value_lr: float | Tensor
+
+
+def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
+          init: Mapping[str, Tensor | Observed] | None = None, *, steps: int = 2000,
+          value_lr: float | str = "safe", momentum: float = 0.0, tolerance: float | None = 1e-6,
+          start: str = "zeros", start_std: float = 0.1, batch_size: int | None = None,
+          generator: torch.Generator | None = None) -> Answer:
+    """Ask a trained graph: hold some vertices, start others somewhere, and let the rest settle.
+
+    Args:
+        clamp: query by conditioning (eq. 5). Group -> values ``(batch, size)`` held for every t, or ``observed(...)``.
+        init: query by initialization (eq. 6). The same, at t = 0 only.
+        steps, value_lr, momentum, tolerance: see inference.Settings. T = 2000 is the paper's.
+        start: where all other vertices begin: "zeros", "random" (normal, ``start_std``), or "prediction" (each group
+            at its prediction from the groups already known, outwards from the clamped ones).
+        batch_size: relax this many examples at a time. None: all at once.
+        generator: for ``start="random"``. None: a new one seeded with 0.
+
+    Raises:
+        UnknownGroup, WrongShape, BadValues, BadInput: arguments that do not fit the graph.
+        UnstableStep: a value step by hand that is too large.
+    """
+    settings = Settings(steps, value_lr, momentum, tolerance)
+    if start not in STARTS:
+        raise unknown("start", start, STARTS)
+    if batch_size is not None and (isinstance(batch_size, bool) or int(batch_size) != batch_size or batch_size < 1):
+        raise BadInput(f"batch_size = {batch_size!r}; expected a whole number of at least 1, or None.")
+    held, given = _parse(graph, clamp or {}, "clamp"), _parse(graph, init or {}, "init")
+    batch = _batch_size(held, given)
+    x, clamped = _place(graph, held, given, batch)
+    x = _start(graph, x, clamped | _given(graph, given, batch), start, start_std, generator)
+    size = batch_size or batch
+    chunks = [relax(graph, x[..., i:i + size, :], _uniform(clamped[i:i + size]), settings)
+              for i in range(0, batch, size)]
+    return _answer(graph, chunks)
+
+
+def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
+    """Set each unknown group to its prediction (eq. 1) from the groups already known, outwards from those.
+
+    Args:
+        x: ``(..., batch, n)``; vertices that are not known must be 0.
+        known: ``(n,)`` or ``(batch, n)`` bool. Vertices that no known one leads to stay 0.
+    """
+    x, topology = x.clone(), graph.topology
+    known = known if known.ndim == 1 else known.any(0)
+    reached = {name for name in topology.groups if known[topology.slice(name)].any()}
+    free = {name for name in topology.groups if not known[topology.slice(name)].all()}
+    while frontier := {e.target for e in topology.edges if e.source in reached and e.target in free}:
+        mu = graph.prediction(x)
+        for name in frontier:
+            where = topology.slice(name)
+            x[..., where] = torch.where(known[where], x[..., where], mu[..., where])
+        reached, free = reached | frontier, free - frontier
+    return x
+
+
+def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed], what: str) -> dict[str, Observed]:
+    """Check each entry and give it a mask."""
+    if not isinstance(given, Mapping):
+        raise BadInput(f"{what} is a {type(given).__name__}; expected a mapping like {{'pixels': images}}.")
+    return {name: _checked(graph, name, value, f"{what}[{name!r}]") for name, value in given.items()}
+
+
+def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
+    size, lead = graph.topology.size(name), 0 if graph.replicas is None else 1
+    values, mask = (value.values, value.mask) if isinstance(value, Observed) else (torch.as_tensor(value), None)
+    if values.ndim < 2 or values.shape[1:].numel() != size and values.shape[-1] != size:
+        raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")
+    values = values.to(graph.device, graph.dtype)
+    values = values if values.shape[-1] == size and values.ndim <= 2 + lead else values.reshape(len(values), size)
+    mask = torch.ones(size, dtype=torch.bool) if mask is None else mask
+    mask = mask.reshape(-1) if mask.numel() == size else mask.reshape(len(mask), -1)
+    if mask.shape not in ((size,), values.shape[-2:]):
+        raise WrongShape(f"the mask of {what} is {tuple(mask.shape)}; expected ({size},) or {tuple(values.shape[-2:])}.")
+    mask = mask.to(graph.device)
+    if bad := int((~torch.isfinite(values) & mask).sum()):
+        raise BadValues(f"{what} holds {bad} NaN or infinite entries among the known ones; clean the data first.")
+    return Observed(torch.where(mask, values, 0), mask)
+
+
+def _batch_size(*entries: dict[str, Observed]) -> int:
+    sizes = {name: v.values.shape[-2] for part in entries for name, v in part.items()}
+    if not sizes:
+        raise BadInput("nothing is asked: give clamp={group: values}, init={group: values}, or both.")
+    if len(set(sizes.values())) > 1 or 0 in sizes.values():
+        raise WrongShape(f"batch sizes differ or are 0: {sizes}; every entry needs the same number of examples.")
+    return next(iter(sizes.values()))
+
+
+def _place(graph: PCGraph, held: dict[str, Observed], given: dict[str, Observed], batch: int) -> tuple[Tensor, Tensor]:
+    """Values ``(..., batch, n)`` with init first and clamp over it, and what is clamped ``(batch, n)``."""
+    lead = () if graph.replicas is None else (graph.replicas,)
+    x = torch.zeros(*lead, batch, graph.topology.n, dtype=graph.dtype, device=graph.device)
+    clamped = torch.zeros(batch, graph.topology.n, dtype=torch.bool, device=graph.device)
+    for entries in (given, held):
+        for name, entry in entries.items():
+            where = graph.topology.slice(name)
+            x[..., where] = torch.where(entry.mask, entry.values, x[..., where])
+            if entries is held:
+                clamped[:, where] = entry.mask
+    return x, clamped
+
+
+def _given(graph: PCGraph, given: dict[str, Observed], batch: int) -> Tensor:
+    """Which vertices init sets, ``(batch, n)`` bool."""
+    mask = torch.zeros(batch, graph.topology.n, dtype=torch.bool, device=graph.device)
+    for name, entry in given.items():
+        mask[:, graph.topology.slice(name)] = entry.mask
+    return mask
+
+
+def _start(graph: PCGraph, x: Tensor, known: Tensor, start: str, std: float,
+           generator: torch.Generator | None) -> Tensor:
+    if start == "prediction":
+        return start_at_prediction(graph, x, known)
+    if start == "random":
+        drawn = torch.randn(x.shape, generator=generator or torch.Generator().manual_seed(0), dtype=x.dtype) * std
+        return torch.where(known, x, drawn.to(x.device))
+    return x
+
+
+def _uniform(clamped: Tensor) -> Tensor:
+    """One row ``(n,)`` where all examples clamp the same vertices: a relaxation can then leave them out."""
+    return clamped[0] if bool((clamped == clamped[0]).all()) else clamped
+
+
+def _answer(graph: PCGraph, chunks: list[Relaxation]) -> Answer:
+    """Join chunks; a trace that stopped early stays at its last energy."""
+    steps = max(c.steps for c in chunks)
+    energy = torch.cat([torch.cat([c.energy, c.energy[-1:].expand(steps - c.steps, *c.energy.shape[1:])])
+                        for c in chunks], -1)
+    x = torch.cat([c.x for c in chunks], -2)
+    return Answer({name: x[..., graph.topology.slice(name)] for name in graph.topology.groups}, x,
+                  torch.cat([c.initial_energy for c in chunks], -1), energy,
+                  torch.cat([c.converged for c in chunks], -1), steps, chunks[0].value_lr)
