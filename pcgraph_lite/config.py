@@ -89,7 +89,8 @@ class SmallWorld(Strict):
     rewire: Fraction = 0.1
 
 
-TopologySpec = Annotated[FullyConnected | Layered | Looped | Assemblies | SmallWorld, Field(discriminator="constructor")]
+TopologySpec = Annotated[FullyConnected | Layered | Looped | Assemblies | SmallWorld,
+                         Field(discriminator="constructor")]
 
 
 class Training(Strict):
@@ -163,8 +164,8 @@ class Profile(Strict):
     description: str
     data: DataSettings
     threads: Positive = 1
-    models: dict[str, dict[str, Any]] = {}
-    notebooks: dict[str, dict[str, Any]] = {}
+    models: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    notebooks: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
 def profile_names() -> list[str]:
@@ -189,7 +190,7 @@ def load_profile(name: str) -> Profile:
     if name not in profile_names():
         raise unknown("profile", name, profile_names())
     path = ROOT / "config" / "profiles" / f"{name}.yaml"
-    profile = _validate(Profile, {"name": name} | read_yaml(path), path)
+    profile = validated(Profile, {"name": name} | read_yaml(path), path)
     for kind, given, known in (("model", profile.models, load_models()),
                                ("notebook", profile.notebooks, notebook_names())):
         for wrong in given.keys() - set(known):
@@ -202,7 +203,7 @@ def load_profile(name: str) -> Profile:
 def load_models() -> dict[str, GraphSpec | AutoencoderSpec]:
     """Every model of ``config/models.yaml``, before a profile changes it. Raises BadInput, BadFile."""
     path = _models_file()
-    return _validate(dict[str, ModelSpec], read_yaml(path), path)
+    return validated(dict[str, ModelSpec], read_yaml(path), path)
 
 
 def load_model(name: str, profile: Profile) -> GraphSpec | AutoencoderSpec:
@@ -219,7 +220,7 @@ def load_model(name: str, profile: Profile) -> GraphSpec | AutoencoderSpec:
         return known[name]
     changed = merged(read_yaml(_models_file())[name], profile.models[name])
     path = ROOT / "config" / "profiles" / f"{profile.name}.yaml"
-    return _validate(dict[str, ModelSpec], {name: changed}, path, prefix="models.")[name]
+    return validated(dict[str, ModelSpec], {name: changed}, path, prefix="models.")[name]
 
 
 def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,7 +269,8 @@ def _models_file() -> Path:
     return ROOT / "config" / "models.yaml"
 
 
-def _validate(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
+def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
+    """``values`` read as ``schema``. Raises BadInput naming the file, the key, what was expected and a near match."""
     try:
         return TypeAdapter(schema).validate_python(values)
     except ValidationError as error:
