@@ -60,7 +60,8 @@ class Relaxation:
 
 
 @torch.no_grad()
-def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None = None, **changes: object) -> Relaxation:
+def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None = None,
+          **changes: object) -> Relaxation:
     """Run down the energy from ``x``, holding the clamped vertices.
 
     Args:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 from tqdm import tqdm
 
-from .errors import BadFile, BadInput, BadValues, PCGraphError, WrongShape, unknown
+from .errors import BadFile, BadInput, BadValues, PCGraphError, UnstableStep, WrongShape, unknown
 from .files import write_aside
 from .graph import PCGraph
 from .inference import Settings, relax
@@ -243,8 +243,13 @@ def _learn(graph: PCGraph, batch: Batch, state: _State, value_lr: float | str) -
     for name, values in batch.items():
         where = graph.topology.slice(name)
         x[:, where], clamped[where] = values.to(graph.device, non_blocking=True), True
-    relaxed = relax(graph, start_at_prediction(graph, x, clamped), clamped, state.training.relaxation(),
-                    value_lr=value_lr)
+    x, settings = start_at_prediction(graph, x, clamped), state.training.relaxation()
+    try:
+        relaxed = relax(graph, x, clamped, settings, value_lr=value_lr)
+    except UnstableStep:
+        if state.training.value_lr != "safe":
+            raise
+        relaxed = relax(graph, x, clamped, settings)                       # the weights outgrew the last safe step
     for name, gradient in relaxed.problem.weight_gradient().items():
         state.parameters[name].grad = gradient.div_(count)
     state.optimizer.step()

@@ -112,14 +112,15 @@ def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed], what: str) ->
 def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
     size, lead = graph.topology.size(name), 0 if graph.replicas is None else 1
     values, mask = (value.values, value.mask) if isinstance(value, Observed) else (torch.as_tensor(value), None)
-    if values.ndim < 2 or values.shape[1:].numel() != size and values.shape[-1] != size:
+    if values.ndim < 2 or (values.shape[1:].numel() != size and values.shape[-1] != size):
         raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")
     values = values.to(graph.device, graph.dtype)
     values = values if values.shape[-1] == size and values.ndim <= 2 + lead else values.reshape(len(values), size)
     mask = torch.ones(size, dtype=torch.bool) if mask is None else mask
     mask = mask.reshape(-1) if mask.numel() == size else mask.reshape(len(mask), -1)
     if mask.shape not in ((size,), values.shape[-2:]):
-        raise WrongShape(f"the mask of {what} is {tuple(mask.shape)}; expected ({size},) or {tuple(values.shape[-2:])}.")
+        raise WrongShape(f"the mask of {what} is {tuple(mask.shape)}; expected ({size},) or "
+                         f"{tuple(values.shape[-2:])}.")
     mask = mask.to(graph.device)
     if bad := int((~torch.isfinite(values) & mask).sum()):
         raise BadValues(f"{what} holds {bad} NaN or infinite entries among the known ones; clean the data first.")

@@ -121,7 +121,7 @@ def discriminative(pixels: int = 784, hidden: Sequence[int] = (256, 256), labels
 
 
 def generative(labels: int = 10, hidden: Sequence[int] = (512, 512), pixels: int = 784) -> Topology:
-    """Multilayer network towards the pixels (mask figure, b): labels -> hidden1 -> ... -> pixels. ``labels`` may be 0."""
+    """Multilayer network towards the pixels (mask figure, b): labels -> hidden1 -> ... -> pixels; labels may be 0."""
     groups = _sensory_first(pixels, labels, _layers(hidden))
     return Topology(groups, [Edges(a, b) for a, b in pairwise(_chain(groups))], sensory=_sensory(groups))
 

@@ -1,0 +1,37 @@
+"""Random graphs for property tests: any mask, cycles and self-loops included, in float64."""
+
+import torch
+from hypothesis import strategies as st
+
+from pcgraph_lite import PCGraph, topology
+
+ACTIVATIONS = ("linear", "hardtanh", "tanh", "relu", "sigmoid")
+
+
+@st.composite
+def masks(draw: st.DrawFn, least: int = 2, most: int = 8) -> torch.Tensor:
+    """A square bool matrix with about half of its entries set, diagonal included."""
+    n = draw(st.integers(least, most))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 10**6)))
+    mask = torch.rand(n, n, generator=generator) < draw(st.sampled_from([0.2, 0.5, 0.9, 1.0]))
+    mask[0, 1] = True                                                      # at least one edge
+    return mask
+
+
+@st.composite
+def graphs(draw: st.DrawFn, activation: str | None = None, replicas: bool = True, scale: float = 0.4) -> PCGraph:
+    """A graph with random weights, one or two groups, and sometimes bias, a flat prior, top-k or replicas."""
+    mask, name = draw(masks()), activation or draw(st.sampled_from(ACTIVATIONS))
+    n, cut = len(mask), draw(st.integers(1, len(mask) - 1))
+    groups = draw(st.sampled_from([None, {"a": cut, "b": n - cut}]))
+    return PCGraph(
+        topology.from_mask(mask, groups), name, bias=draw(st.booleans()), prior=draw(st.sampled_from(["zero", "flat"])),
+        plan=draw(st.sampled_from(["dense", "blocks"])), replicas=draw(st.sampled_from([None, 3])) if replicas else None,
+        init_std=scale, dtype=torch.float64, generator=torch.Generator().manual_seed(draw(st.integers(0, 10**6))))
+
+
+def values(graph: PCGraph, batch: int = 3, seed: int = 0) -> torch.Tensor:
+    """Random values ``(..., batch, n)`` for a graph."""
+    lead = () if graph.replicas is None else (graph.replicas,)
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*lead, batch, graph.topology.n, generator=generator, dtype=graph.dtype)
