@@ -104,8 +104,9 @@ class Training(Strict):
 
 
 class GraphTraining(Training):
-    """Keyword arguments of ``pcg.fit``."""
+    """Keyword arguments of ``pcg.fit``, see ``learning.Training``."""
 
+    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     steps: Positive = 20
     value_lr: Literal["safe"] | Rate = "safe"
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0

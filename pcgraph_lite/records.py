@@ -142,9 +142,10 @@ def read(*folders: Path | str) -> pd.DataFrame:
     return pd.DataFrame([row for key in sorted(files) for row in files[key]], columns=COLUMNS)
 
 
-def published_folders(profiles: Iterable[str]) -> list[Path]:
-    """Where ``read`` looks by default: the committed records, then those of one's own runs."""
-    return [config.ROOT / "results" / "records", *(config.ROOT / "_build" / name / "records" for name in profiles)]
+def places(profiles: Iterable[str], published: bool = True) -> list[Path]:
+    """Folders for ``read``: the committed records first, then those of one's own runs with these profiles."""
+    committed = [config.ROOT / "results" / "records"] if published else []
+    return committed + [config.ROOT / "_build" / name / "records" for name in profiles]
 
 
 def _read_file(path: Path) -> tuple[str, str, list[dict[str, Any]]]:
@@ -163,7 +164,7 @@ def _read_file(path: Path) -> tuple[str, str, list[dict[str, Any]]]:
 def _device_words(device: object) -> str:
     if isinstance(device, str) and device not in ("auto", "cpu", "cuda"):
         return device
-    from . import hardware      # only here: it needs torch
+    from . import hardware  # only here: it needs torch
     picked = hardware.pick_device(device) if isinstance(device, str) else device
     return hardware.describe(picked)
 

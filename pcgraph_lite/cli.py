@@ -1,0 +1,167 @@
+"""The command ``pcgraph``: data, train, run, scorecard, book, info."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .errors import PCGraphError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
+                  help="Re-run a paper on predictive coding graphs, figure by figure and number by number.")
+out = Console()
+errors = Console(stderr=True)
+
+ProfileName = Annotated[str, typer.Option("--profile", help="Which settings: smoke, laptop or paper.")]
+Device = Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")]
+STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not run": "dim"}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point: an error of ours is one clear message and exit code 2, any other a traceback."""
+    try:
+        app(_joined_pairs(sys.argv[1:] if arguments is None else arguments))
+    except PCGraphError as error:
+        errors.print(f"[bold red]{type(error).__name__}:[/] [red]{escape(str(error))}[/]", soft_wrap=True)
+        raise SystemExit(2) from None
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False) -> None:
+    if version:
+        from . import __version__
+        out.print(f"pcgraph {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.command(epilog="Example: PCGRAPH_DATA=~/data pcgraph data")
+def data() -> None:
+    """List the data sets: which are here, where, and whether their content is right."""
+    from . import datasets
+    table = Table("data set", "split", "images", "checked", "where")
+    for row in datasets.status():
+        table.add_row(row["name"], row["split"], str(row["count"]), row["checked"], escape(str(row["where"])))
+    out.print(table)
+
+
+@app.command(epilog="Examples: pcgraph train generative-mnist --profile laptop --seed 1  |  pcgraph train judge-mnist")
+def train(
+    name: Annotated[str, typer.Argument(help="A model of config/models.yaml, or judge-mnist, judge-fashion.")],
+    profile: ProfileName = "laptop",
+    seed: Annotated[int, typer.Option(help="Decides the first weights, the split and the order of the data.")] = 0,
+    device: Device = "auto",
+    force: Annotated[bool, typer.Option("--force", help="Train anew although weights are there.")] = False,
+) -> None:
+    """Train one model and keep its weights. A killed training resumes; finished weights are not trained twice."""
+    from . import config, hardware, judge, zoo
+    hardware.prepare(config.load_profile(profile).threads)
+    if name.startswith("judge-"):
+        made = judge.train(name.removeprefix("judge-"), seed=seed, device=str(hardware.pick_device(device)))
+    else:
+        made = zoo.train(name, profile, seed, device, force=force)
+    out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: pcgraph run 03a-fully-connected --profile laptop -p seed 1 -p device cpu")
+def run(
+    name: Annotated[str, typer.Argument(help="A notebook of notebooks/, without extension.")],
+    profile: ProfileName = "laptop",
+    parameter: Annotated[list[str] | None, typer.Option(
+        "--parameter", "-p", metavar="NAME VALUE", help="Change a parameter of the notebook; may be repeated.")] = None,
+    folder: Annotated[str, typer.Option("--out", help="Folder for the notebook, its records and figures.")] = "",
+    plain: Annotated[bool, typer.Option("--plain", help="Run the cells as a script, where papermill is missing.")]
+    = False,
+) -> None:
+    """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
+    from . import config, notebooks
+    made = notebooks.run(name, profile, _pairs(parameter or []), folder, plain)
+    out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: pcgraph scorecard --json")
+def scorecard(
+    profile: Annotated[str, typer.Option(help="Only the records of one's own runs with this profile.")] = "",
+    published: Annotated[bool, typer.Option("--published", help="Only the committed records.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
+) -> None:
+    """Print the verdict on every claim of the paper, from the records that are there."""
+    from . import claims, config, records
+    from .files import write_aside
+    if profile:
+        config.load_profile(profile)
+    own = [profile] if profile else [] if published else ["laptop", "paper"]
+    card = claims.scorecard(records.read(*records.places(own, published=not profile)))
+    if csv is not None:
+        with write_aside(csv) as part:
+            card.to_csv(part, index=False)
+    if as_json:
+        print(json.dumps(card.to_dict("records"), indent=1, ensure_ascii=False))
+        return
+    table = Table("claim", "verdict", "n", "profile", "paper", "ours")
+    for row in card.itertuples():
+        style = STYLES[row.verdict.removeprefix("preliminary: ")]
+        table.add_row(row.claim, f"[{style}]{row.verdict}[/]", str(row.n), row.profile, escape(row.paper),
+                      escape(row.ours))
+    out.print(table)
+
+
+@app.command(epilog="Examples: pcgraph book --profile laptop  |  pcgraph book --published")
+def book(
+    profile: ProfileName = "laptop",
+    published: Annotated[bool, typer.Option("--published", help="The committed results of the paper profile.")] = False,
+) -> None:
+    """Build the website from notebooks that have run; nothing is executed."""
+    from . import config, site
+    name = "paper" if published else profile
+    config.load_profile(name)
+    staged = site.stage(name, published)
+    made = site.build(staged, staged.with_name("site"))
+    out.print(f"the book: {made.absolute().as_uri()}", highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: pcgraph info --profile paper")
+def info(profile: ProfileName = "laptop") -> None:
+    """Show what a run here would use: versions, device, threads, precision, data, commit."""
+    from . import config, datasets, hardware, records
+    settings = config.load_profile(profile)
+    chosen = hardware.prepare(settings.threads)
+    facts = records.provenance(hardware.describe(hardware.pick_device("auto")))
+    facts |= {"profile": f"{settings.name}: {settings.description}"}
+    facts |= {key: f"{value:.2g}" if isinstance(value, float) else value for key, value in chosen.items()}
+    facts["data"] = ", ".join(f"{row['name']} {row['split']} {row['checked']}" for row in datasets.status())
+    table = Table(show_header=False)
+    for key, value in facts.items():
+        if value is not None:
+            table.add_row(key.replace("_", " "), escape(str(value)))
+    out.print(table)
+
+
+def _joined_pairs(arguments: list[str]) -> list[str]:
+    """``-p NAME VALUE``, as papermill has it, as one argument; typer has no repeated option with two values."""
+    joined, rest = [], list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word in ("-p", "--parameter") and len(rest) >= 2:
+            joined += [word, f"{rest.pop(0)}={rest.pop(0)}"]
+        else:
+            joined.append(word)
+    return joined
+
+
+def _pairs(given: list[str]) -> dict[str, str]:
+    from .errors import BadInput
+    pairs: dict[str, str] = {}
+    for entry in given:
+        name, equals, value = entry.partition("=")
+        if not equals:
+            raise BadInput(f"-p {entry}: expected a name and a value, for example -p seed 1.")
+        if name in pairs:
+            raise BadInput(f"-p {name} is given twice: {pairs[name]!r} and {value!r}.")
+        pairs[name] = value
+    return pairs

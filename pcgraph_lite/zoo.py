@@ -1,0 +1,228 @@
+"""Named models: from a specification to trained, cached and verified weights.
+
+Weights lie under ``_build/<profile>/models`` as safetensors, with the specification, its hash and the provenance in the
+header and the training history as CSV beside them. Whoever needs a model calls :func:`load`; nothing else trains.
+"""
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from filelock import FileLock
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from . import config, datasets, hardware, learning, records, topology
+from .config import AutoencoderSpec, GraphSpec
+from .datasets import ImageSet
+from .errors import BadFile, BadInput, PCGraphError
+from .files import write_aside
+from .graph import PCGraph
+
+ENGINE = ("activations", "topology", "graph", "conditioned", "inference", "query", "learning", "autoencoder")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model. ``graph`` is the PCGraph, or the autoencoder where ``spec.kind`` says so."""
+
+    graph: nn.Module
+    spec: GraphSpec | AutoencoderSpec
+    history: pd.DataFrame
+    provenance: dict[str, Any]
+    path: Path
+
+
+def spec(name: str, profile: str) -> GraphSpec | AutoencoderSpec:
+    """The settings of a model as a profile trains it. Raises UnknownName, BadInput."""
+    return config.load_model(name, config.load_profile(profile))
+
+
+def path(name: str, profile: str, seed: int = 0) -> Path:
+    """Where the weights of a model lie, whether or not they are there. Raises UnknownName, BadInput."""
+    spec(name, profile)
+    return config.ROOT / "_build" / profile / "models" / f"{name}-seed{_seed(seed)}.safetensors"
+
+
+def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True,
+          force: bool = False) -> Path:
+    """Train a model, unless weights of the same settings are there already; a killed training resumes.
+
+    Args:
+        force: train anew in any case, from the first epoch.
+
+    Returns:
+        The weights file.
+
+    Raises:
+        UnknownName, BadInput: the model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
+    """
+    target, settings = path(name, profile, seed), spec(name, profile)
+    identity = _identity(settings, profile, seed)
+    checkpoint = target.with_suffix(f".{identity[:12]}-{_engine_hash()[:8]}.checkpoint")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(target.with_suffix(".lock")):        # two notebooks may want the same model at the same time
+        if force:
+            checkpoint.unlink(missing_ok=True)
+        elif _found_identity(target) == identity:
+            return target
+        _train_and_save(name, profile, seed, device, progress, checkpoint)
+        for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
+            old.unlink(missing_ok=True)
+    return target
+
+
+def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
+    """Load a model; train it first where it is missing or of other settings, saying so.
+
+    Raises:
+        BadFile: the weights or the history are damaged; the message names the file and the command to train again.
+        UnknownName, BadInput: the model, profile, seed or device.
+    """
+    target, settings = path(name, profile, seed), spec(name, profile)
+    identity = _identity(settings, profile, seed)
+    if not target.is_file():
+        print(f"{name} (seed {seed}) has no weights in profile {profile} yet: training it.", flush=True)
+        train(name, profile, seed, device, progress)
+    elif _found_identity(target) not in (identity, None):
+        print(f"{name} (seed {seed}) has weights of other settings: training it again.", flush=True)
+        train(name, profile, seed, device, progress)
+    return _read(target, settings, identity, seed, device, f"pcgraph train {name} --profile {profile} --seed {seed}")
+
+
+def parameter_count(model: nn.Module) -> int:
+    """Number of trained parameters: edges (masked pairs do not count) and biases."""
+    if isinstance(model, PCGraph):
+        biases = 0 if model.bias is None else model.topology.n
+        return model.topology.edge_count() + biases
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:
+    settings, picked = spec(name, profile), hardware.pick_device(device)
+    began = time.monotonic()
+    model, generator = _build(settings, seed, picked)
+    rest, held_out = _data(settings, config.load_profile(profile), generator)
+    if progress:
+        print(f"training {name}: profile {profile}, seed {seed}, {len(rest)} images, {hardware.describe(picked)}",
+              flush=True)
+    fit = _fit_graph if settings.kind == "pcgraph" else _fit_autoencoder
+    history = fit(model, settings, rest, held_out, checkpoint=checkpoint, generator=generator, progress=progress)
+    facts = records.provenance(str(hardware.describe(picked)), time.monotonic() - began)
+    facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": _best(history)}
+    _save(path(name, profile, seed), model, history, {
+        "model": name, "profile": profile, "seed": str(seed), "identity": _identity(settings, profile, seed),
+        "spec": settings.model_dump_json(), "provenance": json.dumps(facts)})
+
+
+def _build(settings: GraphSpec | AutoencoderSpec, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
+    """The model before training, and the generator that goes on to split and shuffle the data."""
+    generator = torch.Generator().manual_seed(seed)
+    if settings.kind == "autoencoder":
+        from . import autoencoder
+        model = autoencoder.Autoencoder(pixels=settings.pixels, hidden=settings.hidden, generator=generator)
+        return model.to(device), generator
+    arguments = settings.topology.model_dump(exclude={"constructor"})
+    if settings.topology.constructor in ("assemblies", "small_world"):
+        arguments["generator"] = generator
+    made = getattr(topology, settings.topology.constructor)(**arguments)
+    graph = PCGraph(made, settings.activation, top_k=settings.top_k, bias=settings.bias, prior=settings.prior,
+                    init_std=settings.init_std, generator=generator, device=device)
+    return graph, generator
+
+
+def _data(settings: GraphSpec | AutoencoderSpec, profile: config.Profile,
+          generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
+    """Training images and, where asked for, validation images; the test set is never touched."""
+    data, held_out = datasets.load(settings.data, "train", sample=profile.data.sample), None
+    if settings.validation_count:
+        data, held_out = datasets.split_off(data, settings.validation_count, generator)
+    if settings.train_count is not None and settings.train_count < len(data):
+        data = data.subset(settings.train_count, generator)
+    return data, held_out
+
+
+def _fit_graph(graph: PCGraph, settings: GraphSpec, rest: ImageSet, held_out: ImageSet | None,
+               **options: Any) -> pd.DataFrame:
+    validation = None if held_out is None else (held_out.images, held_out.labels)
+    return learning.fit(graph, (rest.images, rest.labels), validation=validation, **settings.train.model_dump(),
+                        **options)
+
+
+def _fit_autoencoder(model: nn.Module, settings: AutoencoderSpec, rest: ImageSet, held_out: ImageSet | None,
+                     **options: Any) -> pd.DataFrame:
+    from . import autoencoder
+    validation = None if held_out is None else held_out.images
+    return autoencoder.fit_autoencoder(model, rest.images, validation=validation, **settings.train.model_dump(),
+                                       **options)
+
+
+def _save(target: Path, model: nn.Module, history: pd.DataFrame, header: dict[str, str]) -> None:
+    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in model.state_dict().items()}
+    with write_aside(target.with_suffix(".csv")) as part:
+        history.to_csv(part, index=False)
+    with write_aside(target) as part:
+        try:
+            save_file(tensors, part, header | {"weights_sha256": _digest(tensors)})
+        except SafetensorError as error:
+            raise PCGraphError(f"could not write {config.shown(target)}: {error}. Free space and run again.") from error
+
+
+def _read(target: Path, settings: GraphSpec | AutoencoderSpec, identity: str, seed: int, device: str,
+          command: str) -> Trained:
+    model, _ = _build(settings, seed, hardware.pick_device(device))
+    try:
+        with safe_open(target, "pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+        if header["identity"] != identity or header["weights_sha256"] != _digest(tensors):
+            raise ValueError("its content does not have the hash of its header")
+        model.load_state_dict(tensors)                       # names and shapes
+        history = pd.read_csv(target.with_suffix(".csv"))
+        provenance = json.loads(header["provenance"])
+    except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
+        raise BadFile(f"{config.shown(target)} (or its history, .csv) is damaged: {error}. "
+                      f"Train it again: {command} --force") from error
+    return Trained(model, settings, history, provenance, target)
+
+
+def _found_identity(target: Path) -> str | None:
+    """The hash of the settings that a weights file was trained with; None where there is none to be read."""
+    try:
+        with safe_open(target, "pt") as file:
+            return (file.metadata() or {}).get("identity")
+    except (SafetensorError, OSError):
+        return None
+
+
+def _identity(settings: GraphSpec | AutoencoderSpec, profile: str, seed: int) -> str:
+    return settings.identity(seed, config.load_profile(profile).data.sample)
+
+
+def _engine_hash() -> str:
+    """Hash of the code that trains: a checkpoint of an earlier version is not taken up."""
+    sources = (Path(__file__).with_name(f"{name}.py") for name in ENGINE)
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+
+
+def _digest(tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode() + tensors[name].cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _best(history: pd.DataFrame) -> float | None:
+    return float(history["validation"].max()) if "validation" in history else None
+
+
+def _seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise BadInput(f"seed = {seed!r}; expected a whole number of at least 0.")
+    return seed
