@@ -1,0 +1,169 @@
+"""What the book's prose pages show of the results: tables as CSV and the lead picture, made from records and notebooks.
+
+Pages pull these files in, so that no number is typed. Cells are Markdown.
+"""
+
+import base64
+import csv
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from nbformat import NotebookNode
+
+from . import claims
+from .records import PACKAGES
+
+BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
+          "not run": "not-run"}                              # verdict -> class of its badge in book.css
+SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
+FULL = ("claim", "verdict", "what the paper says", "section", "kind", "paper", "rule", "ours", "run", "note")
+LEDGER = ("notebook", "profile", "device", "seconds", "memory", "versions", "commit", "date")
+DASH = "—"
+
+
+def write_scorecard(folder: Path, card: pd.DataFrame, pages: Iterable[str]) -> None:
+    """Write ``counts.csv``, ``claims.csv`` (landing page) and ``scorecard.csv``.
+
+    Args:
+        card: as ``claims.scorecard`` gives it.
+        pages: names of the notebooks that are in the book; only these are linked.
+    """
+    pages, rules = set(pages), claims.load_claims()
+    rows = [_scorecard_row(row, rules[row["claim"]], pages) for row in card.to_dict("records")]
+    kinds = [_kind(verdict) for verdict in card["verdict"]]
+    _write_csv(folder / "counts.csv", [badge(verdict) for verdict in BADGES], [[kinds.count(kind) for kind in BADGES]])
+    _write_csv(folder / "claims.csv", SHORT, [[row[key] for key in SHORT] for row in rows])
+    _write_csv(folder / "scorecard.csv", FULL, [[row[key] for key in FULL] for row in rows])
+
+
+def write_ledger(folder: Path, records: Path, notebooks: Mapping[str, NotebookNode]) -> None:
+    """Write ``ledger.csv``, one row a notebook; columns that no run knows are left out."""
+    rows = []
+    for name, notebook in notebooks.items():
+        run = run_of(records / f"{name}.json", notebook)
+        changed = " with changes" if run.get("dirty") else ""
+        rows.append({"notebook": _link(name, name, set(notebooks))}
+                    | {key: escaped(run[key]) for key in ("profile", "device", "memory", "date") if run.get(key)}
+                    | ({"seconds": f"{run['seconds']:.0f}"} if run.get("seconds") is not None else {})
+                    | ({"commit": f"`{run['commit'][:9]}`{changed}"} if run.get("commit") else {})
+                    | ({"versions": _versions(run)} if "python" in run else {}))
+    header = [key for key in LEDGER if any(key in row for row in rows)]
+    _write_csv(folder / "ledger.csv", header, [[row.get(key, DASH) for key in header] for row in rows])
+
+
+def write_lead(folder: Path, notebooks: Mapping[str, NotebookNode]) -> None:
+    """Write ``lead.md`` and ``lead.png``: the captioned figure tagged ``landing``, else the book's last captioned one.
+
+    Without any such figure the page has no picture, and ``lead.md`` is empty.
+    """
+    found = [(("landing" in cell.metadata.get("tags", []), number), name, cell, image)
+             for number, (name, notebook) in enumerate(notebooks.items())
+             for cell in notebook.cells if "figure" in cell.metadata.get("mystnb", {})
+             for image in _pictures(cell)]
+    folder.mkdir(parents=True, exist_ok=True)
+    if not found:
+        (folder / "lead.md").write_text("", encoding="utf-8")
+        return
+    _, name, cell, image = max(found, key=lambda entry: entry[0])
+    caption = " ".join(cell.metadata["mystnb"]["figure"].get("caption", "").split())
+    alt = cell.metadata["mystnb"].get("image", {}).get("alt") or re.sub(r"[`*$\\{}]", "", caption)
+    (folder / "lead.png").write_bytes(base64.b64decode(image))
+    (folder / "lead.md").write_text(f"```{{figure}} generated/lead.png\n:alt: {alt}\n:name: figure-lead\n\n"
+                                    f"{caption} From {{doc}}`notebooks/{name}`.\n```\n", encoding="utf-8")
+
+
+def run_of(records: Path, notebook: NotebookNode) -> dict[str, Any]:
+    """What is known of the run behind a page: its records' provenance, else what papermill noted in the notebook."""
+    papermill = notebook.metadata.get("papermill", {})
+    if records.is_file():
+        saved = json.loads(records.read_text(encoding="utf-8"))
+        return saved["provenance"] | {"profile": saved["profile"]}
+    noted = {"profile": papermill.get("parameters", {}).get("profile"), "seconds": papermill.get("duration"),
+             "date": (papermill.get("end_time") or "")[:19]}
+    return {key: value for key, value in noted.items() if value is not None}
+
+
+def made_by(run: Mapping[str, Any]) -> str:
+    """The line under a page's title that says what made it; empty where nothing is known."""
+    parts = [f"with the profile `{run['profile']}`" if run.get("profile") else "",
+             f"on {escaped(run['device'])}" if run.get("device") else "",
+             f"in {run['seconds']:.0f} s" if run.get("seconds") is not None else "",
+             f"at commit `{run['commit'][:9]}`" if run.get("commit") else ""]
+    words = " ".join(filter(None, parts))
+    return f"[Made {words}. All runs: {{doc}}`/book/ledger`.]{{.made-by}}" if words else ""
+
+
+def rule(check: claims.Check) -> str:
+    """One check of a claim as a reader sees it, for example ``accuracy (mnist): at least 90 %``."""
+    name = check.comparators()[0]
+    limit = getattr(check, name)
+
+    def number(value: float) -> str:
+        return f"{100 * value:g} %" if check.percent else f"{value:g}"
+
+    subject = check.quantity.replace("_", " ")
+    if inside := _where(check.dataset, check.model, check.where):
+        subject += f" ({inside})"
+    if name == "near":
+        return f"{subject}: {number(limit.value)} ± {number(limit.tolerance)}"
+    if check.other:
+        than = _where((limit.quantity or "").replace("_", " "), limit.model, limit.where or {})
+        return f"{subject}: {name.replace('_', ' ')} {than}"
+    return f"{subject}: {name.replace('_', ' ')} {number(limit)}"
+
+
+def badge(verdict: str) -> str:
+    """A verdict as Markdown with the class that colours it."""
+    return f"[{verdict}]{{.verdict .{BADGES[_kind(verdict)]}}}"
+
+
+def escaped(text: object) -> str:
+    """Text that Markdown shows as it is; a dash for nothing."""
+    return re.sub(r"([\\`*_\[\]<>${}#])", r"\\\1", str(text)) or DASH
+
+
+def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str]) -> dict[str, str]:
+    run = f"{row['profile']}, {row['device']}, n = {row['n']}" if row["profile"] else ""
+    return {"claim": _link(row["claim"], row["notebook"], pages), "verdict": badge(row["verdict"]),
+            "what the paper says": escaped(claim.statement), "paper": escaped(claim.paper),
+            "section": escaped(claim.section), "kind": escaped(claim.kind), "run": escaped(run),
+            "rule": _list(rule(check) for check in claim.checks),
+            "ours": _list(filter(None, row["ours"].split("; "))),
+            "checks": escaped(row["note"].split("; ")[0]), "note": escaped(row["note"])}
+
+
+def _kind(verdict: str) -> str:
+    """``preliminary: partly`` counts as preliminary."""
+    return verdict.partition(":")[0]
+
+
+def _where(*parts: str | Mapping[str, object] | None) -> str:
+    words = [word for part in parts for word in
+             ([f"{key} {value}" for key, value in part.items()] if isinstance(part, Mapping) else [part])]
+    return ", ".join(filter(None, words))
+
+
+def _versions(run: Mapping[str, Any]) -> str:
+    return escaped(", ".join(f"{name} {run[name]}" for name in ("python", *PACKAGES) if name in run))
+
+
+def _link(text: str, notebook: str, pages: set[str]) -> str:
+    return f"{{doc}}`{text} <notebooks/{notebook}>`" if notebook in pages else text
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {escaped(line)}" for line in lines) or DASH
+
+
+def _pictures(cell: NotebookNode) -> list[str]:
+    return [out.data["image/png"] for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
+
+
+def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])

@@ -1,0 +1,139 @@
+"""The book's tables say what the records say, in text that Markdown cannot twist.
+
+Oracles: the records and rules given in; the verdicts themselves are tested in test_claims.py.
+"""
+
+import csv
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from pcgraph_lite import claims, records, tables
+from pcgraph_lite.claims import Check
+
+PIXEL = "iVBORw0KGgo="                        # decodes; nothing here looks at the picture
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def saved(folder: Path, **provenance: object) -> Path:
+    """A records file of notebook 02-pc-graphs, as the Recorder writes it."""
+    origin = {"commit": "0123456789abcdef", "dirty": False, "device": "a CPU [x86]", "seconds": 41.26,
+              "date": "2030-01-02T03:04:05+00:00", "python": "3.11.7", "torch": "2.14.1"} | provenance
+    row = {"claim": "eq3", "quantity": "max_relative_error", "value": 2e-15, "parameters": {"dtype": "float64"}}
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "02-pc-graphs.json"
+    path.write_text(json.dumps({"notebook": "02-pc-graphs", "profile": "laptop", "provenance": origin,
+                                "records": [row]}))
+    return path
+
+
+def test_without_records_every_claim_is_there_and_not_run(tmp_path: Path) -> None:
+    tables.write_scorecard(tmp_path, claims.scorecard(records.read(tmp_path)), ["02-pc-graphs"])
+    full = rows(tmp_path / "scorecard.csv")
+    assert len(full) == len(rows(tmp_path / "claims.csv")) == len(claims.load_claims())
+    assert {row["verdict"] for row in full} == {"[not run]{.verdict .not-run}"}
+    assert {row["ours"] for row in full} == {tables.DASH} == {row["run"] for row in full}
+
+
+def test_counts_have_one_column_a_verdict_and_add_up(tmp_path: Path) -> None:
+    card = pd.DataFrame([_card(claim, verdict) for claim, verdict in {
+        "eq1": "reproduced", "eq2": "partly", "eq3": "not reproduced", "eq4": "preliminary: partly",
+        "eq5": "preliminary: reproduced", "eq6": "not run"}.items()])
+    tables.write_scorecard(tmp_path, card, [])
+    assert [list(row.values()) for row in rows(tmp_path / "counts.csv")] == [["1", "1", "1", "2", "1"]]
+    assert list(rows(tmp_path / "counts.csv")[0]) == [
+        "[reproduced]{.verdict .reproduced}", "[partly]{.verdict .partly}", "[not reproduced]{.verdict .not}",
+        "[preliminary]{.verdict .preliminary}", "[not run]{.verdict .not-run}"]
+    shown = [row["verdict"] for row in rows(tmp_path / "claims.csv")]
+    assert shown[3] == "[preliminary: partly]{.verdict .preliminary}"
+
+
+def _card(claim: str, verdict: str) -> dict[str, object]:
+    return {"claim": claim, "verdict": verdict, "notebook": "02-pc-graphs", "profile": "laptop", "device": "cpu",
+            "n": 1, "ours": "", "note": ""}
+
+
+def test_a_claim_links_to_its_page_only_if_the_page_is_in_the_book(tmp_path: Path) -> None:
+    card = claims.scorecard(records.read(tmp_path))
+    tables.write_scorecard(tmp_path, card, ["02-pc-graphs"])
+    shown = [row["claim"] for row in rows(tmp_path / "claims.csv")]
+    assert "{doc}`eq3 <notebooks/02-pc-graphs>`" in shown and "fid" in shown
+
+
+def test_what_was_measured_is_in_the_full_table(tmp_path: Path) -> None:
+    saved(tmp_path / "records")
+    tables.write_scorecard(tmp_path, claims.scorecard(records.read(tmp_path / "records")), ["02-pc-graphs"])
+    row = next(row for row in rows(tmp_path / "scorecard.csv") if "eq3" in row["claim"])
+    assert "2e-15" in row["ours"] and row["ours"].startswith("- ")
+    assert row["verdict"] == "[reproduced]{.verdict .reproduced}"
+    assert row["run"] == r"laptop, a CPU \[x86\], n = 1"
+
+
+@pytest.mark.parametrize("check, words", [
+    (Check(quantity="accuracy", dataset="mnist", at_least=0.9, percent=True), "accuracy (mnist): at least 90 %"),
+    (Check(quantity="max_relative_error", where={"dtype": "float64"}, at_most=1e-10),
+     "max relative error (dtype float64): at most 1e-10"),
+    (Check(quantity="accuracy", model="a", near={"value": 0.9176, "tolerance": 0.01}, percent=True),
+     "accuracy (a): 91.76 % ± 1 %"),
+    (Check(quantity="psnr", model="a", greater_than={"model": "b", "where": {"width": "wide"}}),
+     "psnr (a): greater than b, width wide"),
+    (Check(quantity="mse", less_than={"quantity": "mean_image_mse"}), "mse: less than mean image mse")])
+def test_rules_read_as_words(check: Check, words: str) -> None:
+    assert tables.rule(check) == words
+
+
+def test_every_rule_of_the_package_reads_as_one_line() -> None:
+    for claim in claims.load_claims().values():
+        assert all(tables.rule(check).count("\n") == 0 and ": " in tables.rule(check) for check in claim.checks)
+
+
+def test_the_ledger_says_who_ran_what_for_how_long(tmp_path: Path) -> None:
+    saved(tmp_path)
+    noted = new_notebook(metadata={"papermill": {"duration": 12.4, "parameters": {"profile": "smoke"}}})
+    tables.write_ledger(tmp_path, tmp_path, {"02-pc-graphs": new_notebook(), "04a-topologies": noted})
+    first, second = rows(tmp_path / "ledger.csv")
+    assert first == {"notebook": "{doc}`02-pc-graphs <notebooks/02-pc-graphs>`", "profile": "laptop", "seconds": "41",
+                     "device": r"a CPU \[x86\]", "versions": "python 3.11.7, torch 2.14.1", "commit": "`012345678`",
+                     "date": "2030-01-02T03:04:05+00:00"}
+    assert (second["profile"], second["seconds"], second["device"]) == ("smoke", "12", tables.DASH)
+
+
+def test_a_changed_checkout_and_known_memory_are_said(tmp_path: Path) -> None:
+    saved(tmp_path, dirty=True, memory="1.2 GiB")
+    tables.write_ledger(tmp_path, tmp_path, {"02-pc-graphs": new_notebook()})
+    assert rows(tmp_path / "ledger.csv")[0]["commit"] == "`012345678` with changes"
+    assert rows(tmp_path / "ledger.csv")[0]["memory"] == "1.2 GiB"
+
+
+def test_the_line_under_a_title_says_only_what_is_known() -> None:
+    assert tables.made_by({}) == ""
+    assert tables.made_by({"seconds": 3.2}).startswith("[Made in 3 s. ")
+    run = {"profile": "paper", "device": "cuda", "seconds": 60.0, "commit": "0123456789ab"}
+    assert tables.made_by(run).startswith("[Made with the profile `paper` on cuda in 60 s at commit `012345678`. ")
+
+
+def _figure(caption: str, *tags: str) -> object:
+    return new_code_cell(outputs=[new_output("display_data", {"image/png": PIXEL})], metadata={
+        "tags": list(tags), "mystnb": {"figure": {"caption": caption, "name": "f"}}})
+
+
+def test_the_lead_picture_is_the_tagged_one_else_the_last(tmp_path: Path) -> None:
+    plain = {"a": new_notebook(cells=[_figure("First.")]), "b": new_notebook(cells=[_figure("Second.")])}
+    tables.write_lead(tmp_path, plain)
+    assert "Second. From {doc}`notebooks/b`." in (tmp_path / "lead.md").read_text()
+    tables.write_lead(tmp_path, plain | {"a": new_notebook(cells=[_figure("With $x$.", "landing")])})
+    assert ":alt: With x.\n" in (tmp_path / "lead.md").read_text()
+    tables.write_lead(tmp_path, {"a": new_notebook(cells=[new_code_cell("1")])})
+    assert (tmp_path / "lead.md").read_text() == ""
+
+
+def test_markdown_in_cells_is_shown_not_obeyed() -> None:
+    assert tables.escaped("*a* [b](c) <d> `e` $f$ {g}") == r"\*a\* \[b\](c) \<d\> \`e\` \$f\$ \{g\}"
+    assert tables.escaped("") == tables.DASH
