@@ -20,8 +20,8 @@ from .records import PACKAGES
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run"}                              # verdict -> class of its badge in book.css
 SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
-FULL = ("claim", "verdict", "what the paper says", "section", "kind", "paper", "rule", "ours", "run", "note")
-LEDGER = ("notebook", "profile", "device", "seconds", "memory", "versions", "commit", "date")
+FULL = ("claim", "verdict", "what the paper says", "paper", "rule", "ours", "run", "note", "section", "kind")
+LEDGER = ("notebook", "profile", "device", "seconds", "memory", "date", "commit", "versions")
 DASH = "—"
 
 
@@ -47,7 +47,8 @@ def write_ledger(folder: Path, records: Path, notebooks: Mapping[str, NotebookNo
         run = run_of(records / f"{name}.json", notebook)
         changed = " with changes" if run.get("dirty") else ""
         rows.append({"notebook": _link(name, name, set(notebooks))}
-                    | {key: escaped(run[key]) for key in ("profile", "device", "memory", "date") if run.get(key)}
+                    | {key: escaped(run[key]) for key in ("profile", "device", "memory") if run.get(key)}
+                    | ({"date": run["date"][:16].replace("T", " ")} if run.get("date") else {})
                     | ({"seconds": f"{run['seconds']:.0f}"} if run.get("seconds") is not None else {})
                     | ({"commit": f"`{run['commit'][:9]}`{changed}"} if run.get("commit") else {})
                     | ({"versions": _versions(run)} if "python" in run else {}))
@@ -83,7 +84,7 @@ def run_of(records: Path, notebook: NotebookNode) -> dict[str, Any]:
         saved = json.loads(records.read_text(encoding="utf-8"))
         return saved["provenance"] | {"profile": saved["profile"]}
     noted = {"profile": papermill.get("parameters", {}).get("profile"), "seconds": papermill.get("duration"),
-             "date": (papermill.get("end_time") or "")[:19]}
+             "date": papermill.get("end_time")}
     return {key: value for key, value in noted.items() if value is not None}
 
 
@@ -133,7 +134,7 @@ def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str])
             "section": escaped(claim.section), "kind": escaped(claim.kind), "run": escaped(run),
             "rule": _list(rule(check) for check in claim.checks),
             "ours": _list(filter(None, row["ours"].split("; "))),
-            "checks": escaped(row["note"].split("; ")[0]), "note": escaped(row["note"])}
+            "checks": escaped(row["note"].split(" checks hold")[0].split("; ")[0]), "note": escaped(row["note"])}
 
 
 def _kind(verdict: str) -> str:
