@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .errors import BadInput
 from .graph import PCGraph
 
 Index = slice | Tensor
@@ -42,8 +41,6 @@ class Conditioned:
     def __init__(self, graph: PCGraph, x: Tensor, clamped: Tensor) -> None:
         self.graph = graph
         self.parts = [self._part(k, x, clamped) for k in range(len(graph.segments))]
-        if all(part.free is None for part in self.parts):
-            raise BadInput("every vertex is clamped; leave at least one free for the graph to answer with.")
         # rows of W that belong to free vertices: a view where they are contiguous
         self.rows = [None if (free := self.parts[b.source].free) is None else w[..., free, :]
                      for b, w in zip(graph.blocks, graph.weights, strict=True)]
@@ -63,7 +60,7 @@ class Conditioned:
         if free is not None and held[..., free].any():
             hold = (~held[..., free]).to(x.dtype)
         pays = graph.sources is None or not bool(graph.sources[segment].all())
-        return Part(x[..., segment].contiguous(), free, hold, pays)
+        return Part(x[..., segment].clone(memory_format=torch.contiguous_format), free, hold, pays)
 
     def _fold_constants(self) -> None:
         graph = self.graph

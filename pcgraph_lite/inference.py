@@ -76,6 +76,9 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
     settings = replace(settings or Settings(), **changes)
     _check(graph, x, clamped)
     problem = Conditioned(graph, x, clamped)
+    if not problem.free_parts():                                           # a graph without internal vertices, training
+        energy = problem.evaluate()
+        return Relaxation(x.clone(), energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
     safe = isinstance(settings.value_lr, str)
     step = _as_step(1 / problem.curvature() if safe else settings.value_lr, x)
     descent = (_Backtracking if safe else _Momentum if settings.momentum else _Plain)(problem, step, settings)

@@ -72,9 +72,11 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         raise unknown("start", start, STARTS)
     if batch_size is not None and (isinstance(batch_size, bool) or int(batch_size) != batch_size or batch_size < 1):
         raise BadInput(f"batch_size = {batch_size!r}; expected a whole number of at least 1, or None.")
-    held, given = _parse(graph, clamp or {}, "clamp"), _parse(graph, init or {}, "init")
+    held, given = _parse(graph, clamp, "clamp"), _parse(graph, init, "init")
     batch = _batch_size(held, given)
     x, clamped = _place(graph, held, given, batch)
+    if clamped.all():
+        raise BadInput("every vertex is clamped; leave at least one free for the graph to answer with.")
     x = _start(graph, x, clamped | _given(graph, given, batch), start, start_std, generator)
     size = batch_size or batch
     chunks = [relax(graph, x[..., i:i + size, :], _uniform(clamped[i:i + size]), settings)
@@ -102,8 +104,9 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
     return x
 
 
-def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed], what: str) -> dict[str, Observed]:
+def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: str) -> dict[str, Observed]:
     """Check each entry and give it a mask."""
+    given = {} if given is None else given
     if not isinstance(given, Mapping):
         raise BadInput(f"{what} is a {type(given).__name__}; expected a mapping like {{'pixels': images}}.")
     return {name: _checked(graph, name, value, f"{what}[{name!r}]") for name, value in given.items()}
@@ -117,7 +120,7 @@ def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> 
     values = values.to(graph.device, graph.dtype)
     values = values if values.shape[-1] == size and values.ndim <= 2 + lead else values.reshape(len(values), size)
     mask = torch.ones(size, dtype=torch.bool) if mask is None else mask
-    mask = mask.reshape(-1) if mask.numel() == size else mask.reshape(len(mask), -1)
+    mask = mask.reshape(-1) if mask.numel() == size else mask.flatten(1) if mask.ndim > 1 else mask
     if mask.shape not in ((size,), values.shape[-2:]):
         raise WrongShape(f"the mask of {what} is {tuple(mask.shape)}; expected ({size},) or "
                          f"{tuple(values.shape[-2:])}.")

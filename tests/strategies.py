@@ -25,7 +25,8 @@ def graphs(draw: st.DrawFn, activation: str | None = None, replicas: bool = True
     n, cut = len(mask), draw(st.integers(1, len(mask) - 1))
     groups = draw(st.sampled_from([None, {"a": cut, "b": n - cut}]))
     return PCGraph(
-        topology.from_mask(mask, groups), name, bias=draw(st.booleans()), prior=draw(st.sampled_from(["zero", "flat"])),
+        topology.from_mask(mask, groups), name, bias=draw(st.booleans()),
+        prior=draw(st.sampled_from(["zero", "flat"])),
         plan=draw(st.sampled_from(["dense", "blocks"])), replicas=draw(st.sampled_from([None, 3])) if replicas else None,
         init_std=scale, dtype=torch.float64, generator=torch.Generator().manual_seed(draw(st.integers(0, 10**6))))
 

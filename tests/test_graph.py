@@ -4,11 +4,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import ACTIVATIONS, graphs, values
 from torch import nn
 
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput, BadValues, UnknownName, WrongShape
-from strategies import ACTIVATIONS, graphs, values
 
 EXACT = {"rtol": 1e-10, "atol": 1e-12}
 
@@ -111,7 +111,8 @@ def test_float32_agrees_with_float64(name):
     single = PCGraph(topology.generative(3, [4, 5], 6), name)
     single.set_weight(double.weight.float())
     x = values(double)
-    torch.testing.assert_close(single.value_gradient(x.float()).double(), double.value_gradient(x), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(single.value_gradient(x.float()).double(), double.value_gradient(x),
+                               rtol=1e-4, atol=1e-5)
 
 
 @settings(max_examples=20)
@@ -154,7 +155,7 @@ def test_bad_values_and_weights_are_refused():
     graph = PCGraph(topology.generative(2, [3], 4))
     with pytest.raises(WrongShape, match=r"\(5, 8\).*batch, 9"):
         graph.energy(torch.zeros(5, 8))
-    with pytest.raises(WrongShape, match="float64.*float32"):
+    with pytest.raises(WrongShape, match=r"float64.*float32"):
         graph.energy(torch.zeros(5, 9, dtype=torch.float64))
     with pytest.raises(WrongShape, match=r"\(8, 8\)"):
         graph.set_weight(torch.zeros(8, 8))

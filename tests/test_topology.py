@@ -4,10 +4,10 @@ import networkx as nx
 import pytest
 import torch
 from hypothesis import given
+from strategies import masks
 
 from pcgraph_lite import topology
 from pcgraph_lite.errors import BadInput, UnknownGroup, WrongShape
-from strategies import masks
 
 
 def generator(seed: int = 0) -> torch.Generator:

@@ -1,0 +1,239 @@
+"""Relaxation and queries against exact linear solutions and the mathematics of gradient descent."""
+
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import graphs, values
+
+from pcgraph_lite import PCGraph, observed, query, relax, topology
+from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
+
+
+def exact(graph: PCGraph, x: torch.Tensor, clamped: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    """For f = identity: the least-squares values of the free vertices, and whether they are unique.
+
+    eps = x (I - W) - b over the paying vertices; minimize over the free entries of x.
+    """
+    n = graph.topology.n
+    a = torch.eye(n, dtype=torch.float64) - graph.weight
+    if graph.sources is not None:
+        a = a[:, ~graph.sources]
+    bias = torch.zeros(n, dtype=torch.float64) if graph.bias is None else graph.bias[0]
+    bias = bias if graph.sources is None else bias[~graph.sources]
+    free = ~clamped
+    unique = bool(torch.linalg.matrix_rank(a[free]) == int(free.sum()))
+    target = bias - x[:, clamped] @ a[clamped]                             # (batch, paying)
+    best = x.clone()
+    best[:, free] = torch.linalg.lstsq(a[free].T, target.T, driver="gelsd").solution.T
+    return best, unique
+
+
+@given(graphs(activation="linear", replicas=False, scale=0.3), st.integers(1, 5))
+def test_conditioning_is_the_exact_linear_solution(graph, held):
+    """eq. 5 for f = identity, cycles and self-loops included, with one answer wherever free rows have full rank."""
+    n = graph.topology.n
+    clamped = torch.arange(n) < min(held, n - 1)
+    x = values(graph)
+    best, unique = exact(graph, x, clamped)
+    assume(unique and torch.linalg.cond((torch.eye(n) - graph.weight)[~clamped]) < 30)
+    got = relax(graph, x, clamped, steps=20000, tolerance=1e-18)
+    torch.testing.assert_close(got.energy[-1], graph.energy(best), rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(got.x, best, rtol=1e-4, atol=1e-4)
+
+
+@given(graphs(activation="linear", replicas=False))
+def test_below_the_exact_bound_the_energy_never_rises(graph):
+    """alg. 1, eq. 3: with linear f, plain steps below 2 / largest eigenvalue of the free Hessian only go down."""
+    clamped = torch.arange(graph.topology.n) < 1
+    a = torch.eye(graph.topology.n, dtype=torch.float64) - graph.weight
+    a = a if graph.sources is None else a[:, ~graph.sources]
+    bound = 2 / torch.linalg.eigvalsh(a[~clamped] @ a[~clamped].T).max()
+    got = relax(graph, values(graph), clamped, steps=50, value_lr=0.99 * float(bound))
+    trace = torch.cat([got.initial_energy[None], got.energy])
+    assert (trace.diff(dim=0) <= 1e-12 * trace[0]).all()
+
+
+@given(graphs(activation="linear", replicas=False))
+def test_power_iteration_finds_the_largest_eigenvalue(graph):
+    clamped = torch.arange(graph.topology.n) < 1
+    a = torch.eye(graph.topology.n, dtype=torch.float64) - graph.weight
+    a = a if graph.sources is None else a[:, ~graph.sources]
+    largest = float(torch.linalg.eigvalsh(a[~clamped] @ a[~clamped].T).max())
+    problem = relax(graph, values(graph), clamped, steps=1).problem
+    assert float(problem.curvature(300)) == pytest.approx(largest, rel=1e-2)
+
+
+@given(graphs())
+def test_safe_steps_never_raise_the_energy(graph):
+    """Backtracking holds for every f, kinks included, with and without momentum."""
+    clamped = torch.arange(graph.topology.n) < 1
+    for momentum in (0.0, 0.9):
+        got = relax(graph, values(graph), clamped, steps=40, momentum=momentum)
+        trace = torch.cat([got.initial_energy[None], got.energy])
+        assert (trace.diff(dim=0) <= 1e-12 * trace[0]).all()
+        torch.testing.assert_close(got.energy[-1], graph.energy(got.x), rtol=1e-9, atol=1e-12)
+
+
+@given(graphs(), st.booleans())
+def test_one_plain_step_is_eq3(graph, each_its_own):
+    """A step moves free vertices by -gamma dE/dx and leaves clamped ones bit for bit, also with masks per example."""
+    x, n = values(graph), graph.topology.n
+    clamped = torch.rand(3, n, generator=torch.Generator().manual_seed(n)) < 0.4 if each_its_own \
+        else torch.arange(n) % 2 == 0
+    got = relax(graph, x, clamped, steps=1, value_lr=1e-3)
+    expected = x - 1e-3 * graph.value_gradient(x) * ~clamped
+    torch.testing.assert_close(got.x, expected, rtol=1e-10, atol=1e-12)
+    assert torch.equal(got.x[..., clamped], x[..., clamped])
+    torch.testing.assert_close(got.initial_energy, graph.energy(x), rtol=1e-10, atol=1e-12)
+
+
+@given(graphs(replicas=False))
+def test_the_weight_gradient_after_a_relaxation_is_eq4(graph):
+    got = relax(graph, values(graph), torch.arange(graph.topology.n) < 1, steps=5)
+    for name, gradient in graph.weight_gradient(got.x).items():
+        torch.testing.assert_close(got.problem.weight_gradient()[name], gradient, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("top_k", [None, 0.4])
+@pytest.mark.parametrize("make", [topology.generative, topology.recurrent, topology.lateral])
+def test_both_plans_settle_alike(make, top_k):
+    dense, block = (PCGraph(make(3, [4, 5], 6), "hardtanh", top_k=top_k, plan=plan, dtype=torch.float64)
+                    for plan in ("dense", "blocks"))
+    images = torch.rand(4, 6, dtype=torch.float64)
+    known = torch.tensor([True] * 3 + [False] * 3)
+    a, b = (query(g, {"pixels": observed(images, known)}, steps=50, tolerance=None) for g in (dense, block))
+    torch.testing.assert_close(a.x, b.x, rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(a.energy, b.energy, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["hardtanh", "relu", "tanh", "sigmoid"])
+def test_float32_settles_where_float64_does(name):
+    double, single = (PCGraph(topology.fully_connected(6, 2, 5), name, dtype=d) for d in (torch.float64, torch.float32))
+    single.set_weight(double.weight.float())
+    pixels = torch.rand(4, 6, generator=torch.Generator().manual_seed(0))
+    a, b = (query(g, {"pixels": pixels}, steps=300, tolerance=None) for g in (double, single))
+    torch.testing.assert_close(a.energy[-1].float(), b.energy[-1], rtol=1e-3, atol=1e-5)
+
+
+def test_conditioning_holds_and_initialization_lets_go():
+    """eqs. 5 and 6, several groups at once, on parts of groups, with a mask for each example."""
+    graph = PCGraph(topology.fully_connected(6, 2, 5), "tanh", dtype=torch.float64)
+    images, labels = torch.rand(4, 6, dtype=torch.float64), torch.eye(2, dtype=torch.float64)[[0, 1, 0, 1]]
+    known = torch.rand(4, 6, generator=torch.Generator().manual_seed(3)) < 0.5
+    answer = query(graph, {"pixels": observed(images, known), "labels": labels}, {"internal": torch.ones(4, 5)})
+    assert torch.equal(answer.values["pixels"][known], images[known])
+    assert torch.equal(answer.values["labels"], labels)
+    assert not torch.allclose(answer.values["pixels"][~known], images[~known])
+    free = query(graph, init={"pixels": images}, steps=3, tolerance=None)
+    assert not torch.equal(free.values["pixels"], images)
+    torch.testing.assert_close(free.initial_energy, graph.energy(torch.nn.functional.pad(images, (0, 7))))
+    for row in range(4):                                                   # alone or in a batch: the same answer
+        alone = query(graph, {"pixels": observed(images[row:row + 1], known[row]), "labels": labels[row:row + 1]},
+                      {"internal": torch.ones(1, 5)}, tolerance=None)
+        torch.testing.assert_close(alone.x[0], answer.x[row], rtol=1e-3, atol=1e-3)
+
+
+def test_a_stored_memory_is_a_fixed_point():
+    """eq. 6: an exact zero of the energy stays where it is."""
+    memory = torch.tensor([1.0, -1.0, 1.0, 1.0], dtype=torch.float64)
+    graph = PCGraph(topology.from_mask(~torch.eye(4, dtype=torch.bool)), "hardtanh", dtype=torch.float64)
+    graph.set_weight(torch.outer(memory, memory).fill_diagonal_(0) / 3)    # mu_i = memory_i at the memory
+    answer = query(graph, init={"vertices": memory[None]}, steps=100)
+    torch.testing.assert_close(answer.x[0], memory)
+    nudged = query(graph, init={"vertices": memory[None] * 1.2}, steps=500)
+    assert float(nudged.energy[-1]) < 1e-6
+
+
+def test_the_answer_says_what_happened():
+    graph = PCGraph(topology.generative(3, [4], 6))
+    pixels = torch.rand(5, 6)
+    fixed = query(graph, {"pixels": pixels}, steps=17, tolerance=None)
+    assert fixed.energy.shape == (17, 5) and fixed.steps == 17 and not fixed.converged.any()
+    torch.testing.assert_close(fixed.energy[-1], graph.energy(fixed.x))
+    settled = query(graph, {"pixels": pixels}, steps=5000, tolerance=1e-7)
+    assert settled.converged.all() and settled.steps == len(settled.energy) < 5000
+    cut = query(graph, {"pixels": pixels}, steps=5000, tolerance=1e-7, batch_size=2)
+    torch.testing.assert_close(cut.x, settled.x, rtol=1e-3, atol=1e-3)
+    assert cut.energy.shape == (cut.steps, 5)
+    square = query(graph, {"pixels": pixels.view(5, 1, 2, 3)}, steps=17, tolerance=None)
+    assert torch.equal(square.x, fixed.x)
+
+
+def test_starting_at_the_prediction_is_a_forward_pass():
+    """With labels clamped, each layer of a generative graph starts where eq. 1 puts it, so all errors are zero."""
+    graph = PCGraph(topology.generative(3, [4, 5], 6), "tanh", dtype=torch.float64)
+    answer = query(graph, {"labels": torch.eye(3)}, start="prediction", steps=1)
+    only_labels = (torch.eye(3, dtype=torch.float64) ** 2).sum(-1) / 2     # labels themselves pay x - 0
+    torch.testing.assert_close(answer.initial_energy, only_labels)
+
+
+def test_replicas_are_asked_together():
+    graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", replicas=3, dtype=torch.float64)
+    pixels = torch.rand(5, 4)
+    answer = query(graph, {"pixels": pixels}, steps=40, tolerance=None, value_lr=0.1)
+    for k in range(3):
+        single = PCGraph(graph.topology, "tanh", dtype=torch.float64)
+        single.set_weight(graph.weight[k])
+        alone = query(single, {"pixels": pixels}, steps=40, tolerance=None, value_lr=0.1)
+        torch.testing.assert_close(answer.x[k], alone.x)
+
+
+def test_random_starts_follow_the_generator():
+    graph = PCGraph(topology.generative(3, [4], 6))
+    ask = lambda seed: query(graph, {"pixels": torch.ones(2, 6)}, start="random", steps=1,  # noqa: E731
+                             generator=torch.Generator().manual_seed(seed)).x
+    assert torch.equal(ask(1), ask(1)) and not torch.equal(ask(1), ask(2))
+
+
+def test_an_unstable_step_is_reported_with_the_bound():
+    graph = PCGraph(topology.fully_connected(6, 2, 5), "linear", dtype=torch.float64)
+    bound = 2 / float(relax(graph, values(graph), torch.arange(13) < 6, steps=1).problem.curvature(500))
+    with pytest.raises(UnstableStep, match=r"value_lr = 5.0.*stable below (\d|\.)+.*value_lr=\"safe\"") as caught:
+        query(graph, {"pixels": torch.rand(3, 6)}, value_lr=5.0)
+    told = float(str(caught.value).split("stable below ")[1].split()[0])
+    assert told == pytest.approx(bound, rel=0.05)
+
+
+GRAPH = PCGraph(topology.generative(3, [4], 6))
+GOOD = torch.rand(2, 6)
+
+
+@pytest.mark.parametrize(("ask", "error", "says"), [
+    (lambda: query(GRAPH), BadInput, "nothing is asked"),
+    (lambda: query(GRAPH, {"pixles": GOOD}), UnknownGroup, "Did you mean 'pixels'"),
+    (lambda: query(GRAPH, GOOD), BadInput, "Tensor; expected a mapping"),
+    (lambda: query(GRAPH, {"pixels": torch.rand(2, 7)}), WrongShape, r"clamp\['pixels'\] is \(2, 7\).*\(batch, 6\)"),
+    (lambda: query(GRAPH, {"pixels": torch.rand(6)}), WrongShape, r"\(6,\)"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, {"labels": torch.rand(3, 3)}), WrongShape, "batch sizes differ"),
+    (lambda: query(GRAPH, {"pixels": torch.rand(0, 6)}), WrongShape, "are 0"),
+    (lambda: query(GRAPH, {"pixels": GOOD * float("nan")}), BadValues, "12 NaN"),
+    (lambda: query(GRAPH, init={"pixels": GOOD / 0}), BadValues, r"init\['pixels'\]"),
+    (lambda: query(GRAPH, {"pixels": observed(GOOD, torch.ones(6))}), BadInput, "torch.bool"),
+    (lambda: query(GRAPH, {"pixels": observed(GOOD, torch.ones(5).bool())}), WrongShape, r"mask.*\(5,\)"),
+    (lambda: query(GRAPH, dict.fromkeys(GRAPH.topology.groups, GOOD)), WrongShape, "labels"),
+    (lambda: query(GRAPH, {"pixels": GOOD, "labels": torch.ones(2, 3), "hidden1": torch.ones(2, 4)}), BadInput,
+     "every vertex is clamped"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, start="noise"), UnknownName, "'noise'"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, steps=0), BadInput, "steps = 0"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, steps=2.5), BadInput, "steps = 2.5"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr="fast"), BadInput, "'fast'.*'safe'"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=-1.0), BadInput, "value_lr = -1.0"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=float("nan")), BadInput, "nan"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, momentum=1.0), BadInput, "momentum = 1.0"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, tolerance=0.0), BadInput, "tolerance = 0.0"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, batch_size=0), BadInput, "batch_size = 0"),
+    (lambda: relax(GRAPH, torch.zeros(2, 5), torch.zeros(13).bool()), WrongShape, r"\(2, 5\)"),
+    (lambda: relax(GRAPH, torch.zeros(2, 13), torch.zeros(4).bool()), WrongShape, r"clamped is \(4,\)"),
+    (lambda: relax(GRAPH, torch.full((2, 13), torch.nan), torch.zeros(13).bool()), BadValues, "NaN"),
+])
+def test_bad_input_is_refused(ask, error, says):
+    with pytest.raises(error, match=says):
+        ask()
+
+
+def test_unknown_entries_under_a_mask_may_be_nan():
+    """What is not known may hold anything, NaN included."""
+    images = torch.tensor([[0.1, 0.2, 0.3, torch.nan, torch.nan, torch.nan]])
+    answer = query(GRAPH, {"pixels": observed(images, ~images[0].isnan())})
+    assert torch.isfinite(answer.x).all()
