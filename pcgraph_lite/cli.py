@@ -13,6 +13,7 @@ from rich.table import Table
 from .errors import PCGraphError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
+                  pretty_exceptions_enable=False,
                   help="Re-run a paper on predictive coding graphs, figure by figure and number by number.")
 out = Console()
 errors = Console(stderr=True)
@@ -79,6 +80,7 @@ def run(
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
     from . import config, notebooks
+    out.print(f"running {name}: profile {profile}", highlight=False)
     made = notebooks.run(name, profile, _pairs(parameter or []), folder, plain)
     out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
 

@@ -63,14 +63,13 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
     Raises:
         UnknownName, BadInput: the model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
     """
-    target, settings = path(name, profile, seed), spec(name, profile)
-    identity = _identity(settings, profile, seed)
-    checkpoint = target.with_suffix(f".{identity[:12]}-{_engine_hash()[:8]}.checkpoint")
+    target, wanted = path(name, profile, seed), identity(name, profile, seed)
+    checkpoint = target.with_suffix(f".{wanted[:12]}-{_engine_hash()[:8]}.checkpoint")
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(target.with_suffix(".lock")):        # two notebooks may want the same model at the same time
         if force:
             checkpoint.unlink(missing_ok=True)
-        elif _found_identity(target) == identity:
+        elif _found_identity(target) == wanted:
             return target
         _train_and_save(name, profile, seed, device, progress, checkpoint)
         for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
@@ -86,14 +85,19 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
         UnknownName, BadInput: the model, profile, seed or device.
     """
     target, settings = path(name, profile, seed), spec(name, profile)
-    identity = _identity(settings, profile, seed)
+    wanted = identity(name, profile, seed)
     if not target.is_file():
         print(f"{name} (seed {seed}) has no weights in profile {profile} yet: training it.", flush=True)
         train(name, profile, seed, device, progress)
-    elif _found_identity(target) not in (identity, None):
+    elif _found_identity(target) not in (wanted, None):
         print(f"{name} (seed {seed}) has weights of other settings: training it again.", flush=True)
         train(name, profile, seed, device, progress)
-    return _read(target, settings, identity, seed, device, f"pcgraph train {name} --profile {profile} --seed {seed}")
+    return _read(target, settings, wanted, seed, device, f"pcgraph train {name} --profile {profile} --seed {seed}")
+
+
+def identity(name: str, profile: str, seed: int = 0) -> str:
+    """Hash of all settings that decide the weights. Raises UnknownName, BadInput."""
+    return spec(name, profile).identity(_seed(seed), config.load_profile(profile).data.sample)
 
 
 def parameter_count(model: nn.Module) -> int:
@@ -117,7 +121,7 @@ def _train_and_save(name: str, profile: str, seed: int, device: str, progress: b
     facts = records.provenance(str(hardware.describe(picked)), time.monotonic() - began)
     facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": _best(history)}
     _save(path(name, profile, seed), model, history, {
-        "model": name, "profile": profile, "seed": str(seed), "identity": _identity(settings, profile, seed),
+        "model": name, "profile": profile, "seed": str(seed), "identity": identity(name, profile, seed),
         "spec": settings.model_dump_json(), "provenance": json.dumps(facts)})
 
 
@@ -174,14 +178,14 @@ def _save(target: Path, model: nn.Module, history: pd.DataFrame, header: dict[st
             raise PCGraphError(f"could not write {config.shown(target)}: {error}. Free space and run again.") from error
 
 
-def _read(target: Path, settings: GraphSpec | AutoencoderSpec, identity: str, seed: int, device: str,
+def _read(target: Path, settings: GraphSpec | AutoencoderSpec, wanted: str, seed: int, device: str,
           command: str) -> Trained:
     model, _ = _build(settings, seed, hardware.pick_device(device))
     try:
         with safe_open(target, "pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-        if header["identity"] != identity or header["weights_sha256"] != _digest(tensors):
+        if header["identity"] != wanted or header["weights_sha256"] != _digest(tensors):
             raise ValueError("its content does not have the hash of its header")
         model.load_state_dict(tensors)                       # names and shapes
         history = pd.read_csv(target.with_suffix(".csv"))
@@ -201,13 +205,9 @@ def _found_identity(target: Path) -> str | None:
         return None
 
 
-def _identity(settings: GraphSpec | AutoencoderSpec, profile: str, seed: int) -> str:
-    return settings.identity(seed, config.load_profile(profile).data.sample)
-
-
 def _engine_hash() -> str:
     """Hash of the code that trains: a checkpoint of an earlier version is not taken up."""
-    sources = (Path(__file__).with_name(f"{name}.py") for name in ENGINE)
+    sources = sorted(file for file in Path(__file__).parent.glob("*.py") if file.stem in ENGINE)
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 

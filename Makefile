@@ -1,0 +1,60 @@
+# Every target sets up what it needs: .venv from requirements.txt, the package, then the work. `make help` lists them.
+
+SHELL := /bin/bash -o pipefail
+PYTHON ?= python3
+PROFILE ?= laptop
+CORES ?= $(shell getconf _NPROCESSORS_ONLN)
+READY := .venv/ready.stamp
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export TQDM_MININTERVAL ?= 2
+# full data sets that lie beside the checkout
+ifneq ($(wildcard ../shared/data),)
+export PCGRAPH_DATA ?= $(abspath ../shared/data)
+endif
+
+# One run at a time in a checkout; a second one waits (where the system has flock).
+ALONE = $(if $(shell command -v flock),flock -n lock true || echo "another run is working here; waiting for it"; flock lock)
+# It starts in _build/snakemake, because that is where Snakemake puts its notes.
+WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && $(ALONE) snakemake --snakefile $(CURDIR)/Snakefile \
+	--cores $(CORES) --resources gpu=1 --rerun-incomplete --nolock --quiet host reason rules --config profile=$(PROFILE)
+
+.PHONY: help book site test paper data smoke-outputs clean
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+book: $(READY)  ## train, run the notebooks and build the website (PROFILE=laptop); a killed run goes on
+	@$(WORKFLOW)
+	@echo "the book is at file://$(CURDIR)/_build/$(PROFILE)/site/index.html"
+
+paper: $(READY)  ## the same at the paper's sizes; wants the full data sets and a GPU
+	@$(MAKE) --no-print-directory book PROFILE=paper
+
+site: $(READY)  ## build the website of the committed paper results; executes nothing
+	@pcgraph book --published
+
+test: $(READY)  ## everything that CI checks
+	@ruff check .
+	@rm -rf _build/smoke/records
+	@failed=0; \
+	OMP_NUM_THREADS=1 pytest --nbval-lax -n $(CORES) --dist loadfile tests/notebooks || failed=1; \
+	OMP_NUM_THREADS=1 pytest -n $(CORES) --dist loadfile tests || failed=1; \
+	exit $$failed
+
+smoke-outputs: $(READY)  ## renew tests/notebooks, what CI compares with; commit it alone and say why
+	@OMP_NUM_THREADS=1 python tests/renew.py
+
+data: $(READY)  ## list the data sets that are here
+	@pcgraph data
+
+clean:  ## delete everything that was built, except .venv
+	rm -rf _build
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}. Choose one: make PYTHON=python3.12")'
+	@$(PYTHON) -m venv .venv
+	@echo "installing the pinned environment into .venv (once; a few minutes)"
+	@.venv/bin/python -m pip install --disable-pip-version-check -r requirements.txt | grep --line-buffered -E '^(Collecting|Installing|Successfully)' || test $${PIPESTATUS[0]} -eq 0
+	@.venv/bin/python -m pip install --disable-pip-version-check -q --no-deps -e .
+	@touch $@

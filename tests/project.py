@@ -1,0 +1,47 @@
+"""A small project in a temporary folder: a copy of the package with two tiny models and one notebook.
+
+Runs are real (subprocesses, kernels, Snakemake), and editing a library file there harms nobody.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+class Project:
+    """The small project; ``run`` starts a command in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        shutil.copytree(HERE / "fixtures" / "project", root, dirs_exist_ok=True)
+        shutil.copytree(HERE.parent / "pcgraph_lite", root / "pcgraph_lite", dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("__pycache__", "*.part"))
+        shutil.copy2(HERE.parent / "Snakefile", root)
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        self.environment = os.environ | {"PYTHONPATH": str(root), "PATH": path, "OMP_NUM_THREADS": "1",
+                                         "COLUMNS": "200", "PCGRAPH_COMMIT": "a-test"}
+
+    def pcgraph(self, *arguments: str, code: int = 0) -> str:
+        """Run ``pcgraph``; its output, both streams together, with runs of white space as one space."""
+        done = subprocess.run([sys.executable, "-m", "pcgraph_lite", *arguments], cwd=self.root, text=True,
+                              env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == code, done.stdout
+        return " ".join(done.stdout.split())
+
+    def start(self, *arguments: str) -> subprocess.Popen:
+        """Start ``snakemake`` in a process group of its own, so that all of it can be killed."""
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--rerun-incomplete", "--nolock",
+                   "--config", "profile=smoke", "--", *arguments]
+        return subprocess.Popen(command, cwd=self.root, env=self.environment, text=True, start_new_session=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def snakemake(self, *arguments: str) -> str:
+        """Run ``snakemake`` to its end; it must succeed. Returns what it printed."""
+        running = self.start(*arguments)
+        output, _ = running.communicate()
+        assert running.returncode == 0, output
+        return output
