@@ -1,6 +1,6 @@
 """The book: its pages, the executed notebooks and tables made from records, gathered in one folder and built there.
 
-``python -m pcgraph_lite.site --profile laptop`` builds what ran on this machine, ``--published`` the committed results.
+``pcgraph book --profile laptop`` builds what ran on this machine, ``pcgraph book --published`` the committed results.
 Nothing is executed and nothing outside ``_build/`` is written.
 """
 
@@ -15,7 +15,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
-import typer
 from nbformat import NotebookNode
 
 from . import claims, records, tables
@@ -58,6 +57,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     tables.write_lead(source / "book/generated", notebooks)
     (source / "book/notebooks").mkdir(exist_ok=True)
     for name, notebook in notebooks.items():
+        _describe_pictures(notebook)
         _say_what_made_it(notebook, tables.made_by(tables.run_of(saved / f"{name}.json", notebook)))
         nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
@@ -184,6 +184,14 @@ def _copy_mathjax(target: Path) -> None:
             shutil.copy2(mathjax / name, target / name)
 
 
+def _describe_pictures(notebook: NotebookNode) -> None:
+    """Give every picture a text for readers who do not see it; the builder would take the name of its file."""
+    for cell in notebook.cells:
+        if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
+            alt = tables.alt_text(cell)
+            cell.metadata.setdefault("mystnb", NotebookNode()).setdefault("image", NotebookNode())["alt"] = alt
+
+
 def _say_what_made_it(notebook: NotebookNode, line: str) -> None:
     """Put a line under the title of a page."""
     for cell in notebook.cells:
@@ -191,13 +199,3 @@ def _say_what_made_it(notebook: NotebookNode, line: str) -> None:
             title, _, rest = cell.source.partition("\n")
             cell.source = f"{title}\n\n{line}\n{rest}" if line else cell.source
             return
-
-
-def main(profile: str = "laptop", published: bool = False) -> None:
-    """Stage and build the book, and print where its first page is."""
-    folder = ROOT / "_build" / ("published" if published else profile)
-    print(build(stage(profile, published), folder / "site"))
-
-
-if __name__ == "__main__":
-    typer.run(main)

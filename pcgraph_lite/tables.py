@@ -71,10 +71,16 @@ def write_lead(folder: Path, notebooks: Mapping[str, NotebookNode]) -> None:
         return
     _, name, cell, image = max(found, key=lambda entry: entry[0])
     caption = " ".join(cell.metadata["mystnb"]["figure"].get("caption", "").split())
-    alt = cell.metadata["mystnb"].get("image", {}).get("alt") or re.sub(r"[`*$\\{}]", "", caption)
     (folder / "lead.png").write_bytes(base64.b64decode(image))
-    (folder / "lead.md").write_text(f"```{{figure}} generated/lead.png\n:alt: {alt}\n:name: figure-lead\n\n"
+    (folder / "lead.md").write_text(f"```{{figure}} generated/lead.png\n:alt: {alt_text(cell)}\n:name: figure-lead\n\n"
                                     f"{caption} From {{doc}}`notebooks/{name}`.\n```\n", encoding="utf-8")
+
+
+def alt_text(cell: NotebookNode) -> str:
+    """What a reader who does not see a cell's picture is told: its ``alt``, else its caption without markup."""
+    shown = cell.metadata.get("mystnb", {})
+    caption = " ".join(shown.get("figure", {}).get("caption", "").split())
+    return shown.get("image", {}).get("alt") or re.sub(r"[`*$\\{}]", "", caption) or "A picture without a caption."
 
 
 def run_of(records: Path, notebook: NotebookNode) -> dict[str, Any]:

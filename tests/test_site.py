@@ -5,6 +5,7 @@ Oracles: HTML of our own making for the address finder; the files given in for w
 
 import base64
 import json
+import re
 import shutil
 from io import BytesIO
 from pathlib import Path
@@ -91,8 +92,11 @@ def test_mathjax_is_in_the_site_and_pages_with_formulas_load_it(built: Path) -> 
 
 
 def test_pictures_have_a_text_for_those_who_do_not_see_them(built: Path) -> None:
-    page = (built / "book/index.html").read_text()
-    assert CAPTION in page and f'alt="{CAPTION}"' in page
+    alts = [(page.name, alt) for page in (built / "book").rglob("*.html")
+            for alt in re.findall(r'<img[^>]*?alt="([^"]*)"', page.read_text()) if "logo" not in alt.lower()]
+    assert {name for name, alt in alts if alt == CAPTION} >= {"index.html", "02-pc-graphs.html"}
+    assert not [(name, alt) for name, alt in alts if ".png" in alt or not alt]
+    assert not [page for page in built.rglob("*.html") if re.search(r"<img(?![^>]*alt=)", page.read_text())]
 
 
 def test_records_reach_the_pages(built: Path) -> None:
