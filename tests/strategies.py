@@ -27,7 +27,8 @@ def graphs(draw: st.DrawFn, activation: str | None = None, replicas: bool = True
     return PCGraph(
         topology.from_mask(mask, groups), name, bias=draw(st.booleans()),
         prior=draw(st.sampled_from(["zero", "flat"])),
-        plan=draw(st.sampled_from(["dense", "blocks"])), replicas=draw(st.sampled_from([None, 3])) if replicas else None,
+        plan=draw(st.sampled_from(["dense", "blocks"])),
+        replicas=draw(st.sampled_from([None, 3])) if replicas else None,
         init_std=scale, dtype=torch.float64, generator=torch.Generator().manual_seed(draw(st.integers(0, 10**6))))
 
 
