@@ -1,0 +1,48 @@
+"""The autoencoder: what training must reach on images that lie in a plane, and what completion may look at."""
+
+import pytest
+import torch
+
+from pcgraph_lite.autoencoder import Autoencoder, complete, fit_autoencoder
+from pcgraph_lite.errors import BadInput, BadValues, WrongShape
+
+
+def images(count: int = 200) -> torch.Tensor:
+    """Images in [0.2, 0.8] that lie in a plane."""
+    generator = torch.Generator().manual_seed(0)
+    return 0.5 + 0.1 * (torch.rand(count, 2, generator=generator) * 2 - 1) @ (
+        torch.rand(2, 12, generator=generator) * 2 - 1)
+
+
+def test_training_beats_the_mean_image_and_keeps_the_best_epoch():
+    model = Autoencoder(12, [16, 16])
+    data = images()
+    history = fit_autoencoder(model, data, validation=data, epochs=200, batch_size=50, weight_lr=3e-3, progress=False)
+    error = float(((model(data).detach() - data) ** 2).mean())
+    assert error < 0.1 * float(data.var(0).mean())
+    assert -error == pytest.approx(history.validation.max(), rel=1e-4)
+
+
+def test_parameters_and_seed():
+    a, b = (Autoencoder(12, [5, 4], generator=torch.Generator().manual_seed(s)) for s in (1, 2))
+    assert sum(p.numel() for p in a.parameters()) == 12 * 5 + 5 + 5 * 4 + 4 + 4 * 12 + 12
+    assert not torch.equal(a.layers[0].weight, b.layers[0].weight)
+    assert torch.equal(a.layers[0].weight, Autoencoder(12, [5, 4], torch.Generator().manual_seed(1)).layers[0].weight)
+
+
+def test_completion_keeps_the_known_pixels_and_never_sees_the_others():
+    model, data, known = Autoencoder(12, [8]), images(5), torch.arange(12) < 6
+    got = complete(model, data, known)
+    assert torch.equal(got[:, :6], data[:, :6])
+    assert torch.equal(got, complete(model, torch.where(known, data, 0.9), known))
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(WrongShape, match=r"\(3, 11\).*\(batch, 12\)"):
+        Autoencoder(12, [4])(torch.rand(3, 11))
+    with pytest.raises(BadInput, match="epochs = 0"):
+        fit_autoencoder(Autoencoder(12, [4]), images(), epochs=0)
+    with pytest.raises(BadInput, match="0 images"):
+        fit_autoencoder(Autoencoder(12, [4]), images(0))
+    with pytest.raises(BadValues, match="NaN"):
+        fit_autoencoder(Autoencoder(12, [4]), images() / 0)
