@@ -14,10 +14,12 @@ import matplotlib.image
 import nbformat
 import numpy as np
 import pytest
+import typer
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from pcgraph_lite import site
 from pcgraph_lite.claims import load_claims
+from pcgraph_lite.cli import app
 from pcgraph_lite.config import ROOT
 from pcgraph_lite.errors import BadFile, PCGraphError
 
@@ -190,3 +192,34 @@ def test_a_build_killed_between_its_renames_loses_no_site(tmp_path: Path) -> Non
     with pytest.raises(PCGraphError):
         site.build(tmp_path / "nothing-here", tmp_path / "site")
     assert (tmp_path / "site/index.html").read_text() == "the last good one"
+
+
+PROSE = sorted([ROOT / "README.md", *(ROOT / "book").glob("*.md")])
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
+def test_every_command_that_a_page_names_exists(page: Path) -> None:
+    known = set(typer.main.get_command(app).commands)
+    text = page.read_text()
+    assert set(re.findall(r"(?m)(?:`|^|/)pcgraph ([a-z]+)", text)) <= known
+    targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
+    assert set(re.findall(r"(?m)(?:`|^)make ([a-z-]+)", text)) <= targets
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert links and all((ROOT / link).exists() for link in links if "://" not in link)
+
+
+def test_the_citation_names_this_work_and_the_paper() -> None:
+    citation = site.read_yaml(ROOT / "CITATION.cff")
+    assert citation["cff-version"] == "1.2.0" and citation["license"] == "MIT"
+    assert citation["references"][0]["authors"][0]["family-names"] == "Salvatori"
+
+
+def test_every_ambiguity_has_its_number_its_choice_and_its_page() -> None:
+    points = re.split(r"(?m)^\(ambiguity-\d+\)=$", (ROOT / "book/ambiguities.md").read_text())[1:]
+    assert len(points) == 18
+    for number, point in enumerate(points, start=1):
+        assert f"### {number}. " in point
+        assert all(f"**{part}" in point for part in ("Unclear.", "Choice.", "To change it.", "Matters on")), number
