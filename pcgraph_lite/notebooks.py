@@ -238,7 +238,8 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")              # papermill remarks that .part is no notebook name
                 papermill.execute_notebook(config.shown(begun), config.shown(part), dict(values),
-                                           kernel_name="python3", cwd=".", progress_bar=True)
+                                           kernel_name="python3", cwd=".", progress_bar=True,
+                                           extra_arguments=["--log-level=ERROR"])
         except Exception as error:
             if part.exists():
                 part.replace(failed)
