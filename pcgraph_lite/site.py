@@ -43,19 +43,14 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     made = root / "_build" / ("published" if published else profile)
     executed, saved = ((root / "book/notebooks", root / "results/records") if published
                        else (made / "notebooks", made / "records"))
-    source = made / "site-source"
     notebooks = {name: read_notebook(executed / f"{name}.ipynb", "paper" if published else profile)
                  for name in notebook_names(root / "_toc.yml")}
     card = claims.scorecard(records.read(saved))
-    shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(root / "book", source / "book", ignore=shutil.ignore_patterns("*.ipynb", "generated"))
-    for name in ("_config.yml", "_toc.yml"):
-        shutil.copy2(root / name, source / name)
-    _copy_mathjax(source / "vendor/mathjax")
+    source = made / "site-source"
+    _copy_pages(root, source)
     tables.write_scorecard(source / "book/generated", card, notebooks)
     tables.write_ledger(source / "book/generated", saved, notebooks)
     tables.write_lead(source / "book/generated", notebooks)
-    (source / "book/notebooks").mkdir(exist_ok=True)
     for name, notebook in notebooks.items():
         _describe_pictures(notebook)
         _say_what_made_it(notebook, tables.made_by(tables.run_of(saved / f"{name}.json", notebook)))
@@ -82,14 +77,7 @@ def build(source: Path, target: Path) -> Path:
         old.rename(target)
     for leftover in (aside, old):
         shutil.rmtree(leftover, ignore_errors=True)
-    arguments = ["build", str(source), "--path-output", str(aside), "-W", "-n", "--keep-going"]
-    run = subprocess.run([sys.executable, "-c", BUILDER, *arguments], capture_output=True, text=True)
-    if run.returncode:
-        raise PCGraphError(f"the book was not built from {shown(source)}. {_last_warnings(run.stdout + run.stderr)}")
-    made = aside / "_build/html"
-    if outside := outside_references(made):
-        raise PCGraphError("these pages load something from the net, and the book must work without one: "
-                           + "; ".join(outside[:8]))
+    made = _run_builder(source, aside)
     if target.exists():
         target.rename(old)
     made.rename(target)
@@ -164,10 +152,32 @@ def _is_outside(address: str) -> bool:
     return re.match(r"\s*(https?:)?//", address, re.I) is not None
 
 
+def _run_builder(source: Path, folder: Path) -> Path:
+    """Build ``source`` somewhere below ``folder`` and return the website's folder, or say why it is not good."""
+    arguments = ["build", str(source), "--path-output", str(folder), "-W", "-n", "--keep-going"]
+    run = subprocess.run([sys.executable, "-c", BUILDER, *arguments], capture_output=True, text=True)
+    if run.returncode:
+        raise PCGraphError(f"the book was not built from {shown(source)}. {_last_warnings(run.stdout + run.stderr)}")
+    if outside := outside_references(folder / "_build/html"):
+        raise PCGraphError("these pages load something from the net, and the book must work without one: "
+                           + "; ".join(outside[:8]))
+    return folder / "_build/html"
+
+
 def _last_warnings(log: str, count: int = 12) -> str:
     lines = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", log).splitlines() if line.strip()]
     warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)]
     return "Last warnings:\n" + "\n".join((warnings or lines)[-count:])
+
+
+def _copy_pages(root: Path, source: Path) -> None:
+    """Start a new staged book with everything that needs no result: prose, style, settings, MathJax."""
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(root / "book", source / "book", ignore=shutil.ignore_patterns("*.ipynb", "generated"))
+    (source / "book/notebooks").mkdir(exist_ok=True)
+    for name in ("_config.yml", "_toc.yml"):
+        shutil.copy2(root / name, source / name)
+    _copy_mathjax(source / "vendor/mathjax")
 
 
 def _copy_mathjax(target: Path) -> None:
