@@ -6,27 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import graphs, values
 
-from pcgraph_lite import PCGraph, observed, query, relax, topology
+from pcgraph_lite import PCGraph, observed, oracles, query, relax, topology
 from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
-
-
-def exact(graph: PCGraph, x: torch.Tensor, clamped: torch.Tensor) -> tuple[torch.Tensor, bool]:
-    """For f = identity: the least-squares values of the free vertices, and whether they are unique.
-
-    eps = x (I - W) - b over the paying vertices; minimize over the free entries of x.
-    """
-    n = graph.topology.n
-    a = torch.eye(n, dtype=torch.float64) - graph.weight
-    if graph.sources is not None:
-        a = a[:, ~graph.sources]
-    bias = torch.zeros(n, dtype=torch.float64) if graph.bias is None else graph.bias[0]
-    bias = bias if graph.sources is None else bias[~graph.sources]
-    free = ~clamped
-    unique = bool(torch.linalg.matrix_rank(a[free]) == int(free.sum()))
-    target = bias - x[:, clamped] @ a[clamped]                             # (batch, paying)
-    best = x.clone()
-    best[:, free] = torch.linalg.lstsq(a[free].T, target.T, driver="gelsd").solution.T
-    return best, unique
 
 
 @given(graphs(activation="linear", replicas=False, scale=0.3), st.integers(1, 5))
@@ -35,7 +16,7 @@ def test_conditioning_is_the_exact_linear_solution(graph, held):
     n = graph.topology.n
     clamped = torch.arange(n) < min(held, n - 1)
     x = values(graph)
-    best, unique = exact(graph, x, clamped)
+    best, unique = oracles.linear_solution(graph, x, clamped)
     assume(unique and torch.linalg.cond((torch.eye(n) - graph.weight)[~clamped]) < 30)
     got = relax(graph, x, clamped, steps=20000, tolerance=1e-18)
     torch.testing.assert_close(got.energy[-1], graph.energy(best), rtol=1e-8, atol=1e-10)
@@ -46,10 +27,8 @@ def test_conditioning_is_the_exact_linear_solution(graph, held):
 def test_below_the_exact_bound_the_energy_never_rises(graph):
     """alg. 1, eq. 3: with linear f, plain steps below 2 / largest eigenvalue of the free Hessian only go down."""
     clamped = torch.arange(graph.topology.n) < 1
-    a = torch.eye(graph.topology.n, dtype=torch.float64) - graph.weight
-    a = a if graph.sources is None else a[:, ~graph.sources]
-    bound = 2 / torch.linalg.eigvalsh(a[~clamped] @ a[~clamped].T).max()
-    got = relax(graph, values(graph), clamped, steps=50, value_lr=0.99 * float(bound))
+    bound = 2 / oracles.curvature(graph, clamped)
+    got = relax(graph, values(graph), clamped, steps=50, value_lr=0.99 * bound)
     trace = torch.cat([got.initial_energy[None], got.energy])
     assert (trace.diff(dim=0) <= 1e-12 * trace[0]).all()
 
@@ -57,9 +36,7 @@ def test_below_the_exact_bound_the_energy_never_rises(graph):
 @given(graphs(activation="linear", replicas=False))
 def test_power_iteration_finds_the_largest_eigenvalue(graph):
     clamped = torch.arange(graph.topology.n) < 1
-    a = torch.eye(graph.topology.n, dtype=torch.float64) - graph.weight
-    a = a if graph.sources is None else a[:, ~graph.sources]
-    largest = float(torch.linalg.eigvalsh(a[~clamped] @ a[~clamped].T).max())
+    largest = oracles.curvature(graph, clamped)
     problem = relax(graph, values(graph), clamped, steps=1).problem
     assert float(problem.curvature(300)) == pytest.approx(largest, rel=1e-2)
 

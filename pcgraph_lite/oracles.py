@@ -1,0 +1,91 @@
+"""What the equations must give, computed another way: loops over vertices, autograd, and linear algebra.
+
+The tests and the page on section 2 hold the engine against these; nothing here is fast.
+"""
+
+import torch
+from torch import Tensor
+
+from .graph import PCGraph
+from .topology import from_mask
+
+
+def random_graph(generator: torch.Generator, activation: str = "tanh", most: int = 12, scale: float = 0.3) -> PCGraph:
+    """A float64 graph of 3 to ``most`` vertices with random edges, cycles and self-loops, some masked."""
+    n = int(torch.randint(3, most + 1, (), generator=generator))
+    mask = torch.rand(n, n, generator=generator) < 0.6
+    mask[0, 1] = mask[1, 2] = mask[2, 0] = True                            # at least one cycle
+    return PCGraph(from_mask(mask), activation, init_std=scale, dtype=torch.float64, generator=generator)
+
+
+def loop_prediction(graph: PCGraph, x: Tensor) -> Tensor:
+    """eq. 1 as printed: for each vertex i the sum over its sources j. ``(batch, n)`` to ``(batch, n)``."""
+    weight, fx, mask = graph.weight, torch.cat(graph.activate(x), -1), graph.topology.mask()
+    mu = torch.zeros_like(x) if graph.bias is None else graph.bias.expand_as(x).clone()
+    for j, i in mask.nonzero().tolist():
+        mu[:, i] += weight[j, i] * fx[:, j]
+    return mu
+
+
+def loop_energy(graph: PCGraph, x: Tensor) -> Tensor:
+    """eq. 2 as printed, ``(batch,)``; a vertex without incoming edges pays nothing under a flat prior."""
+    mu, energy = loop_prediction(graph, x), torch.zeros_like(x[:, 0])
+    for i in range(graph.topology.n):
+        if graph.prior == "zero" or bool(graph.topology.mask()[:, i].any()):
+            energy += (x[:, i] - mu[:, i]) ** 2 / 2
+    return energy
+
+
+def value_gradient(graph: PCGraph, x: Tensor) -> Tensor:
+    """dE/dx by autograd, ``(..., batch, n)``."""
+    x = x.detach().clone().requires_grad_()
+    return torch.autograd.grad(graph.energy(x).sum(), x)[0]
+
+
+def weight_gradient(graph: PCGraph, x: Tensor) -> dict[str, Tensor]:
+    """dE/dtheta by autograd, on existing edges, by parameter name."""
+    graph.requires_grad_()
+    try:
+        gradient = torch.autograd.grad(graph.energy(x).sum(), list(graph.parameters()))
+    finally:
+        graph.requires_grad_(False)
+    masks = {f"weights.{k}": block.mask for k, block in enumerate(graph.blocks)}
+    named = dict(zip(dict(graph.named_parameters()), gradient, strict=True))
+    return {name: g if masks.get(name) is None else g * masks[name] for name, g in named.items()}
+
+
+def paying_matrix(graph: PCGraph) -> Tensor:
+    """I - W without the columns of vertices that pay nothing: eps = x (I - W) - b for f = identity. ``(n, paying)``."""
+    matrix = torch.eye(graph.topology.n, dtype=graph.dtype) - graph.weight
+    return matrix if graph.sources is None else matrix[:, ~graph.sources]
+
+
+def linear_solution(graph: PCGraph, x: Tensor, clamped: Tensor) -> tuple[Tensor, bool]:
+    """For f = identity: where a query by conditioning must end (eq. 5), by least squares.
+
+    Args:
+        x: ``(batch, n)``; the clamped entries are used.
+        clamped: ``(n,)`` bool.
+
+    Returns:
+        ``(batch, n)``, and whether the free rows of I - W have full rank, so that the answer is the only one.
+    """
+    matrix, free = paying_matrix(graph), ~clamped
+    target = -x[:, clamped] @ matrix[clamped]                              # (batch, paying)
+    if graph.bias is not None:
+        bias = graph.bias[0]
+        target = target + (bias if graph.sources is None else bias[~graph.sources])
+    best = x.clone()
+    best[:, free] = torch.linalg.lstsq(matrix[free].T, target.T, driver="gelsd").solution.T
+    return best, bool(torch.linalg.matrix_rank(matrix[free]) == int(free.sum()))
+
+
+def curvature(graph: PCGraph, clamped: Tensor) -> float:
+    """Largest eigenvalue of the free block of (I - W)(I - W)^T; plain descent is stable below 2 over it."""
+    rows = paying_matrix(graph)[~clamped]
+    return float(torch.linalg.eigvalsh(rows @ rows.T).max())
+
+
+def relative_error(got: Tensor, expected: Tensor) -> float:
+    """Largest absolute difference over the largest expected size."""
+    return float((got - expected).abs().max() / expected.abs().max().clamp_min(torch.finfo(expected.dtype).tiny))
