@@ -37,8 +37,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
         The folder to give to :func:`build`.
 
     Raises:
-        BadFile: a notebook of the table of contents is missing, damaged or stopped with an error; a records file
-            is damaged.
+        BadFile: a listed notebook is missing, damaged or stopped with an error; a records file is damaged.
     """
     made = root / "_build" / ("published" if published else profile)
     executed, saved = ((root / "book/notebooks", root / "results/records") if published
