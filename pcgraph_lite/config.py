@@ -110,6 +110,7 @@ class GraphTraining(Training):
     steps: Positive = 20
     value_lr: Literal["safe"] | Rate = "safe"
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    score: Literal["auto", "accuracy", "energy", "completion"] = "auto"
 
 
 class Model(Strict):

@@ -18,7 +18,7 @@ from .errors import BadFile, BadInput, BadValues, PCGraphError, UnstableStep, Wr
 from .files import write_aside
 from .graph import PCGraph
 from .inference import Settings, relax
-from .query import query, start_at_prediction
+from .query import observed, query, start_at_prediction
 
 Batch = Mapping[str, Tensor]
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
@@ -78,8 +78,9 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
         data: ``(images, labels)``, or group -> tensor, or a data loader that yields such mappings. Images flatten to
             the pixels; whole-number labels become one-hot and are left out where the graph has no labels.
         validation: share of ``data`` to hold out, or data of its own. None: no validation, no early stopping.
-        score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), a function of
-            ``(graph, batch)`` where larger is better, or "auto": accuracy where there are labels.
+        score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
+            on half of the first sensory group, asked from the other half), a function of ``(graph, batch)`` where
+            larger is better, or "auto": accuracy where there are labels, else energy.
         checkpoint: file that holds the whole state after each epoch; an existing one is resumed, with the same result
             as an undisturbed run. None: nothing is written.
         generator: shuffles the data. None: a new one seeded with 0.
@@ -119,6 +120,18 @@ def accuracy(graph: PCGraph, batch: Batch) -> float:
 def minus_energy(graph: PCGraph, batch: Batch) -> float:
     """Minus the mean energy with all sensory groups clamped."""
     return -float(query(graph, batch, steps=100, momentum=0.9, batch_size=2000).energy[-1].mean())
+
+
+def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
+    """Minus the mean squared error on the second half of the first sensory group, asked from its first half.
+
+    For images that is the lower half of the picture from the upper one, without labels.
+    """
+    name = graph.topology.sensory[0]
+    values, size = batch[name].to(graph.device), graph.topology.size(name)
+    known = torch.arange(size) < size // 2
+    answer = query(graph, {name: observed(values, known)}, steps=100, momentum=0.9, batch_size=2000).values[name]
+    return -float((answer - values)[:, ~known].square().mean())
 
 
 class _State:
@@ -307,7 +320,7 @@ def _split(graph: PCGraph, data: object, validation: object, training: Training,
 
 
 def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
-    scores = {"accuracy": accuracy, "energy": minus_energy}
+    scores = {"accuracy": accuracy, "energy": minus_energy, "completion": minus_completion_error}
     if score == "auto":
         score = "accuracy" if held_out and "labels" in held_out and len(held_out) > 1 else "energy"
     if callable(score):
