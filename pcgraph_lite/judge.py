@@ -188,7 +188,7 @@ def train(name: str, seed: int = 0, epochs: int | None = None, device: torch.dev
     epochs = recipe.epochs if epochs is None else epochs
     if epochs < 1:
         raise BadInput(f"a judge needs at least 1 epoch; got {epochs}.")
-    generator = torch.Generator().manual_seed(seed)
+    commit, generator = _commit(), torch.Generator().manual_seed(seed)     # the commit whose code is running
     rest, held_out = split_off(load(name, "train", root=data_root), HELD_OUT, generator)
     judge = Judge(generator).to(device)
     validation = _fit(judge, rest, held_out, epochs, recipe.mirror, generator, progress)
@@ -196,7 +196,8 @@ def train(name: str, seed: int = 0, epochs: int | None = None, device: torch.dev
     if out is None and test < recipe.bar:
         raise PCGraphError(f"judge {name!r} reads {test:.2%} of the test images, less than {recipe.bar:.0%}: the "
                            "committed judge was kept. Train for more epochs, or save elsewhere with out=PATH.")
-    facts = {"judge": name, "seed": seed, "epochs": epochs, "validation": validation, "test": test, "device": device}
+    facts = {"judge": name, "seed": seed, "epochs": epochs, "validation": validation, "test": test, "device": device,
+             "commit": commit}
     return _save(judge, Path(out or committed), facts)
 
 
@@ -255,7 +256,6 @@ def _save(judge: Judge, path: Path, facts: dict[str, object]) -> Path:
         "torch": torch.__version__,
         "threads": str(torch.get_num_threads()),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
     }
     with write_aside(path) as part:
         save_file(state, part, metadata=provenance)
