@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from . import config, datasets, hardware, learning, records, topology
+from . import autoencoder, config, datasets, hardware, learning, records, topology
 from .config import AutoencoderSpec, GraphSpec
 from .datasets import ImageSet
 from .errors import BadFile, BadInput, PCGraphError
@@ -64,6 +64,7 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
         UnknownName, BadInput: the model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
+    hardware.pick_device(device)                       # refused before a folder is made
     checkpoint = target.with_suffix(f".{wanted[:12]}-{_engine_hash()[:8]}.checkpoint")
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(target.with_suffix(".lock")):        # two notebooks may want the same model at the same time
@@ -129,7 +130,6 @@ def _build(settings: GraphSpec | AutoencoderSpec, seed: int, device: torch.devic
     """The model before training, and the generator that goes on to split and shuffle the data."""
     generator = torch.Generator().manual_seed(seed)
     if settings.kind == "autoencoder":
-        from . import autoencoder
         model = autoencoder.Autoencoder(pixels=settings.pixels, hidden=settings.hidden, generator=generator)
         return model.to(device), generator
     arguments = settings.topology.model_dump(exclude={"constructor"})
@@ -161,7 +161,6 @@ def _fit_graph(graph: PCGraph, settings: GraphSpec, rest: ImageSet, held_out: Im
 
 def _fit_autoencoder(model: nn.Module, settings: AutoencoderSpec, rest: ImageSet, held_out: ImageSet | None,
                      **options: Any) -> pd.DataFrame:
-    from . import autoencoder
     validation = None if held_out is None else held_out.images
     return autoencoder.fit_autoencoder(model, rest.images, validation=validation, **settings.train.model_dump(),
                                        **options)

@@ -107,6 +107,13 @@ def test_killed_training_goes_on_where_it_was(root: Path, monkeypatch: pytest.Mo
     assert not list(undisturbed.path.parent.glob("*.checkpoint"))
 
 
+def test_autoencoders_come_by_the_same_call(root: Path) -> None:
+    """Trained, kept and found again like a graph; 784 -> 8 -> 784 with biases."""
+    first = zoo.load("copier", "smoke", **QUIET)
+    assert same(first.graph, zoo.load("copier", "smoke", **QUIET).graph) and len(first.history) == 2
+    assert zoo.parameter_count(first.graph) == 2 * 784 * 8 + 8 + 784
+
+
 def test_parameters_are_counted_as_edges(root: Path) -> None:
     """Labels 10 -> 8 -> 784 without bias: 10 * 8 + 8 * 784."""
     assert zoo.parameter_count(zoo.load("tiny", "smoke", **QUIET).graph) == 10 * 8 + 8 * 784

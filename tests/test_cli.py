@@ -1,0 +1,106 @@
+"""The command: what it refuses, what it prints, and that every command explains itself.
+
+Oracle: the small project's files; JSON parsed back.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pcgraph_lite import cli, config
+
+FIXTURE = Path(__file__).parent / "fixtures" / "project"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the small project as the checkout."""
+    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(config, "ROOT", tmp_path)
+    monkeypatch.setattr(cli, "out", cli.Console(width=300))
+    monkeypatch.setattr(cli, "errors", cli.Console(width=300, stderr=True))
+    return tmp_path
+
+
+def call(*arguments: str) -> int:
+    """Run the command in this process; its exit code."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(list(arguments))
+    return stopped.value.code
+
+
+@pytest.mark.parametrize("command", ["data", "train", "run", "scorecard", "book", "info"])
+def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it does and a line to copy."""
+    assert call(command, "--help") == 0
+    text = capsys.readouterr().out
+    assert "Usage: " in text and "pcgraph" in text.partition("Example")[2]
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["run", "01-tinny"], ["no notebook '01-tinny'", "Did you mean '01-tiny'"]),
+    (["run", "01-tiny", "--profile", "smoek"], ["no profile 'smoek'", "Did you mean 'smoke'"]),
+    (["run", "01-tiny", "-p", "sead", "1"], ["no parameter 'sead'", "Did you mean 'seed'"]),
+    (["run", "01-tiny", "-p", "seed", "one"], ["'seed' = 'one'", "expected int"]),
+    (["run", "01-tiny", "-p", "seed", "1.5"], ["'seed' = '1.5'", "expected int"]),
+    (["run", "01-tiny", "-p", "fail", "1"], ["'fail' = '1'", "expected bool"]),
+    (["run", "01-tiny", "-p", "sizes", "3"], ["'sizes' = '3'", "expected list[int]"]),
+    (["run", "01-tiny", "-p", "device", "gpu"], ["no device 'gpu'", "cpu"]),
+    (["run", "01-tiny", "-p", "profile", "smoke"], ["'profile' is given by the option --profile"]),
+    (["run", "01-tiny", "-p", "out", "x"], ["'out' is given by the option --out"]),
+    (["run", "01-tiny", "-p", "seed", "1", "-p", "seed", "2"], ["-p seed is given twice"]),
+    (["run", "01-tiny", "-p", "seed"], ["expected a name and a value"]),
+    (["train", "tinny"], ["no model 'tinny'", "Did you mean 'tiny'"]),
+    (["train", "tiny", "--profile", "smoek"], ["Did you mean 'smoke'"]),
+    (["train", "tiny", "--seed", "-1"], ["seed = -1"]),
+    (["train", "tiny", "--device", "gpu"], ["no device 'gpu'"]),
+    (["train", "judge-mnits"], ["no judge 'mnits'", "Did you mean 'mnist'"]),
+    (["scorecard", "--profile", "smoek"], ["Did you mean 'smoke'"]),
+    (["book", "--profile", "smoek"], ["Did you mean 'smoke'"]),
+    (["info", "--profile", "smoek"], ["Did you mean 'smoke'"]),
+])
+def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str],
+                                              words: list[str]) -> None:
+    """No traceback; the message names the value, what was expected, and the nearest right name."""
+    assert call(*arguments) == 2
+    text = capsys.readouterr().err
+    assert all(word in text for word in words), text
+    assert "Traceback" not in text
+    assert not (root / "_build").exists()
+
+
+def test_options_that_do_not_exist_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """By the parser, with code 2 as well."""
+    assert call("run", "01-tiny", "--sead", "1") == 2
+    assert "--sead" in capsys.readouterr().err
+
+
+def test_scorecard_as_json_and_csv(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON holds a row for each claim with verdict, profile and n, and nothing else is printed."""
+    assert call("scorecard", "--json", "--csv", str(root / "card.csv")) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {"claim", "verdict", "profile", "n"} <= rows[0].keys()
+    assert len(rows) > 40 and len((root / "card.csv").read_text().splitlines()) == len(rows) + 1
+    assert call("scorecard") == 0
+    assert "not run" in capsys.readouterr().out
+
+
+def test_train_prints_where_the_weights_are(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And does not train twice."""
+    assert call("train", "tiny", "--profile", "smoke", "--device", "cpu") == 0
+    assert "training tiny: profile smoke, seed 0, 100 images" in capsys.readouterr().out
+    assert call("train", "tiny", "--profile", "smoke", "--device", "cpu") == 0
+    assert capsys.readouterr().out.strip() == "tiny: _build/smoke/models/tiny-seed0.safetensors"
+
+
+def test_info_data_and_version(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They name commit, threads, data sets and the version."""
+    assert call("info") == 0
+    text = capsys.readouterr().out
+    assert all(word in text for word in ("commit", "threads", "torch", "precision", "mnist (sample) train yes"))
+    assert call("data") == 0
+    assert "mnist (sample)" in capsys.readouterr().out
+    assert call("--version") == 0
+    assert capsys.readouterr().out.startswith("pcgraph ")
