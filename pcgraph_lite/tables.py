@@ -13,8 +13,9 @@ from typing import Any
 
 import pandas as pd
 from nbformat import NotebookNode
+from pandas.io.formats.style import Styler
 
-from . import claims
+from . import claims, records
 from .records import PACKAGES
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
@@ -74,6 +75,20 @@ def write_lead(folder: Path, notebooks: Mapping[str, NotebookNode]) -> None:
     (folder / "lead.png").write_bytes(base64.b64decode(image))
     (folder / "lead.md").write_text(f"```{{figure}} generated/lead.png\n:alt: {alt_text(cell)}\n:name: figure-lead\n\n"
                                     f"{caption} From {{doc}}`notebooks/{name}`.\n```\n", encoding="utf-8")
+
+
+def verdicts(saved: Path) -> Styler:
+    """The verdicts of one notebook for its own page: what was checked, what came out, and what a final verdict needs.
+
+    Args:
+        saved: the records file that ``Recorder.save`` returned.
+    """
+    found = records.read(saved.parent)
+    card = claims.scorecard(found[found["notebook"] == saved.stem])
+    card = card[card["notebook"] == saved.stem]
+    shown = card[["claim", "statement", "paper", "ours", "n", "verdict", "note"]].rename(columns={"n": "seeds"})
+    return shown.style.hide(axis="index").set_uuid(saved.stem).set_table_styles(
+        [{"selector": "td, th", "props": "text-align: left; vertical-align: top; white-space: normal"}])
 
 
 def alt_text(cell: NotebookNode) -> str:

@@ -1,0 +1,152 @@
+"""Every figure style of the book in one place. Each function returns a matplotlib figure with labelled axes."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import networkx as nx
+import numpy as np
+import seaborn as sns
+import torch
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from .errors import BadInput, WrongShape
+from .graph import PCGraph
+from .topology import Topology
+
+COLORS = sns.color_palette("deep")
+
+
+def use_style() -> None:
+    """Fonts, grid and resolution of all figures."""
+    sns.set_theme(context="notebook", style="whitegrid", palette="deep")
+    plt.rcParams.update({"figure.dpi": 110, "savefig.bbox": "tight", "axes.titlesize": "medium",
+                         "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
+
+
+def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, int] = (28, 28), columns: Sequence[str] = (),
+               marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
+    """Pictures in rows, one row a name, one column an example; white is 0 and black is 1, values beyond are cut off.
+
+    Args:
+        rows: name -> ``(count, pixels)``.
+        columns: titles of the columns.
+        marks: name -> for each picture of that row whether to frame it in green (True) or red (False).
+    """
+    pictures = {name: np.asarray(images.detach().cpu()).reshape(len(images), *shape) for name, images in rows.items()}
+    if len({len(p) for p in pictures.values()}) != 1:
+        raise WrongShape(f"rows differ in length: { {name: len(p) for name, p in pictures.items()} }.")
+    count = len(next(iter(pictures.values())))
+    figure, axes = plt.subplots(len(rows), count, figsize=(0.72 * count + 1.3, 0.78 * len(rows) + 0.3), squeeze=False)
+    for line, (name, images) in zip(axes, pictures.items(), strict=True):
+        for k, (axis, image) in enumerate(zip(line, images, strict=True)):
+            axis.imshow(image, vmin=0, vmax=1)
+            _frame(axis, None if marks is None or name not in marks else bool(marks[name][k]))
+        line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
+    for axis, title in zip(axes[0], columns, strict=False):
+        axis.set_title(title, fontsize="small")
+    return figure
+
+
+def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, *, log: bool = False,
+           levels: Mapping[str, float] | None = None) -> Figure:
+    """Lines with a band: name -> (positions, ``(positions,)`` or ``(positions, repeats)``), mean and min to max.
+
+    Args:
+        x, y: axis labels with units.
+        log: logarithmic y axis.
+        levels: name -> height of a dashed line to compare with.
+    """
+    figure, axis = plt.subplots(figsize=(6.4, 3.8))
+    for k, (name, (at, values)) in enumerate(lines.items()):
+        values = np.asarray(torch.as_tensor(values).detach().cpu(), dtype=float)
+        values = values[:, None] if values.ndim == 1 else values
+        color = COLORS[k % len(COLORS)]
+        axis.plot(at, values.mean(1), color=color, label=name)
+        if values.shape[1] > 1:
+            axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0)
+    for k, (name, height) in enumerate((levels or {}).items()):
+        axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
+    axis.set(xlabel=x, ylabel=y, yscale="log" if log else "linear")
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.legend(fontsize="small")
+    return figure
+
+
+def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
+    """The adjacency matrix of each topology, rows are sources, with its groups named along the rows.
+
+    The paper's mask figure has sources in its columns (ambiguity log, point 15).
+    """
+    if not topologies:
+        raise BadInput("mask_picture needs at least one topology.")
+    figure, axes = plt.subplots(1, len(topologies), figsize=(3.4 * len(topologies), 3.6), squeeze=False)
+    for axis, (title, topology) in zip(axes[0], topologies.items(), strict=True):
+        axis.imshow(topology.mask(), cmap=ListedColormap(["#f2f2f2", COLORS[0]]), interpolation="antialiased",
+                    vmin=0, vmax=1)
+        cuts = [topology.slice(name) for name in topology.groups]
+        for cut in cuts[1:]:
+            axis.axhline(cut.start - 0.5, color="0.6", linewidth=0.6)
+            axis.axvline(cut.start - 0.5, color="0.6", linewidth=0.6)
+        large = [(name, cut) for name, cut in zip(topology.groups, cuts, strict=True)
+                 if cut.stop - cut.start > 0.04 * topology.n]
+        centres = [(cut.start + cut.stop - 1) / 2 for _, cut in large]
+        axis.set_yticks(centres, [name for name, _ in large], fontsize="x-small")
+        axis.set_xticks(centres, [name for name, _ in large], fontsize="x-small", rotation=90)
+        axis.grid(False)
+        axis.set(title=title, xlabel="target vertex", ylabel="source vertex")
+    return figure
+
+
+def graph_picture(graph: PCGraph, names: Sequence[str], clamped: Sequence[int] = ()) -> Figure:
+    """A small graph drawn from the object: vertices, directed edges and their weights; clamped vertices are filled."""
+    if len(names) != graph.topology.n:
+        raise WrongShape(f"{len(names)} names for {graph.topology.n} vertices.")
+    drawn, weight = nx.DiGraph(), graph.weight
+    drawn.add_nodes_from(range(graph.topology.n))
+    drawn.add_edges_from(tuple(edge) for edge in graph.topology.mask().nonzero().tolist())
+    figure, axis = plt.subplots(figsize=(4.2, 3.4))
+    place = nx.circular_layout(drawn)
+    colors = [COLORS[1] if k in clamped else "white" for k in drawn]
+    nx.draw_networkx_nodes(drawn, place, node_color=colors, edgecolors="black", node_size=1100, ax=axis)
+    nx.draw_networkx_labels(drawn, place, dict(enumerate(names)), font_size=11, ax=axis)
+    nx.draw_networkx_edges(drawn, place, node_size=1100, connectionstyle="arc3,rad=0.12", arrowsize=16, ax=axis)
+    nx.draw_networkx_edge_labels(drawn, place, {(j, i): f"{float(weight[j, i]):.2f}" for j, i in drawn.edges},
+                                 font_size=9, label_pos=0.4, connectionstyle="arc3,rad=0.12", ax=axis)
+    axis.margins(0.25)
+    axis.axis("off")
+    return figure
+
+
+def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mapping[str, Tensor], names: Sequence[str],
+              reach: float = 1.5) -> Figure:
+    """The energy over two free vertices, the others held at ``start`` ``(n,)``, and the paths of queries on it.
+
+    Args:
+        paths: name -> ``(steps, n)``.
+    """
+    axis_values = torch.linspace(-reach, reach, 121, dtype=graph.dtype)
+    grid = start.repeat(121 * 121, 1)
+    grid[:, free[0]], grid[:, free[1]] = (part.flatten() for part in torch.meshgrid(axis_values, axis_values,
+                                                                                     indexing="xy"))
+    energy = graph.energy(grid).reshape(121, 121)
+    figure, axis = plt.subplots(figsize=(5.2, 4.2))
+    filled = axis.contourf(axis_values, axis_values, energy.clamp_min(1e-4).log10(), levels=24, cmap="Blues_r")
+    figure.colorbar(filled, label="log10 of the energy E")
+    for k, (name, path) in enumerate(paths.items()):
+        axis.plot(path[:, free[0]], path[:, free[1]], ".-", markersize=3, linewidth=1, color=COLORS[k + 1], label=name)
+        axis.plot(*path[-1, list(free)], "o", color=COLORS[k + 1], markeredgecolor="black")
+    axis.set(xlabel=f"value of {names[free[0]]}", ylabel=f"value of {names[free[1]]}")
+    axis.legend(fontsize="small", loc="upper left")
+    return figure
+
+
+def _frame(axis: Axes, right: bool | None) -> None:
+    axis.set_xticks([])
+    axis.set_yticks([])
+    axis.grid(False)
+    for spine in axis.spines.values():
+        spine.set(color="0.8" if right is None else COLORS[2] if right else COLORS[3],
+                  linewidth=0.6 if right is None else 2)

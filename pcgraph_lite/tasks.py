@@ -1,0 +1,111 @@
+"""The paper's tasks as one call each, for graphs and for the autoencoder they are compared with, and their measures.
+
+Conditioning has one answer per start, however it is reached, so it uses momentum. Queries by initialization depend on
+the path (ambiguity log, point 14), so they are plain descent, and the number of steps is chosen on validation images.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from . import autoencoder, metrics
+from .autoencoder import Autoencoder
+from .datasets import noisy
+from .errors import BadInput
+from .graph import PCGraph
+from .query import Answer, observed, query
+
+SETTLE = {"steps": 400, "momentum": 0.9}                                   # a query by conditioning
+
+
+def generate(graph: PCGraph, labels: Tensor) -> Answer:
+    """Hold one-hot labels, ``labels`` ``(batch,)`` int; the pixels of the answer are the images drawn (gen-a)."""
+    return query(graph, {"labels": one_hot(labels, graph.topology.size("labels"))}, **SETTLE)
+
+
+def classify(graph: PCGraph, images: Tensor) -> Answer:
+    """Hold the pixels ``(batch, pixels)``; the labels of the answer peak at the class found."""
+    return query(graph, {"pixels": images}, **SETTLE)
+
+
+def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Tensor:
+    """Fill in the unknown pixels (gen-b), with the label held as well if given (gen-d).
+
+    Args:
+        known: ``(pixels,)`` bool.
+        labels: ``(batch,)`` int.
+
+    Returns:
+        ``(batch, pixels)``, cut to [0, 1]; known pixels as they came.
+    """
+    if isinstance(model, Autoencoder):
+        return autoencoder.complete(model, images, known)
+    clamp = {"pixels": observed(images, known)}
+    if labels is not None:
+        clamp["labels"] = one_hot(labels, model.topology.size("labels"))
+    return query(model, clamp, **SETTLE).values["pixels"].clamp(0, 1)
+
+
+def denoise_path(graph: PCGraph, images: Tensor, steps: Sequence[int]) -> tuple[dict[int, Tensor], Tensor]:
+    """Start the pixels at noisy images, let go, and look at them after each number of plain steps.
+
+    Returns:
+        steps -> images ``(batch, pixels)`` cut to [0, 1]; and the energy of every step ``(last step, batch)``.
+    """
+    if not steps or sorted(set(steps)) != list(steps) or steps[0] < 1:
+        raise BadInput(f"steps = {list(steps)}; expected whole numbers of at least 1 in rising order.")
+    values, seen, traces, done = {"pixels": images}, {}, [], 0
+    for until in steps:
+        answer = query(graph, init=values, steps=until - done, tolerance=None)
+        values, done = answer.values, until
+        seen[until] = answer.values["pixels"].clamp(0, 1)
+        traces.append(answer.energy)
+    return seen, torch.cat(traces)
+
+
+def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:
+    """Clean noisy images (gen-c): ``steps`` plain steps of a query by initialization. ``(batch, pixels)`` in [0, 1]."""
+    if isinstance(model, Autoencoder):
+        with torch.no_grad():
+            return model(images)
+    return denoise_path(model, images, [steps])[0][steps]
+
+
+def best_steps(graph: PCGraph, images: Tensor, variance: float, steps: Sequence[int],
+               generator: torch.Generator) -> int:
+    """The number of steps with the least mean squared error on clean validation images to which noise is added."""
+    seen, _ = denoise_path(graph, noisy(images, variance, generator), steps)
+    return min(seen, key=lambda step: float(metrics.mse(seen[step], images).mean()))
+
+
+def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
+    """Completion by the training image whose known pixels are nearest. ``(batch, pixels)``."""
+    nearest = torch.cdist(images[:, known], train[:, known]).argmin(-1)    # (batch,)
+    return torch.where(known, images, train[nearest])
+
+
+def missing_part(completed: Tensor, images: Tensor, known: Tensor, judge: nn.Module, labels: Tensor) -> pd.DataFrame:
+    """Measures of a completed lower half, one row an image: mse and ssim on the missing pixels, agrees (judge).
+
+    Args:
+        known: ``(784,)`` bool, whole rows of a 28 x 28 picture.
+    """
+    rows = int((~known).sum()) // 28
+    hidden, truth = completed[:, ~known], images[:, ~known]
+    return pd.DataFrame({"mse": metrics.mse(hidden, truth).numpy(),
+                         "ssim": metrics.ssim(hidden, truth, (1, rows, 28)).numpy(),
+                         "agrees": (judge_reads(judge, completed) == labels).numpy()})
+
+
+def whole_image(cleaned: Tensor, images: Tensor, judge: nn.Module, labels: Tensor) -> pd.DataFrame:
+    """Measures of whole pictures, one row an image: mse, psnr in dB, agrees (judge)."""
+    return pd.DataFrame({"mse": metrics.mse(cleaned, images).numpy(), "psnr": metrics.psnr(cleaned, images).numpy(),
+                         "agrees": (judge_reads(judge, cleaned) == labels).numpy()})
+
+
+def judge_reads(judge: nn.Module, images: Tensor) -> Tensor:
+    """Classes that the judge sees, ``(batch,)`` on the CPU."""
+    return metrics.read(judge, images).cpu()
