@@ -63,6 +63,7 @@ class Judge(nn.Module):
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d | nn.Linear):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
+        nn.init.zeros_(self.head.bias)                     # torch would draw it from its global generator
 
     def features(self, images: Tensor) -> Tensor:
         """Return the last hidden layer, ``(batch, 64)``, of images ``(batch, 784)``."""

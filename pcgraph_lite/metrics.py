@@ -30,7 +30,7 @@ from .judge import READ_BATCH, read
 
 INCEPTION_FILE = "weights-inception-2015-12-05-6726825d.pth"     # torch-fidelity's, as its release names it
 INCEPTION_LAYERS = (64, 192, 768, 2048)
-INCEPTION_BATCH = 50
+INCEPTION_BATCH = 16                                            # larger ones only move memory about, on a CPU
 SSIM_WINDOW = 11                                                # pixels; smaller images have no SSIM
 TIMES_FEATURES = 2            # images needed for each feature, below which a covariance says little
 
@@ -136,8 +136,8 @@ def ssim(images: Tensor, originals: Tensor, shape: tuple[int, int, int] = (1, 28
     _fits(images, shape)
     if min(shape[1:]) < SSIM_WINDOW:
         raise WrongShape(f"SSIM looks through a window of {SSIM_WINDOW} pixels; images of {shape} are too small.")
-    pair = images.view(-1, *shape), originals.view(-1, *shape)         # (batch, channels, height, width)
-    return structural_similarity_index_measure(*pair, data_range=1.0, reduction="none")
+    pair = (part.double().reshape(-1, *shape) for part in (images, originals))    # float32 loses the variance of flats
+    return structural_similarity_index_measure(*pair, data_range=1.0, reduction="none").to(images.dtype)
 
 
 def image_quality(images: Tensor, originals: Tensor, shape: tuple[int, int, int] = (1, 28, 28)) -> pd.DataFrame:
@@ -229,7 +229,7 @@ def inception_weights(path: Path | str | None = None) -> Path:
     found = Path(given) if given else Path(torch.hub.get_dir()) / "checkpoints" / INCEPTION_FILE
     if not found.is_file():
         raise BadFile(f"no Inception weights at {found}. FID needs the file {INCEPTION_FILE} of torch-fidelity's "
-                      "release v0.2.0; set PCGRAPH_INCEPTION to its path, or use frechet_judge_distance (not FID) instead.")
+                      "release v0.2.0; set PCGRAPH_INCEPTION to its path, or use frechet_judge_distance (not FID).")
     return found
 
 
