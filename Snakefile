@@ -19,7 +19,7 @@ ROOT = settings.ROOT
 BUILD = ROOT / "_build" / PROFILE
 PACKAGE = ROOT / "pcgraph_lite"
 TRAINS = {*zoo.ENGINE, "zoo", "datasets", "sources", "hardware"}                # modules that decide the weights
-PRESENTS = {"cli", "__main__", "notebooks", "claims", "site", "tables", "judge_training"}   # no notebook's numbers
+PRESENTS = {"cli", "__main__", "notebooks", "claims", "site"}                   # modules that no notebook shows
 
 
 def sources(wanted):

@@ -4,6 +4,7 @@ Runs are real (subprocesses, kernels, Snakemake), and editing a library file the
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,16 +33,21 @@ class Project:
         assert done.returncode == code, done.stdout
         return " ".join(done.stdout.split())
 
-    def start(self, *arguments: str) -> subprocess.Popen:
-        """Start ``snakemake`` in a process group of its own, so that all of it can be killed."""
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--rerun-incomplete", "--nolock",
-                   "--config", "profile=smoke", "--", *arguments]
+    def start(self, *options: str, profile: str = "smoke") -> subprocess.Popen:
+        """Start ``snakemake`` up to the scorecard, in a process group of its own, so that all of it can be killed."""
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--rerun-incomplete", "--nolock", *options,
+                   "--config", f"profile={profile}", "--", "scorecard"]
         return subprocess.Popen(command, cwd=self.root, env=self.environment, text=True, start_new_session=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    def snakemake(self, *arguments: str) -> str:
+    def snakemake(self, *options: str) -> str:
         """Run ``snakemake`` to its end; it must succeed. Returns what it printed."""
-        running = self.start(*arguments)
+        running = self.start(*options)
         output, _ = running.communicate()
         assert running.returncode == 0, output
         return output
+
+    def planned(self) -> dict[str, int]:
+        """How many jobs of each rule a run would start now."""
+        table = self.snakemake("--dry-run").partition("Job stats:")[2].partition("total")[0]
+        return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}

@@ -15,7 +15,7 @@ import pytest
 from project import HERE, Project
 
 from pcgraph_lite import config, notebooks
-from pcgraph_lite.errors import BadFile, BadInput, UnknownName
+from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
 
 NAME = "01-tiny"
 
@@ -143,7 +143,16 @@ def test_failing_cell_is_shown_and_what_ran_is_kept(project: Project) -> None:
     kept = project.root / "_build/smoke/notebooks/01-tiny.failed.ipynb"
     assert "notebooks/01-tiny.failed.ipynb" in said and kept.is_file()
     assert (project.root / "_build/smoke/notebooks/01-tiny.ipynb").read_bytes() == before
-    assert "RuntimeError: asked to fail" in project.pcgraph("run", NAME, "-p", "fail", "true", "--plain", code=2)
+
+
+def test_plain_run_shows_the_failing_line(root: Path) -> None:
+    """With the line of the Markdown file."""
+    path = root / "notebooks/01-tiny.md"
+    path.write_text(path.read_text().replace("if fail:", "if True:").replace("import pcgraph_lite as pcg", ""))
+    line = 1 + path.read_text().splitlines().index("    raise RuntimeError(\"asked to fail\")")
+    words = rf"(?s)code cell 3.*01-tiny\.md\", line {line}.*RuntimeError: asked to fail"
+    with pytest.raises(PCGraphError, match=words):
+        notebooks.run(NAME, "smoke", plain=True)
 
 
 def test_without_papermill_the_way_out_is_said(project: Project) -> None:
