@@ -1,0 +1,51 @@
+"""Renew what CI compares with: run every notebook in the smoke profile and keep the outputs and the numbers.
+
+Run by ``make smoke-outputs``. ``tests/notebooks/NAME.ipynb`` is what nbval executes and compares;
+``NAME.records.json`` holds the numbers and their relative tolerances, which a renewal keeps.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import nbformat
+
+from pcgraph_lite import config, notebooks
+
+HERE = Path(__file__).resolve().parent
+TOLERANCES = {"*": 0.02}         # for a notebook that has none yet; null: present, but not compared (times)
+
+
+def main(names: list[str]) -> None:
+    """Renew the notebooks named, or all."""
+    for name in names or config.notebook_names():
+        executed = notebooks.run(name, "smoke")
+        keep_notebook(executed, HERE / "notebooks" / f"{name}.ipynb")
+        keep_numbers(executed.parent.parent / "records" / f"{name}.json",
+                     HERE / "notebooks" / f"{name}.records.json")
+
+
+def keep_notebook(executed: Path, target: Path) -> None:
+    """Without times, which would change at every renewal, and without pictures, which nbval does not compare."""
+    notebook = nbformat.read(executed, as_version=4)
+    notebook.metadata.pop("papermill", None)
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                del output.data["image/png"]
+    target.parent.mkdir(exist_ok=True)
+    nbformat.write(notebook, target)
+
+
+def keep_numbers(saved: Path, target: Path) -> None:
+    """The records without their provenance; tolerances stay as they are."""
+    tolerances = json.loads(target.read_text())["tolerances"] if target.exists() else TOLERANCES
+    rows = json.loads(saved.read_text())["records"]
+    target.write_text(json.dumps({"tolerances": tolerances, "records": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
