@@ -15,15 +15,19 @@ def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-@pytest.fixture
-def small(monkeypatch):
-    """Training on 1,280 bundled images with 200 held out: seconds, not minutes."""
+def shrink(monkeypatch, images: int, held_out: int, test: int) -> None:
+    """Let training see a few bundled images: seconds, not minutes."""
     def load(name, split="train", root=None):
-        count = 1480 if split == "train" else 500
+        count = images + held_out if split == "train" else test
         return datasets.load(name, split, sample=True).subset(count, seeded())
 
     monkeypatch.setattr(judge, "load", load)
-    monkeypatch.setattr(judge, "HELD_OUT", 200)
+    monkeypatch.setattr(judge, "HELD_OUT", held_out)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    shrink(monkeypatch, images=384, held_out=50, test=100)
 
 
 # -------------------------------------------------------------------------------------------- the committed judges
@@ -140,10 +144,11 @@ def test_weights_of_another_judge_or_network_are_refused(tmp_path):
 
 # -------------------------------------------------------------------------------------------------------- training
 
-def test_training_learns_and_writes_its_provenance(small, tmp_path):
+def test_training_learns_and_writes_its_provenance(monkeypatch, tmp_path):
+    shrink(monkeypatch, images=1280, held_out=100, test=300)
     path = judge.train("mnist", seed=3, epochs=3, progress=False, out=tmp_path / "new" / "judge.safetensors")
     network = judge.load_judge("mnist", path=path)
-    test = datasets.load("mnist", "test", sample=True).subset(500, seeded())
+    test = datasets.load("mnist", "test", sample=True).subset(300, seeded())
     share = (judge.read(network, test.images) == test.labels).double().mean().item()
     assert share > 0.6 and float(network.provenance["test"]) == pytest.approx(share)
     assert (network.provenance["seed"], network.provenance["epochs"]) == ("3", "3")
