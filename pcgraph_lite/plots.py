@@ -139,7 +139,7 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
         axis.plot(path[:, free[0]], path[:, free[1]], ".-", markersize=3, linewidth=1, color=COLORS[k + 1], label=name)
         axis.plot(*path[-1, list(free)], "o", color=COLORS[k + 1], markeredgecolor="black")
     axis.set(xlabel=f"value of {names[free[0]]}", ylabel=f"value of {names[free[1]]}")
-    axis.legend(fontsize="small", loc="upper left")
+    axis.legend(fontsize="small", loc="lower left")
     return figure
 
 

@@ -91,6 +91,19 @@ def verdicts(saved: Path) -> Styler:
         [{"selector": "td, th", "props": "text-align: left; vertical-align: top; white-space: normal"}])
 
 
+def over_seeds(measured: pd.DataFrame, by: str) -> Styler:
+    """Mean ± standard deviation over the rows of each group, and how many rows (seeds) there are.
+
+    Args:
+        measured: one row a seed: the column ``by``, ``seed``, and numbers.
+    """
+    groups = measured.drop(columns="seed").groupby(by, sort=False)
+    mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
+    text = pd.DataFrame({column: [f"{m:.4g}" + (f" ± {d:.2g}" if pd.notna(d) else "") for m, d in zip(
+        mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
+    return text.assign(seeds=count).reset_index().style.hide(axis="index").set_uuid(f"by-{by}")
+
+
 def alt_text(cell: NotebookNode) -> str:
     """What a reader who does not see a cell's picture is told: its ``alt``, else its caption without markup."""
     shown = cell.metadata.get("mystnb", {})

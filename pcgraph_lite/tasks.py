@@ -49,6 +49,12 @@ def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels
     return query(model, clamp, **SETTLE).values["pixels"].clamp(0, 1)
 
 
+def complete_by_start(graph: PCGraph, images: Tensor, known: Tensor, steps: int) -> Tensor:
+    """Completion by initialization: known pixels start at their values, unknown ones at 0, and all are let go."""
+    answer = query(graph, init={"pixels": observed(images, known)}, steps=steps, tolerance=None)
+    return answer.values["pixels"].clamp(0, 1)
+
+
 def denoise_path(graph: PCGraph, images: Tensor, steps: Sequence[int]) -> tuple[dict[int, Tensor], Tensor]:
     """Start the pixels at noisy images, let go, and look at them after each number of plain steps.
 

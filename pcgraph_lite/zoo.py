@@ -101,6 +101,21 @@ def identity(name: str, profile: str, seed: int = 0) -> str:
     return spec(name, profile).identity(_seed(seed), config.load_profile(profile).data.sample)
 
 
+def uses_sample(profile: str) -> bool:
+    """Whether a profile runs on the bundled sample. Raises UnknownName."""
+    return config.load_profile(profile).data.sample
+
+
+def held_out(name: str, profile: str, seed: int = 0) -> ImageSet:
+    """The validation images of a model: those its training with this seed never saw. Raises BadInput (none kept)."""
+    settings = spec(name, profile)
+    _, generator = _build(settings, seed, torch.device("cpu"))
+    _, validation = _data(settings, config.load_profile(profile), generator)
+    if validation is None:
+        raise BadInput(f"model {name!r} keeps no validation images in profile {profile}; set validation_count.")
+    return validation
+
+
 def parameter_count(model: nn.Module) -> int:
     """Number of trained parameters: edges (masked pairs do not count) and biases."""
     if isinstance(model, PCGraph):
