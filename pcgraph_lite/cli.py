@@ -44,10 +44,15 @@ def _options(version: Annotated[bool, typer.Option("--version", help="Show the v
 def data() -> None:
     """List the data sets: which are here, where, and whether their content is right."""
     from . import datasets
-    table = Table("data set", "split", "images", "checked", "where")
+    table, wrong = Table("data set", "split", "images", "checked", "where"), {}
     for row in datasets.status():
-        table.add_row(row["name"], row["split"], str(row["count"]), row["checked"], escape(str(row["where"])))
+        where = str(row["where"]) if row["checked"] == "yes" else "see below"
+        table.add_row(row["name"], row["split"], str(row["count"]), row["checked"], escape(where))
+        if row["checked"] != "yes":
+            wrong.setdefault(row["name"], row["where"])
     out.print(table)
+    for reason in wrong.values():
+        out.print(escape(str(reason)), highlight=False, soft_wrap=True)
 
 
 @app.command(epilog="Examples: pcgraph train generative-mnist --profile laptop --seed 1  |  pcgraph train judge-mnist")
