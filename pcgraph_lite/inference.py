@@ -75,7 +75,7 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
     """
     settings = replace(settings or Settings(), **changes)
     _check(graph, x, clamped)
-    problem = Conditioned(graph, x, clamped)
+    problem = Conditioned(graph, x, clamped.to(x.device))
     if not problem.free_parts():                                           # a graph without internal vertices, training
         energy = problem.evaluate()
         return Relaxation(x.clone(), energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)

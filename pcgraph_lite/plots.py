@@ -84,7 +84,7 @@ def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
         raise BadInput("mask_picture needs at least one topology.")
     figure, axes = plt.subplots(1, len(topologies), figsize=(3.4 * len(topologies), 3.6), squeeze=False)
     for axis, (title, topology) in zip(axes[0], topologies.items(), strict=True):
-        axis.imshow(topology.mask(), cmap=ListedColormap(["#f2f2f2", COLORS[0]]), interpolation="antialiased",
+        axis.imshow(topology.mask().numpy(), cmap=ListedColormap(["#f2f2f2", COLORS[0]]), interpolation="antialiased",
                     vmin=0, vmax=1)
         cuts = [topology.slice(name) for name in topology.groups]
         for cut in cuts[1:]:

@@ -1,7 +1,7 @@
 """The paper's tasks as one call each, for graphs and for the autoencoder they are compared with, and their measures.
 
 Conditioning has one answer per start, however it is reached, so it uses momentum. Queries by initialization depend on
-the path (ambiguity log, point 14), so they are plain descent, and the number of steps is chosen on validation images.
+the path (ambiguity log, point 14), so they are plain descent; the pages choose how many steps on validation images.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,6 @@ from torch.nn.functional import one_hot
 
 from . import autoencoder, metrics
 from .autoencoder import Autoencoder
-from .datasets import noisy
 from .errors import BadInput
 from .graph import PCGraph
 from .query import Answer, observed, query
@@ -78,13 +77,6 @@ def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:
         with torch.no_grad():
             return model(images)
     return denoise_path(model, images, [steps])[0][steps]
-
-
-def best_steps(graph: PCGraph, images: Tensor, variance: float, steps: Sequence[int],
-               generator: torch.Generator) -> int:
-    """The number of steps with the least mean squared error on clean validation images to which noise is added."""
-    seen, _ = denoise_path(graph, noisy(images, variance, generator), steps)
-    return min(seen, key=lambda step: float(metrics.mse(seen[step], images).mean()))
 
 
 def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:

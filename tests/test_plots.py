@@ -1,0 +1,60 @@
+"""Figures are made from objects: what they draw is what the objects hold, and every axis has a name."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+import numpy as np
+import pytest
+import torch
+
+from pcgraph_lite import PCGraph, plots, topology
+from pcgraph_lite.errors import BadInput, WrongShape
+
+
+def test_curves_draw_mean_band_levels_and_labels():
+    values = torch.tensor([[1.0, 3.0], [2.0, 6.0]])
+    lines = {"a": ([0, 1], values), "b": ([0, 1], values[:, 0])}
+    axis = plots.curves(lines, "t", "E", log=True, levels={"low": 0.5}).axes[0]
+    assert axis.lines[0].get_ydata().tolist() == [2.0, 4.0]
+    assert len(axis.collections) == 1                                      # a band only where there are repeats
+    assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_yscale()) == ("t", "E", "log")
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a", "b", "low"]
+
+
+def test_image_rows_show_the_images_and_the_marks():
+    images = torch.rand(3, 784)
+    figure = plots.image_rows({"given": images, "found": images / 2}, columns=["x", "y", "z"],
+                              marks={"found": [True, False, True]})
+    assert np.allclose(figure.axes[4].images[0].get_array(), images[1].view(28, 28) / 2)
+    assert figure.axes[0].get_title() == "x" and figure.axes[3].get_ylabel() == "found"
+    good, bad = (figure.axes[k].spines["left"].get_edgecolor()[:3] for k in (3, 4))
+    assert good == plots.COLORS[2] and bad == plots.COLORS[3]
+
+
+def test_mask_picture_has_sources_in_rows():
+    drawn = topology.generative(2, [5], 6)
+    axis = plots.mask_picture({"generative": drawn}).axes[0]
+    assert np.array_equal(np.asarray(axis.images[0].get_array(), dtype=bool), drawn.mask().numpy())
+    assert axis.get_ylabel() == "source vertex"
+
+
+def test_graph_picture_names_vertices_and_weights():
+    graph = PCGraph(topology.from_mask(torch.tensor([[0, 1], [0, 0]])), init_std=1.0)
+    texts = {text.get_text() for text in plots.graph_picture(graph, ["a", "b"]).axes[0].texts}
+    assert {"a", "b", f"{float(graph.weight[0, 1]):.2f}"} <= texts
+
+
+def test_landscape_is_the_energy():
+    graph = PCGraph(topology.fully_connected(1, 1, 1), "tanh", dtype=torch.float64)
+    start = torch.zeros(3, dtype=torch.float64)
+    figure = plots.landscape(graph, start, (1, 2), {"p": torch.zeros(2, 3)}, ["a", "b", "c"])
+    assert figure.axes[0].get_xlabel() == "value of b" and figure.axes[1].get_ylabel() == "log10 of the energy E"
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(WrongShape, match="differ in length"):
+        plots.image_rows({"a": torch.rand(2, 784), "b": torch.rand(3, 784)})
+    with pytest.raises(BadInput, match="at least one"):
+        plots.mask_picture({})
+    with pytest.raises(WrongShape, match="1 names for 2 vertices"):
+        plots.graph_picture(PCGraph(topology.from_mask(torch.ones(2, 2))), ["a"])

@@ -1,0 +1,61 @@
+"""The paper's tasks: paths joined from pieces, baselines by brute force, and what completion may look at."""
+
+import pytest
+import torch
+
+from pcgraph_lite import PCGraph, query, tasks, topology
+from pcgraph_lite.autoencoder import Autoencoder
+from pcgraph_lite.errors import BadInput, UnknownGroup
+from pcgraph_lite.judge import load_judge
+
+GRAPH = PCGraph(topology.generative(10, [20], 784), "tanh")
+IMAGES = torch.rand(4, 784, generator=torch.Generator().manual_seed(0))
+KNOWN = torch.arange(784) < 392
+
+
+def test_a_denoising_path_in_pieces_is_one_long_query():
+    seen, energy = tasks.denoise_path(GRAPH, IMAGES, [3, 10, 25])
+    for steps, images in seen.items():
+        whole = query(GRAPH, init={"pixels": IMAGES}, steps=steps, tolerance=None)
+        torch.testing.assert_close(images, whole.values["pixels"].clamp(0, 1), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(energy, whole.energy, rtol=1e-4, atol=1e-4)
+    assert torch.equal(tasks.denoise(GRAPH, IMAGES, 25), tasks.denoise_path(GRAPH, IMAGES, [25])[0][25])
+
+
+@pytest.mark.parametrize("steps", [[], [0, 5], [5, 3], [4, 4]])
+def test_a_path_needs_rising_steps(steps):
+    with pytest.raises(BadInput, match="rising order"):
+        tasks.denoise_path(GRAPH, IMAGES, steps)
+
+
+def test_completion_keeps_what_is_known_and_ignores_what_is_not():
+    for model in (GRAPH, Autoencoder(784, [8])):
+        got = tasks.complete(model, IMAGES, KNOWN)
+        assert torch.equal(got[:, KNOWN], IMAGES[:, KNOWN])
+        assert torch.equal(got, tasks.complete(model, torch.where(KNOWN, IMAGES, 0.7), KNOWN))
+    labels = torch.tensor([1, 2, 3, 4])
+    assert not torch.equal(tasks.complete(GRAPH, IMAGES, KNOWN, labels), tasks.complete(GRAPH, IMAGES, KNOWN))
+
+
+def test_nearest_neighbour_is_the_brute_force_one():
+    train = torch.rand(30, 784, generator=torch.Generator().manual_seed(1))
+    got = tasks.nearest_neighbour(train, IMAGES, KNOWN)
+    for row, image in zip(got, IMAGES, strict=True):
+        distances = [float(((candidate - image)[KNOWN] ** 2).sum()) for candidate in train]
+        best = train[distances.index(min(distances))]
+        assert torch.equal(row, torch.cat([image[:392], best[392:]]))
+
+
+def test_measures_look_at_the_right_pixels():
+    judge, labels = load_judge("mnist"), torch.zeros(4, dtype=torch.long)
+    changed = torch.where(KNOWN, IMAGES, (IMAGES + 0.1))
+    part = tasks.missing_part(changed, IMAGES, KNOWN, judge, labels)
+    whole = tasks.whole_image(changed, IMAGES, judge, labels)
+    assert part.mse.to_numpy() == pytest.approx(0.01, rel=1e-3)
+    assert whole.mse.to_numpy() == pytest.approx(0.005, rel=1e-3)
+    assert whole.psnr.to_numpy() == pytest.approx(23.01, rel=1e-3)         # 10 log10(1 / 0.005)
+
+
+def test_a_graph_without_labels_cannot_be_asked_about_them():
+    with pytest.raises(UnknownGroup, match="labels"):
+        tasks.generate(PCGraph(topology.generative(0, [5], 784)), torch.tensor([1]))
