@@ -131,7 +131,7 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
     values, size = batch[name].to(graph.device), graph.topology.size(name)
     known = torch.arange(size) < size // 2
     answer = query(graph, {name: observed(values, known)}, steps=100, momentum=0.9, batch_size=2000).values[name]
-    return -float((answer - values)[:, ~known].square().mean())
+    return -float((answer - values)[..., ~known].square().mean())
 
 
 class _State:
@@ -244,18 +244,21 @@ def _epoch(graph: PCGraph, batches: Iterable[Batch], state: _State, progress: bo
         energy, seen = energy + total, seen + len(next(iter(batch.values())))
     if not seen:
         raise BadInput("the data loader yielded no batch; give it data, or a list where a generator is spent.")
-    return {"epoch": state.epoch + 1, "energy": float(energy / seen), "value_lr": float(value_lr),
+    return {"epoch": state.epoch + 1, "energy": float(energy / seen), "value_lr": float(torch.as_tensor(value_lr).mean()),
             "seconds": time.perf_counter() - began}
 
 
-def _learn(graph: PCGraph, batch: Batch, state: _State, value_lr: float | str) -> tuple[float, float]:
-    """Relax one batch and take one weight step. Returns the summed energy and the value step."""
+def _learn(graph: PCGraph, batch: Batch, state: _State,
+           value_lr: float | str | Tensor) -> tuple[float, float | Tensor]:
+    """Relax one batch and take one weight step. Returns the summed energy (mean over replicas) and the value step."""
     count = len(next(iter(batch.values())))
     x = torch.zeros(count, graph.topology.n, dtype=graph.dtype, device=graph.device)
     clamped = torch.zeros(graph.topology.n, dtype=torch.bool, device=graph.device)
     for name, values in batch.items():
         where = graph.topology.slice(name)
         x[:, where], clamped[where] = values.to(graph.device, non_blocking=True), True
+    if graph.replicas is not None:
+        x = x.expand(graph.replicas, *x.shape).clone()                     # every replica sees the same batch
     x, settings = start_at_prediction(graph, x, clamped), state.training.relaxation()
     try:
         relaxed = relax(graph, x, clamped, settings, value_lr=value_lr)
@@ -266,7 +269,7 @@ def _learn(graph: PCGraph, batch: Batch, state: _State, value_lr: float | str) -
     for name, gradient in relaxed.problem.weight_gradient().items():
         state.parameters[name].grad = gradient.div_(count)
     state.optimizer.step()
-    return float(relaxed.energy[-1].sum()), relaxed.value_lr
+    return float(relaxed.energy[-1].sum()) / (graph.replicas or 1), relaxed.value_lr
 
 
 def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, Tensor]:

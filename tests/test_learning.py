@@ -90,6 +90,23 @@ def test_plans_and_input_forms_train_alike():
         torch.testing.assert_close(other.weight, block.weight, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("value_lr", [0.1, "safe"])
+def test_replicas_train_as_graphs_of_their_own(value_lr):
+    """Each replica ends where a single graph with its first weights ends."""
+    settings = {"epochs": 2, "batch_size": 20, "steps": 9, "value_lr": value_lr, "validation": toy(30, 1),
+                "progress": False}
+    together = small(replicas=3)
+    first = together.weight
+    fit(together, toy(), **settings)
+    for k in range(3):
+        single = small()
+        single.set_weight(first[k])
+        fit(single, toy(), **settings)
+        if value_lr != "safe":                                             # best epochs are chosen together
+            torch.testing.assert_close(together.weight[k], single.weight, rtol=1e-8, atol=1e-10)
+    assert not torch.equal(together.weight[0], together.weight[1])
+
+
 def test_one_group_trains_from_a_mapping():
     graph = PCGraph(topology.from_mask(~torch.eye(6, dtype=torch.bool)), "linear", dtype=torch.float64)
     images, _ = toy()
