@@ -260,6 +260,7 @@ def _save(judge: Judge, path: Path, facts: dict[str, object]) -> Path:
     }
     with write_aside(path) as part:
         save_file(state, part, metadata=provenance)
+        part.chmod(0o644)                                  # safetensors writes for the owner only
     return path
 
 
