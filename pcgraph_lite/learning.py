@@ -244,7 +244,7 @@ def _epoch(graph: PCGraph, batches: Iterable[Batch], state: _State, progress: bo
         energy, seen = energy + total, seen + len(next(iter(batch.values())))
     if not seen:
         raise BadInput("the data loader yielded no batch; give it data, or a list where a generator is spent.")
-    return {"epoch": state.epoch + 1, "energy": float(energy / seen), "value_lr": float(torch.as_tensor(value_lr).mean()),
+    return {"epoch": state.epoch + 1, "energy": energy / seen, "value_lr": float(torch.as_tensor(value_lr).mean()),
             "seconds": time.perf_counter() - began}
 
 

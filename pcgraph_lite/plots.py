@@ -82,8 +82,12 @@ def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
     """
     if not topologies:
         raise BadInput("mask_picture needs at least one topology.")
-    figure, axes = plt.subplots(1, len(topologies), figsize=(3.4 * len(topologies), 3.6), squeeze=False)
-    for axis, (title, topology) in zip(axes[0], topologies.items(), strict=True):
+    columns = min(3, len(topologies))
+    rows = -(-len(topologies) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(3.2 * columns, 3.4 * rows), squeeze=False)
+    for axis in axes.flat[len(topologies):]:
+        axis.remove()
+    for axis, (title, topology) in zip(axes.flat, topologies.items(), strict=False):
         axis.imshow(topology.mask().numpy(), cmap=ListedColormap(["#f2f2f2", COLORS[0]]), interpolation="antialiased",
                     vmin=0, vmax=1)
         cuts = [topology.slice(name) for name in topology.groups]

@@ -87,8 +87,7 @@ def verdicts(saved: Path) -> Styler:
     card = claims.scorecard(found[found["notebook"] == saved.stem])
     card = card[card["notebook"] == saved.stem]
     shown = card[["claim", "statement", "paper", "ours", "n", "verdict", "note"]].rename(columns={"n": "seeds"})
-    return shown.style.hide(axis="index").set_uuid(saved.stem).set_table_styles(
-        [{"selector": "td, th", "props": "text-align: left; vertical-align: top; white-space: normal"}])
+    return plain(shown, f"verdicts-{saved.stem}")
 
 
 def over_seeds(measured: pd.DataFrame, by: str) -> Styler:
@@ -101,7 +100,15 @@ def over_seeds(measured: pd.DataFrame, by: str) -> Styler:
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
     text = pd.DataFrame({column: [f"{m:.4g}" + (f" ± {d:.2g}" if pd.notna(d) else "") for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
-    return text.assign(seeds=count).reset_index().style.hide(axis="index").set_uuid(f"by-{by}")
+    return plain(text.assign(seeds=count).reset_index(), f"by-{by}")
+
+
+def plain(frame: pd.DataFrame, name: str) -> Styler:
+    """A table for a page: no index, four digits, cells that breathe. ``name`` makes its HTML the same at every run."""
+    numbers = frame.select_dtypes("float").columns
+    cells = "text-align: left; vertical-align: top; white-space: normal; padding: 0.35em 0.9em 0.35em 0"
+    return (frame.style.hide(axis="index").set_uuid(name).format("{:.4g}", subset=numbers)
+            .set_table_styles([{"selector": "td, th", "props": cells}]))
 
 
 def alt_text(cell: NotebookNode) -> str:
