@@ -157,10 +157,18 @@ def _run_builder(source: Path, folder: Path) -> Path:
     run = subprocess.run([sys.executable, "-c", BUILDER, *arguments], capture_output=True, text=True)
     if run.returncode:
         raise PCGraphError(f"the book was not built from {shown(source)}. {_last_warnings(run.stdout + run.stderr)}")
+    _drop_live_code(folder / "_build/html")
     if outside := outside_references(folder / "_build/html"):
         raise PCGraphError("these pages load something from the net, and the book must work without one: "
                            + "; ".join(outside[:8]))
     return folder / "_build/html"
+
+
+def _drop_live_code(site: Path) -> None:
+    """Jupyter Book names the address of a live-code library on every page, used or not; we use none."""
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(re.sub(r"<script>const THEBE_JS_URL.*?</script>", "", text, flags=re.DOTALL), encoding="utf-8")
 
 
 def _last_warnings(log: str, count: int = 12) -> str:

@@ -84,6 +84,7 @@ def test_every_page_of_the_contents_is_built(built: Path, root: Path) -> None:
 
 def test_pages_load_nothing_from_the_net(built: Path) -> None:
     assert site.outside_references(built) == []
+    assert not any("unpkg.com" in page.read_text(encoding="utf-8") for page in built.rglob("*.html"))
 
 
 def test_mathjax_is_in_the_site_and_pages_with_formulas_load_it(built: Path) -> None:
