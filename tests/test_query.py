@@ -5,6 +5,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import graphs, values
+from torch.utils.flop_counter import FlopCounterMode
 
 from pcgraph_lite import PCGraph, observed, oracles, query, relax, topology
 from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
@@ -216,3 +217,28 @@ def test_unknown_entries_under_a_mask_may_be_nan():
     images = torch.tensor([[0.1, 0.2, 0.3, torch.nan, torch.nan, torch.nan]])
     answer = query(GRAPH, {"pixels": observed(images, ~images[0].isnan())})
     assert torch.isfinite(answer.x).all()
+
+
+def products(graph: PCGraph, clamped: torch.Tensor, steps: int) -> int:
+    """Floating-point operations of all matrix products of a relaxation, as torch dispatches them."""
+    def product(out: torch.Size, a: torch.Size, b: torch.Size, **options: object) -> int:
+        return 2 * a.numel() * b[-1]
+
+    in_place = {torch.ops.aten.addmm_: product, torch.ops.aten.baddbmm_: product}
+    with FlopCounterMode(display=False, custom_mapping=in_place) as counter:
+        relax(graph, values(graph, batch=7), clamped, steps=steps, value_lr=1e-3)
+    return counter.get_total_flops()
+
+
+@pytest.mark.parametrize(("make", "free_edges"), [
+    (lambda: topology.fully_connected(40, 5, 30), 30 * 75),                # 75 vertices, 30 of them free
+    (lambda: topology.generative(5, [30, 20], 40), 30 * 20 + 20 * 40),     # edges that leave a free vertex
+    (lambda: topology.discriminative(40, [30, 20], 5), 30 * 20 + 20 * 5)])
+def test_clamped_vertices_cost_nothing_inside_the_loop(make, free_edges):
+    """A step is two products over the edges that leave free vertices, counted exactly."""
+    graph = PCGraph(make())
+    clamped = torch.zeros(graph.topology.n, dtype=torch.bool)
+    for name in graph.topology.sensory:
+        clamped[graph.topology.slice(name)] = True
+    each = (products(graph, clamped, 30) - products(graph, clamped, 10)) / 20
+    assert each == 2 * 2 * 7 * free_edges
