@@ -3,7 +3,9 @@
 import json
 import math
 import os
+import resource
 import subprocess
+import sys
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -114,7 +116,7 @@ def folder(profile: str, out: str | Path = "") -> Path:
 
 
 def provenance(device: object, seconds: float | None = None) -> dict[str, Any]:
-    """Where a number comes from: code, versions, device, time.
+    """Where a number comes from: code, versions, device, time, and the most memory that the process has held.
 
     ``commit`` is that of the checkout; in a copy without git the variable PCGRAPH_COMMIT says it. ``dirty`` tells
     whether tracked files differed from that commit.
@@ -122,9 +124,15 @@ def provenance(device: object, seconds: float | None = None) -> dict[str, Any]:
     import platform
     commit = os.environ.get("PCGRAPH_COMMIT") or _git("rev-parse", "HEAD") or "unknown"
     return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
-            "device": _device_words(device), "seconds": None if seconds is None else round(seconds, 1),
+            "device": _device_words(device), "memory": f"{_peak_memory():.0f} MiB",
+            "seconds": None if seconds is None else round(seconds, 1),
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
             **{package: _version(package) for package in PACKAGES}}
+
+
+def _peak_memory() -> float:
+    """Largest resident size of this process in MiB; Linux counts in KiB, macOS in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def read(*folders: Path | str) -> pd.DataFrame:
