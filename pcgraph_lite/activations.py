@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .errors import BadInput, unknown
+from .errors import number, unknown
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,4 @@ def named(name: str) -> Activation:
 
 def check_fraction(fraction: float) -> float:
     """Return the top-k fraction, or raise BadInput."""
-    if not 0 < fraction <= 1:
-        raise BadInput(f"top_k = {fraction}; expected a fraction of each pool, more than 0 and at most 1.")
-    return fraction
+    return number(fraction, "top_k", "a fraction of each pool, more than 0 and at most 1", lambda k: 0 < k <= 1)

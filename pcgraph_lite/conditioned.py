@@ -106,7 +106,11 @@ class Conditioned:
             for part, segment in zip(self.parts, graph.segments, strict=True):
                 if part.moving:
                     part.error.masked_fill_(graph.sources[segment], 0)
-        return sum(torch.linalg.vector_norm(p.error, dim=-1).square() for p in self.parts if p.pays) / 2
+        energy = torch.zeros(self.parts[0].x.shape[:-1], dtype=graph.dtype, device=graph.device)
+        for part in self.parts:
+            if part.pays:
+                energy += torch.linalg.vector_norm(part.error, dim=-1).square() / 2
+        return energy
 
     def differentiate(self) -> None:
         """dE/dx of the free vertices (eq. 3) from the errors of the last ``evaluate``, into ``part.gradient``."""

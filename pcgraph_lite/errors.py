@@ -1,7 +1,9 @@
 """Errors that name the value, what was expected and what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from math import isfinite
+from numbers import Integral, Real
 
 
 class PCGraphError(Exception):
@@ -42,3 +44,17 @@ def unknown(kind: str, name: object, known: Iterable[str], cls: type[BadInput] =
     near = get_close_matches(str(name), known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return cls(f"no {kind} {name!r}. Known: {', '.join(known) or 'none'}.{hint}")
+
+
+def whole(value: object, name: str, least: int = 1) -> int:
+    """Return a whole number of at least ``least`` (2, not 2.0 or True), or raise BadInput."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise BadInput(f"{name} = {value!r}; expected a whole number of at least {least}.")
+    return int(value)
+
+
+def number(value: object, name: str, expected: str, fits: Callable[[float], bool]) -> float:
+    """Return a finite number that ``fits``, or raise BadInput saying what was ``expected``."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value) or not fits(value):
+        raise BadInput(f"{name} = {value!r}; expected {expected}.")
+    return float(value)

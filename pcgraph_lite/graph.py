@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from . import activations
-from .errors import BadInput, BadValues, WrongShape, unknown
+from .errors import BadInput, BadValues, WrongShape, number, unknown, whole
 from .topology import Edges, Topology
 
 PLANS = ("auto", "dense", "blocks")
@@ -56,10 +56,10 @@ class PCGraph(nn.Module):
         super().__init__()
         if prior not in PRIORS:
             raise unknown("prior", prior, PRIORS)
-        if init_std is not None and not 0 <= init_std < float("inf"):
-            raise BadInput(f"init_std = {init_std}; expected a standard deviation of at least 0, or None.")
-        if replicas is not None and (int(replicas) != replicas or replicas < 1):
-            raise BadInput(f"replicas = {replicas}; expected a whole number of at least 1, or None for one graph.")
+        if init_std is not None:
+            number(init_std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
+        if replicas is not None:
+            whole(replicas, "replicas")
         self.topology, self.prior, self.replicas = topology, prior, replicas
         self.segments, self.blocks = _plan(topology, plan)
         self.activations = _activations(topology, self.segments, activation, top_k)
@@ -70,6 +70,7 @@ class PCGraph(nn.Module):
         self.bias = nn.Parameter(torch.zeros(*lead, 1, topology.n, dtype=dtype), requires_grad=False) if bias else None
         sources = topology.in_degree() == 0
         self.register_buffer("sources", sources if prior == "flat" and sources.any() else None, persistent=False)
+        self.register_buffer("scale", torch.ones((), dtype=dtype), persistent=False)   # says dtype and device
         for k, block in enumerate(self.blocks):
             self.register_buffer(f"mask{k}", block.mask, persistent=False)
         self._draw(init_std, generator or torch.Generator().manual_seed(0))
@@ -141,7 +142,7 @@ class PCGraph(nn.Module):
     @torch.no_grad()
     def set_weight(self, matrix: Tensor) -> None:
         """Take all weights from a ``(..., n, n)`` matrix. Raises WrongShape, BadValues, BadInput (a missing edge)."""
-        expected = self.weight.shape
+        expected, matrix = self.weight.shape, torch.as_tensor(matrix)
         if matrix.shape != expected:
             raise WrongShape(f"the weight matrix is {tuple(matrix.shape)}; expected {tuple(expected)}.")
         if not torch.isfinite(matrix).all():
@@ -155,11 +156,11 @@ class PCGraph(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.weights[0].dtype if len(self.weights) else torch.float32
+        return self.scale.dtype
 
     @property
     def device(self) -> torch.device:
-        return self.weights[0].device if len(self.weights) else torch.device("cpu")
+        return self.scale.device
 
     def activate(self, x: Tensor) -> list[Tensor]:
         """f(x), one tensor ``(..., batch, size)`` a segment."""

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor
 
 from .conditioned import Conditioned
-from .errors import BadInput, BadValues, UnstableStep, WrongShape
+from .errors import BadInput, BadValues, UnstableStep, WrongShape, number, whole
 from .graph import PCGraph
 
 WINDOW = 10                                                                # steps between looks at the energy
+GROWTH = 1.2                                                               # of a step that was halved, once accepted
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,12 @@ class Settings:
     trace: bool = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.steps, bool) or int(self.steps) != self.steps or self.steps < 1:
-            raise BadInput(f"steps = {self.steps!r}; expected a whole number of at least 1.")
-        if isinstance(self.value_lr, str) and self.value_lr != "safe":
+        whole(self.steps, "steps")
+        if self.value_lr != "safe" if isinstance(self.value_lr, str) else not _positive(self.value_lr):
             raise BadInput(f"value_lr = {self.value_lr!r}; expected a positive number or 'safe'.")
-        if not isinstance(self.value_lr, str) and not bool((torch.as_tensor(self.value_lr) > 0).all()):
-            raise BadInput(f"value_lr = {self.value_lr}; expected a positive number or 'safe'.")
-        if not 0 <= self.momentum < 1:
-            raise BadInput(f"momentum = {self.momentum}; expected at least 0 and less than 1.")
-        if self.tolerance is not None and not self.tolerance > 0:
-            raise BadInput(f"tolerance = {self.tolerance}; expected a positive number, or None for a fixed T.")
+        number(self.momentum, "momentum", "at least 0 and less than 1", lambda m: 0 <= m < 1)
+        if self.tolerance is not None:
+            number(self.tolerance, "tolerance", "a positive number, or None for a fixed T", lambda t: t > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +77,7 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
         energy = problem.evaluate()
         return Relaxation(x.clone(), energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
     safe = isinstance(settings.value_lr, str)
-    step = _as_step(1 / problem.curvature() if safe else settings.value_lr, x)
+    step = _safe_step(problem, x) if safe else _as_step(settings.value_lr, x)
     descent = (_Backtracking if safe else _Momentum if settings.momentum else _Plain)(problem, step, settings)
     energies, converged = [problem.evaluate()], torch.zeros(x.shape[:-1], dtype=torch.bool, device=x.device)
     for t in range(1, settings.steps + 1):
@@ -90,12 +87,11 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
             _refuse_divergence(problem, energies, settings.value_lr)
             if settings.tolerance is not None:
                 change = (energies[-1] - energies[-1 - min(t, WINDOW)]).abs()
-                converged = change <= settings.tolerance * energies[0]
+                converged = (change <= settings.tolerance * energies[0]) & descent.moving()
                 if converged.all():
                     break
         if not settings.trace and len(energies) > 2 * WINDOW:
             del energies[1:-WINDOW]
-    descent.finish()
     energy = torch.stack(energies[1:])
     return Relaxation(problem.assembled(), energies[0], energy, converged, t, _plain_number(step), problem)
 
@@ -115,8 +111,9 @@ class _Plain:
     def accept(self, energy: Tensor, before: Tensor) -> Tensor:
         return energy
 
-    def finish(self) -> None:
-        """Nothing to undo."""
+    def moving(self) -> Tensor | bool:
+        """Whether each example really took steps since the last look: one that was held back has not converged."""
+        return True
 
 
 class _Momentum(_Plain):
@@ -140,42 +137,47 @@ class _Momentum(_Plain):
 
 
 class _Backtracking(_Momentum):
-    """A step for each example, halved and taken back where the energy rose; the energy never does.
+    """A step for each example: taken back and halved where the energy rose, grown again where it fell.
 
-    With momentum, a rejected example first falls back to plain descent at the same step.
+    The energy never rises. With momentum, a rejected example first falls back to plain descent at the same step.
     """
 
     def __init__(self, problem: Conditioned, step: Tensor | float, settings: Settings) -> None:
         super().__init__(problem, step, settings)
-        shape = (*self.parts[0].values.shape[:-1], 1)
-        self.lr = torch.as_tensor(step, dtype=self.parts[0].values.dtype).to(self.parts[0].values.device)
-        self.lr = self.lr.expand(shape).clone()                            # (..., batch, 1)
+        like = self.parts[0].values
+        self.largest = torch.as_tensor(step, dtype=like.dtype).to(like.device).expand(*like.shape[:-1], 1)
+        self.lr = self.largest.clone()                                     # (..., batch, 1)
         self.plain = torch.ones_like(self.lr)                              # 1 where the last step had no momentum
-        self.moves = [torch.zeros_like(part.values) for part in self.parts]
+        self.rejected = torch.zeros_like(self.lr)                          # rejections since the last look
+        self.before = [part.values.clone() for part in self.parts]
 
     def step(self, energy: Tensor) -> None:
         self.problem.differentiate()
-        for part, velocity, move in zip(self.parts, self.velocity, self.moves, strict=True):
+        for part, velocity, before in zip(self.parts, self.velocity, self.before, strict=True):
+            before.copy_(part.values)
             if self.momentum:
                 velocity.mul_(self.momentum).add_(part.gradient)
-            torch.mul(velocity if self.momentum else part.gradient, self.lr, out=move)
-            part.values.sub_(move)
+            part.values.addcmul_(velocity if self.momentum else part.gradient, self.lr, value=-1)
 
     def accept(self, energy: Tensor, before: Tensor) -> Tensor:
         slack = 4 * torch.finfo(energy.dtype).eps * before.abs()           # rounding is not a rise
         rose = ~(energy <= before + slack)                                 # (..., batch); true for NaN as well
-        if not rose.any():
-            self.plain = torch.zeros_like(self.plain)
-            return energy
         back = rose.unsqueeze(-1)
-        for part, velocity, move in zip(self.parts, self.velocity, self.moves, strict=True):
-            part.values.add_(torch.where(back, move, 0))
-            velocity.masked_fill_(back, 0)
         halve = back & (self.plain.bool() if self.momentum else True)
-        self.lr = torch.where(halve, self.lr / 2, self.lr)
-        self.plain = back.to(self.plain.dtype)
+        self.lr = torch.where(halve, self.lr / 2, torch.where(back, self.lr, (self.lr * GROWTH).minimum(self.largest)))
+        self.plain, self.rejected = back.to(self.lr.dtype), self.rejected + back
+        if not rose.any():
+            return energy
+        for part, velocity, values in zip(self.parts, self.velocity, self.before, strict=True):
+            torch.where(back, values, part.values, out=part.values)
+            velocity.masked_fill_(back, 0)
         self.problem.evaluate()                                            # errors at the values that stay
         return torch.where(rose, before, energy)
+
+    def moving(self) -> Tensor:
+        moving = self.rejected[..., 0] <= WINDOW / 2
+        self.rejected = torch.zeros_like(self.rejected)
+        return moving
 
 
 def _refuse_divergence(problem: Conditioned, energies: list[Tensor], value_lr: object) -> None:
@@ -195,9 +197,28 @@ def _refuse_divergence(problem: Conditioned, energies: list[Tensor], value_lr: o
         "value_lr=\"safe\" or a smaller one.")
 
 
+def _positive(value: object) -> bool:
+    try:
+        values = torch.as_tensor(value, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return bool((torch.isfinite(values) & (values > 0)).all())
+
+
+def _safe_step(problem: Conditioned, x: Tensor) -> float | Tensor:
+    """1 / curvature; 1 where the energy does not depend on the free values at all."""
+    curvature = problem.curvature()
+    if not torch.isfinite(curvature).all():
+        raise UnstableStep(f"the curvature of the energy is {float(curvature.max())}: the weights are too large for "
+                           f"{x.dtype}. Look at how they were trained, or use float64.")
+    return _as_step(torch.where(curvature > 0, 1 / curvature, 1.0), x)
+
+
 def _as_step(value_lr: float | Tensor, x: Tensor) -> float | Tensor:
     """A number, or for replicas a tensor ``(replica, 1, 1)``."""
     step = torch.as_tensor(value_lr, dtype=x.dtype)
+    if step.ndim and (x.ndim < 3 or step.shape != x.shape[:1]):
+        raise WrongShape(f"value_lr is {tuple(step.shape)}; expected a number, or one for each replica of the graph.")
     return float(step) if step.ndim == 0 else step.to(x.device).view(-1, 1, 1)
 
 

@@ -1,9 +1,11 @@
 """Learning: relax each batch, then one step of the weights (alg. 1)."""
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from math import isfinite
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 from tqdm import tqdm
 
-from .errors import BadFile, BadInput, BadValues, PCGraphError, UnstableStep, WrongShape, unknown
+from .errors import BadFile, BadInput, BadValues, PCGraphError, UnstableStep, WrongShape, number, unknown, whole
 from .files import write_aside
 from .graph import PCGraph
 from .inference import Settings, relax
@@ -52,13 +54,12 @@ class Training:
     patience: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1)):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or int(value) != value or value < least):
-                raise BadInput(f"{name} = {value!r}; expected a whole number of at least {least}.")
-        if not self.weight_lr > 0 or not self.weight_decay >= 0:
-            raise BadInput(f"weight_lr = {self.weight_lr}, weight_decay = {self.weight_decay}; expected a positive "
-                           "weight step and a decay of at least 0.")
+        whole(self.epochs, "epochs")
+        whole(self.batch_size, "batch_size")
+        if self.patience is not None:
+            whole(self.patience, "patience")
+        number(self.weight_lr, "weight_lr", "a positive number", lambda lr: lr > 0)
+        number(self.weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
         if self.optimizer not in OPTIMIZERS:
             raise unknown("optimizer", self.optimizer, OPTIMIZERS)
         self.relaxation()
@@ -112,6 +113,9 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
 
 def accuracy(graph: PCGraph, batch: Batch) -> float:
     """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex."""
+    batch = as_batch(graph, batch)
+    if "labels" not in batch:
+        raise BadInput(f"accuracy needs labels; got {list(batch)}. Give (images, labels) to a graph that has labels.")
     clamp = {name: values for name, values in batch.items() if name != "labels"}
     answer = query(graph, clamp, steps=100, momentum=0.9, batch_size=2000).values["labels"]
     return float((answer.argmax(-1) == batch["labels"].to(answer.device).argmax(-1)).double().mean())
@@ -119,6 +123,10 @@ def accuracy(graph: PCGraph, batch: Batch) -> float:
 
 def minus_energy(graph: PCGraph, batch: Batch) -> float:
     """Minus the mean energy with all sensory groups clamped."""
+    batch = as_batch(graph, batch)
+    if batch.keys() == graph.topology.groups.keys():                       # nothing is free
+        x = torch.cat([batch[name] for name in graph.topology.groups], -1).to(graph.device)
+        return -float(graph.energy(x).mean())
     return -float(query(graph, batch, steps=100, momentum=0.9, batch_size=2000).energy[-1].mean())
 
 
@@ -127,7 +135,7 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
 
     For images that is the lower half of the picture from the upper one, without labels.
     """
-    name = graph.topology.sensory[0]
+    batch, name = as_batch(graph, batch), graph.topology.sensory[0]
     values, size = batch[name].to(graph.device), graph.topology.size(name)
     known = torch.arange(size) < size // 2
     answer = query(graph, {name: observed(values, known)}, steps=100, momentum=0.9, batch_size=2000).values[name]
@@ -158,6 +166,9 @@ class _State:
 
     def end_epoch(self, row: dict[str, float], score: float | None) -> None:
         if score is not None:
+            if not isfinite(score):
+                raise BadValues(f"the validation score of epoch {row['epoch']} is {score}; expected a finite number. "
+                                "Look at the validation data and the score function.")
             if not self.history or score > max(r["validation"] for r in self.history):
                 self.best = {name: p.detach().clone() for name, p in self.parameters.items()}
             row["validation"] = score
@@ -171,9 +182,13 @@ class _State:
                 self.parameters[name].copy_(best)
 
     def _fingerprint(self) -> str:
-        shapes = {name: list(p.shape) for name, p in self.parameters.items()}
-        settings = {k: v for k, v in asdict(self.training).items() if k not in ("epochs", "patience")}
-        return json.dumps({"weights": shapes, "settings": settings}, sort_keys=True)
+        graph, settings = self.graph, asdict(self.training)
+        edges = [(e.source, e.target, None if e.mask is None else _digest(e.mask)) for e in graph.topology.edges]
+        facts = {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
+                 "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
+                 "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None,
+                 "settings": {k: v for k, v in settings.items() if k not in ("epochs", "patience")}}
+        return json.dumps(facts, sort_keys=True)
 
     def _save(self) -> None:
         tensors = {f"weights/{name}": p for name, p in self.parameters.items()}
@@ -214,6 +229,10 @@ class _State:
                 _, k, moment = name.split("/")
                 state["state"].setdefault(int(k), {})[moment] = tensor
         self.optimizer.load_state_dict(state)
+
+
+def _digest(mask: Tensor) -> str:
+    return hashlib.sha256(mask.cpu().numpy().tobytes()).hexdigest()[:16]
 
 
 class _Batches:
@@ -279,6 +298,9 @@ def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, T
         UnknownGroup, WrongShape, BadValues, BadInput.
     """
     if not isinstance(data, Mapping):
+        if not isinstance(data, (tuple, list)) or len(data) != 2:
+            raise BadInput(f"the data is a {type(data).__name__}; expected (images, labels), or a mapping of group to "
+                           "tensor such as {'pixels': images}.")
         images, labels = data
         data = {graph.topology.sensory[0]: images}
         if "labels" in graph.topology.groups:
@@ -306,9 +328,10 @@ def _as_values(graph: PCGraph, name: str, values: Tensor) -> Tensor:
 def _split(graph: PCGraph, data: object, validation: object, training: Training,
            generator: torch.Generator) -> tuple[Iterable[Batch], Batch | None]:
     """Training batches and, where asked for, validation data."""
-    in_memory = isinstance(data, Mapping) or (
-        isinstance(data, (tuple, list)) and len(data) == 2 and all(isinstance(part, Tensor) for part in data))
-    if isinstance(validation, float):
+    in_memory = isinstance(data, (Mapping, tuple, Tensor))
+    if not len(graph.weights):
+        raise BadInput("the graph has no edges, so there is nothing to learn; give its topology at least one.")
+    if isinstance(validation, (int, float)):
         if not in_memory or not 0 < validation < 1:
             raise BadInput(f"validation = {validation}; a share needs data in memory and lies between 0 and 1.")
         data = as_batch(graph, data)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .errors import BadInput, BadValues, WrongShape, unknown
+from .errors import BadInput, BadValues, WrongShape, unknown, whole
 from .graph import PCGraph
 from .inference import Relaxation, Settings, relax
+from .topology import Topology
 
 STARTS = ("zeros", "random", "prediction")
 
@@ -70,8 +71,8 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     settings = Settings(steps, value_lr, momentum, tolerance)
     if start not in STARTS:
         raise unknown("start", start, STARTS)
-    if batch_size is not None and (isinstance(batch_size, bool) or int(batch_size) != batch_size or batch_size < 1):
-        raise BadInput(f"batch_size = {batch_size!r}; expected a whole number of at least 1, or None.")
+    if batch_size is not None:
+        whole(batch_size, "batch_size")
     held, given = _parse(graph, clamp, "clamp"), _parse(graph, init, "init")
     batch = _batch_size(held, given)
     x, clamped = _place(graph, held, given, batch)
@@ -92,16 +93,26 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
         known: ``(n,)`` or ``(batch, n)`` bool. Vertices that no known one leads to stay 0.
     """
     x, topology = x.clone(), graph.topology
-    known = known if known.ndim == 1 else known.any(0)
-    reached = {name for name in topology.groups if known[topology.slice(name)].any()}
-    free = {name for name in topology.groups if not known[topology.slice(name)].all()}
-    while frontier := {e.target for e in topology.edges if e.source in reached and e.target in free}:
+    known = known.expand(x.shape[-2], -1)                                  # (batch, n): each example by itself
+    reached = {name: known[:, topology.slice(name)].any(-1) for name in topology.groups}     # (batch,)
+    free = {name: ~known[:, topology.slice(name)].all(-1) for name in topology.groups}
+    while True:
+        ready = {name: free[name] & _led_to(topology, name, reached) for name in topology.groups}
+        frontier = {name: rows for name, rows in ready.items() if rows.any()}
+        if not frontier:
+            return x
         mu = graph.prediction(x)
-        for name in frontier:
+        for name, rows in frontier.items():
             where = topology.slice(name)
-            x[..., where] = torch.where(known[where], x[..., where], mu[..., where])
-        reached, free = reached | frontier, free - frontier
-    return x
+            x[..., where] = torch.where(rows[:, None] & ~known[:, where], mu[..., where], x[..., where])
+        for name, rows in frontier.items():
+            reached[name], free[name] = reached[name] | rows, free[name] & ~rows
+
+
+def _led_to(topology: Topology, name: str, reached: Mapping[str, Tensor]) -> Tensor:
+    """For each example whether an edge leads from a group already reached to this one, ``(batch,)`` bool."""
+    sources = [reached[e.source] for e in topology.edges if e.target == name]
+    return torch.stack(sources).any(0) if sources else torch.zeros_like(reached[name])
 
 
 def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: str) -> dict[str, Observed]:
@@ -115,10 +126,11 @@ def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: 
 def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
     size, lead = graph.topology.size(name), 0 if graph.replicas is None else 1
     values, mask = (value.values, value.mask) if isinstance(value, Observed) else (torch.as_tensor(value), None)
-    if values.ndim < 2 or (values.shape[1:].numel() != size and values.shape[-1] != size):
+    by_replica = lead and values.ndim == 3 and values.shape[::2] == (graph.replicas, size)
+    if not by_replica and (values.ndim < 2 or values.shape[1:].numel() != size):
         raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")
     values = values.to(graph.device, graph.dtype)
-    values = values if values.shape[-1] == size and values.ndim <= 2 + lead else values.reshape(len(values), size)
+    values = values if by_replica else values.reshape(len(values), size)
     mask = torch.ones(size, dtype=torch.bool) if mask is None else mask
     mask = mask.reshape(-1) if mask.numel() == size else mask.flatten(1) if mask.ndim > 1 else mask
     if mask.shape not in ((size,), values.shape[-2:]):

@@ -38,14 +38,14 @@ def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels
         labels: ``(batch,)`` int.
 
     Returns:
-        ``(batch, pixels)``, cut to [0, 1]; known pixels as they came.
+        ``(batch, pixels)``; known pixels as they came, the others cut to [0, 1].
     """
     if isinstance(model, Autoencoder):
         return autoencoder.complete(model, images, known)
     clamp = {"pixels": observed(images, known)}
     if labels is not None:
         clamp["labels"] = one_hot(labels, model.topology.size("labels"))
-    return query(model, clamp, **SETTLE).values["pixels"].clamp(0, 1)
+    return torch.where(known, images, query(model, clamp, **SETTLE).values["pixels"].clamp(0, 1))
 
 
 def complete_by_start(graph: PCGraph, images: Tensor, known: Tensor, steps: int) -> Tensor:

@@ -13,7 +13,7 @@ import networkx as nx
 import torch
 from torch import Tensor
 
-from .errors import BadInput, UnknownGroup, WrongShape, unknown
+from .errors import BadInput, UnknownGroup, WrongShape, number, unknown, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class Topology:
         """Number of incoming edges of each vertex, ``(n,)`` int64."""
         degree = torch.zeros(self.n, dtype=torch.long)
         for e in self.edges:
-            degree[self.slice(e.target)] += self.size(e.source) if e.mask is None else e.mask.sum(0)
+            degree[self.slice(e.target)] += self.size(e.source) if e.mask is None else e.mask.sum(0).cpu()
         return degree
 
     def __repr__(self) -> str:
@@ -156,8 +156,9 @@ def assemblies(clusters: int = 4, size: int = 3000, p: float = 0.1, pixels: int 
         generator: draws the edges.
     """
     clusters, size = _count(clusters, "clusters"), _count(size, "size")
-    links = list(pairwise(range(clusters))) if links is None else list(links)
-    if bad := [link for link in links if not all(0 <= end < clusters for end in link)]:
+    _check_generator(generator)
+    links = list(pairwise(range(clusters))) if links is None else [tuple(link) for link in links]
+    if bad := [link for link in links if len(link) != 2 or not all(0 <= end < clusters for end in link)]:
         raise BadInput(f"link {bad[0]} names a cluster that is not there; clusters are 0 to {clusters - 1}.")
     _probability(p, "p")
     rest = _count(size - pixels, "vertices of the last cluster that are not pixels", least=0)
@@ -179,8 +180,9 @@ def small_world(pixels: int = 784, labels: int = 10, internal: int = 1206, *, ne
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     n = sum(groups.values())
-    if not 2 <= neighbours < n:
-        raise BadInput(f"neighbours = {neighbours}; expected 2 to {n - 1} for {n} vertices.")
+    _check_generator(generator)
+    if not 2 <= whole(neighbours, "neighbours", 2) < n or neighbours % 2:
+        raise BadInput(f"neighbours = {neighbours}; expected an even number from 2 to {n - 1} for {n} vertices.")
     _probability(rewire, "rewire")
     seed = int(torch.randint(2**31, (), generator=generator))
     ring = nx.watts_strogatz_graph(n, neighbours, rewire, seed=seed)
@@ -199,7 +201,7 @@ def from_mask(mask: Tensor, groups: Mapping[str, int] | None = None, sensory: Se
         mask: ``(n, n)`` of zeros and ones (any dtype); rows are sources.
         groups: how to cut the n vertices into groups. None: one group called ``"vertices"``.
     """
-    mask = torch.as_tensor(mask)
+    mask = torch.as_tensor(mask).cpu()
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
         raise WrongShape(f"mask is {tuple(mask.shape)}; expected a square (n, n) matrix, rows are sources.")
     if not bool(((mask == 0) | (mask == 1)).all()):
@@ -265,14 +267,16 @@ def _bernoulli(sources: Mapping[str, int], targets: Mapping[str, int], p: float,
 
 
 def _probability(p: float, name: str) -> None:
-    if not 0 <= p <= 1:
-        raise BadInput(f"{name} = {p}; expected a probability from 0 to 1.")
+    number(p, name, "a probability from 0 to 1", lambda p: 0 <= p <= 1)
 
 
 def _count(size: int, what: str, least: int = 1) -> int:
-    if isinstance(size, bool) or int(size) != size or size < least:
-        raise BadInput(f"{what}: {size!r} vertices; expected a whole number of at least {least}.")
-    return int(size)
+    return whole(size, f"number of vertices, {what}", least)
+
+
+def _check_generator(generator: torch.Generator) -> None:
+    if not isinstance(generator, torch.Generator):
+        raise BadInput(f"generator = {generator!r}; expected a torch.Generator, which decides the edges.")
 
 
 def _slices(groups: Mapping[str, int]) -> dict[str, slice]:
