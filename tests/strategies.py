@@ -20,16 +20,23 @@ def masks(draw: st.DrawFn, least: int = 2, most: int = 8) -> torch.Tensor:
 
 @st.composite
 def graphs(draw: st.DrawFn, activation: str | None = None, replicas: bool = True, scale: float = 0.4) -> PCGraph:
-    """A graph with random weights, one or two groups, and sometimes bias, a flat prior, top-k or replicas."""
+    """A graph with random weights, one or two groups, and sometimes bias, a flat prior or replicas.
+
+    Where the activation is left open, sometimes top-k as well.
+    """
     mask, name = draw(masks()), activation or draw(st.sampled_from(ACTIVATIONS))
     n, cut = len(mask), draw(st.integers(1, len(mask) - 1))
     groups = draw(st.sampled_from([None, {"a": cut, "b": n - cut}]))
-    return PCGraph(
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 10**6)))
+    graph = PCGraph(
         topology.from_mask(mask, groups), name, bias=draw(st.booleans()),
-        prior=draw(st.sampled_from(["zero", "flat"])),
-        plan=draw(st.sampled_from(["dense", "blocks"])),
+        top_k=None if activation else draw(st.sampled_from([None, None, 0.5])),
+        prior=draw(st.sampled_from(["zero", "flat"])), plan=draw(st.sampled_from(["dense", "blocks"])),
         replicas=draw(st.sampled_from([None, 3])) if replicas else None,
-        init_std=scale, dtype=torch.float64, generator=torch.Generator().manual_seed(draw(st.integers(0, 10**6))))
+        init_std=scale, dtype=torch.float64, generator=generator)
+    if graph.bias is not None:
+        graph.bias.copy_(torch.randn(graph.bias.shape, generator=generator, dtype=graph.dtype))
+    return graph
 
 
 def values(graph: PCGraph, batch: int = 3, seed: int = 0) -> torch.Tensor:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from pcgraph_lite import PCGraph, accuracy, fit, relax, topology
+from pcgraph_lite import PCGraph, Training, accuracy, fit, minus_energy, relax, topology
 from pcgraph_lite.errors import (
     BadFile,
     BadInput,
@@ -22,6 +22,7 @@ from pcgraph_lite.errors import (
     UnstableStep,
     WrongShape,
 )
+from pcgraph_lite.learning import _split, minus_completion_error
 from pcgraph_lite.query import start_at_prediction
 
 
@@ -102,9 +103,46 @@ def test_replicas_train_as_graphs_of_their_own(value_lr):
         single = small()
         single.set_weight(first[k])
         fit(single, toy(), **settings)
-        if value_lr != "safe":                                             # best epochs are chosen together
+        if value_lr != "safe":                                             # safe steps are found for all at once
             torch.testing.assert_close(together.weight[k], single.weight, rtol=1e-8, atol=1e-10)
     assert not torch.equal(together.weight[0], together.weight[1])
+
+
+def test_scores_are_what_they_say():
+    """Accuracy by hand, minus the energy of eq. 2, minus the squared error of a copied half."""
+    images, labels = toy(12)
+    mute = small(init_std=0)                                               # predicts 0 everywhere
+    batch = {"pixels": images, "labels": labels}
+    assert accuracy(mute, (images, labels)) == pytest.approx(float((labels == 0).double().mean()))   # a tie: the first
+    visible = PCGraph(topology.from_mask(torch.ones(6, 6)), dtype=torch.float64)
+    assert minus_energy(visible, {"vertices": images}) == pytest.approx(-float(visible.energy(images).mean()))
+    held = (images.square().sum(-1) + 1).mean() / 2                        # pixels and one-hot labels against 0
+    assert minus_energy(mute, batch) == pytest.approx(-float(held))
+    edges = torch.eye(6, dtype=torch.float64).roll(3, 1).triu(1)           # vertex k predicts vertex k + 3
+    copy = PCGraph(topology.from_mask(edges), "linear", dtype=torch.float64)
+    copy.set_weight(edges)
+    expected = (images[:, 3:] - images[:, :3]).square().mean()
+    assert minus_completion_error(copy, {"vertices": images}) == pytest.approx(-float(expected), rel=1e-3)
+
+
+def test_a_held_out_share_is_not_trained_on():
+    graph, (images, labels) = small(), toy(40)
+    batches, held_out = _split(graph, (images, labels), 0.25, Training(), torch.Generator().manual_seed(0))
+    rows = torch.cat([batches.data["pixels"], held_out["pixels"]])
+    assert len(held_out["pixels"]) == 10 and len(rows) == 40
+    assert torch.equal(rows.sort(0).values, images.sort(0).values)
+
+
+def test_a_checkpoint_knows_its_graph(tmp_path: Path):
+    """Other edges, another activation or prior: refused, even where all shapes agree."""
+    def graph(seed: int = 0, activation: str = "tanh", prior: str = "zero") -> PCGraph:
+        edges = topology.small_world(6, 3, 5, neighbours=4, generator=torch.Generator().manual_seed(seed))
+        return PCGraph(edges, activation, prior=prior, dtype=torch.float64)
+
+    fit(graph(), toy(), epochs=1, checkpoint=tmp_path / "s", progress=False)
+    for other in (graph(seed=1), graph(activation="relu"), graph(prior="flat")):
+        with pytest.raises(BadFile, match="another graph"):
+            fit(other, toy(), epochs=2, checkpoint=tmp_path / "s", progress=False)
 
 
 def test_one_group_trains_from_a_mapping():
@@ -218,6 +256,13 @@ IMAGES, LABELS = toy(10)
     ((IMAGES / 0, LABELS), {}, BadValues, "pixels holds NaN"),
     ({"pixel": IMAGES}, {}, UnknownGroup, "Did you mean 'pixels'"),
     ([], {}, BadInput, "yielded no batch"),
+    (IMAGES, {}, BadInput, r"Tensor; expected \(images, labels\)"),
+    ((IMAGES, LABELS, LABELS), {}, BadInput, r"tuple; expected \(images, labels\)"),
+    ((IMAGES, LABELS), {"epochs": None}, BadInput, "epochs = None"),
+    ((IMAGES, LABELS), {"batch_size": 2.0}, BadInput, r"batch_size = 2\.0"),
+    ((IMAGES, LABELS), {"weight_lr": float("inf")}, BadInput, "weight_lr = inf"),
+    ((IMAGES, LABELS), {"validation": 1}, BadInput, "validation = 1"),
+    ((IMAGES, LABELS), {"validation": 0.2, "score": lambda graph, batch: float("nan")}, BadValues, "epoch 1 is nan"),
     ((IMAGES, LABELS), {"value_lr": 50.0}, UnstableStep, "value_lr = 50"),
 ])
 def test_bad_input_is_refused(data, settings, error, says):
