@@ -38,6 +38,11 @@ class Trained:
     provenance: dict[str, Any]
     path: Path
 
+    @property
+    def seconds(self) -> float:
+        """Time of all epochs, those before a kill included."""
+        return float(self.history["seconds"].sum())
+
 
 def spec(name: str, profile: str) -> GraphSpec | AutoencoderSpec:
     """The settings of a model as a profile trains it. Raises UnknownName, BadInput."""
