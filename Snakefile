@@ -39,7 +39,8 @@ profile = checked(settings.load_profile, PROFILE)
 NOTEBOOKS = settings.notebook_names()
 VALUES = {name: checked(notebooks.resolve, name, profile, {}) for name in NOTEBOOKS}
 WEIGHTS = {name: [str(BUILD / "models" / f"{model}-seed{seed}.safetensors")
-                  for model in checked(notebooks.models, name) for seed in notebooks.seeds(name, profile)]
+                  for model, count in checked(notebooks.models, name).items()
+                  for seed in notebooks.seeds(name, profile, count)]
            for name in NOTEBOOKS}
 PAGES = sorted(str(path) for path in (ROOT / "book").rglob("*") if path.is_file() and path.suffix != ".ipynb")
 GPU = int(PROFILE == "paper")               # with --resources gpu=1 such jobs take turns

@@ -57,25 +57,30 @@ def source(name: str) -> Path:
     return config.ROOT / "notebooks" / f"{name}.md"
 
 
-def models(name: str) -> list[str]:
-    """The models that a notebook's front matter lists. Raises BadFile, UnknownName."""
+def models(name: str) -> dict[str, str]:
+    """The models that a notebook's front matter lists, each with the parameter that says how many seeds of it it uses.
+
+    An entry is a model's name (then the parameter is ``seeds``) or ``name: parameter``. Raises BadFile, BadInput.
+    """
     text = source(name).read_text(encoding="utf-8")
     match = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
     try:
         front = yaml.safe_load(match.group(1)) if match else {}
     except yaml.YAMLError as error:
         raise BadFile(f"the front matter of notebooks/{name}.md is not YAML: {error}") from error
-    names = front.get("models") or []
-    for model in names:
+    found: dict[str, str] = {}
+    for entry in front.get("models") or []:
+        found |= entry if isinstance(entry, dict) else {entry: "seeds"}
+    for model in found:
         if model not in config.load_models():
             raise BadInput(f"notebooks/{name}.md: {unknown('model', model, config.load_models())}")
-    return names
+    return found
 
 
-def seeds(name: str, settings: Profile) -> list[int]:
-    """The seeds that a notebook uses in a profile."""
+def seeds(name: str, settings: Profile, count: str = "seeds") -> list[int]:
+    """The seeds that a notebook uses in a profile, as many as its parameter ``count`` says (1 where it has none)."""
     values = resolve(name, settings, {})
-    return list(range(values.get("seed", 0), values.get("seed", 0) + values.get("seeds", 1)))
+    return list(range(values.get("seed", 0), values.get("seed", 0) + values.get(count, 1)))
 
 
 def cells(name: str) -> list[Cell]:

@@ -57,7 +57,8 @@ def test_parameters_are_read_without_running(root: Path) -> None:
     known = notebooks.parameters(NAME)
     assert (known["images"].type, known["images"].default, known["images"].help) == ("int", 50, "test images")
     assert known["sizes"].default == [1, 2]
-    assert notebooks.models(NAME) == ["tiny", "other"]
+    assert notebooks.models(NAME) == {"tiny": "seeds", "other": "seeds"}
+    assert notebooks.seeds(NAME, config.load_profile("smoke"), "images") == list(range(20))
     assert notebooks.seeds(NAME, config.load_profile("smoke")) == [0]
 
 
@@ -162,3 +163,11 @@ def test_without_papermill_the_way_out_is_said(project: Project) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=project.root, env=project.environment, text=True,
                           capture_output=True)
     assert done.returncode == 2 and "add --plain" in done.stderr
+
+
+def test_a_model_may_have_a_seed_count_of_its_own(root: Path) -> None:
+    """``name: parameter`` in the front matter: the workflow trains as many seeds of it as that parameter says."""
+    path = root / "notebooks" / f"{NAME}.md"
+    path.write_text(path.read_text().replace("models: [tiny, other]", "models: [tiny, other: images]"))
+    assert notebooks.models(NAME) == {"tiny": "seeds", "other": "images"}
+    assert len(notebooks.seeds(NAME, config.load_profile("smoke"), "images")) == 20
