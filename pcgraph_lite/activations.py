@@ -11,7 +11,8 @@ from .errors import number, unknown
 
 @dataclass(frozen=True)
 class Activation:
-    """An element-wise f. ``value(x, out)`` writes f(x); ``slope(x, fx)`` gives f'(x), None standing for 1 everywhere.
+    """An element-wise f. ``value(x, out)`` writes f(x); ``slope(x, fx)`` gives f'(x): numbers, or bool where
+    it is 0 or 1 (cheaper to make), or None where it is 1 everywhere.
 
     At a kink the slope is 1, so that vertices started at 0 can leave it under ReLU.
     """
@@ -27,10 +28,10 @@ class Activation:
 
 ELEMENTWISE = {a.name: a for a in (
     Activation("linear", lambda x, out: x, lambda x, fx: None),
-    Activation("hardtanh", lambda x, out: torch.clamp(x, -1, 1, out=out), lambda x, fx: (fx == x).to(x.dtype)),
+    Activation("hardtanh", lambda x, out: torch.clamp(x, -1, 1, out=out), lambda x, fx: fx == x),
     Activation("tanh", lambda x, out: torch.tanh(x, out=out), lambda x, fx: 1 - fx * fx),
     Activation("relu", lambda x, out: torch.clamp_min(x, 0) if out is None else torch.clamp(x, min=0, out=out),
-               lambda x, fx: (x >= 0).to(x.dtype)),
+               lambda x, fx: x >= 0),
     Activation("sigmoid", lambda x, out: torch.sigmoid(x, out=out), lambda x, fx: fx * (1 - fx)),
 )}
 
@@ -66,8 +67,7 @@ class TopK:
 
     def slope(self, x: Tensor, fx: Tensor) -> Tensor:
         slope = self.base.slope(x, self.base(x))
-        fire = self.winners(x)
-        return fire.to(x.dtype) if slope is None else slope * fire
+        return self.winners(x) if slope is None else slope * self.winners(x)
 
 
 def named(name: str) -> Activation:

@@ -88,8 +88,16 @@ class Conditioned:
             if part.pays and graph.sources is not None:
                 part.error.masked_fill_(graph.sources[segment], 0)
 
-    def evaluate(self) -> Tensor:
-        """Errors at the current values, kept in ``parts``; returns the energy of each example ``(..., batch)``."""
+    def energy(self) -> Tensor:
+        """Energy of each example ``(..., batch)`` from the errors of the last ``evaluate``."""
+        energy = torch.zeros(self.parts[0].x.shape[:-1], dtype=self.graph.dtype, device=self.graph.device)
+        for part in self.parts:
+            if part.pays:
+                energy += torch.linalg.vector_norm(part.error, dim=-1).square() / 2
+        return energy
+
+    def evaluate(self) -> None:
+        """Errors at the current values (eqs. 1 and 2), kept in ``parts``."""
         graph = self.graph
         for part, f in zip(self.parts, graph.activations, strict=True):
             if part.free is not None:
@@ -106,11 +114,6 @@ class Conditioned:
             for part, segment in zip(self.parts, graph.segments, strict=True):
                 if part.moving:
                     part.error.masked_fill_(graph.sources[segment], 0)
-        energy = torch.zeros(self.parts[0].x.shape[:-1], dtype=graph.dtype, device=graph.device)
-        for part in self.parts:
-            if part.pays:
-                energy += torch.linalg.vector_norm(part.error, dim=-1).square() / 2
-        return energy
 
     def differentiate(self) -> None:
         """dE/dx of the free vertices (eq. 3) from the errors of the last ``evaluate``, into ``part.gradient``."""
@@ -119,15 +122,15 @@ class Conditioned:
             if part.free is None:
                 continue
             out = [(b, r) for b, r in zip(graph.blocks, self.rows, strict=True) if b.source == k]
-            part.gradient.zero_()
-            for block, rows in out:
-                if self.parts[block.target].pays:
-                    _add_product(part.gradient, self.parts[block.target].error, rows.mT, alpha=-1)
+            _sum_of_products(part.gradient, [(self.parts[block.target].error, rows.mT) for block, rows in out
+                                             if self.parts[block.target].pays])
             slope = graph.activations[k].slope(part.values, part.fx) if out else None
             if slope is not None:
                 part.gradient *= slope
             if part.pays:
-                part.gradient += part.error[..., part.free]
+                torch.sub(part.error[..., part.free], part.gradient, out=part.gradient)
+            else:
+                part.gradient.neg_()
             if part.hold is not None:
                 part.gradient *= part.hold
 
@@ -201,6 +204,16 @@ def _index(free: Tensor) -> Index:
     """A slice where the free vertices are contiguous (a view, no copy), else their indices."""
     first, last = int(free[0]), int(free[-1])
     return slice(first, last + 1) if last - first + 1 == len(free) else free
+
+
+def _sum_of_products(out: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
+    """out = sum of a @ b over the pairs; 0 if there is none."""
+    if not pairs:
+        out.zero_()
+        return
+    torch.matmul(*pairs[0], out=out)
+    for a, b in pairs[1:]:
+        _add_product(out, a, b, alpha=1)
 
 
 def _add_product(out: Tensor, a: Tensor, b: Tensor, alpha: float) -> None:

@@ -62,6 +62,7 @@ class PCGraph(nn.Module):
             whole(replicas, "replicas")
         self.topology, self.prior, self.replicas = topology, prior, replicas
         self.segments, self.blocks = _plan(topology, plan)
+        self.home = _home(topology, self.segments)
         self.activations = _activations(topology, self.segments, activation, top_k)
         lead = () if replicas is None else (replicas,)
         self.weights = nn.ParameterList(
@@ -85,6 +86,19 @@ class PCGraph(nn.Module):
         fx = self.activate(x)
         for block, weight in zip(self.blocks, self.weights, strict=True):
             mu[..., self.segments[block.target]] += fx[block.source] @ weight
+        return mu
+
+    def group_prediction(self, x: Tensor, group: str) -> Tensor:
+        """mu of one vertex group alone, ``(..., batch, size)``. Raises UnknownGroup."""
+        where = self.topology.slice(group)
+        segment, columns = self.home[group]
+        mu = torch.zeros_like(x[..., where])
+        if self.bias is not None:
+            mu += self.bias[..., where]
+        for block, weight in zip(self.blocks, self.weights, strict=True):
+            if block.target == segment:
+                source = x[..., self.segments[block.source]]
+                mu += self.activations[block.source](source) @ weight[..., columns]
         return mu
 
     def error(self, x: Tensor) -> Tensor:
@@ -170,7 +184,8 @@ class PCGraph(nn.Module):
         """f'(x), ``(..., batch, n)``."""
         parts = [x[..., s] for s in self.segments]
         slopes = [f.slope(part, f(part)) for f, part in zip(self.activations, parts, strict=True)]
-        return torch.cat([torch.ones_like(p) if s is None else s for s, p in zip(slopes, parts, strict=True)], -1)
+        return torch.cat([torch.ones_like(p) if s is None else s.to(p.dtype)
+                          for s, p in zip(slopes, parts, strict=True)], -1)
 
     def check_values(self, x: Tensor) -> None:
         """Raise WrongShape unless ``x`` is ``(..., batch, n)`` of this graph, with its replicas."""
@@ -191,10 +206,9 @@ class PCGraph(nn.Module):
         degree = self.topology.in_degree().clamp_min(1).to(self.dtype)     # (n,)
         matrix = [torch.zeros_like(w) for w in self.weights]
         at = {(b.source, b.target): m for b, m in zip(self.blocks, matrix, strict=True)}
-        home = _home(self.topology, self.segments)
         lead = () if self.replicas is None else (self.replicas,)
         for e in self.topology.edges:
-            (s, rows), (t, columns) = home[e.source], home[e.target]
+            (s, rows), (t, columns) = self.home[e.source], self.home[e.target]
             shape = (*lead, self.topology.size(e.source), self.topology.size(e.target))
             drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
             drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std

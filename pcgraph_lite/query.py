@@ -92,6 +92,7 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
         x: ``(..., batch, n)``; vertices that are not known must be 0.
         known: ``(n,)`` or ``(batch, n)`` bool. Vertices that no known one leads to stay 0.
     """
+    graph.check_values(x)
     x, topology = x.clone(), graph.topology
     known = known.expand(x.shape[-2], -1)                                  # (batch, n): each example by itself
     reached = {name: known[:, topology.slice(name)].any(-1) for name in topology.groups}     # (batch,)
@@ -101,10 +102,10 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
         frontier = {name: rows for name, rows in ready.items() if rows.any()}
         if not frontier:
             return x
-        mu = graph.prediction(x)
+        mu = {name: graph.group_prediction(x, name) for name in frontier}
         for name, rows in frontier.items():
             where = topology.slice(name)
-            x[..., where] = torch.where(rows[:, None] & ~known[:, where], mu[..., where], x[..., where])
+            x[..., where] = torch.where(rows[:, None] & ~known[:, where], mu[name], x[..., where])
         for name, rows in frontier.items():
             reached[name], free[name] = reached[name] | rows, free[name] & ~rows
 
