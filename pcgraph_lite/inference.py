@@ -80,8 +80,15 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
     safe = isinstance(settings.value_lr, str)
     step = _safe_step(problem, x) if safe else _as_step(settings.value_lr, x)
     descent = (_Backtracking if safe else _Momentum if settings.momentum else _Plain)(problem, step, settings)
+    energies, converged, steps = _descend(problem, descent, settings)
+    return Relaxation(problem.assembled(), energies[0], torch.stack(energies[1:]), converged, steps,
+                      _plain_number(step), problem)
+
+
+def _descend(problem: Conditioned, descent: "_Plain", settings: Settings) -> tuple[list[Tensor], Tensor, int]:
+    """Step until converged or out of steps. Returns energies (the first before any step), who converged, and steps."""
     problem.evaluate()
-    energies, converged = [problem.energy()], torch.zeros(x.shape[:-1], dtype=torch.bool, device=x.device)
+    energies, converged = [problem.energy()], torch.zeros_like(problem.energy(), dtype=torch.bool)
     every = 5 if type(descent) is _Plain and not settings.trace and settings.tolerance is None else 1
     for t in range(1, settings.steps + 1):
         descent.step()
@@ -97,8 +104,7 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
                     break
         if not settings.trace and len(energies) > 2 * WINDOW:
             del energies[1:-WINDOW]
-    energy = torch.stack(energies[1:])
-    return Relaxation(problem.assembled(), energies[0], energy, converged, t, _plain_number(step), problem)
+    return energies, converged, t
 
 
 class _Plain:
@@ -108,12 +114,14 @@ class _Plain:
         self.problem, self.parts, self.lr, self.momentum = problem, problem.free_parts(), step, settings.momentum
 
     def step(self) -> None:
+        """Move the free values once."""
         self.problem.differentiate()
         for part in self.parts:
             part.values.sub_(part.gradient * self.lr) if isinstance(self.lr, Tensor) else \
                 part.values.sub_(part.gradient, alpha=self.lr)
 
     def accept(self, energy: Tensor, before: Tensor) -> Tensor:
+        """The energy that counts after a step, given that before it; a subclass may take the step back."""
         return energy
 
     def moving(self) -> Tensor | bool:

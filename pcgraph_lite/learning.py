@@ -165,6 +165,7 @@ class _State:
         return len(scores) - 1 - scores.index(max(scores)) >= self.training.patience
 
     def end_epoch(self, row: dict[str, float], score: float | None) -> None:
+        """Note an epoch, keep its weights if they are the best so far, and write the checkpoint."""
         if score is not None:
             if not isfinite(score):
                 raise BadValues(f"the validation score of epoch {row['epoch']} is {score}; expected a finite number. "
@@ -177,6 +178,7 @@ class _State:
             self._save()
 
     def restore_best(self) -> None:
+        """Put the best epoch's weights back, where there was validation."""
         with torch.no_grad():
             for name, best in self.best.items():
                 self.parameters[name].copy_(best)
