@@ -198,7 +198,8 @@ def _against_value(check: Check, rows: pd.DataFrame) -> Outcome:
     limit = getattr(check, name)
     bound = (f"near {_number(limit.value, check)} ± {_number(limit.tolerance, check)}" if name == "near"
              else f"{name.replace('_', ' ')} {_number(limit, check)}")
-    return Outcome(passed, f"{_label(check)} {_spread(worst[0]['value'], check)} ({bound})", seeds)
+    said = bound if passed else f"not {bound}"
+    return Outcome(passed, f"{_label(check)} {_spread(worst[0]['value'], check)} ({said})", seeds)
 
 
 def _holds(check: Check, mean: float) -> bool:

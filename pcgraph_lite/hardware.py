@@ -37,7 +37,8 @@ def describe(device: torch.device | str) -> str:
     device = torch.device(device)
     if device.type == "cuda":
         return f"cuda: {torch.cuda.get_device_name(device)}"
-    return f"cpu: {processor()}, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    return f"cpu: {processor()}, {threads} thread{'s' if threads > 1 else ''}"
 
 
 def prepare(threads: int | None = None) -> dict[str, object]:

@@ -51,12 +51,12 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, int] = (28, 28), co
 
 
 def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, *, log: bool = False,
-           levels: Mapping[str, float] | None = None) -> Figure:
+           log_x: bool = False, levels: Mapping[str, float] | None = None) -> Figure:
     """Lines with a band: name -> (positions, ``(positions,)`` or ``(positions, repeats)``), mean and min to max.
 
     Args:
         x, y: axis labels with units.
-        log: logarithmic y axis.
+        log, log_x: logarithmic y and x axis.
         levels: name -> height of a dashed line to compare with.
     """
     figure, axis = plt.subplots(figsize=(6.4, 3.8))
@@ -70,7 +70,10 @@ def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, 
     for k, (name, height) in enumerate((levels or {}).items()):
         axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
     axis.set(xlabel=x, ylabel=y, yscale="log" if log else "linear")
-    axis.xaxis.get_major_locator().set_params(integer=True)
+    if log_x:
+        axis.set_xscale("log")
+    else:
+        axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(fontsize="small")
     return figure
 

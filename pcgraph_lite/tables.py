@@ -21,7 +21,7 @@ from .records import PACKAGES
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run"}                              # verdict -> class of its badge in book.css
 SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
-FULL = ("claim", "verdict", "what the paper says", "paper", "rule", "ours", "run", "note", "section", "kind")
+FULL = ("claim", "verdict", "what the paper says", "paper", "ours", "note", "rule", "run", "section", "kind")
 LEDGER = ("notebook", "profile", "device", "seconds", "memory", "date", "commit", "versions")
 DASH = "—"
 
@@ -86,7 +86,9 @@ def verdicts(saved: Path) -> Styler:
     found = records.read(saved.parent)
     card = claims.scorecard(found[found["notebook"] == saved.stem])
     card = card[card["notebook"] == saved.stem]
-    shown = card[["claim", "statement", "paper", "ours", "n", "verdict", "note"]].rename(columns={"n": "seeds"})
+    card = card[card["verdict"] != "not run"].assign(ours=card["ours"].str.replace("; ", "<br>"))
+    shown = card[["claim", "verdict", "paper", "ours", "n", "note"]].rename(columns={
+        "ours": "measured, and the rule", "n": "seeds", "note": "what is missing for a final verdict"})
     return plain(shown, f"verdicts-{saved.stem}")
 
 
@@ -107,7 +109,7 @@ def plain(frame: pd.DataFrame, name: str) -> Styler:
     """A table for a page: no index, four digits, cells that breathe. ``name`` makes its HTML the same at every run."""
     numbers = frame.select_dtypes("float").columns
     cells = "text-align: left; vertical-align: top; white-space: normal; padding: 0.35em 0.9em 0.35em 0"
-    return (frame.style.hide(axis="index").set_uuid(name).format("{:.4g}", subset=numbers)
+    return (frame.style.hide(axis="index").set_uuid(name).format("{:.4g}", subset=numbers, na_rep="")
             .set_table_styles([{"selector": "td, th", "props": cells}]))
 
 
