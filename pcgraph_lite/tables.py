@@ -6,6 +6,7 @@ Pages pull these files in, so that no number is typed. Cells are Markdown.
 import base64
 import csv
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -107,10 +108,15 @@ def over_seeds(measured: pd.DataFrame, by: str) -> Styler:
 
 def plain(frame: pd.DataFrame, name: str) -> Styler:
     """A table for a page: no index, four digits, cells that breathe. ``name`` makes its HTML the same at every run."""
-    numbers = frame.select_dtypes("float").columns
     cells = "text-align: left; vertical-align: top; white-space: normal; padding: 0.35em 0.9em 0.35em 0"
-    return (frame.style.hide(axis="index").set_uuid(name).format("{:.4g}", subset=numbers, na_rep="")
+    return (frame.style.hide(axis="index").set_uuid(name).format(_four_digits)
             .set_table_styles([{"selector": "td, th", "props": cells}]))
+
+
+def _four_digits(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return "" if math.isnan(value) else f"{value:.4g}"
 
 
 def alt_text(cell: NotebookNode) -> str:
