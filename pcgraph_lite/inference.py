@@ -96,7 +96,7 @@ def _descend(problem: Conditioned, descent: "_Plain", settings: Settings) -> tup
         if t % every == 0 or t == settings.steps:                          # else only products are paid for
             energies.append(descent.accept(problem.energy(), energies[-1]))
         if t % WINDOW == 0 or t == settings.steps:
-            _refuse_divergence(problem, energies, settings.value_lr)
+            _refuse_divergence(problem, energies, t, settings.value_lr)
             if settings.tolerance is not None:
                 change = (energies[-1] - energies[-1 - min(t, WINDOW)]).abs()
                 converged = (change <= settings.tolerance * energies[0]) & descent.moving()
@@ -193,7 +193,7 @@ class _Backtracking(_Momentum):
         return moving
 
 
-def _refuse_divergence(problem: Conditioned, energies: list[Tensor], value_lr: object) -> None:
+def _refuse_divergence(problem: Conditioned, energies: list[Tensor], t: int, value_lr: object) -> None:
     """Raise UnstableStep if energies are not finite, or stand far above their lowest and keep rising."""
     recent = torch.stack(energies[-WINDOW - 1:])                           # (window + 1, ..., batch)
     low, last = recent.amin(0), recent[-1]
@@ -205,7 +205,7 @@ def _refuse_divergence(problem: Conditioned, energies: list[Tensor], value_lr: o
     worst = int(bad.flatten().nonzero()[0])
     was, now = (float(e.flatten()[worst]) for e in (low, last))
     raise UnstableStep(
-        f"the energy of {int(bad.sum())} of {bad.numel()} examples rose at step {len(energies) - 1} ({was:.4g} -> "
+        f"the energy of {int(bad.sum())} of {bad.numel()} examples rose at step {t} ({was:.4g} -> "
         f"{now:.4g}) with value_lr = {value_lr}. Estimated stable below {bound:.3g} (linear bound); use "
         "value_lr=\"safe\" or a smaller one.")
 

@@ -209,6 +209,9 @@ def test_an_unstable_step_is_reported_with_the_bound():
     bound = 2 / float(relax(graph, values(graph), torch.arange(13) < 6, steps=1).problem.curvature(500))
     with pytest.raises(UnstableStep, match=r"value_lr = 5.0.*stable below (\d|\.)+.*value_lr=\"safe\"") as caught:
         query(graph, {"pixels": torch.rand(3, 6)}, value_lr=5.0)
+    for trace in (True, False):                                            # the step is named, however much is traced
+        with pytest.raises(UnstableStep, match="rose at step 10 "):
+            relax(graph, values(graph), torch.arange(13) < 6, steps=30, value_lr=5.0, trace=trace)
     told = float(str(caught.value).split("stable below ")[1].split()[0])
     assert told == pytest.approx(bound, rel=0.05)
 
