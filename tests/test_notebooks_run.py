@@ -138,6 +138,7 @@ def test_plain_cells_and_plain_papermill_give_the_same_numbers(project: Project,
 
 def test_failing_cell_is_shown_and_what_ran_is_kept(project: Project) -> None:
     """The old notebook stays; the new one is kept under another name, and the message holds the cell's error."""
+    project.pcgraph("run", NAME, "--profile", "smoke")                     # does not lean on another test's run
     before = (project.root / "_build/smoke/notebooks/01-tiny.ipynb").read_bytes()
     said = project.pcgraph("run", NAME, "--profile", "smoke", "-p", "fail", "true", "--out", "_build/smoke", code=2)
     assert "failed in code cell" in said and "RuntimeError: asked to fail" in said
