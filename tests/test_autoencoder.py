@@ -1,9 +1,11 @@
 """The autoencoder: what training must reach on images that lie in a plane, and what completion may look at."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from pcgraph_lite.autoencoder import Autoencoder, complete, fit_autoencoder
+from pcgraph_lite.baselines.autoencoder import Autoencoder, complete, fit_autoencoder
 from pcgraph_lite.errors import BadInput, BadValues, WrongShape
 
 
@@ -46,3 +48,13 @@ def test_bad_input_is_refused():
         fit_autoencoder(Autoencoder(12, [4]), images(0))
     with pytest.raises(BadValues, match="NaN"):
         fit_autoencoder(Autoencoder(12, [4]), images() / 0)
+
+
+def test_a_prolonged_training_ends_where_one_run_does(tmp_path: Path):
+    short, whole = ({"epochs": n, "batch_size": 30, "validation": images(40), "progress": False} for n in (2, 5))
+    first, second = Autoencoder(12, [6]), Autoencoder(12, [6])
+    fit_autoencoder(first, images(), checkpoint=tmp_path / "state", **short)
+    resumed = fit_autoencoder(first, images(), checkpoint=tmp_path / "state", **whole)
+    at_once = fit_autoencoder(second, images(), **whole)
+    assert resumed.loss.tolist() == at_once.loss.tolist()
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))

@@ -1,0 +1,1 @@
+"""Models that the paper compares its graphs with, one file each."""

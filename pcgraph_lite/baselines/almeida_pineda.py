@@ -1,0 +1,156 @@
+"""Recurrent backpropagation on a fully connected network (Almeida 1990, Pineda 1987), for section 3.
+
+Every vertex sends to every other. An image x is put into the pixel vertices, and the network relaxes to a fixed point
+
+    y = f(y W + b + x),          f = tanh.
+
+Its error e at the label vertices relaxes through the same edges, backwards, to the adjoint fixed point
+
+    z = f'(u) * (z W^T + e),     u = y W + b + x,
+
+and the gradient of the squared error 1/2 sum e^2 is y^T z for the weights and z for the biases: two relaxations and a
+product of what is known at both ends of an edge, and no unrolling in time. It holds where both relaxations come to
+rest; the sources assume that they do, so an example that has not come to rest teaches nothing here.
+
+Choices that the sources leave open: the label vertices are to reach +target for the class and -target for the others,
+inside the range of tanh; no self-edges; steps of a difference equation, damped if wanted, for a differential one.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from ..epochs import Schedule, State, run, shuffled
+from ..errors import number, whole
+from .checks import Labelled, accuracy, check_images, check_labelled
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """Where a relaxation ended."""
+
+    values: Tensor                                                         # (batch, n)
+    settled: Tensor                                                        # (batch,) bool: the last step was small
+    steps: int
+
+
+class AlmeidaPineda(nn.Module):
+    """pixels + labels + internal vertices; ``weight[j, i]`` is the edge j -> i.
+
+    Args:
+        internal: vertices that are neither pixels nor labels.
+        steps: of a relaxation, at most.
+        tolerance: an example is at rest when no vertex moved by more in the last step.
+        damping: share of the old value that a step keeps, less than 1.
+        target: what label vertices are to reach, with either sign; below 1, which tanh never reaches.
+        init_std: of the initial weights. None: 0.2 / sqrt(n), small enough for a single fixed point.
+        generator: draws the initial weights. None: a new one seeded with 0.
+    """
+
+    def __init__(self, pixels: int = 784, labels: int = 10, internal: int = 1206, *, steps: int = 50,
+                 tolerance: float = 1e-3, damping: float = 0.0, target: float = 0.8,
+                 init_std: float | None = None, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        whole(steps, "steps")
+        number(tolerance, "tolerance", "a positive number", lambda t: t > 0)
+        number(damping, "damping", "at least 0 and less than 1", lambda d: 0 <= d < 1)
+        number(target, "target", "above 0 and below 1", lambda t: 0 < t < 1)
+        self.pixels, self.labels, self.n = pixels, labels, pixels + labels + internal
+        self.steps, self.tolerance, self.damping, self.target = steps, tolerance, damping, target
+        drawn = torch.randn(self.n, self.n, generator=generator or torch.Generator().manual_seed(0))
+        drawn *= 0.2 * self.n**-0.5 if init_std is None else init_std
+        self.weight = nn.Parameter(drawn.fill_diagonal_(0), requires_grad=False)
+        self.bias = nn.Parameter(torch.zeros(self.n), requires_grad=False)
+
+    def forward(self, images: Tensor) -> Rest:
+        """The fixed point y for images ``(batch, pixels)``, from y = 0."""
+        outside = self.bias.expand(len(images), -1).clone()                # (batch, n): b + x
+        outside[:, :self.pixels] += images.to(self.weight)
+        return self._relax(lambda y: (y @ self.weight + outside).tanh_(), torch.zeros_like(outside))
+
+    def adjoint(self, y: Tensor, error: Tensor) -> Rest:
+        """The adjoint fixed point z, from z = 0.
+
+        Args:
+            y: a fixed point, ``(batch, n)``.
+            error: dL/dy, ``(batch, n)``.
+        """
+        slope = 1 - y.square()                                             # f'(u) = 1 - tanh(u)^2
+        scale = error.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(error.dtype).tiny)     # errors grow small
+        rest = self._relax(lambda z: slope * (z @ self.weight.T + error / scale), torch.zeros_like(y))
+        return Rest(rest.values * scale, rest.settled, rest.steps)
+
+    def gradient(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, dict[str, float]]:
+        """Gradient of 1/2 |y_labels - wanted|^2, mean over the batch, by the two relaxations.
+
+        Returns:
+            dL/dW ``(n, n)``, dL/db ``(n,)``, and of the batch: loss, settled (share that came to rest), steps.
+        """
+        ahead, where = self(images), slice(self.pixels, self.pixels + self.labels)
+        error = torch.zeros_like(ahead.values)
+        wanted = (2 * one_hot(labels.to(error.device), self.labels) - 1) * self.target
+        error[:, where] = ahead.values[:, where] - wanted
+        back = self.adjoint(ahead.values, error)
+        at_rest = ahead.settled & back.settled
+        z = back.values * at_rest.unsqueeze(-1) / len(images)              # (batch, n)
+        facts = {"loss": float(error.square().sum() / (2 * len(images))), "settled": float(at_rest.double().mean()),
+                 "steps": float(ahead.steps)}
+        return (ahead.values.T @ z).fill_diagonal_(0), z.sum(0), facts
+
+    def classify(self, images: Tensor) -> Tensor:
+        """The label vertex with the largest value at the fixed point. ``(batch, pixels)`` to ``(batch,)`` int."""
+        check_images(images, self.pixels)
+        return self(images).values[:, self.pixels:self.pixels + self.labels].argmax(-1)
+
+    def _relax(self, update: Callable[[Tensor], Tensor], values: Tensor) -> Rest:
+        taken, settled = 0, torch.zeros(len(values), dtype=torch.bool)
+        while taken < self.steps and not settled.all():
+            new, taken = update(values), taken + 1
+            if self.damping:
+                new = torch.lerp(new, values, self.damping)
+            settled = (new - values).abs().amax(-1) <= self.tolerance      # (batch,)
+            values = new
+        return Rest(values, settled, taken)
+
+
+def fit_almeida_pineda(model: AlmeidaPineda, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
+                       checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
+                       **settings: object) -> pd.DataFrame:
+    """Train in place; with validation images the epoch with the best accuracy on them is kept.
+
+    Args:
+        images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
+        checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
+        generator: shuffles the images. None: a new one seeded with 0.
+        settings: fields of epochs.Schedule.
+
+    Returns:
+        one row an epoch: epoch, loss, settled, steps (means over the batches), seconds, validation.
+
+    Raises:
+        WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
+    """
+    schedule = Schedule(**settings)
+    for part in ((images, labels), validation) if validation is not None else ((images, labels),):
+        check_labelled(part, model.pixels, model.labels)
+    facts = {"almeida-pineda": [model.pixels, model.labels, model.n, model.steps, model.tolerance, model.damping,
+                                model.target]}
+    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts)
+    score = None if validation is None else lambda: accuracy(model, validation)
+    return run(state, lambda: _epoch(model, images, labels, state, progress), score, progress)
+
+
+def _epoch(model: AlmeidaPineda, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:
+    began, rows = time.perf_counter(), []
+    for chosen in shuffled(state, len(images), progress):
+        model.weight.grad, model.bias.grad, facts = model.gradient(images[chosen], labels[chosen])
+        state.step()
+        rows.append(facts)
+    means = pd.DataFrame(rows).mean().to_dict()
+    return {"epoch": state.epoch + 1, **means, "seconds": time.perf_counter() - began}

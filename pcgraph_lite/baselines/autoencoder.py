@@ -1,0 +1,98 @@
+"""The paper's baseline of section 4: an autoencoder of the same shape, trained with backpropagation.
+
+The paper does not say how it is trained or how it is given half an image (ambiguity log, point 9). Here it learns to
+copy clean images; it denoises by copying the noisy one, and completes by copying one whose unknown pixels are 0.
+"""
+
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss
+
+from ..epochs import Schedule, State, run, shuffled
+from ..errors import BadInput, BadValues, WrongShape
+
+
+class Autoencoder(nn.Module):
+    """pixels -> hidden -> ... -> pixels, ReLU between layers, a sigmoid at the end.
+
+    Args:
+        pixels: size of an image.
+        hidden: widths of the hidden layers.
+        generator: draws the initial weights, N(0, 2 / inputs); biases start at 0. None: a new one seeded with 0.
+    """
+
+    def __init__(self, pixels: int = 784, hidden: Sequence[int] = (512, 512),
+                 generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        generator, self.pixels = generator or torch.Generator().manual_seed(0), pixels
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise([pixels, *hidden, pixels]))
+        with torch.no_grad():
+            for layer in self.layers:
+                layer.bias.zero_()
+                drawn = torch.randn(layer.weight.shape, generator=generator)
+                layer.weight.copy_(drawn * (2 / layer.in_features) ** 0.5)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """``(batch, pixels)`` to the copied images, ``(batch, pixels)`` in [0, 1]. Raises WrongShape."""
+        if images.ndim != 2 or images.shape[-1] != self.pixels:
+            raise WrongShape(f"images are {tuple(images.shape)}; expected (batch, {self.pixels}).")
+        for layer in self.layers[:-1]:
+            images = layer(images).relu()
+        return self.layers[-1](images).sigmoid()
+
+
+def complete(model: Autoencoder, images: Tensor, known: Tensor) -> Tensor:
+    """Copy images with their unknown pixels at 0, and put the known ones back. ``known`` is ``(pixels,)`` bool."""
+    with torch.no_grad():
+        return torch.where(known, images, model(torch.where(known, images, 0)))
+
+
+def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | None = None,
+                    checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
+                    **settings: object) -> pd.DataFrame:
+    """Train in place on the squared error; with validation images the best epoch is kept.
+
+    Args:
+        images: ``(count, pixels)`` in [0, 1].
+        checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
+        settings: fields of epochs.Schedule.
+
+    Returns:
+        one row an epoch: epoch, loss, seconds, validation (minus the error).
+
+    Raises:
+        BadInput, WrongShape, BadValues: no images, or images that do not fit. BadFile: a damaged checkpoint.
+    """
+    schedule = Schedule(**settings)
+    if not len(images):
+        raise BadInput("0 images; give at least 1.")
+    if not torch.isfinite(images).all():
+        raise BadValues("the images hold NaN or infinite entries; clean the data first.")
+    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
+                  {"autoencoder": [layer.in_features for layer in model.layers]})
+    score = None if validation is None else lambda: -_error(model, validation)
+    return run(state, lambda: _epoch(model, images, state, progress), score, progress)
+
+
+def _epoch(model: Autoencoder, images: Tensor, state: State, progress: bool) -> dict[str, float]:
+    began, total = time.perf_counter(), 0.0
+    for rows in shuffled(state, len(images), progress):
+        batch = images[rows].to(model.layers[0].weight.device)
+        loss = mse_loss(model(batch), batch)
+        state.optimizer.zero_grad()
+        loss.backward()
+        state.optimizer.step()
+        total += float(loss.detach()) * len(rows)
+    return {"epoch": state.epoch + 1, "loss": total / len(images), "seconds": time.perf_counter() - began}
+
+
+@torch.no_grad()
+def _error(model: Autoencoder, images: Tensor) -> float:
+    images = images.to(model.layers[0].weight.device)
+    return float(mse_loss(model(images), images))

@@ -1,0 +1,108 @@
+"""The linear classifier of section 3, where the method is not named: least squares, and logistic regression (softmax).
+
+Both give every class a score that is linear in the pixels, and name the class of the largest. Least squares fits the
+scores to one-hot labels; logistic regression makes their softmax likely.
+"""
+
+import time
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, one_hot
+
+from ..errors import number, unknown, whole
+from .checks import Labelled, accuracy, check_images, check_labelled
+
+METHODS = ("least-squares", "logistic-regression")
+CHUNK = 5000                                                               # images that are float64 at a time
+
+
+class Linear(nn.Module):
+    """pixels -> labels with a bias; starts at zero."""
+
+    def __init__(self, pixels: int = 784, labels: int = 10) -> None:
+        super().__init__()
+        self.pixels, self.labels = pixels, labels
+        self.weight = nn.Parameter(torch.zeros(pixels, labels), requires_grad=False)
+        self.bias = nn.Parameter(torch.zeros(labels), requires_grad=False)
+
+    def scores(self, images: Tensor) -> Tensor:
+        """``(batch, pixels)`` to ``(batch, labels)``."""
+        return images.to(self.weight) @ self.weight + self.bias
+
+    def classify(self, images: Tensor) -> Tensor:
+        """The class of the largest score. ``(batch, pixels)`` to ``(batch,)`` int."""
+        check_images(images, self.pixels)
+        return self.scores(images).argmax(-1)
+
+
+def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: str, validation: Labelled | None = None,
+               weight_decay: float = 0.0, iterations: int = 200, checkpoint: Path | None = None,
+               generator: torch.Generator | None = None, progress: bool = True) -> pd.DataFrame:
+    """Train in place; both problems are convex, so nothing is drawn and every seed with the same images ends alike.
+
+    Args:
+        images, labels: ``(count, pixels)`` and ``(count,)`` class numbers.
+        method: "least-squares" or "logistic-regression".
+        validation: only measured, nothing is chosen by it.
+        weight_decay: added to the loss of an example as half of it times the squared weights, without the bias.
+        iterations: of L-BFGS, at most; least squares needs none.
+        checkpoint, generator, progress: taken for the sake of one call for all models.
+
+    Returns:
+        one row: epoch, loss (mean over the images), validation, seconds.
+
+    Raises:
+        WrongShape, BadValues, BadInput, UnknownName: data or settings that do not fit.
+    """
+    for part in ((images, labels), validation) if validation is not None else ((images, labels),):
+        check_labelled(part, model.pixels, model.labels)
+    number(weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
+    whole(iterations, "iterations")
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    began = time.perf_counter()
+    loss = _least_squares(model, images, labels, weight_decay) if method == "least-squares" else \
+        _logistic(model, images.to(model.weight), labels.to(model.weight.device), weight_decay, iterations)
+    row = {"epoch": 1, "loss": loss}
+    row |= {} if validation is None else {"validation": accuracy(model, validation)}
+    return pd.DataFrame([row | {"seconds": time.perf_counter() - began}])
+
+
+@torch.no_grad()
+def _least_squares(model: Linear, images: Tensor, labels: Tensor, decay: float) -> float:
+    """Solve the normal equations in float64; of many solutions (some pixels are always 0) take the smallest."""
+    size = model.pixels + 1
+    gram, cross, total = torch.zeros(size, size).double(), torch.zeros(size, model.labels).double(), len(images)
+    for part, truth in zip(images.split(CHUNK), labels.split(CHUNK), strict=True):
+        x = torch.cat([part.cpu().double(), torch.ones(len(part), 1).double()], -1)         # (chunk, pixels + 1)
+        gram += x.T @ x
+        cross += x.T @ one_hot(truth.cpu(), model.labels).double()
+    gram.diagonal()[:-1].add_(decay * total)
+    best = torch.linalg.lstsq(gram, cross, driver="gelsd").solution        # (pixels + 1, labels), of least norm
+    model.weight.copy_(best[:-1])
+    model.bias.copy_(best[-1])
+    return float(sum((one_hot(truth, model.labels).to(model.weight) - model.scores(part)).square().sum()
+                     for part, truth in zip(images.split(CHUNK), labels.to(model.weight.device).split(CHUNK),
+                                            strict=True)) / (2 * total))
+
+
+def _logistic(model: Linear, images: Tensor, labels: Tensor, decay: float, iterations: int) -> float:
+    """Minimize the cross-entropy with L-BFGS on all images at once."""
+    parameters = [model.weight.requires_grad_(), model.bias.requires_grad_()]
+    optimizer = torch.optim.LBFGS(parameters, max_iter=iterations, tolerance_grad=1e-6, tolerance_change=1e-10,
+                                  history_size=20, line_search_fn="strong_wolfe")
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = cross_entropy(model.scores(images), labels) + decay / 2 * model.weight.square().sum()
+        loss.backward()
+        return loss
+
+    loss = optimizer.step(closure)
+    model.requires_grad_(False)
+    with torch.no_grad():
+        loss = cross_entropy(model.scores(images), labels)
+    return float(loss)

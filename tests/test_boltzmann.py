@@ -1,0 +1,139 @@
+"""The Boltzmann machine against enumeration of all its states, where it is small enough.
+
+Oracles: the exact likelihood of a machine of 6 vertices and its autograd gradient; the variational free energy, a
+bound whose stationary points are the mean-field fixed points; independent vertices, for which mean field is exact.
+"""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+import torch
+
+from pcgraph_lite.baselines.boltzmann import Boltzmann, contrast, fit_boltzmann
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
+
+# (64, 6): 3 pixels, 1 label, 2 hidden vertices
+STATES = torch.tensor(list(product([0.0, 1.0], repeat=6)), dtype=torch.float64)
+
+
+def machine(std: float = 0.5, **settings: object) -> Boltzmann:
+    """3 pixels, 1 label, 2 hidden vertices in float64, with some biases."""
+    model = Boltzmann(3, 1, 2, init_std=std, generator=torch.Generator().manual_seed(0), **settings).double()
+    model.bias.copy_(0.5 * torch.randn(6, generator=torch.Generator().manual_seed(1)))
+    return model
+
+
+def visible() -> torch.Tensor:
+    return torch.tensor([[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1]], dtype=torch.float64)
+
+
+def log_likelihood(weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """Mean log p(visible) by summing over all 64 states, and over the 4 that agree with each visible vector."""
+    score = ((STATES @ weight) * STATES).sum(-1) / 2 + STATES @ bias       # (64,): -E
+    agree = (STATES[:, None, :4] == visible()).all(-1)                     # (64, 3)
+    return torch.stack([score[agree[:, k]].logsumexp(0) for k in range(3)]).mean() - score.logsumexp(0)
+
+
+def exact_gradient(model: Boltzmann) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of minus the log-likelihood, by autograd; each edge is one parameter in two places, hence the symmetric half."""
+    weight, bias = model.weight.detach().clone().requires_grad_(), model.bias.detach().clone().requires_grad_()
+    by_weight, by_bias = torch.autograd.grad(-log_likelihood(weight, bias), (weight, bias))
+    return (by_weight + by_weight.T).fill_diagonal_(0), by_bias
+
+
+def drawn(probability: torch.Tensor) -> torch.Tensor:
+    """All states as rows, each as often as its probability (rounded to millionths) says."""
+    return STATES.repeat_interleave((probability * 1e6).round().long(), 0)
+
+
+def test_energy_is_its_sum():
+    model, state = machine(), STATES[37]
+    expected = -sum(float(model.weight[i, j] * state[i] * state[j]) for i in range(6) for j in range(i))
+    assert float(model.energy(state[None])) == pytest.approx(expected - float(model.bias @ state), abs=1e-12)
+
+
+def test_the_learning_rule_is_the_likelihood_gradient_when_the_expectations_are_exact():
+    """States in the proportions of the exact distributions, clamped and free, put into ``contrast``."""
+    model = machine()
+    free = (-model.energy(STATES)).softmax(0)                              # (64,)
+    agree = (STATES[:, None, :4] == visible()).all(-1)                     # (64, 3)
+    clamped = (-model.energy(STATES)[:, None]).masked_fill(~agree, -torch.inf).softmax(0).mean(1)
+    weight, bias = contrast(drawn(clamped), drawn(free))
+    expected_weight, expected_bias = exact_gradient(model)
+    assert torch.allclose(weight, expected_weight, atol=1e-4)
+    assert torch.allclose(bias, expected_bias, atol=1e-4)
+
+
+def test_mean_field_is_exact_without_weights_and_nearly_so_with_weak_ones():
+    """The error of the whole learning step, run to rest, falls with the weights, and is nothing at 0."""
+    errors = []
+    for std in (0.4, 0.04, 0.0):
+        model = machine(std, clamped_steps=500, free_steps=500)
+        got, expected = contrast(*model.phases(visible())), exact_gradient(model)
+        errors.append(max(float((a - b).abs().max()) for a, b in zip(got, expected, strict=True)))
+    assert errors[1] < 0.2 * errors[0] and errors[2] < 1e-12
+
+
+@pytest.mark.parametrize("free_from", [0, 4])
+def test_a_fixed_point_is_stationary_for_the_free_energy_which_is_a_bound(free_from: int):
+    model = machine()
+    start = torch.cat([visible(), torch.full((3, 2), 0.5, dtype=torch.float64)], -1)
+    rest = model.relax(start, free_from, 2000)
+    assert torch.allclose(rest[:, free_from:], (rest @ model.weight + model.bias).sigmoid()[:, free_from:], atol=1e-12)
+    assert torch.equal(rest[:, :free_from], start[:, :free_from])
+    mean = rest.clone().requires_grad_()
+    slope, = torch.autograd.grad(model.free_energy(mean).sum(), mean)
+    assert slope[:, free_from:].abs().max() < 1e-10
+    agree = (STATES[:, None, :free_from] == start[:, :free_from]).all(-1)  # (64, 3)
+    score = (-model.energy(STATES)[:, None]).masked_fill(~agree, -torch.inf)
+    assert (model.free_energy(rest) >= -score.logsumexp(0) - 1e-12).all()
+
+
+def bars(count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Three bars with noise on 12 pixels."""
+    generator, labels = torch.Generator().manual_seed(count), torch.arange(count) % 3
+    return (0.8 * torch.eye(3).repeat_interleave(4, 1)[labels] + 0.2 * torch.rand(count, 12, generator=generator),
+            labels)
+
+
+def test_training_classifies_and_keeps_weights_symmetric():
+    model, (images, labels), held_out = Boltzmann(12, 3, 8), bars(90), bars(30)
+    history = fit_boltzmann(model, images, labels, validation=held_out, epochs=20, batch_size=10, weight_lr=1e-2,
+                            weight_decay=1e-4, progress=False)
+    assert torch.equal(model.weight, model.weight.T) and not model.weight.diagonal().any()
+    right = (model.classify(held_out[0]) == held_out[1]).double().mean()
+    assert float(right) == history.validation.max() == 1
+    assert history.reconstruction.iloc[-1] < 0.5 * history.reconstruction[0]
+
+
+def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
+    (images, labels), settings = bars(40), {"batch_size": 15, "weight_lr": 1e-2, "progress": False}
+    first, second = Boltzmann(12, 3, 4), Boltzmann(12, 3, 4)
+    fit_boltzmann(first, images, labels, epochs=2, checkpoint=tmp_path / "state", **settings)
+    fit_boltzmann(first, images, labels, epochs=4, checkpoint=tmp_path / "state", **settings)
+    fit_boltzmann(second, images, labels, epochs=4, **settings)
+    assert torch.equal(first.weight, second.weight) and torch.equal(first.bias, second.bias)
+    with pytest.raises(BadFile, match="other settings"):
+        fit_boltzmann(Boltzmann(12, 3, 4, free_steps=2), images, labels, checkpoint=tmp_path / "state", **settings)
+
+
+@pytest.mark.parametrize(("change", "error", "says"), [
+    ({"images": torch.full((40, 12), 1.5)}, BadInput, "pixels run from 1.5 to 1.5; expected 0 to 1"),
+    ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
+    ({"images": torch.zeros(40, 11)}, WrongShape, r"expected \(count, 12\)"),
+    ({"images": torch.full((40, 12), float("nan"))}, BadValues, "NaN"),
+    ({"weight_lr": 0.0}, BadInput, "weight_lr = 0.0"),
+])
+def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
+    images, labels = bars(40)
+    with pytest.raises(error, match=says):
+        fit_boltzmann(Boltzmann(12, 3, 4), **{"images": images, "labels": labels, "progress": False} | change)
+
+
+@pytest.mark.parametrize(("settings", "says"), [
+    ({"damping": 1.0}, "damping = 1.0"), ({"free_steps": 0}, "free_steps = 0"),
+    ({"init_std": -1.0}, "init_std = -1.0")])
+def test_bad_settings_are_refused(settings: dict[str, float], says: str):
+    with pytest.raises(BadInput, match=says):
+        Boltzmann(12, 3, 4, **settings)

@@ -1,0 +1,148 @@
+"""The Hopfield network: its rules against their sums written out, its dynamics against the theorem on its energy.
+
+Oracles: Storkey's rule and Hebb's as loops over their printed sums; orthogonal patterns, which Hebb's rule must keep;
+the energy, which no single update may raise; images for which the answer is plain.
+"""
+
+import pytest
+import torch
+
+from pcgraph_lite.baselines import hopfield
+from pcgraph_lite.baselines.hopfield import Hopfield, fit_hopfield
+from pcgraph_lite.errors import BadInput, BadValues, UnknownName, WrongShape
+
+
+def signs(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Random -1 and 1 in float64."""
+    drawn = torch.rand(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.where(drawn < 0.5, -1.0, 1.0).double()
+
+
+def pictures(count: int = 40, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Three classes on 8 x 8 pixels: a bar each, with noise."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(count) % 3
+    clean = torch.zeros(3, 8, 8)
+    clean[0, 2:6, 2], clean[1, 2:6, 5], clean[2, 3, 2:6] = 1, 1, 1
+    noise = 0.2 * torch.rand(count, 64, generator=generator)
+    return (0.8 * clean.flatten(1)[labels] + noise).clamp(0, 1), labels
+
+
+def test_hebbs_rule_is_its_sum():
+    patterns = signs(3, 7)
+    for i in range(7):
+        for j in range(7):
+            expected = 0.0 if i == j else sum(float(x[i] * x[j]) for x in patterns) / 7
+            assert float(hopfield.hebb(patterns)[i, j]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_storkeys_rule_is_its_sum():
+    patterns, n = signs(4, 6), 6
+    expected = torch.zeros(n, n, dtype=torch.float64)
+    for x in patterns:
+        before = expected.clone()
+        for i in range(n):
+            for j in range(n):
+                if i == j:
+                    continue
+                h_ij = sum(float(before[i, k] * x[k]) for k in range(n) if k not in (i, j))
+                h_ji = sum(float(before[j, k] * x[k]) for k in range(n) if k not in (i, j))
+                expected[i, j] += float(x[i] * x[j] - x[i] * h_ji - h_ij * x[j]) / n
+    assert torch.allclose(hopfield.storkey(patterns), expected, atol=1e-12)
+    assert not torch.allclose(hopfield.storkey(patterns), hopfield.storkey(patterns.flip(0)), atol=1e-3)
+
+
+@pytest.mark.parametrize("rule", ["hebb", "storkey"])
+def test_orthogonal_patterns_stay_and_pull_their_neighbours(rule: str):
+    """Rows of a Hadamard matrix: w x = (1 - m/n) x for m of them, so each is at rest; a flipped vertex returns."""
+    hadamard = torch.ones(1, 1)
+    for _ in range(5):
+        hadamard = torch.cat([torch.cat([hadamard, hadamard], 1), torch.cat([hadamard, -hadamard], 1)])
+    patterns = hadamard[1:4]                                               # (3, 32)
+    model = Hopfield((1, 5, 5), 7)
+    model.weight.copy_(hopfield.RULES[rule](patterns))
+    everything = torch.arange(32)
+    assert torch.equal(model.settle(patterns, everything), patterns)
+    disturbed = patterns.clone()
+    disturbed[:, 11] *= -1
+    assert torch.equal(model.settle(disturbed, everything), patterns)
+
+
+def test_no_single_update_raises_the_energy_and_held_vertices_stay():
+    model = Hopfield((1, 3, 4), 3).double()
+    weight = torch.randn(15, 15, dtype=torch.float64)
+    model.weight.copy_((weight + weight.T).fill_diagonal_(0))
+    state = signs(20, 15)
+    energy = model.energy(state)
+    assert float(energy[0]) == pytest.approx(-sum(
+        float(model.weight[i, j] * state[0, i] * state[0, j]) for i in range(15) for j in range(15)) / 2)
+    for i in torch.randperm(15).tolist() * 3:
+        changed = model.settle(state, torch.tensor([i]))
+        assert (model.energy(changed) <= model.energy(state) + 1e-12).all()
+        assert torch.equal(changed[:, torch.arange(15) != i], state[:, torch.arange(15) != i])
+        state = changed
+    rest = model.settle(state, torch.arange(15))
+    assert (rest * (rest @ model.weight) >= 0).all()                       # each vertex agrees with its field
+
+
+def test_weights_are_symmetric_without_self_edges_and_only_inside_the_square():
+    model, (images, labels) = Hopfield((1, 8, 8), 3), pictures()
+    fit_hopfield(model, images, labels, sizes=[4], progress=False)
+    assert torch.equal(model.weight, model.weight.T) and not model.weight.diagonal().any()
+    inside = torch.zeros(8, 8, dtype=torch.bool)
+    inside[2:6, 2:6] = True
+    connected = model.weight.ne(0).any(0)
+    assert not connected[:64][~inside.flatten()].any() and connected[64:].all()
+
+
+@pytest.mark.parametrize("rule", ["hebb", "storkey"])
+def test_plain_pictures_are_classified(rule: str):
+    model, (images, labels) = Hopfield((1, 8, 8), 3), pictures()
+    fit_hopfield(model, images, labels, rule=rule, sizes=[4], thresholds=[0.5], levels=[0.5], progress=False)
+    others, truth = pictures(30, seed=1)
+    assert torch.equal(model.classify(others), truth)
+
+
+def test_with_hebbs_rule_the_nearest_pattern_wins():
+    """Pixels held, labels at 0: the field of label c is twice the overlap with pattern c, less the same for all."""
+    generator = torch.Generator().manual_seed(3)
+    images, labels = torch.rand(50, 36, generator=generator), torch.arange(50) % 5
+    model = Hopfield((1, 6, 6), 5)
+    fit_hopfield(model, images, labels, rule="hebb", sizes=[6], thresholds=[0.5], levels=[0.4], progress=False)
+    means = torch.stack([images[labels == c].mean(0) for c in range(5)])
+    x, patterns = torch.where(images > 0.4, 1.0, -1.0), torch.where(means > 0.5, 1.0, -1.0)
+    field = torch.cat([x, torch.zeros(50, 5)], 1) @ model.weight[:, 36:]
+    overlap = x @ patterns.T
+    assert torch.allclose(field, (2 * overlap - overlap.sum(1, keepdim=True)) / 41, atol=1e-5)
+
+
+def test_choices_are_made_on_validation_images():
+    """Threshold 0.95 lies above every mean, so all patterns are alike; level 0.95 makes all images alike."""
+    model, data = Hopfield((1, 8, 8), 3), pictures()
+    history = fit_hopfield(model, *data, validation=pictures(30, seed=1), sizes=[4, 8], thresholds=[0.95, 0.5],
+                           levels=[0.95, 0.5], progress=False)
+    row = history.iloc[0]
+    assert (row.threshold, row.level, row.tried, row.validation) == (0.5, 0.5, 8, 1.0)
+    assert float(model.level) == 0.5
+    random = pictures(30, seed=2)
+    before = model.classify(random[0])
+    model.load_state_dict({name: value.clone() for name, value in model.state_dict().items()})
+    assert torch.equal(model.classify(random[0]), before)
+
+
+@pytest.mark.parametrize(("change", "error", "says"), [
+    ({"rule": "hopp"}, UnknownName, "no rule 'hopp'.*hebb"),
+    ({"sizes": [9]}, BadInput, "size 9 does not fit into 8 x 8"),
+    ({"levels": []}, BadInput, "levels is empty"),
+    ({"thresholds": [0.1, 0.2]}, BadInput, "2 thresholds to choose from, but no validation"),
+    ({"labels": torch.zeros(40, dtype=torch.long)}, BadInput, "no training image of class 1"),
+    ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
+    ({"labels": torch.zeros(40)}, WrongShape, "expected 40 whole numbers"),
+    ({"images": torch.zeros(40, 63)}, WrongShape, r"expected \(count, 64\)"),
+    ({"images": torch.full((40, 64), float("nan"))}, BadValues, "NaN"),
+])
+def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
+    images, labels = pictures()
+    arguments = {"images": images, "labels": labels, "sizes": [8], "progress": False} | change
+    with pytest.raises(error, match=says):
+        fit_hopfield(Hopfield((1, 8, 8), 3), **arguments)
