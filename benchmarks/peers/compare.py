@@ -1,0 +1,150 @@
+"""Other projects on the same works, in turns with ours and with the bare products, one thread on one core.
+
+    python3 -m venv fabricpc && fabricpc/bin/pip install -r benchmarks/peers/fabricpc.txt
+    python3 -m venv pcx && pcx/bin/pip install -r benchmarks/peers/pcx.txt
+    python -m benchmarks.peers.compare --fabricpc fabricpc/bin/python --pcx pcx/bin/python
+
+Each peer runs in a process and an environment of its own (their versions of JAX differ) and waits there for its turn.
+Compilation is not timed; the clock is the processor time of all threads of a process. The table goes to
+``_build/bench/peers.csv``, with ``peers.json``, which says where and when; committed copies are in ``results/bench``.
+"""
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from benchmarks import floor, queries, training
+from benchmarks.peers.worker import FULL, QUICK, Size
+from benchmarks.rows import Sizes
+from benchmarks.timing import Timing, timed
+from pcgraph_lite import PCGraph, hardware, records, topology
+from pcgraph_lite.config import ROOT
+from pcgraph_lite.files import write_aside
+
+FLAGS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+COLUMNS = ("work", "by", "versions", "edges", "median, ms", "least to most, ms", "over products", "over ours", "note")
+NOTES = {
+    ("fabricpc", "fully-connected"): "a node has no edge to itself, so eleven nodes stand for the groups and the edges "
+                                     "inside each are missing; the activation is outside the sum: f(W x), not W f(x)",
+    ("fabricpc", "query"): "clamps whole nodes only, so the pixels are four nodes; edges inside a node are missing; "
+                           "f(W x)",
+    ("fabricpc", "layered"): "f(W x), not W f(x)",
+    ("pcx", "fully-connected"): "no graphs: the model is written by hand, two nodes and four matrices, self-loops "
+                                "included",
+    ("pcx", "query"): "written by hand again for this cut: what is clamped has to be a node of its own",
+    ("pcx", "layered"): "the pixels are no node; their product is made anew at each step",
+}
+
+
+class Peer:
+    """A worker process that is asked to prepare and to time works."""
+
+    def __init__(self, name: str, python: str, quick: bool) -> None:
+        self.name, folder = name, Path(__file__).parent
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        self.process = subprocess.Popen(
+            [python, str(folder / f"{name}_worker.py"), *(["quick"] if quick else [])], text=True, cwd=folder,
+            env=environment | {"XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"}, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
+        self.versions = ", ".join(f"{package} {version}" for package, version in self._hear().items())
+
+    def ask(self, verb: str, work: str) -> dict:
+        """Send one request and wait for its answer."""
+        self.process.stdin.write(json.dumps({verb: work}) + "\n")
+        self.process.stdin.flush()
+        return self._hear()
+
+    def _hear(self) -> dict:
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.name} stopped with code {self.process.wait()}; its own message is above. Is "
+                             f"benchmarks/peers/{self.name}.txt installed there?")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """Let it end."""
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def main() -> None:
+    """Measure, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("fabricpc", "pcx"):
+        parser.add_argument(f"--{name}", required=True, metavar="PYTHON", help="its environment's interpreter")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything works")
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})            # the workers inherit it
+    hardware.prepare(1)
+    peers = [Peer(name, getattr(options, name), options.quick) for name in ("fabricpc", "pcx")]
+    lines = [line for work in FULL for line in compare(work, peers, options.quick, options.repeats)]
+    for peer in peers:
+        peer.close()
+    folder = ROOT / "_build" / "bench"
+    with write_aside(folder / "peers.csv") as part, part.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([COLUMNS, *lines])
+    with write_aside(folder / "peers.json") as part:
+        part.write_text(json.dumps(records.provenance("cpu"), indent=1) + "\n", encoding="utf-8")
+    print((folder / "peers.csv").read_text(encoding="utf-8"))
+
+
+def compare(work: str, peers: list[Peer], quick: bool, repeats: int) -> list[list[str]]:
+    """The lines of one work: ours, the products, and every peer that can do it."""
+    size = (QUICK if quick else FULL)[work]
+    graph, ours, products = contenders(work, size, quick)
+    prepared = {peer: peer.ask("prepare", work) for peer in peers}
+    able = [peer for peer in peers if "edges" in prepared[peer]]
+    times = in_turns({"ours": ours, "products": products}, {peer.name: peer for peer in able}, work, repeats)
+    edges = {"ours": graph.topology.edge_count(), "products": ""} | {p.name: prepared[p]["edges"] for p in able}
+    versions = {"ours": f"torch {torch.__version__}", "products": f"torch {torch.__version__}"} | {
+        peer.name: peer.versions for peer in peers}
+    lines = [[work, name, versions[name], f"{edges[name]}", f"{1e3 * t.median:.3g}",
+              f"{1e3 * min(t.seconds):.3g} to {1e3 * max(t.seconds):.3g}", f"{t.over(times['products']):.2f}",
+              f"{t.over(times['ours']):.2f}", NOTES.get((name, work), "")] for name, t in times.items()]
+    return lines + [[work, p.name, p.versions, "", "", "", "", "", f"cannot: {prepared[p]['cannot']}"]
+                    for p in peers if p not in able]
+
+
+def in_turns(ours: dict[str, Callable[[], object]], peers: dict[str, Peer], work: str,
+             repeats: int) -> dict[str, Timing]:
+    """One after the other, again and again; a peer takes its own time, so that asking is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in [*ours, *peers]}
+    for turn in range(-2, repeats):
+        for name in seconds:
+            took = timed(ours[name]) if name in ours else peers[name].ask("time", work)["seconds"]
+            if turn >= 0:
+                seconds[name].append(took)
+    return {name: Timing(tuple(values)) for name, values in seconds.items()}
+
+
+def contenders(work: str, size: Size, quick: bool) -> tuple[PCGraph, Callable[[], object], Callable[[], object]]:
+    """Our graph, our call, and its floor."""
+    if work == "query":
+        return query_of(size)
+    made = {"fully-connected": training.fully_connected, "layered": training.layered}[work](Sizes(quick))
+    graph = made.graph("cpu")
+    batch = training.first_images(made.topology, size.batch)
+    return (graph, training.trainer(graph, batch, size.steps, size.value_lr, size.weight_lr),
+            floor.Floor(made.shapes, size.batch, size.steps))
+
+
+def query_of(size: Size) -> tuple[PCGraph, Callable[[], object], Callable[[], object]]:
+    """Plain steps without a stopping rule, as the peers take them."""
+    graph = PCGraph(topology.fully_connected(labels=0, internal=size.internal), "relu", init_std=0.02)
+    half, n = size.pixels // 2, graph.topology.n
+    question = queries.Question(graph, training.first_images(graph.topology, size.batch)["pixels"],
+                                torch.arange(size.pixels) < half, size.steps)
+    return (graph, lambda: question.asked(value_lr=size.value_lr, steps=size.steps, tolerance=None),
+            floor.Floor([floor.Shape(n - half, half, n)], size.batch, size.steps, learn=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""The benchmark measures what it says.
+
+Oracles: calls that note their own order; allocations of known size; products counted as torch dispatches them; the
+engine's own training step; a power law made by the test.
+"""
+
+import csv
+import json
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import floor, memory, queries, replicas, report, rows, scaling, suite, textbook, timing, training
+from benchmarks.counting import Products, product_flops
+from benchmarks.peers import worker
+from pcgraph_lite import PCGraph, cli, config, oracles, topology
+
+QUICK = rows.Sizes(quick=True)
+WORKS = [training.fully_connected, training.layered, training.generative]
+
+
+def test_contenders_take_turns() -> None:
+    """Each one once a turn, in order; the warm-up is not among the times."""
+    called: list[str] = []
+    times = timing.interleaved({name: lambda name=name: called.append(name) for name in "abc"}, repeats=4, warmup=2)
+    assert called == list("abc") * 6
+    assert all(len(t.seconds) == 4 for t in times.values())
+
+
+def test_time_that_others_had_the_processor_is_not_counted() -> None:
+    """One thread that sleeps used no processor; with two threads, or on a GPU, the wall's clock counts."""
+    assert timing.timed(lambda: time.sleep(0.2)) < 0.1
+    assert timing.clock_name("cpu") == timing.PROCESSOR and timing.clock_name("cuda") == timing.WALL
+    try:
+        torch.set_num_threads(2)
+        assert timing.timed(lambda: time.sleep(0.2)) >= 0.2
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_a_ratio_is_taken_turn_by_turn() -> None:
+    """A machine that is ten times slower in two turns of three changes no ratio."""
+    ours, other = timing.Timing((2.0, 20.0, 20.0)), timing.Timing((1.0, 10.0, 10.0))
+    assert ours.over(other) == 2 and ours.median == 20
+    assert timing.Timing((3.0, 10.0, 10.0)).over(timing.Timing((1.0, 10.0, 5.0))) == 2
+
+
+def test_peak_memory_is_exact_for_tensors() -> None:
+    """Two of three buffers at once, what was there before not counted."""
+    before = [torch.zeros(1000)]
+
+    def work() -> None:
+        a = torch.zeros(3000)
+        del a
+        b, c = torch.zeros(1000), torch.zeros(2500)
+        del before[:], b, c
+
+    assert memory.peak_bytes(work) == 4 * 3500
+
+
+def test_peak_of_a_trace() -> None:
+    """Other events and other devices do not count; releases of older memory may come first."""
+    def event(index: int, size: int, device: int = 0, name: str = "[memory]") -> dict:
+        return {"name": name, "args": {"Bytes": size, "Device Type": device, "Ev Idx": index}}
+    events = [event(3, 30), event(1, -100), event(2, 120), event(4, -30), event(5, 40, device=1),
+              event(6, 9, name="mm")]
+    assert memory.running_peak(events) == 50
+    assert memory.running_peak([event(1, -100)]) == 0
+
+
+def test_flops_of_the_floor_by_hand() -> None:
+    """B = 2, T = 3, 4 free and 5 clamped sources, 6 targets: 2 B times (clamped once, free 2 T + 1 times, gradient)."""
+    assert floor.flops([floor.Shape(4, 5, 6)], batch=2, steps=3) == 2 * 2 * (5 * 6 + 7 * 4 * 6 + 9 * 6)
+    assert floor.flops([floor.Shape(4, 5, 6)], batch=2, steps=3, learn=False) == 2 * 2 * (5 * 6 + 7 * 4 * 6)
+
+
+@pytest.mark.parametrize("make", WORKS)
+def test_the_floor_computes_what_it_counts(make) -> None:
+    """Products as dispatched; shapes cover every edge of the topology (and the diagonal of a full one)."""
+    work = make(QUICK)
+    products = floor.Floor(work.shapes, work.batch, work.steps)
+    with Products() as seen:
+        products()
+    assert seen.flops == floor.flops(work.shapes, work.batch, work.steps)
+    pairs, diagonal = sum((s.free + s.clamped) * s.target for s in work.shapes), work.topology.n
+    assert pairs - work.topology.edge_count() == (diagonal if make is training.fully_connected else 0)
+
+
+@pytest.mark.parametrize("make", WORKS)
+def test_the_engine_needs_the_floor(make) -> None:
+    """The engine's products are those of the floor, the first prediction (start) and at most one more evaluation."""
+    work = make(QUICK)
+    call = training.trainer(work.graph("cpu"), training.first_images(work.topology, work.batch), work.steps)
+    with torch.no_grad(), Products() as seen:
+        call()
+    needed = floor.flops(work.shapes, work.batch, work.steps)
+    once = sum(2 * work.batch * (s.free + s.clamped) * s.target for s in work.shapes)
+    assert needed <= seen.flops <= needed + 2 * once
+
+
+@pytest.mark.parametrize("make", WORKS)
+def test_the_textbook_loop_takes_the_same_step(make) -> None:
+    """The same weights after a batch as the engine's, and the products that it counts."""
+    work = make(QUICK)
+    graph = PCGraph(work.topology, work.activation, init_std=work.init_std, dtype=torch.float64)
+    batch = {name: values.double() for name, values in training.first_images(work.topology, work.batch).items()}
+    plain, first = training.textbook_of(work, graph, batch), graph.weight
+    with Products() as seen:
+        plain()
+    start = sum(2 * work.batch * (s.free + s.clamped) * s.target for s in work.shapes)
+    counted = textbook.flops(work.topology.n, work.batch, work.steps)
+    assert counted <= seen.flops <= counted + start
+    training.trainer(graph, batch, work.steps)()
+    assert float((graph.weight - first).abs().max()) > 0.5 * training.WEIGHT_LR
+    assert torch.allclose(graph.weight, plain.weight, rtol=0, atol=1e-6 * training.WEIGHT_LR)
+
+
+def test_products_are_counted_whoever_asks() -> None:
+    """2 a b c for each product, batched or added to something, and nothing for anything else."""
+    a, b, out, many = torch.ones(3, 4), torch.ones(4, 5), torch.ones(3, 5), torch.ones(2, 3, 4)
+
+    def work() -> None:
+        torch.mm(a, b, out=out)
+        out.addmm_(a, b)
+        torch.ones(2, 3, 5).baddbmm_(many, b.expand(2, 4, 5))
+        a + a
+
+    assert product_flops(work) == 2 * 3 * 4 * 5 * (1 + 1 + 2)
+
+
+def test_the_linear_answer_is_that_of_the_oracle() -> None:
+    """Least squares with another algorithm, in the package's oracles."""
+    made = topology.fully_connected(pixels=6, labels=0, internal=9)
+    graph = PCGraph(made, "linear", init_std=0.2, dtype=torch.float64)
+    question = queries.Question(graph, torch.rand(5, 6, dtype=torch.float64), torch.arange(6) < 3, steps=10)
+    clamped = torch.arange(15) < 3
+    x = torch.cat([question.images, torch.zeros(5, 9, dtype=torch.float64)], 1)
+    x[:, 3:6] = 0
+    expected, unique = oracles.linear_solution(graph, x, clamped)
+    assert unique and torch.allclose(queries.linear_answer(question), expected, atol=1e-9)
+
+
+def test_replicas_start_and_stay_as_their_graphs_alone() -> None:
+    """Different seeds; the same weights after two batches; different ones from each other."""
+    made = replicas.family(8, "cpu")
+    batch = training.first_images(made.together.topology, 10)
+    together, alone = made.batched(batch, 3), made.serial(batch, 3)
+    assert len(alone) == 16 and made.difference() == 0
+    for _ in range(2):
+        together()
+        for call in alone:
+            call()
+    assert 0 < made.difference() < 1e-4
+    assert len({float(graph.weights[1].sum()) for graph in made.alone}) == 16
+
+
+def test_the_fastest_peer_is_read_from_the_committed_table(tmp_path: Path) -> None:
+    """Over products, on the same processor only; a peer that could not do the work has no time."""
+    (tmp_path / "peers.csv").write_text(
+        "work,by,over products\nlayered,ours,2.1\nlayered,products,1.0\nlayered,slow,3.5\nlayered,fast,2.5\n"
+        "layered,unable,\nquery,fast,1.5\n")
+    (tmp_path / "peers.json").write_text(json.dumps({"device": "cpu: this one, 1 thread"}))
+    assert training.fastest_peer("layered", "cpu: this one, 1 thread", tmp_path) == 2.5
+    assert training.fastest_peer("layered", "cpu: another, 1 thread", tmp_path) is None
+    assert training.fastest_peer("generative", "cpu: this one, 1 thread", tmp_path) is None
+    assert training.fastest_peer("layered", "cpu: this one, 1 thread", tmp_path / "nothing") is None
+
+
+@pytest.mark.parametrize("sizes", [rows.Sizes(quick=False), QUICK])
+def test_peers_do_the_same_work(sizes: rows.Sizes) -> None:
+    """The sizes that are sent to the peers are those of our rows."""
+    theirs = worker.QUICK if sizes.quick else worker.FULL
+    full, layers = training.fully_connected(sizes), training.layered(sizes)
+    size = theirs["fully-connected"]
+    assert (size.batch, size.steps, size.internal) == (full.batch, full.steps, full.topology.size("internal"))
+    size = theirs["layered"]
+    assert (size.batch, size.steps) == (layers.batch, layers.steps)
+    assert size.hidden == tuple(n for name, n in layers.topology.groups.items() if name.startswith("hidden"))
+    assert (size.value_lr, size.weight_lr) == (training.VALUE_LR, training.WEIGHT_LR)
+
+
+def test_targets() -> None:
+    """Met at the limit, missed beyond it, not judged in a quick run or without a measurement."""
+    target = rows.Target(quantity="a / b", rule="at most", limit=1.5)
+    assert target.judged({"a / b": 1.5}, quick=False).met is True
+    assert target.judged({"a / b": 1.51}, quick=False).met is False
+    assert target.model_copy(update={"rule": "at least"}).judged({"a / b": 1.51}, quick=False).met is True
+    quick = target.judged({"a / b": 9.0}, quick=True)
+    assert quick.met is None and quick.measured == 9 and "quick" in quick.note
+    missing = target.judged({}, quick=False)
+    assert missing.met is None and missing.measured is None and missing.note == "not measured"
+
+
+def test_a_fitted_exponent_is_that_of_the_law() -> None:
+    """seconds = 3 N^2.5."""
+    at = [10.0, 20.0, 80.0]
+    exponent, factor = scaling.fitted(at, [3 * n**2.5 for n in at])
+    assert exponent == pytest.approx(2.5) and factor == pytest.approx(3)
+    curve = scaling.Curve(x="N", label="", at=[1, 2, *at], seconds=[9, 9, *(3 * n**2.5 for n in at)])
+    assert curve.upper[0] == at and curve.exponent == pytest.approx(2.5)       # overhead at small sizes left out
+    assert scaling.Curve(x="N", label="", at=[1, 2], seconds=[1, 4]).exponent == pytest.approx(2)
+
+
+def test_achieved_rate() -> None:
+    """Operations over the median."""
+    assert rows.Contender(name="ours", seconds=[1.0, 2.0, 9.0], flops=4 * 10**9).gflops == pytest.approx(2)
+
+
+def test_a_quick_run_through_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every part: JSON that reads back as what was measured, a line in each table, figures, nothing half written."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["bench", "--quick", "--out", str(tmp_path)])
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    assert all(f"measuring {name}" in text for name in [*suite.ROWS, suite.SCALING]) and "not judged" in text
+    made = report.read(tmp_path / "bench.json")
+    assert [row.name for row in made.rows] == list(suite.ROWS)
+    assert {curve.x for curve in made.curves} == {"N", "B", "T", "edges"}
+    assert made.setting["quick"] is True and {"commit", "device", "torch"} <= made.provenance.keys()
+    assert report.write(made, tmp_path / "again").read_text() == (tmp_path / "bench.json").read_text()
+    for table in ("works", "times", "numbers", "targets", "scaling"):
+        header, *lines = csv.reader((tmp_path / f"{table}.csv").open(encoding="utf-8"))
+        assert lines and all(len(line) == len(header) for line in lines)
+    for figure in ("floor", "scaling"):
+        assert (tmp_path / f"{figure}.png").stat().st_size and (tmp_path / f"{figure}.svg").stat().st_size
+    assert not list(tmp_path.rglob("*.part"))
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["--only", "fully-conected"], ["no row 'fully-conected'", "Did you mean 'fully-connected'"]),
+    (["--device", "gpu"], ["no device 'gpu'"]),
+    (["--threads", "0"], ["threads = 0"]),
+])
+def test_bad_calls(arguments: list[str], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One message, code 2, nothing written."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["bench", "--quick", "--out", str(tmp_path / "made"), *arguments])
+    text = " ".join(capsys.readouterr().err.split())
+    assert stopped.value.code == 2 and all(word in text for word in words), text
+    assert not (tmp_path / "made").exists()
+
+
+def test_an_installed_package_says_that_the_checkout_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                               capsys: pytest.CaptureFixture[str]) -> None:
+    """benchmarks/ is not installed."""
+    monkeypatch.setattr(config, "ROOT", tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["bench", "--quick"])
+    assert stopped.value.code == 2
+    assert "part of the repository" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("arguments", "folder"), [
+    (["--only", "memory"], "cpu-part"), (["--quick"], "cpu-quick"), ([], "cpu")])
+def test_a_part_does_not_replace_a_whole_run(arguments: list[str], folder: str, tmp_path: Path,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row alone and a quick run go to folders of their own."""
+    row = rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
+    monkeypatch.setattr(suite, "ROWS", {"memory": lambda sizes: row})
+    monkeypatch.setattr(scaling, "measure", lambda sizes: [])
+    monkeypatch.setattr(config, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
+    monkeypatch.setattr(config, "ROOT", tmp_path)
+    with pytest.raises(SystemExit):
+        cli.main(["bench", *arguments])
+    assert [path.name for path in (tmp_path / "_build/bench").iterdir()] == [folder]
