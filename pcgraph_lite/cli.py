@@ -1,4 +1,4 @@
-"""The command ``pcgraph``: data, train, run, scorecard, book, info."""
+"""The command ``pcgraph``: data, train, sweep, run, scorecard, book, bench, info, bundle, export, import."""
 
 import json
 import sys
@@ -20,6 +20,8 @@ errors = Console(stderr=True)
 
 ProfileName = Annotated[str, typer.Option("--profile", help="Which settings: smoke, laptop or paper.")]
 Device = Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")]
+Tf32 = Annotated[bool, typer.Option("--tf32", help="On a GPU multiply in TensorFloat-32 (three digits).")]
+CudaGraphs = Annotated[bool, typer.Option("--cuda-graphs", help="On a GPU record plain steps.")]
 STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not run": "dim"}
 
 
@@ -62,14 +64,29 @@ def train(
     seed: Annotated[int, typer.Option(help="Decides the first weights, the split and the order of the data.")] = 0,
     device: Device = "auto",
     force: Annotated[bool, typer.Option("--force", help="Train anew although weights are there.")] = False,
+    tf32: Tf32 = False,
+    cuda_graphs: CudaGraphs = False,
 ) -> None:
     """Train one model and keep its weights. A killed training resumes; finished weights are not trained twice."""
     from . import config, hardware, judge, zoo
-    hardware.prepare(config.load_profile(profile).threads)
+    hardware.prepare(config.load_profile(profile).threads, tf32=tf32, cuda_graphs=cuda_graphs)
     if name.startswith("judge-"):
         made = judge.train(name.removeprefix("judge-"), seed=seed, device=str(hardware.pick_device(device)))
     else:
         made = zoo.train(name, profile, seed, device, force=force)
+    out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: pcgraph sweep fully-connected --profile smoke")
+def sweep(
+    name: Annotated[str, typer.Argument(help="A file of config/sweeps/, without extension.")],
+    profile: ProfileName = "laptop",
+    device: Device = "auto",
+) -> None:
+    """Train one model with many settings and keep a row an epoch, measured on validation images."""
+    from . import config, hardware, sweeps
+    hardware.prepare(config.load_profile(profile).threads)
+    made = sweeps.run(name, profile, device)
     out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
 
 
@@ -82,9 +99,14 @@ def run(
     folder: Annotated[str, typer.Option("--out", help="Folder for the notebook, its records and figures.")] = "",
     plain: Annotated[bool, typer.Option("--plain", help="Run the cells as a script, where papermill is missing.")]
     = False,
+    unless_done: Annotated[bool, typer.Option("--unless-done", help="Leave a run of this commit that is there.")]
+    = False,
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
     from . import config, notebooks
+    if unless_done and not parameter and not folder and notebooks.is_done(name, profile):
+        out.print(f"{name}: done already", highlight=False)
+        return
     out.print(f"running {name}: profile {profile}", highlight=False)
     made = notebooks.run(name, profile, _pairs(parameter or []), folder, plain)
     out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
@@ -130,6 +152,76 @@ def book(
     staged = site.stage(name, published)
     made = site.build(staged, staged.with_name("site"))
     out.print(f"the book: {made.absolute().as_uri()}", highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Examples: pcgraph bench  |  pcgraph bench --only fully-connected --only memory  |  "
+                    "pcgraph bench --device cuda")
+def bench(
+    only: Annotated[list[str] | None, typer.Option(metavar="ROW", help="Only this row; may be repeated.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, seconds: shows that everything works.")] = False,
+    device: Device = "cpu",
+    threads: Annotated[int, typer.Option(help="CPU threads; targets are meant for one.")] = 1,
+    tf32: Tf32 = False,
+    cuda_graphs: CudaGraphs = False,
+    folder: Annotated[str, typer.Option("--out", help="Folder for tables, JSON and figures.")] = "",
+) -> None:
+    """Measure speed, memory and scaling beside the bare matrix products. Writes under _build/bench."""
+    from . import config
+    suite, report = (config.from_checkout("benchmarks", name) for name in ("suite", "report"))
+    made = suite.run(only or (), quick, device, threads, tf32, cuda_graphs,
+                     lambda row: out.print(f"measuring {row}", highlight=False))
+    part = "-tf32" * tf32 + "-graphs" * cuda_graphs + ("-quick" if quick else "-part" if only else "")
+    place = config.ROOT / (folder or f"_build/bench/{made.setting['device']}{part}")
+    path = report.write(made, place)
+    for table in report.shown(made):
+        out.print(table)
+    out.print(f"the benchmark: {config.shown(path)}", highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: pcgraph bundle && rsync -a _build/bundle/ host:bundle/")
+def bundle(
+    profile: ProfileName = "paper",
+    target: Annotated[Path | None, typer.Option("--out", help="The folder to make; if empty, _build/bundle.")] = None,
+    python: Annotated[str, typer.Option(help="Version of the host's Python.")] = "3.12",
+) -> None:
+    """Pack code, data and wheels into one folder for a host without a network; its run.sh lists what to run there."""
+    from . import bundle, config
+    target = target or config.ROOT / "_build" / "bundle"
+    out.print("packing code, wheels and data; the data takes a minute", highlight=False)
+    sizes = bundle.pack(target, profile, python)
+    for name, size in sizes.items():
+        out.print(f"{size / 1e6:6.1f} MB  {name}", highlight=False)
+    out.print(f"{sum(sizes.values()) / 1e6:6.1f} MB  in {config.shown(target)}. On the host: ./run.sh", highlight=False)
+
+
+@app.command(epilog="Example: pcgraph export --profile paper --weights")
+def export(
+    profile: ProfileName = "paper",
+    folder: Annotated[Path, typer.Option("--out", help="Where the archive goes.")] = Path("."),
+    weights: Annotated[bool, typer.Option("--weights", help="Trained weights go along.")] = False,
+) -> None:
+    """Pack the finished runs of this commit into one archive for pcgraph import."""
+    from . import transfer
+    made, missing = transfer.export(profile, folder, weights)
+    if missing:
+        out.print(f"without {', '.join(missing)}: not run yet with this code", highlight=False, soft_wrap=True)
+    out.print(f"results: {made} ({made.stat().st_size / 1e6:.1f} MB)", highlight=False, soft_wrap=True)
+
+
+@app.command("import", epilog="Example: pcgraph import results-paper-0123abcde.tar.gz && make site")
+def import_(
+    archive: Annotated[Path, typer.Argument(help="What pcgraph export made.")],
+    profile: ProfileName = "paper",
+    replace: Annotated[bool, typer.Option("--replace", help="Even over more seeds, examples or a later run.")] = False,
+    other_code: Annotated[bool, typer.Option(
+        "--allow-other-code", help="Even from a commit that is not in this history, or from changed code.")] = False,
+) -> None:
+    """Check an archive of results and take it over, all or nothing; the paper profile's into the published ones."""
+    from . import transfer
+    table = Table("notebook", "was here", "is here now", "lost")
+    for change in transfer.add(archive, profile, replace, other_code):
+        table.add_row(change.notebook, change.here, change.incoming, "\n".join(change.lost))
+    out.print(table)
 
 
 @app.command(epilog="Example: pcgraph info --profile paper")

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .graph import PCGraph
+from .sparse import Matrix
 
 Index = slice | Tensor
 
@@ -21,13 +22,16 @@ class Part:
     x: Tensor                                                              # (..., batch, size)
     free: Index | None                                                     # which vertices move; None: none does
     hold: Tensor | None                                                    # (..., batch, free): 0 where clamped
+    owes: Tensor | None                                                    # (size,): 0 where a flat prior pays nothing
     pays: bool                                                             # False: a flat prior, no error at all
+    kinks: tuple[tuple[float, int], ...]                                   # of f, where edges leave the segment
     moving: bool = False                                                   # its error changes during the relaxation
     constant: Tensor | None = None                                         # (..., batch, size): x_clamped - constant mu
     error: Tensor | None = None                                            # (..., batch, size)
     values: Tensor | None = None                                           # (..., batch, free)
     fx: Tensor | None = None                                               # (..., batch, free)
     gradient: Tensor | None = None                                         # (..., batch, free)
+    before: tuple[Tensor | None, Tensor | None] = (None, None)             # values and error of the step before
 
 
 class Conditioned:
@@ -41,9 +45,10 @@ class Conditioned:
     def __init__(self, graph: PCGraph, x: Tensor, clamped: Tensor) -> None:
         self.graph = graph
         self.parts = [self._part(k, x, clamped) for k in range(len(graph.segments))]
+        self.matrices = graph.matrices()
         # rows of W that belong to free vertices: a view where they are contiguous
         self.rows = [None if (free := self.parts[b.source].free) is None else w[..., free, :]
-                     for b, w in zip(graph.blocks, graph.weights, strict=True)]
+                     if isinstance(w, Tensor) else w for b, w in zip(graph.blocks, self.matrices, strict=True)]
         self._fold_constants()
 
     def _part(self, k: int, x: Tensor, clamped: Tensor) -> Part:
@@ -52,15 +57,22 @@ class Conditioned:
         everywhere = held if held.ndim == 1 else held.all(0)               # (size,)
         if everywhere.all():
             free = None
-        elif not everywhere.any() or not graph.activations[k].elementwise:
-            free = slice(None)                                             # top-k needs whole pools
+        elif not everywhere.any() or not graph.activations[k].elementwise or self._sparse_from(k):
+            free = slice(None)                                             # top-k needs whole pools, CSR whole rows
         else:
             free = _index((~everywhere).nonzero().flatten())
         hold = None
         if free is not None and held[..., free].any():
             hold = (~held[..., free]).to(x.dtype)
         pays = graph.sources is None or not bool(graph.sources[segment].all())
-        return Part(x[..., segment].clone(memory_format=torch.contiguous_format), free, hold, pays)
+        kinks = graph.activations[k].kinks if any(b.source == k for b in graph.blocks) else ()
+        owes = None
+        if pays and graph.sources is not None and graph.sources[segment].any():
+            owes = (~graph.sources[segment]).to(x.dtype)
+        return Part(x[..., segment].clone(memory_format=torch.contiguous_format), free, hold, owes, pays, kinks)
+
+    def _sparse_from(self, k: int) -> bool:
+        return any(b.source == k and str(i) in self.graph.patterns for i, b in enumerate(self.graph.blocks))
 
     def _fold_constants(self) -> None:
         graph = self.graph
@@ -75,18 +87,19 @@ class Conditioned:
             incoming = [b for b in graph.blocks if b.target == k]
             part.moving = part.pays and (part.free is not None or any(
                 self.parts[b.source].free is not None for b in incoming))
-        for block, weight in zip(graph.blocks, graph.weights, strict=True):
+        for block, weight in zip(graph.blocks, self.matrices, strict=True):
             source, target = self.parts[block.source], self.parts[block.target]
             if source.free is not None and not _some_clamped(source):
                 continue
-            fx = graph.activations[block.source](source.x).clone()
+            fx = graph.activations[block.source](source.x)
             if source.free is not None:
+                fx = fx.clone() if fx is source.x else fx
                 fx[..., source.free] = 0
-            target.constant -= fx @ weight
-        for part, segment in zip(self.parts, graph.segments, strict=True):
+            _add_product(target.constant, fx, weight, alpha=-1)
+        for part in self.parts:
             part.error = part.constant.clone() if part.pays else torch.zeros_like(part.constant)
-            if part.pays and graph.sources is not None:
-                part.error.masked_fill_(graph.sources[segment], 0)
+            if part.owes is not None:
+                part.error *= part.owes
 
     def energy(self) -> Tensor:
         """Energy of each example ``(..., batch)`` from the errors of the last ``evaluate``."""
@@ -110,10 +123,9 @@ class Conditioned:
         for block, rows in zip(graph.blocks, self.rows, strict=True):
             if rows is not None and self.parts[block.target].moving:
                 _add_product(self.parts[block.target].error, self.parts[block.source].fx, rows, alpha=-1)
-        if graph.sources is not None:
-            for part, segment in zip(self.parts, graph.segments, strict=True):
-                if part.moving:
-                    part.error.masked_fill_(graph.sources[segment], 0)
+        for part in self.parts:
+            if part.moving and part.owes is not None:
+                part.error *= part.owes
 
     def differentiate(self) -> None:
         """dE/dx of the free vertices (eq. 3) from the errors of the last ``evaluate``, into ``part.gradient``."""
@@ -124,15 +136,31 @@ class Conditioned:
             out = [(b, r) for b, r in zip(graph.blocks, self.rows, strict=True) if b.source == k]
             _sum_of_products(part.gradient, [(self.parts[block.target].error, rows.mT) for block, rows in out
                                              if self.parts[block.target].pays])
-            slope = graph.activations[k].slope(part.values, part.fx) if out else None
-            if slope is not None:
-                part.gradient *= slope
+            if out:
+                graph.activations[k].chain(part.gradient, part.values, part.fx)
             if part.pays:
                 torch.sub(part.error[..., part.free], part.gradient, out=part.gradient)
             else:
                 part.gradient.neg_()
             if part.hold is not None:
                 part.gradient *= part.hold
+
+    def remember(self) -> None:
+        """Keep the values and errors as they are, for ``take_back``."""
+        for part in self.parts:
+            new = (part.values, part.error if part.moving else None)
+            part.before = tuple(now if now is None else now.clone() if old is None else old.copy_(now)
+                                for old, now in zip(part.before, new, strict=True))
+
+    def take_back(self, rows: Tensor) -> None:
+        """Return to the remembered state where ``rows``, ``(..., batch, 1)`` bool, is true. Costs no product."""
+        for part, f in zip(self.parts, self.graph.activations, strict=True):
+            values, error = part.before
+            if values is not None:
+                torch.where(rows, values, part.values, out=part.values)
+                part.fx = f(part.values, out=part.fx)
+            if error is not None:
+                torch.where(rows, error, part.error, out=part.error)
 
     def free_parts(self) -> list[Part]:
         """The parts that move."""
@@ -145,7 +173,7 @@ class Conditioned:
             if part.free is not None:
                 part.x[..., part.free] = part.values
             columns.append(part.x)
-        return torch.cat(columns, -1)
+        return torch.cat(columns, -1) if len(columns) > 1 else columns[0]
 
     def weight_gradient(self) -> dict[str, Tensor]:
         """dE/dtheta (eq. 4), summed over the batch, from the errors of the last ``evaluate``."""
@@ -183,15 +211,18 @@ class Conditioned:
         for block, rows in zip(blocks, self.rows, strict=True):
             if rows is not None:
                 errors[block.target] -= vectors[block.source] @ rows
-        for error, part, segment in zip(errors, parts, self.graph.segments, strict=True):
+        for error, part in zip(errors, parts, strict=True):
             if not part.pays:
                 error.zero_()
-            elif self.graph.sources is not None:
-                error.masked_fill_(self.graph.sources[segment], 0)
+            elif part.owes is not None:
+                error *= part.owes
         products = [None if v is None else errors[k][..., parts[k].free].clone() for k, v in enumerate(vectors)]
         for block, rows in zip(blocks, self.rows, strict=True):
             if rows is not None:
                 products[block.source] -= errors[block.target] @ rows.mT
+        for product, part in zip(products, parts, strict=True):
+            if product is not None and part.hold is not None and part.hold.ndim == 1:
+                product *= part.hold                                       # clamped alike in all examples
         return products
 
 
@@ -206,16 +237,20 @@ def _index(free: Tensor) -> Index:
     return slice(first, last + 1) if last - first + 1 == len(free) else free
 
 
-def _sum_of_products(out: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
+def _sum_of_products(out: Tensor, pairs: list[tuple[Tensor, Matrix]]) -> None:
     """out = sum of a @ b over the pairs; 0 if there is none."""
     if not pairs:
         out.zero_()
         return
-    torch.matmul(*pairs[0], out=out)
+    a, b = pairs[0]
+    torch.matmul(a, b, out=out) if isinstance(b, Tensor) else out.copy_(a @ b)
     for a, b in pairs[1:]:
         _add_product(out, a, b, alpha=1)
 
 
-def _add_product(out: Tensor, a: Tensor, b: Tensor, alpha: float) -> None:
-    """out += alpha * a @ b without a temporary."""
+def _add_product(out: Tensor, a: Tensor, b: Matrix, alpha: float) -> None:
+    """out += alpha * a @ b, without a temporary where b is dense."""
+    if not isinstance(b, Tensor):
+        out.add_(a @ b, alpha=alpha)
+        return
     (out.addmm_ if out.ndim == 2 else out.baddbmm_)(a, b, alpha=alpha)

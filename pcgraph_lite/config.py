@@ -5,10 +5,13 @@ settings of a model to change, which notebook parameters to use. Profiles overri
 """
 
 import hashlib
+import importlib.util
 import json
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -46,6 +49,7 @@ class FullyConnected(Strict):
     labels: Annotated[int, Field(ge=0)] = 10
     internal: Positive
     self_loops: bool = False
+    without: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
 
 
 class Layered(Strict):
@@ -150,7 +154,71 @@ class AutoencoderSpec(Model):
     train: Training
 
 
-ModelSpec = Annotated[GraphSpec | AutoencoderSpec, Field(discriminator="kind")]
+class HopfieldTraining(Strict):
+    """Keyword arguments of ``fit_hopfield``: lists of values, of which the best on validation images is taken."""
+
+    rule: Literal["storkey", "hebb"] = "storkey"
+    sizes: Annotated[list[Positive], Field(min_length=1)]
+    thresholds: Annotated[list[Fraction], Field(min_length=1)]
+    levels: Annotated[list[Fraction], Field(min_length=1)]
+
+
+class HopfieldSpec(Model):
+    """A Hopfield network that stores one pattern a class."""
+
+    kind: Literal["hopfield"]
+    train: HopfieldTraining
+
+
+class ScheduledTraining(Training):
+    """Keyword arguments of ``epochs.Schedule``."""
+
+    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
+
+
+class BoltzmannSpec(Model):
+    """An unrestricted Boltzmann machine; the arguments of ``Boltzmann``."""
+
+    kind: Literal["boltzmann"]
+    hidden: Positive
+    clamped_steps: Positive = 10
+    free_steps: Positive = 5
+    query_steps: Positive = 20
+    damping: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    init_std: NotNegative = 0.01
+    train: ScheduledTraining
+
+
+class AlmeidaPinedaSpec(Model):
+    """A fully connected network trained by recurrent backpropagation; the arguments of ``AlmeidaPineda``."""
+
+    kind: Literal["almeida-pineda"]
+    internal: Positive
+    steps: Positive = 50
+    tolerance: Rate = 1e-3
+    damping: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    target: Annotated[float, Field(gt=0, lt=1)] = 0.8
+    init_std: Rate | None = None
+    train: ScheduledTraining
+
+
+class LinearTraining(Strict):
+    """Keyword arguments of ``fit_linear``."""
+
+    method: Literal["least-squares", "logistic-regression"]
+    weight_decay: NotNegative = 0.0
+    iterations: Positive = 200
+
+
+class LinearSpec(Model):
+    """A linear classifier."""
+
+    kind: Literal["linear"]
+    train: LinearTraining
+
+
+AnySpec = GraphSpec | AutoencoderSpec | HopfieldSpec | BoltzmannSpec | AlmeidaPinedaSpec | LinearSpec
+ModelSpec = Annotated[AnySpec, Field(discriminator="kind")]
 
 
 class DataSettings(Strict):
@@ -202,13 +270,13 @@ def load_profile(name: str) -> Profile:
     return profile
 
 
-def load_models() -> dict[str, GraphSpec | AutoencoderSpec]:
+def load_models() -> dict[str, AnySpec]:
     """Every model of ``config/models.yaml``, before a profile changes it. Raises BadInput, BadFile."""
-    path = _models_file()
+    path = models_file()
     return validated(dict[str, ModelSpec], read_yaml(path), path)
 
 
-def load_model(name: str, profile: Profile) -> GraphSpec | AutoencoderSpec:
+def load_model(name: str, profile: Profile) -> AnySpec:
     """One model as this profile trains it.
 
     Raises:
@@ -220,7 +288,7 @@ def load_model(name: str, profile: Profile) -> GraphSpec | AutoencoderSpec:
         raise unknown("model", name, known)
     if name not in profile.models:
         return known[name]
-    changed = merged(read_yaml(_models_file())[name], profile.models[name])
+    changed = merged(read_yaml(models_file())[name], profile.models[name])
     path = ROOT / "config" / "profiles" / f"{profile.name}.yaml"
     return validated(dict[str, ModelSpec], {name: changed}, path, prefix="models.")[name]
 
@@ -251,6 +319,19 @@ def shown(path: Path | str) -> str:
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
+def from_checkout(package: str, module: str) -> ModuleType:
+    """A module of a package that is part of the checkout but not installed. Raises BadFile where it is not there."""
+    start = ROOT / package / "__init__.py"
+    if not start.is_file():
+        raise BadFile(f"{start.parent} is not there: {package} is part of the repository, not of the installed "
+                      "package. Run the command from a checkout: git clone, then make test or pip install -e .")
+    if package not in sys.modules:
+        spec = importlib.util.spec_from_file_location(package, start, submodule_search_locations=[str(start.parent)])
+        sys.modules[package] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[package])
+    return importlib.import_module(f"{package}.{module}")
+
+
 class _Loader(yaml.SafeLoader):
     """YAML as people write it: 1e-4 is a number (YAML 1.1 wants 1.0e-4), and a key given twice is an error."""
 
@@ -267,7 +348,8 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\
                               list("-+0123456789"))
 
 
-def _models_file() -> Path:
+def models_file() -> Path:
+    """Where the models are described."""
     return ROOT / "config" / "models.yaml"
 
 

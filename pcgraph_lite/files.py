@@ -1,5 +1,6 @@
 """Files are written aside and renamed, so a kill or a full disk never leaves half a file under the real name."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,3 +27,9 @@ def write_aside(path: Path | str) -> Iterator[Path]:
                            "can be written; what was there before is untouched.") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -4,7 +4,8 @@
 tensor gets one leading axis ``(replica, batch, n)`` and every weight ``(replica, source, target)``.
 
 Weights are stored as blocks between vertex groups ("blocks"), or, where most pairs of vertices are joined, as one n x n
-block ("dense"). Both are the same graph; tests hold them against each other.
+block ("dense"); a block with few edges can store those alone ("sparse"). All are the same graph; tests hold them
+against each other.
 """
 
 from dataclasses import dataclass
@@ -15,10 +16,13 @@ from torch import Tensor, nn
 
 from . import activations
 from .errors import BadInput, BadValues, WrongShape, number, unknown, whole
+from .sparse import Matrix, Pattern, SparseMatrix
 from .topology import Edges, Topology
 
-PLANS = ("auto", "dense", "blocks")
+PLANS = ("auto", "dense", "blocks", "sparse")
 PRIORS = ("zero", "flat")
+# A block is stored by its edges where that was measured to be faster (results/bench): big, and at most so full.
+SPARSE_SHARE, SPARSE_SIZE = 0.15, 512 * 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +46,8 @@ class PCGraph(nn.Module):
             "flat": nothing, so that any value of it is as good (ambiguity log, point 14).
         init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges).
         replicas: number of independent copies (seeds, hyper-parameters) computed as one. None: a single graph.
-        plan: "dense", "blocks", or "auto" for the one that stores and multiplies less.
+        plan: "dense"; "blocks"; "sparse", which is blocks with only their existing edges; or "auto" for what stores
+            and multiplies less. Sparse blocks do not do replicas.
         generator: draws the initial weights. None: a new one seeded with 0.
 
     Raises:
@@ -62,18 +67,21 @@ class PCGraph(nn.Module):
             whole(replicas, "replicas")
         self.topology, self.prior, self.replicas = topology, prior, replicas
         self.segments, self.blocks = _plan(topology, plan)
+        self.patterns = nn.ModuleDict({str(k): Pattern(b.mask) for k, b in enumerate(self.blocks)
+                                       if _is_sparse(b, plan, replicas)})
         self.home = _home(topology, self.segments)
         self.activations = _activations(topology, self.segments, activation, top_k)
         lead = () if replicas is None else (replicas,)
         self.weights = nn.ParameterList(
-            nn.Parameter(torch.zeros(*lead, *self._block_shape(b), dtype=dtype), requires_grad=False)
-            for b in self.blocks)
+            nn.Parameter(torch.zeros(*lead, *self._weight_shape(k), dtype=dtype), requires_grad=False)
+            for k in range(len(self.blocks)))
         self.bias = nn.Parameter(torch.zeros(*lead, 1, topology.n, dtype=dtype), requires_grad=False) if bias else None
         sources = topology.in_degree() == 0
         self.register_buffer("sources", sources if prior == "flat" and sources.any() else None, persistent=False)
         self.register_buffer("scale", torch.ones((), dtype=dtype), persistent=False)   # says dtype and device
         for k, block in enumerate(self.blocks):
-            self.register_buffer(f"mask{k}", block.mask, persistent=False)
+            mask = None if str(k) in self.patterns else block.mask
+            self.register_buffer(f"mask{k}", mask, persistent=False)
         self._draw(init_std, generator or torch.Generator().manual_seed(0))
         self.to(device)
 
@@ -84,7 +92,7 @@ class PCGraph(nn.Module):
         self.check_values(x)
         mu = torch.zeros_like(x) if self.bias is None else self.bias.expand_as(x).clone()
         fx = self.activate(x)
-        for block, weight in zip(self.blocks, self.weights, strict=True):
+        for block, weight in zip(self.blocks, self.matrices(), strict=True):
             mu[..., self.segments[block.target]] += fx[block.source] @ weight
         return mu
 
@@ -95,10 +103,10 @@ class PCGraph(nn.Module):
         mu = torch.zeros_like(x[..., where])
         if self.bias is not None:
             mu += self.bias[..., where]
-        for block, weight in zip(self.blocks, self.weights, strict=True):
+        for block, weight in zip(self.blocks, self.matrices(), strict=True):
             if block.target == segment:
-                source = x[..., self.segments[block.source]]
-                mu += self.activations[block.source](source) @ weight[..., columns]
+                fx = self.activations[block.source](x[..., self.segments[block.source]])
+                mu += fx @ weight[..., columns] if isinstance(weight, Tensor) else (fx @ weight)[..., columns]
         return mu
 
     def error(self, x: Tensor) -> Tensor:
@@ -117,7 +125,7 @@ class PCGraph(nn.Module):
         """
         error = self.error(x)                                              # (..., batch, n)
         feedback = torch.zeros_like(error)
-        for block, weight in zip(self.blocks, self.weights, strict=True):
+        for block, weight in zip(self.blocks, self.matrices(), strict=True):
             feedback[..., self.segments[block.source]] += error[..., self.segments[block.target]] @ weight.mT
         return error - self.slope(x) * feedback
 
@@ -135,9 +143,11 @@ class PCGraph(nn.Module):
         """The same from f(x) and the errors of each segment, where a relaxation has them already."""
         gradient = {}
         for k, block in enumerate(self.blocks):
-            outer = fx[block.source].mT @ error[block.target]              # (..., source, target)
-            mask = getattr(self, f"mask{k}")
-            gradient[f"weights.{k}"] = outer.neg_() if mask is None else outer.neg_().mul_(mask)
+            if str(k) in self.patterns:
+                outer = self.patterns[str(k)].outer(fx[block.source], error[block.target])          # (edges,)
+            else:
+                outer = fx[block.source].mT @ error[block.target]          # (..., source, target)
+            gradient[f"weights.{k}"] = _masked(outer.neg_(), getattr(self, f"mask{k}"))
         if self.bias is not None:
             gradient["bias"] = -torch.cat(error, -1).sum(-2, keepdim=True)
         return gradient
@@ -149,8 +159,8 @@ class PCGraph(nn.Module):
         """All weights as ``(..., n, n)``, rows are sources, 0 where there is no edge (a copy)."""
         n, lead = self.topology.n, () if self.replicas is None else (self.replicas,)
         matrix = torch.zeros(*lead, n, n, dtype=self.dtype, device=self.device)
-        for block, weight in zip(self.blocks, self.weights, strict=True):
-            matrix[..., self.segments[block.source], self.segments[block.target]] = weight
+        for k, block in enumerate(self.blocks):
+            matrix[..., self.segments[block.source], self.segments[block.target]] = self._dense(k)
         return matrix
 
     @torch.no_grad()
@@ -163,8 +173,18 @@ class PCGraph(nn.Module):
             raise BadValues("the weight matrix holds NaN or infinite entries.")
         if bool((matrix[..., ~self.topology.mask().to(matrix.device)] != 0).any()):
             raise BadInput("the weight matrix is non-zero where the topology has no edge; mask it first.")
-        for block, weight in zip(self.blocks, self.weights, strict=True):
-            weight.copy_(matrix[..., self.segments[block.source], self.segments[block.target]])
+        for weight, stored in zip(self.weights, self.cut(matrix), strict=True):
+            weight.copy_(stored)
+
+    def cut(self, matrix: Tensor) -> list[Tensor]:
+        """The parts of a ``(..., n, n)`` matrix that ``weights`` hold, in their shapes."""
+        blocks = [matrix[..., self.segments[b.source], self.segments[b.target]] for b in self.blocks]
+        return [self.patterns[str(k)].existing(m) if str(k) in self.patterns else m for k, m in enumerate(blocks)]
+
+    def matrices(self) -> list[Matrix]:
+        """The weights of each block as something to multiply with, ``(..., source, target)``."""
+        return [SparseMatrix(self.patterns[str(k)], w) if str(k) in self.patterns else w
+                for k, w in enumerate(self.weights)]
 
     # ---- helpers ------------------------------------------------------------------------------------------------
 
@@ -183,9 +203,7 @@ class PCGraph(nn.Module):
     def slope(self, x: Tensor) -> Tensor:
         """f'(x), ``(..., batch, n)``."""
         parts = [x[..., s] for s in self.segments]
-        slopes = [f.slope(part, f(part)) for f, part in zip(self.activations, parts, strict=True)]
-        return torch.cat([torch.ones_like(p) if s is None else s.to(p.dtype)
-                          for s, p in zip(slopes, parts, strict=True)], -1)
+        return torch.cat([f.slope(part) for f, part in zip(self.activations, parts, strict=True)], -1)
 
     def check_values(self, x: Tensor) -> None:
         """Raise WrongShape unless ``x`` is ``(..., batch, n)`` of this graph, with its replicas."""
@@ -196,25 +214,52 @@ class PCGraph(nn.Module):
         if x.dtype != self.dtype:
             raise WrongShape(f"x is {x.dtype}, the graph {self.dtype}; convert one of them with .to().")
 
-    def _block_shape(self, block: Block) -> tuple[int, int]:
-        source, target = self.segments[block.source], self.segments[block.target]
+    def _block_shape(self, k: int) -> tuple[int, int]:
+        source, target = self.segments[self.blocks[k].source], self.segments[self.blocks[k].target]
         return source.stop - source.start, target.stop - target.start
+
+    def _weight_shape(self, k: int) -> tuple[int, ...]:
+        return (self.patterns[str(k)].count,) if str(k) in self.patterns else self._block_shape(k)
+
+    def _dense(self, k: int) -> Tensor:
+        return self.patterns[str(k)].dense(self.weights[k]) if str(k) in self.patterns else self.weights[k]
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
+        """Take up weights whichever plan wrote them: as a matrix, or of existing edges alone."""
+        for k, block in enumerate(self.blocks):
+            saved = state_dict.get(key := f"{prefix}weights.{k}")
+            if saved is None or saved.shape == self.weights[k].shape:
+                continue
+            if str(k) in self.patterns and saved.shape == self._block_shape(k):
+                state_dict[key] = self.patterns[str(k)].existing(saved)
+            elif block.mask is not None and self.replicas is None and saved.shape == (int(block.mask.sum()),):
+                state_dict[key] = torch.zeros(self._block_shape(k), dtype=saved.dtype).masked_scatter(
+                    block.mask, saved.cpu())
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @torch.no_grad()
     def _draw(self, std: float | None, generator: torch.Generator) -> None:
         """Draw group by group, so that both plans start from the same weights."""
         degree = self.topology.in_degree().clamp_min(1).to(self.dtype)     # (n,)
-        matrix = [torch.zeros_like(w) for w in self.weights]
-        at = {(b.source, b.target): m for b, m in zip(self.blocks, matrix, strict=True)}
         lead = () if self.replicas is None else (self.replicas,)
+        matrix = [torch.zeros(*lead, *self._block_shape(k), dtype=self.dtype) for k in range(len(self.blocks))]
+        at = {(b.source, b.target): m for b, m in zip(self.blocks, matrix, strict=True)}
         for e in self.topology.edges:
             (s, rows), (t, columns) = self.home[e.source], self.home[e.target]
             shape = (*lead, self.topology.size(e.source), self.topology.size(e.target))
             drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
             drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std
             at[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.mask
-        for weight, drawn in zip(self.weights, matrix, strict=True):
-            weight.copy_(drawn)
+        for k, (weight, drawn) in enumerate(zip(self.weights, matrix, strict=True)):
+            weight.copy_(self.patterns[str(k)].existing(drawn) if str(k) in self.patterns else drawn)
+
+
+def _masked(matrix: Tensor, mask: Tensor | None, rows: int = 32) -> Tensor:
+    """``matrix *= mask``, some rows at a time: torch makes a float copy of a bool mask."""
+    if mask is not None:
+        for some, there in zip(matrix.split(rows, -2), mask.split(rows, -2), strict=True):
+            some.mul_(there)
+    return matrix
 
 
 def _plan(topology: Topology, plan: str) -> tuple[list[slice], list[Block]]:
@@ -224,13 +269,23 @@ def _plan(topology: Topology, plan: str) -> tuple[list[slice], list[Block]]:
     area = sum(topology.size(e.source) * topology.size(e.target) for e in topology.edges)
     segments = [] if plan == "dense" or (plan == "auto" and area > topology.n**2 / 2) else _pool_segments(topology)
     if not segments:
-        if plan == "blocks":
-            raise BadInput(f"plan='blocks' needs the groups of each top-k pool side by side; got {topology.pools}.")
+        if plan in ("blocks", "sparse"):
+            raise BadInput(f"plan={plan!r} needs the groups of each top-k pool side by side; got {topology.pools}.")
         segments = [slice(0, topology.n)]
     home, pairs = _home(topology, segments), {}
     for e in topology.edges:
         pairs.setdefault((home[e.source][0], home[e.target][0]), []).append(e)
     return segments, [Block(s, t, _merged(edges, segments[s], segments[t], home)) for (s, t), edges in pairs.items()]
+
+
+def _is_sparse(block: Block, plan: str, replicas: int | None) -> bool:
+    """Whether a block is stored by its edges."""
+    if plan == "sparse" and replicas is not None:
+        raise BadInput("plan='sparse' does not do replicas; use plan='auto', or one graph after the other.")
+    if block.mask is None or replicas is not None:
+        return False
+    few = block.mask.numel() >= SPARSE_SIZE and int(block.mask.sum()) <= SPARSE_SHARE * block.mask.numel()
+    return plan == "sparse" or (plan == "auto" and few)
 
 
 def _pool_segments(topology: Topology) -> list[slice]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from . import captured
 from .errors import BadInput, unknown
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -41,15 +42,19 @@ def describe(device: torch.device | str) -> str:
     return f"cpu: {processor()}, {threads} thread{'s' if threads > 1 else ''}"
 
 
-def prepare(threads: int | None = None) -> dict[str, object]:
+def prepare(threads: int | None = None, *, tf32: bool = False, cuda_graphs: bool = False) -> dict[str, object]:
     """Set threads, flush denormal numbers, and take the faster CPU products if they lose no digits.
 
     Allowing oneDNN "bf16" products routes float32 products through that library: on processors without bfloat16 units
     at up to twice the speed and the same accuracy, on others in bfloat16. Which it is here is measured against float64;
     above a relative error of 1e-5 the full precision ("ieee") stays.
 
+    Args:
+        tf32: let a GPU multiply in TensorFloat-32: faster, with three digits; the error is measured and returned.
+        cuda_graphs: record plain steps as CUDA graphs (captured.py).
+
     Returns:
-        what was chosen: threads, precision, relative error.
+        what was chosen: threads, precision, relative error; on a GPU its own precision and error as well.
     """
     if threads is not None:
         if isinstance(threads, bool) or int(threads) != threads or threads < 1:
@@ -61,12 +66,18 @@ def prepare(threads: int | None = None) -> dict[str, object]:
         products.fp32_precision = precision
         if (error := _product_error()) <= LARGEST_ERROR:
             break
-    return {"threads": torch.get_num_threads(), "precision": precision, "product_error": error}
+    torch.backends.cuda.matmul.fp32_precision = "tf32" if tf32 else "ieee"
+    captured.enabled = cuda_graphs
+    chosen = {"threads": torch.get_num_threads(), "precision": precision, "product_error": error}
+    if torch.cuda.is_available():
+        chosen |= {"gpu_precision": "tf32" if tf32 else "ieee", "gpu_product_error": _product_error(device="cuda")}
+    return chosen
 
 
-def _product_error(size: int = 512) -> float:
+def _product_error(size: int = 512, device: str = "cpu") -> float:
     """Relative error of a float32 product against float64."""
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(size, size, generator=generator, dtype=torch.float64) for _ in range(2))
     exact = a @ b
-    return float(((a.float() @ b.float()).double() - exact).norm() / exact.norm())
+    product = (a.float().to(device) @ b.float().to(device)).cpu().double()
+    return float((product - exact).norm() / exact.norm())

@@ -1,67 +1,42 @@
 """Learning: relax each batch, then one step of the weights (alg. 1)."""
 
 import hashlib
-import json
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
-from math import isfinite
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pandas as pd
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn.functional import one_hot
 from tqdm import tqdm
 
-from .errors import BadFile, BadInput, BadValues, PCGraphError, UnstableStep, WrongShape, number, unknown, whole
-from .files import write_aside
+from .epochs import Schedule, State, run
+from .errors import BadInput, BadValues, UnstableStep, WrongShape, unknown
 from .graph import PCGraph
 from .inference import Settings, relax
 from .query import observed, query, start_at_prediction
 
 Batch = Mapping[str, Tensor]
-OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 CURVATURE_EVERY = 20                                                       # batches between looks at the safe step
 
 
 @dataclass(frozen=True)
-class Training:
-    """Settings of ``fit``.
+class Training(Schedule):
+    """Settings of ``fit``: those of epochs.Schedule, and how each batch is relaxed.
 
     Args:
-        epochs: passes over the data.
-        steps, value_lr, momentum: the relaxation of each batch (inference.Settings). "safe" is found anew by power
-            iteration every 20 batches.
-        weight_lr: alpha, the weight step.
-        weight_decay: added to the gradient as L2 ("adam", "sgd") or decoupled ("adamw").
-        optimizer: "adam", "adamw" or "sgd", from torch.
-        batch_size: examples a weight step; gradients are averaged over them (ambiguity log, point 5).
-        patience: stop after this many epochs without a better validation score. None: run all epochs. With
-            validation data the weights of the best epoch are kept in any case.
+        steps, value_lr, momentum: the relaxation (inference.Settings). "safe" is found anew by power iteration every
+            20 batches. With replicas, ``value_lr`` and ``weight_lr`` may be a sequence, one number for each.
     """
 
-    epochs: int = 20
     steps: int = 20
-    value_lr: float | str = "safe"
-    weight_lr: float = 1e-4
-    weight_decay: float = 0.0
-    batch_size: int = 500
-    optimizer: str = "adam"
+    value_lr: float | str | Sequence[float] = "safe"
     momentum: float = 0.0
-    patience: int | None = None
 
     def __post_init__(self) -> None:
-        whole(self.epochs, "epochs")
-        whole(self.batch_size, "batch_size")
-        if self.patience is not None:
-            whole(self.patience, "patience")
-        number(self.weight_lr, "weight_lr", "a positive number", lambda lr: lr > 0)
-        number(self.weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
-        if self.optimizer not in OPTIMIZERS:
-            raise unknown("optimizer", self.optimizer, OPTIMIZERS)
+        super().__post_init__()
         self.relaxation()
 
     def relaxation(self) -> Settings:
@@ -82,8 +57,8 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
             on half of the first sensory group, asked from the other half), a function of ``(graph, batch)`` where
             larger is better, or "auto": accuracy where there are labels, else energy.
-        checkpoint: file that holds the whole state after each epoch; an existing one is resumed, with the same result
-            as an undisturbed run. None: nothing is written.
+        checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, with
+            the same result as an undisturbed run. None: nothing is written.
         generator: shuffles the data. None: a new one seeded with 0.
         settings: fields of Training.
 
@@ -98,17 +73,10 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
         raise unknown("setting of fit", bad.pop(), [f.name for f in fields(Training)])
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     batches, held_out = _split(graph, data, validation, training, generator)
-    state = _State(graph, training, generator, Path(checkpoint) if checkpoint else None)
+    state = State(graph, training, generator, checkpoint, _facts(graph), _rates(graph, training.weight_lr))
     measure = _measure(graph, score, held_out)
-    state.resume()
-    with tqdm(total=training.epochs, initial=state.epoch, desc="epochs", disable=not progress) as bar:
-        while state.epoch < training.epochs and not state.exhausted():
-            row = _epoch(graph, batches, state, progress)
-            state.end_epoch(row, None if held_out is None else measure(graph, held_out))
-            bar.set_postfix({k: f"{v:.4g}" for k, v in state.history[-1].items() if k in ("energy", "validation")})
-            bar.update()
-    state.restore_best()
-    return pd.DataFrame(state.history)
+    return run(state, lambda: _epoch(graph, batches, state, progress),
+               None if held_out is None else lambda: measure(graph, held_out), progress)
 
 
 def accuracy(graph: PCGraph, batch: Batch) -> float:
@@ -117,7 +85,7 @@ def accuracy(graph: PCGraph, batch: Batch) -> float:
     if "labels" not in batch:
         raise BadInput(f"accuracy needs labels; got {list(batch)}. Give (images, labels) to a graph that has labels.")
     clamp = {name: values for name, values in batch.items() if name != "labels"}
-    answer = query(graph, clamp, steps=100, momentum=0.9, batch_size=2000).values["labels"]
+    answer = query(graph, clamp, steps=100, momentum=0.95, batch_size=2000).values["labels"]
     return float((answer.argmax(-1) == batch["labels"].to(answer.device).argmax(-1)).double().mean())
 
 
@@ -127,7 +95,7 @@ def minus_energy(graph: PCGraph, batch: Batch) -> float:
     if batch.keys() == graph.topology.groups.keys():                       # nothing is free
         x = torch.cat([batch[name] for name in graph.topology.groups], -1).to(graph.device)
         return -float(graph.energy(x).mean())
-    return -float(query(graph, batch, steps=100, momentum=0.9, batch_size=2000).energy[-1].mean())
+    return -float(query(graph, batch, steps=100, momentum=0.95, batch_size=2000).energy[-1].mean())
 
 
 def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
@@ -138,99 +106,25 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
     batch, name = as_batch(graph, batch), graph.topology.sensory[0]
     values, size = batch[name].to(graph.device), graph.topology.size(name)
     known = torch.arange(size) < size // 2
-    answer = query(graph, {name: observed(values, known)}, steps=100, momentum=0.9, batch_size=2000).values[name]
+    answer = query(graph, {name: observed(values, known)}, steps=100, momentum=0.95, batch_size=2000).values[name]
     return -float((answer - values)[..., ~known].square().mean())
 
 
-class _State:
-    """Everything that a killed run needs to go on: weights, optimizer, generator, history, best weights."""
+def _facts(graph: PCGraph) -> dict[str, object]:
+    """What a graph is, for the fingerprint of its checkpoint."""
+    edges = [(e.source, e.target, None if e.mask is None else _digest(e.mask)) for e in graph.topology.edges]
+    return {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
+            "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
+            "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
 
-    def __init__(self, graph: PCGraph, training: Training, generator: torch.Generator, path: Path | None) -> None:
-        self.graph, self.training, self.generator, self.path = graph, training, generator, path
-        self.parameters = dict(graph.named_parameters())
-        self.optimizer = OPTIMIZERS[training.optimizer](
-            self.parameters.values(), lr=training.weight_lr, weight_decay=training.weight_decay)
-        self.history: list[dict[str, float]] = []
-        self.best: dict[str, Tensor] = {}
 
-    @property
-    def epoch(self) -> int:
-        return len(self.history)
-
-    def exhausted(self) -> bool:
-        """Whether the validation score has not improved for ``patience`` epochs."""
-        if self.training.patience is None or not self.history or "validation" not in self.history[0]:
-            return False
-        scores = [row["validation"] for row in self.history]
-        return len(scores) - 1 - scores.index(max(scores)) >= self.training.patience
-
-    def end_epoch(self, row: dict[str, float], score: float | None) -> None:
-        """Note an epoch, keep its weights if they are the best so far, and write the checkpoint."""
-        if score is not None:
-            if not isfinite(score):
-                raise BadValues(f"the validation score of epoch {row['epoch']} is {score}; expected a finite number. "
-                                "Look at the validation data and the score function.")
-            if not self.history or score > max(r["validation"] for r in self.history):
-                self.best = {name: p.detach().clone() for name, p in self.parameters.items()}
-            row["validation"] = score
-        self.history.append(row)
-        if self.path is not None:
-            self._save()
-
-    def restore_best(self) -> None:
-        """Put the best epoch's weights back, where there was validation."""
-        with torch.no_grad():
-            for name, best in self.best.items():
-                self.parameters[name].copy_(best)
-
-    def _fingerprint(self) -> str:
-        graph, settings = self.graph, asdict(self.training)
-        edges = [(e.source, e.target, None if e.mask is None else _digest(e.mask)) for e in graph.topology.edges]
-        facts = {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
-                 "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
-                 "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None,
-                 "settings": {k: v for k, v in settings.items() if k not in ("epochs", "patience")}}
-        return json.dumps(facts, sort_keys=True)
-
-    def _save(self) -> None:
-        tensors = {f"weights/{name}": p for name, p in self.parameters.items()}
-        tensors |= {f"best/{name}": p for name, p in self.best.items()}
-        for k, moments in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer/{k}/{name}": torch.as_tensor(v) for name, v in moments.items()}
-        tensors["generator"] = self.generator.get_state()
-        header = {"fingerprint": self._fingerprint(), "history": json.dumps(self.history)}
-        with write_aside(self.path) as part:
-            try:
-                save_file({name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}, part, header)
-            except SafetensorError as error:
-                raise PCGraphError(f"could not write the checkpoint {self.path}: {error}. Free space and run again; "
-                                   "training resumes from the last complete epoch.") from error
-
-    @torch.no_grad()
-    def resume(self) -> None:
-        """Take up the checkpoint, if there is one. Raises BadFile."""
-        if self.path is None or not self.path.exists():
-            return
-        try:
-            with safe_open(self.path, "pt") as file:
-                header, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError) as error:
-            raise BadFile(f"the checkpoint {self.path} cannot be read ({error}); delete it to start anew.") from error
-        if (header or {}).get("fingerprint") != self._fingerprint():
-            raise BadFile(f"the checkpoint {self.path} belongs to another graph or other settings; delete it or name "
-                          "another file.")
-        self.history = json.loads(header["history"])
-        self.generator.set_state(tensors.pop("generator"))
-        for name, p in self.parameters.items():
-            p.copy_(tensors[f"weights/{name}"])
-            if (best := tensors.get(f"best/{name}")) is not None:
-                self.best[name] = best.to(p.device)
-        state = self.optimizer.state_dict()
-        for name, tensor in tensors.items():
-            if name.startswith("optimizer/"):
-                _, k, moment = name.split("/")
-                state["state"].setdefault(int(k), {})[moment] = tensor
-        self.optimizer.load_state_dict(state)
+def _rates(graph: PCGraph, weight_lr: float | Sequence[float]) -> Tensor | None:
+    """Weight steps ``(replica, 1, 1)`` where each replica has its own, else None. Raises WrongShape."""
+    if not isinstance(weight_lr, Sequence):
+        return None
+    if len(weight_lr) != graph.replicas:
+        raise WrongShape(f"weight_lr has {len(weight_lr)} numbers; expected one, or one for each replica of the graph.")
+    return torch.tensor(weight_lr, dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
 
 
 def _digest(mask: Tensor) -> str:
@@ -253,14 +147,14 @@ class _Batches:
             yield {name: values[rows] for name, values in self.data.items()}
 
 
-def _epoch(graph: PCGraph, batches: Iterable[Batch], state: _State, progress: bool) -> dict[str, float]:
+def _epoch(graph: PCGraph, batches: Iterable[Batch], state: State, progress: bool) -> dict[str, float]:
     """One pass over the data; every batch is alg. 1 once."""
-    began, energy, seen, value_lr = time.perf_counter(), 0.0, 0, state.training.value_lr
+    began, energy, seen, value_lr = time.perf_counter(), 0.0, 0, state.schedule.value_lr
     size = len(batches) if hasattr(batches, "__len__") else None
     bar = tqdm(batches, total=size, desc=f"epoch {state.epoch + 1}", leave=False, disable=not progress)
     for k, batch in enumerate(bar):
         batch = as_batch(graph, batch)
-        renew = state.training.value_lr == "safe" and k % CURVATURE_EVERY == 0
+        renew = state.schedule.value_lr == "safe" and k % CURVATURE_EVERY == 0
         total, value_lr = _learn(graph, batch, state, "safe" if renew else value_lr)
         energy, seen = energy + total, seen + len(next(iter(batch.values())))
     if not seen:
@@ -269,7 +163,7 @@ def _epoch(graph: PCGraph, batches: Iterable[Batch], state: _State, progress: bo
             "seconds": time.perf_counter() - began}
 
 
-def _learn(graph: PCGraph, batch: Batch, state: _State,
+def _learn(graph: PCGraph, batch: Batch, state: State,
            value_lr: float | str | Tensor) -> tuple[float, float | Tensor]:
     """Relax one batch and take one weight step. Returns the summed energy (mean over replicas) and the value step."""
     count = len(next(iter(batch.values())))
@@ -280,16 +174,17 @@ def _learn(graph: PCGraph, batch: Batch, state: _State,
         x[:, where], clamped[where] = values.to(graph.device, non_blocking=True), True
     if graph.replicas is not None:
         x = x.expand(graph.replicas, *x.shape).clone()                     # every replica sees the same batch
-    x, settings = start_at_prediction(graph, x, clamped), state.training.relaxation()
+    x, settings = start_at_prediction(graph, x, clamped), state.schedule.relaxation()
     try:
         relaxed = relax(graph, x, clamped, settings, value_lr=value_lr)
     except UnstableStep:
-        if state.training.value_lr != "safe":
+        if state.schedule.value_lr != "safe":
             raise
         relaxed = relax(graph, x, clamped, settings)                       # the weights outgrew the last safe step
     for name, gradient in relaxed.problem.weight_gradient().items():
         state.parameters[name].grad = gradient.div_(count)
-    state.optimizer.step()
+    state.step()
+    state.optimizer.zero_grad()                                            # not held through the next relaxation
     return float(relaxed.energy[-1].sum()) / (graph.replicas or 1), relaxed.value_lr
 
 

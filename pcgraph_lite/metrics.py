@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from scipy import stats
 from torch import Tensor, nn
 from torchmetrics.functional.classification import (
     binary_auroc,
@@ -165,6 +164,19 @@ def retrieved_share(images: Tensor, originals: Tensor, threshold: float = 0.001)
     return (mse(images, originals) < threshold).double().mean().item()
 
 
+def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images.
+
+    Raises:
+        BadInput: not 0 <= hits <= count with count >= 1, or a level outside (0, 1).
+    """
+    if not 0 <= hits <= count or count < 1 or not 0 < level < 1:
+        raise BadInput(f"{hits} hits of {count} at level {level}; expected 0 <= hits <= count, 0 < level < 1.")
+    from scipy import stats  # here, not above: a bare GPU host need not have it
+    interval = stats.binomtest(hits, count).proportion_ci(level, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
 def judge_agreement(judge: nn.Module, images: Tensor, labels: Tensor) -> float:
     """Share of images ``(batch, 784)`` in which the judge sees the class that was asked for, ``labels`` ``(batch,)``.
 
@@ -297,6 +309,7 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
     mean, count = numbers.mean().item(), len(numbers)
     if count == 1:
         return mean, math.nan, math.nan
+    from scipy import stats  # only here: a bare GPU host need not have it
     reach = stats.t.ppf((1 + level) / 2, count - 1) * numbers.std().item() / math.sqrt(count)
     return mean, float(mean - reach), float(mean + reach)
 

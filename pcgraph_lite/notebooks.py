@@ -6,6 +6,7 @@ A notebook's front matter lists the models it loads (``models: [generative-mnist
 
 import ast
 import contextlib
+import json
 import os
 import re
 import traceback
@@ -18,7 +19,7 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from . import config
+from . import checkout, config
 from .config import Profile
 from .errors import BadFile, BadInput, PCGraphError, unknown
 from .files import write_aside
@@ -161,6 +162,19 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
             return _run_plain(name, values, folder)
         target = folder / ("notebooks" if folder == _default(settings) else "") / f"{name}.ipynb"
         return _run_papermill(name, values, target)
+
+
+def is_done(name: str, profile: str) -> bool:
+    """Whether notebook and records are there of a run in this profile with this commit's code, unchanged."""
+    folder = _default(config.load_profile(profile))
+    saved = folder / "records" / f"{name}.json"
+    if not (saved.is_file() and (folder / "notebooks" / source(name).with_suffix(".ipynb").name).is_file()):
+        return False
+    try:
+        made = json.loads(saved.read_text(encoding="utf-8"))["provenance"]
+        return (made["commit"], made["dirty"]) == (checkout.version()[0], False)
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def check_device(device: str) -> None:

@@ -6,6 +6,7 @@ The tests and the page on section 2 hold the engine against these; nothing here 
 import torch
 from torch import Tensor
 
+from . import activations
 from .graph import PCGraph
 from .inference import relax
 from .topology import Topology, from_mask
@@ -37,22 +38,28 @@ def loop_energy(graph: PCGraph, x: Tensor) -> Tensor:
     return energy
 
 
+def energy_of(graph: PCGraph, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """eq. 2 from the one n x n matrix of all weights, whichever plan the graph has; summed over everything."""
+    mu = torch.cat(graph.activate(x), -1) @ weight + (0 if bias is None else bias)
+    error = x - mu if graph.sources is None else (x - mu).masked_fill(graph.sources, 0)
+    return error.square().sum() / 2
+
+
 def value_gradient(graph: PCGraph, x: Tensor) -> Tensor:
     """dE/dx by autograd, ``(..., batch, n)``."""
     x = x.detach().clone().requires_grad_()
-    return torch.autograd.grad(graph.energy(x).sum(), x)[0]
+    return torch.autograd.grad(energy_of(graph, x, graph.weight, graph.bias), x)[0]
 
 
 def weight_gradient(graph: PCGraph, x: Tensor) -> dict[str, Tensor]:
     """dE/dtheta by autograd, on existing edges, by parameter name."""
-    graph.requires_grad_()
-    try:
-        gradient = torch.autograd.grad(graph.energy(x).sum(), list(graph.parameters()))
-    finally:
-        graph.requires_grad_(False)
-    masks = {f"weights.{k}": block.mask for k, block in enumerate(graph.blocks)}
-    named = dict(zip(dict(graph.named_parameters()), gradient, strict=True))
-    return {name: g if masks.get(name) is None else g * masks[name] for name, g in named.items()}
+    weight = graph.weight.requires_grad_()
+    bias = None if graph.bias is None else graph.bias.detach().clone().requires_grad_()
+    leaves = [weight] if bias is None else [weight, bias]
+    gradient = torch.autograd.grad(energy_of(graph, x, weight, bias), leaves)
+    blocks = graph.cut(gradient[0] * graph.topology.mask())
+    named = {f"weights.{k}": block for k, block in enumerate(blocks)}
+    return named if bias is None else named | {"bias": gradient[1]}
 
 
 def paying_matrix(graph: PCGraph) -> Tensor:
@@ -79,6 +86,24 @@ def linear_solution(graph: PCGraph, x: Tensor, clamped: Tensor) -> tuple[Tensor,
     best = x.clone()
     best[:, free] = torch.linalg.lstsq(matrix[free].T, target.T, driver="gelsd").solution.T
     return best, bool(torch.linalg.matrix_rank(matrix[free]) == int(free.sum()))
+
+
+def storing_weight(values: Tensor, activation: str, ridge: float = 0.0) -> Tensor:
+    """The smallest weights without self-loops that predict every row of ``values`` ``(count, n)``: an exact memory.
+
+    Column i solves f(values) w = values[:, i] with w_i = 0 by least squares of the smallest norm. With fewer rows than
+    vertices, in general position, every row then has zero energy. ``(n, n)``, rows are sources.
+
+    Args:
+        ridge: added to the Gram matrix; 0 needs rows whose activations are independent without any one vertex.
+    """
+    fx = activations.named(activation)(values)                             # (count, n)
+    gram = fx @ fx.T + ridge * torch.eye(len(fx), dtype=fx.dtype)
+    inverse = torch.linalg.inv(gram)
+    dual, lean = inverse @ values, inverse @ fx                            # (count, n)
+    # without its own column the Gram matrix of vertex i loses f_i f_i^T: Sherman and Morrison's formula
+    dual = dual + lean * ((fx * dual).sum(0) / (1 - (fx * lean).sum(0)))
+    return (fx.T @ dual).fill_diagonal_(0)
 
 
 def curvature(graph: PCGraph, clamped: Tensor) -> float:

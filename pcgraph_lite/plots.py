@@ -26,16 +26,19 @@ def use_style() -> None:
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
 
 
-def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, int] = (28, 28), columns: Sequence[str] = (),
-               marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
-    """Pictures in rows, one row a name, one column an example; white is 0 and black is 1, values beyond are cut off.
+def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | Mapping[str, tuple[int, ...]] = (28, 28),
+               columns: Sequence[str] = (), marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
+    """Pictures in rows, one row a name, one column an example; values beyond [0, 1] are cut off.
 
     Args:
         rows: name -> ``(count, pixels)``.
+        shape: of all pictures, or of each row: (height, width), drawn with white as 0 and black as 1, or (channels,
+            height, width) with one channel, drawn alike, or three, drawn in colour.
         columns: titles of the columns.
         marks: name -> for each picture of that row whether to frame it in green (True) or red (False).
     """
-    pictures = {name: np.asarray(images.detach().cpu()).reshape(len(images), *shape) for name, images in rows.items()}
+    shapes = shape if isinstance(shape, Mapping) else dict.fromkeys(rows, shape)
+    pictures = {name: _pictures(images, shapes[name]) for name, images in rows.items()}
     if len({len(p) for p in pictures.values()}) != 1:
         raise WrongShape(f"rows differ in length: { {name: len(p) for name, p in pictures.items()} }.")
     count = len(next(iter(pictures.values())))
@@ -60,13 +63,7 @@ def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, 
         levels: name -> height of a dashed line to compare with.
     """
     figure, axis = plt.subplots(figsize=(6.4, 3.8))
-    for k, (name, (at, values)) in enumerate(lines.items()):
-        values = np.asarray(torch.as_tensor(values).detach().cpu(), dtype=float)
-        values = values[:, None] if values.ndim == 1 else values
-        color = COLORS[k % len(COLORS)]
-        axis.plot(at, values.mean(1), color=color, label=name)
-        if values.shape[1] > 1:
-            axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0)
+    _lines(axis, lines)
     for k, (name, height) in enumerate((levels or {}).items()):
         axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
     axis.set(xlabel=x, ylabel=y, yscale="log" if log else "linear")
@@ -75,6 +72,60 @@ def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, 
     else:
         axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(fontsize="small")
+    return figure
+
+
+def panels(parts: Mapping[str, Mapping[str, tuple[Sequence[float], Tensor]]], x: str, y: str,
+           levels: Mapping[str, Mapping[str, float]] | None = None) -> Figure:
+    """Small multiples on common axes: title -> lines as in ``curves``; the first line of each part is drawn in grey.
+
+    Args:
+        x, y: axis labels with units.
+        levels: title -> name -> height of a dashed line in that part.
+    """
+    if not parts:
+        raise BadInput("panels needs at least one part.")
+    columns = min(3, len(parts))
+    rows = -(-len(parts) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(3.5 * columns, 2.9 * rows), squeeze=False, sharex=True,
+                                sharey=True)
+    for axis in axes.flat[len(parts):]:
+        axis.remove()
+    for axis, (title, lines) in zip(axes.flat, parts.items(), strict=False):
+        _lines(axis, lines, ["0.35", *COLORS])
+        for name, height in (levels or {}).get(title, {}).items():
+            axis.axhline(height, color="0.35", linestyle=":", linewidth=1.2, label=name)
+        axis.set_title(title)
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.legend(fontsize="x-small", loc="lower right")
+    figure.supxlabel(x, fontsize="medium")
+    figure.supylabel(y, fontsize="medium")
+    return figure
+
+
+def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:
+    """What each setting changes: one column a measure, one row a setting, one dot a seed and a bar at their mean.
+
+    Args:
+        measures: axis label -> setting -> ``(seeds,)`` differences to the base; every measure has the same settings.
+        less_is_better: labels of measures whose better side, which is shaded, is the left one.
+    """
+    if not measures:
+        raise BadInput("differences needs at least one measure.")
+    settings = list(next(iter(measures.values())))
+    figure, axes = plt.subplots(1, len(measures), figsize=(2.6 + 2.7 * len(measures), 0.27 * len(settings) + 1),
+                                squeeze=False, sharey=True)
+    for axis, (label, values) in zip(axes.flat, measures.items(), strict=True):
+        axis.axvline(0, color="0.35", linewidth=1)
+        for k, setting in enumerate(settings):
+            dots = np.asarray(torch.as_tensor(values[setting]).cpu(), dtype=float)
+            axis.plot(dots, [k] * len(dots), "o", color=COLORS[0], markersize=4, alpha=0.8)
+            axis.plot(dots.mean(), k, "|", color="black", markersize=11)
+        low, high = axis.get_xlim()
+        axis.axvspan(*((low, 0) if label in less_is_better else (0, high)), color=COLORS[2], alpha=0.1, zorder=0)
+        axis.set(xlabel=label, xlim=(low, high))
+    axes[0, 0].set_yticks(range(len(settings)), settings, fontsize="x-small")
+    axes[0, 0].set_ylim(len(settings) - 0.5, -0.5)
     return figure
 
 
@@ -148,6 +199,25 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
     axis.set(xlabel=f"value of {names[free[0]]}", ylabel=f"value of {names[free[1]]}")
     axis.legend(fontsize="small", loc="lower left")
     return figure
+
+
+def _lines(axis: Axes, lines: Mapping[str, tuple[Sequence[float], Tensor]], colors: Sequence = COLORS) -> None:
+    """Draw name -> (positions, values) as lines, with a band from min to max where values repeat."""
+    for k, (name, (at, values)) in enumerate(lines.items()):
+        values = np.asarray(torch.as_tensor(values).detach().cpu(), dtype=float)
+        values = values[:, None] if values.ndim == 1 else values
+        color = colors[k % len(colors)]
+        axis.plot(at, values.mean(1), color=color, label=name)
+        if values.shape[1] > 1:
+            axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0)
+
+
+def _pictures(images: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+    """``(count, pixels)`` to ``(count, height, width)``, or ``(count, height, width, 3)`` in [0, 1] for colours."""
+    pictures = np.asarray(images.detach().cpu()).reshape(len(images), *shape)
+    if len(shape) == 2:
+        return pictures
+    return pictures[:, 0] if shape[0] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
 
 
 def _frame(axis: Axes, right: bool | None) -> None:

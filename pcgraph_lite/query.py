@@ -1,7 +1,7 @@
 """Both queries of the paper in one call: clamp vertices (eq. 5), start them somewhere (eq. 6), or both."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -46,6 +46,11 @@ class Answer:
     converged: Tensor                                                      # (..., batch) bool
     steps: int
     value_lr: float | Tensor
+
+    def to(self, device: torch.device | str) -> "Answer":
+        """The same on another device."""
+        moved = {f.name: v.to(device) for f in fields(self) if isinstance(v := getattr(self, f.name), Tensor)}
+        return replace(self, values={name: v.to(device) for name, v in self.values.items()}, **moved)
 
 
 def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,

@@ -2,9 +2,7 @@
 
 import json
 import math
-import os
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -16,7 +14,7 @@ from typing import Any
 import pandas as pd
 from pydantic import Field, ValidationError
 
-from . import claims, config
+from . import checkout, claims, config
 from .config import Strict
 from .errors import BadFile, BadInput, BadValues
 from .files import write_aside
@@ -118,12 +116,11 @@ def folder(profile: str, out: str | Path = "") -> Path:
 def provenance(device: object, seconds: float | None = None) -> dict[str, Any]:
     """Where a number comes from: code, versions, device, time, and the most memory that the process has held.
 
-    ``commit`` is that of the checkout; in a copy without git the variable PCGRAPH_COMMIT says it. ``dirty`` tells
-    whether tracked files differed from that commit.
+    ``dirty`` tells whether files of the code differed from the commit (see ``checkout.py``).
     """
     import platform
-    commit = os.environ.get("PCGRAPH_COMMIT") or _git("rev-parse", "HEAD") or "unknown"
-    return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
+    commit, dirty = checkout.version()
+    return {"commit": commit, "dirty": dirty,
             "device": _device_words(device), "memory": f"{_peak_memory():.0f} MiB",
             "seconds": None if seconds is None else round(seconds, 1),
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
@@ -145,7 +142,7 @@ def read(*folders: Path | str) -> pd.DataFrame:
     """
     files: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for path in (path for place in folders for path in sorted(Path(place).glob("*.json"))):
-        notebook, profile, rows = _read_file(path)
+        notebook, profile, rows = read_file(path)
         files[notebook, profile] = rows
     return pd.DataFrame([row for key in sorted(files) for row in files[key]], columns=COLUMNS)
 
@@ -156,7 +153,8 @@ def places(profiles: Iterable[str], published: bool = True) -> list[Path]:
     return committed + [config.ROOT / "_build" / name / "records" for name in profiles]
 
 
-def _read_file(path: Path) -> tuple[str, str, list[dict[str, Any]]]:
+def read_file(path: Path) -> tuple[str, str, list[dict[str, Any]]]:
+    """Notebook, profile and rows of one records file. Raises BadFile: it does not have the form; it is named."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         origin = content["provenance"]
@@ -190,11 +188,3 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
-
-
-def _git(*arguments: str) -> str:
-    try:
-        return subprocess.run(["git", *arguments], cwd=config.ROOT, capture_output=True, text=True, timeout=20,
-                              check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""

@@ -50,6 +50,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     tables.write_scorecard(source / "book/generated", card, notebooks)
     tables.write_ledger(source / "book/generated", saved, notebooks)
     tables.write_lead(source / "book/generated", notebooks)
+    tables.write_speed(source / "book/generated", root / "results/bench")
     for name, notebook in notebooks.items():
         _describe_pictures(notebook)
         _say_what_made_it(notebook, tables.made_by(tables.run_of(saved / f"{name}.json", notebook)))

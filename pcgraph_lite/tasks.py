@@ -1,7 +1,8 @@
 """The paper's tasks as one call each, for graphs and for the autoencoder they are compared with, and their measures.
 
-Conditioning has one answer per start, however it is reached, so it uses momentum. Queries by initialization depend on
-the path (ambiguity log, point 14), so they are plain descent; the pages choose how many steps on validation images.
+Queries by conditioning go down to a minimum of the energy, and use the accelerated solver to get there. Queries by
+initialization depend on the path (ambiguity log, point 14), so they are plain descent; the pages choose how many steps
+on validation images.
 """
 
 from collections.abc import Sequence
@@ -11,13 +12,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from . import autoencoder, metrics
-from .autoencoder import Autoencoder
+from . import metrics
+from .baselines import autoencoder
+from .baselines.autoencoder import Autoencoder
 from .errors import BadInput
 from .graph import PCGraph
 from .query import Answer, observed, query
 
-SETTLE = {"steps": 400, "momentum": 0.9}                                   # a query by conditioning
+SETTLE = {"steps": 400, "momentum": 0.95}                                  # a query by conditioning: accelerated
 
 
 def generate(graph: PCGraph, labels: Tensor) -> Answer:
@@ -42,10 +44,20 @@ def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels
     """
     if isinstance(model, Autoencoder):
         return autoencoder.complete(model, images, known)
+    return filled(images, known, completion(model, images, known, labels))
+
+
+def completion(graph: PCGraph, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Answer:
+    """The query behind ``complete``: the known pixels, and the label if given, are held."""
     clamp = {"pixels": observed(images, known)}
     if labels is not None:
-        clamp["labels"] = one_hot(labels, model.topology.size("labels"))
-    return torch.where(known, images, query(model, clamp, **SETTLE).values["pixels"].clamp(0, 1))
+        clamp["labels"] = one_hot(labels, graph.topology.size("labels"))
+    return query(graph, clamp, **SETTLE)
+
+
+def filled(images: Tensor, known: Tensor, answer: Answer) -> Tensor:
+    """Known pixels from the images, the others from an answer and cut to [0, 1]. ``(batch, pixels)``."""
+    return torch.where(known, images, answer.values["pixels"].clamp(0, 1))
 
 
 def complete_by_start(graph: PCGraph, images: Tensor, known: Tensor, steps: int) -> Tensor:

@@ -105,12 +105,20 @@ class Topology:
         return f"Topology({self.n} vertices: {groups}; {self.edge_count()} edges)"
 
 
-def fully_connected(pixels: int = 784, labels: int = 10, internal: int = 1206, *, self_loops: bool = False) -> Topology:
-    """Every vertex sends an edge to every other (section 3); with ``self_loops`` also to itself (E = V x V)."""
+def fully_connected(pixels: int = 784, labels: int = 10, internal: int = 1206, *, self_loops: bool = False,
+                    without: Sequence[tuple[str, str]] | None = None) -> Topology:
+    """Every vertex sends an edge to every other (section 3); with ``self_loops`` also to itself (E = V x V).
+
+    Args:
+        without: pairs of groups (source, target) between which all edges are left out.
+    """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     edges = [Edges(a, b, None if a != b or self_loops else ~torch.eye(groups[a], dtype=torch.bool))
              for a in groups for b in groups]
-    return Topology(groups, edges, sensory=_sensory(groups))
+    complete = Topology(groups, edges, sensory=_sensory(groups))
+    left_out = [_group_pair(complete, pair) for pair in without or ()]
+    kept = [e for e in edges if (e.source, e.target) not in left_out]
+    return Topology(groups, kept, sensory=_sensory(groups))
 
 
 def discriminative(pixels: int = 784, hidden: Sequence[int] = (256, 256), labels: int = 10) -> Topology:
@@ -239,6 +247,16 @@ def _sensory_first(pixels: int, labels: int, others: Mapping[str, int]) -> dict[
 
 def _sensory(groups: Mapping[str, int]) -> list[str]:
     return [name for name in ("pixels", "labels") if name in groups]
+
+
+def _group_pair(topology: Topology, pair: Sequence[str]) -> tuple[str, str]:
+    """A pair (source, target) of groups that are there. Raises BadInput, UnknownGroup."""
+    if isinstance(pair, str) or len(pair) != 2:
+        raise BadInput(f"without holds {pair!r}; expected pairs of groups (source, target), for example "
+                       "('labels', 'labels').")
+    for name in pair:
+        topology.slice(name)
+    return tuple(pair)
 
 
 def _layers(hidden: Sequence[int]) -> dict[str, int]:

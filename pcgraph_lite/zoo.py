@@ -6,6 +6,7 @@ header and the training history as CSV beside them. Whoever needs a model calls 
 
 import hashlib
 import json
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,22 +19,26 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from . import autoencoder, config, datasets, hardware, learning, records, topology
-from .config import AutoencoderSpec, GraphSpec
+from . import config, datasets, hardware, learning, records, topology
+from .baselines import almeida_pineda, autoencoder, boltzmann, hopfield, linear
+from .config import AnySpec
 from .datasets import ImageSet
 from .errors import BadFile, BadInput, PCGraphError
 from .files import write_aside
 from .graph import PCGraph
 
-ENGINE = ("activations", "topology", "graph", "conditioned", "inference", "query", "learning", "autoencoder")
+ENGINE = ("activations", "topology", "graph", "conditioned", "inference", "solvers", "sparse", "captured",
+          "query", "epochs", "learning", "autoencoder", "checks", "hopfield", "boltzmann", "almeida_pineda", "linear")
+CLASSIFIERS = {"hopfield": hopfield.fit_hopfield, "boltzmann": boltzmann.fit_boltzmann,
+               "almeida-pineda": almeida_pineda.fit_almeida_pineda, "linear": linear.fit_linear}
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model. ``graph`` is the PCGraph, or the autoencoder where ``spec.kind`` says so."""
+    """A trained model. ``graph`` is the PCGraph, or one of the baselines where ``spec.kind`` says so."""
 
     graph: nn.Module
-    spec: GraphSpec | AutoencoderSpec
+    spec: AnySpec
     history: pd.DataFrame
     provenance: dict[str, Any]
     path: Path
@@ -44,7 +49,7 @@ class Trained:
         return float(self.history["seconds"].sum())
 
 
-def spec(name: str, profile: str) -> GraphSpec | AutoencoderSpec:
+def spec(name: str, profile: str) -> AnySpec:
     """The settings of a model as a profile trains it. Raises UnknownName, BadInput."""
     return config.load_model(name, config.load_profile(profile))
 
@@ -114,11 +119,18 @@ def uses_sample(profile: str) -> bool:
 def held_out(name: str, profile: str, seed: int = 0) -> ImageSet:
     """The validation images of a model: those its training with this seed never saw. Raises BadInput (none kept)."""
     settings = spec(name, profile)
-    _, generator = _build(settings, seed, torch.device("cpu"))
-    _, validation = _data(settings, config.load_profile(profile), generator)
+    _, generator = build(settings, seed, torch.device("cpu"))
+    _, validation = split(settings, config.load_profile(profile), generator)
     if validation is None:
         raise BadInput(f"model {name!r} keeps no validation images in profile {profile}; set validation_count.")
     return validation
+
+
+def trained_on(name: str, profile: str, seed: int = 0) -> ImageSet:
+    """The images that a model with this seed is trained on: for a memory, what it should know. Raises UnknownName."""
+    settings = spec(name, profile)
+    _, generator = build(settings, seed, torch.device("cpu"))
+    return split(settings, config.load_profile(profile), generator)[0]
 
 
 def parameter_count(model: nn.Module) -> int:
@@ -129,29 +141,14 @@ def parameter_count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:
-    settings, picked = spec(name, profile), hardware.pick_device(device)
-    began = time.monotonic()
-    model, generator = _build(settings, seed, picked)
-    rest, held_out = _data(settings, config.load_profile(profile), generator)
-    if progress:
-        print(f"training {name}: profile {profile}, seed {seed}, {len(rest)} images, {hardware.describe(picked)}",
-              flush=True)
-    fit = _fit_graph if settings.kind == "pcgraph" else _fit_autoencoder
-    history = fit(model, settings, rest, held_out, checkpoint=checkpoint, generator=generator, progress=progress)
-    facts = records.provenance(str(hardware.describe(picked)), time.monotonic() - began)
-    facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": _best(history)}
-    _save(path(name, profile, seed), model, history, {
-        "model": name, "profile": profile, "seed": str(seed), "identity": identity(name, profile, seed),
-        "spec": settings.model_dump_json(), "provenance": json.dumps(facts)})
-
-
-def _build(settings: GraphSpec | AutoencoderSpec, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
+def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
     """The model before training, and the generator that goes on to split and shuffle the data."""
     generator = torch.Generator().manual_seed(seed)
     if settings.kind == "autoencoder":
         model = autoencoder.Autoencoder(pixels=settings.pixels, hidden=settings.hidden, generator=generator)
         return model.to(device), generator
+    if settings.kind in CLASSIFIERS:
+        return _classifier(settings, generator).to(device), generator
     arguments = settings.topology.model_dump(exclude={"constructor"})
     if settings.topology.constructor in ("assemblies", "small_world"):
         arguments["generator"] = generator
@@ -161,7 +158,19 @@ def _build(settings: GraphSpec | AutoencoderSpec, seed: int, device: torch.devic
     return graph, generator
 
 
-def _data(settings: GraphSpec | AutoencoderSpec, profile: config.Profile,
+def _classifier(settings: AnySpec, generator: torch.Generator) -> nn.Module:
+    """A baseline of section 3, with as many pixels as its data set has."""
+    shape = datasets.SHAPES[settings.data]
+    if settings.kind == "hopfield":
+        return hopfield.Hopfield(shape)
+    if settings.kind == "linear":
+        return linear.Linear(math.prod(shape))
+    own = settings.model_dump(exclude={*config.Model.model_fields, "kind", "train"})
+    make = boltzmann.Boltzmann if settings.kind == "boltzmann" else almeida_pineda.AlmeidaPineda
+    return make(math.prod(shape), **own, generator=generator)
+
+
+def split(settings: AnySpec, profile: config.Profile,
           generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
     """Training images and, where asked for, validation images; the test set is never touched."""
     data, held_out = datasets.load(settings.data, "train", sample=profile.data.sample), None
@@ -172,18 +181,42 @@ def _data(settings: GraphSpec | AutoencoderSpec, profile: config.Profile,
     return data, held_out
 
 
-def _fit_graph(graph: PCGraph, settings: GraphSpec, rest: ImageSet, held_out: ImageSet | None,
-               **options: Any) -> pd.DataFrame:
+def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet | None,
+        **options: Any) -> pd.DataFrame:
+    """Train a model in place as its specification says; ``options`` go to the ``fit`` of its kind.
+
+    Returns:
+        the history, one row an epoch.
+
+    Raises:
+        UnstableStep, BadValues: the training diverges.
+    """
+    if settings.kind == "autoencoder":
+        validation = None if held_out is None else held_out.images
+        return autoencoder.fit_autoencoder(model, rest.images, validation=validation, **settings.train.model_dump(),
+                                           **options)
     validation = None if held_out is None else (held_out.images, held_out.labels)
-    return learning.fit(graph, (rest.images, rest.labels), validation=validation, **settings.train.model_dump(),
+    if settings.kind in CLASSIFIERS:
+        return CLASSIFIERS[settings.kind](model, rest.images, rest.labels, validation=validation,
+                                          **settings.train.model_dump(), **options)
+    return learning.fit(model, (rest.images, rest.labels), validation=validation, **settings.train.model_dump(),
                         **options)
 
 
-def _fit_autoencoder(model: nn.Module, settings: AutoencoderSpec, rest: ImageSet, held_out: ImageSet | None,
-                     **options: Any) -> pd.DataFrame:
-    validation = None if held_out is None else held_out.images
-    return autoencoder.fit_autoencoder(model, rest.images, validation=validation, **settings.train.model_dump(),
-                                       **options)
+def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:
+    settings, picked = spec(name, profile), hardware.pick_device(device)
+    began = time.monotonic()
+    model, generator = build(settings, seed, picked)
+    rest, held_out = split(settings, config.load_profile(profile), generator)
+    if progress:
+        print(f"training {name}: profile {profile}, seed {seed}, {len(rest)} images, {hardware.describe(picked)}",
+              flush=True)
+    history = fit(model, settings, rest, held_out, checkpoint=checkpoint, generator=generator, progress=progress)
+    facts = records.provenance(str(hardware.describe(picked)), time.monotonic() - began)
+    facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": _best(history)}
+    _save(path(name, profile, seed), model, history, {
+        "model": name, "profile": profile, "seed": str(seed), "identity": identity(name, profile, seed),
+        "spec": settings.model_dump_json(), "provenance": json.dumps(facts)})
 
 
 def _save(target: Path, model: nn.Module, history: pd.DataFrame, header: dict[str, str]) -> None:
@@ -197,9 +230,9 @@ def _save(target: Path, model: nn.Module, history: pd.DataFrame, header: dict[st
             raise PCGraphError(f"could not write {config.shown(target)}: {error}. Free space and run again.") from error
 
 
-def _read(target: Path, settings: GraphSpec | AutoencoderSpec, wanted: str, seed: int, device: str,
+def _read(target: Path, settings: AnySpec, wanted: str, seed: int, device: str,
           command: str) -> Trained:
-    model, _ = _build(settings, seed, hardware.pick_device(device))
+    model, _ = build(settings, seed, hardware.pick_device(device))
     try:
         with safe_open(target, "pt") as file:
             header = file.metadata() or {}
@@ -226,7 +259,7 @@ def _found_identity(target: Path) -> str | None:
 
 def _engine_hash() -> str:
     """Hash of the code that trains: a checkpoint of an earlier version is not taken up."""
-    sources = sorted(file for file in Path(__file__).parent.glob("*.py") if file.stem in ENGINE)
+    sources = sorted(file for file in Path(__file__).parent.rglob("*.py") if file.stem in ENGINE)
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 

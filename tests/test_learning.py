@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch.utils.data import DataLoader
 
 from pcgraph_lite import PCGraph, Training, accuracy, fit, minus_energy, relax, topology
@@ -106,6 +108,34 @@ def test_replicas_train_as_graphs_of_their_own(value_lr):
         if value_lr != "safe":                                             # safe steps are found for all at once
             torch.testing.assert_close(together.weight[k], single.weight, rtol=1e-8, atol=1e-10)
     assert not torch.equal(together.weight[0], together.weight[1])
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+def test_replicas_have_steps_of_their_own(optimizer):
+    """One batched training with two steps each is two trainings."""
+    steps = {"value_lr": (0.05, 0.2), "weight_lr": (1e-3, 1e-2)}
+    settings = {"epochs": 2, "batch_size": 20, "steps": 9, "weight_decay": 0.1, "optimizer": optimizer,
+                "progress": False}
+    together = small(replicas=2)
+    first = together.weight
+    fit(together, toy(), **settings, **steps)
+    for k in range(2):
+        single = small()
+        single.set_weight(first[k])
+        fit(single, toy(), **settings, **{name: rates[k] for name, rates in steps.items()})
+        torch.testing.assert_close(together.weight[k], single.weight, rtol=1e-8, atol=1e-10)
+    with pytest.raises(WrongShape, match="weight_lr has 2 numbers"):
+        fit(small(replicas=3), toy(), weight_lr=(1e-3, 1e-2), progress=False)
+
+
+def test_a_sparse_graph_trains_as_its_masked_twin():
+    t = topology.assemblies(3, 8, 0.4, 5, 3, generator=torch.Generator().manual_seed(1))
+    images, labels = toy()
+    data = {"pixels": images[:, :5], "labels": labels}
+    twins = [PCGraph(t, top_k=0.4, plan=plan, dtype=torch.float64) for plan in ("blocks", "sparse")]
+    for graph in twins:
+        fit(graph, data, epochs=2, batch_size=20, value_lr=0.1, weight_decay=0.1, progress=False)
+    torch.testing.assert_close(twins[1].weight, twins[0].weight, rtol=1e-8, atol=1e-10)
 
 
 def test_scores_are_what_they_say():
@@ -211,6 +241,24 @@ def test_a_finished_training_can_be_prolonged(tmp_path: Path):
     assert len(history) == 4 and torch.equal(graph.weight, undisturbed.weight)
 
 
+def test_checkpoints_cost_little_where_epochs_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Writing made a hundred times slower than an epoch: few are written, the last epoch's always."""
+    written, write = [], save_file
+
+    def slow(*arguments: object) -> None:
+        written.append(arguments)
+        time.sleep(0.3)
+        write(*arguments)
+
+    monkeypatch.setattr("pcgraph_lite.epochs.save_file", slow)
+    graph, path = small(), tmp_path / "s"
+    fit(graph, toy(), epochs=40, batch_size=100, checkpoint=path, progress=False)
+    assert 2 <= len(written) <= 8
+    resumed = small()
+    assert len(fit(resumed, toy(), epochs=40, batch_size=100, checkpoint=path, progress=False)) == 40
+    assert torch.equal(resumed.weight, graph.weight)
+
+
 def test_damaged_and_foreign_checkpoints_are_named(tmp_path: Path):
     path = tmp_path / "state.safetensors"
     fit(small(), toy(), epochs=1, checkpoint=path, progress=False)
@@ -229,7 +277,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pyt
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pcgraph_lite.learning.save_file", full)
+    monkeypatch.setattr("pcgraph_lite.epochs.save_file", full)
     with pytest.raises(PCGraphError, match=r"No space left.*untouched"):
         fit(small(), toy(), epochs=2, checkpoint=path, progress=False)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]

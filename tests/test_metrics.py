@@ -342,3 +342,27 @@ def test_interval_refuses_nothing_nan_and_odd_levels():
             metrics.mean_interval(values, level)
     with pytest.raises(BadValues, match="1 NaN"):
         metrics.mean_interval([1.0, NAN])
+
+
+@pytest.mark.parametrize(("hits", "count"), [(0, 10), (7, 10), (100, 100), (450, 500)])
+def test_interval_of_a_share_is_wilsons_formula(hits: int, count: int):
+    """(p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n), by hand."""
+    z, p = stats.norm.ppf(0.975), hits / count
+    middle, half = p + z**2 / (2 * count), z * math.sqrt(p * (1 - p) / count + z**2 / (4 * count**2))
+    expected = [(middle + sign * half) / (1 + z**2 / count) for sign in (-1, 1)]
+    assert metrics.share_interval(hits, count) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [(-1, 10), (11, 10), (0, 0), (1, 2, 1.0)])
+def test_interval_of_a_share_needs_counts(wrong: tuple):
+    with pytest.raises(BadInput, match="0 <= hits <= count"):
+        metrics.share_interval(*wrong)
+
+
+def test_retrieved_share_counts_images_strictly_below_the_threshold():
+    """Errors made by hand: a constant offset d has the mean squared error d^2; exactly the threshold is too much."""
+    originals = torch.zeros(4, 100, dtype=torch.float64)
+    offsets = torch.tensor([0.0, 0.03, 0.0625, 0.5], dtype=torch.float64)
+    assert metrics.retrieved_share(originals + offsets[:, None], originals) == 0.5
+    assert metrics.retrieved_share(originals + offsets[:, None], originals, threshold=0.0625**2) == 0.5
+    assert metrics.retrieved_share(originals + offsets[:, None], originals, threshold=0.0040) == 0.75

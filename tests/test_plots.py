@@ -21,6 +21,31 @@ def test_curves_draw_mean_band_levels_and_labels():
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a", "b", "low"]
 
 
+def test_panels_draw_each_part_on_common_axes():
+    parts = {"decay": {"base": ([1, 2], torch.tensor([3.0, 4.0])), "0.1": ([1, 2], torch.tensor([5.0, 9.0]))},
+             "T": {"base": ([1, 2], torch.tensor([3.0, 4.0]))}}
+    figure = plots.panels(parts, "epoch", "accuracy", levels={"T": {"ridge": 7.0}})
+    first, second = figure.axes
+    assert [line.get_ydata().tolist() for line in first.lines] == [[3.0, 4.0], [5.0, 9.0]]
+    assert second.lines[1].get_ydata() == [7.0, 7.0] and first.get_ylim() == second.get_ylim()
+    assert (first.get_title(), second.get_title()) == ("decay", "T")
+    assert [text.get_text() for text in second.get_legend().get_texts()] == ["base", "ridge"]
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("epoch", "accuracy")
+
+
+def test_differences_draw_every_seed_and_shade_the_better_side():
+    values = {"a": torch.tensor([0.5, 1.5]), "b": torch.tensor([-3.0, -1.0])}
+    figure = plots.differences({"accuracy": values, "error": values}, less_is_better=["error"])
+    for axis, (low, high) in zip(figure.axes, [(0, None), (None, 0)], strict=True):
+        _, dots_a, mean_a, dots_b, mean_b = axis.lines
+        assert dots_a.get_xdata().tolist() == [0.5, 1.5] and mean_a.get_xdata() == [1.0]
+        assert dots_b.get_xdata().tolist() == [-3.0, -1.0] and mean_b.get_xdata() == [-2.0]
+        shaded = axis.patches[0].get_extents().transformed(axis.transData.inverted())
+        ends = (low if low is not None else axis.get_xlim()[0], high if high is not None else axis.get_xlim()[1])
+        assert (shaded.x0, shaded.x1) == pytest.approx(ends)
+    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["a", "b"]
+
+
 def test_image_rows_show_the_images_and_the_marks():
     images = torch.rand(3, 784)
     figure = plots.image_rows({"given": images, "found": images / 2}, columns=["x", "y", "z"],
@@ -29,6 +54,14 @@ def test_image_rows_show_the_images_and_the_marks():
     assert figure.axes[0].get_title() == "x" and figure.axes[3].get_ylabel() == "found"
     good, bad = (figure.axes[k].spines["left"].get_edgecolor()[:3] for k in (3, 4))
     assert good == plots.COLORS[2] and bad == plots.COLORS[3]
+
+
+def test_image_rows_take_a_shape_each_and_draw_colours():
+    """Colour planes one after the other become the last axis; a single channel is drawn as grey."""
+    grey, colour = torch.rand(2, 784), torch.rand(2, 3 * 32 * 32)
+    figure = plots.image_rows({"grey": grey, "colour": colour}, {"grey": (1, 28, 28), "colour": (3, 32, 32)})
+    assert np.allclose(figure.axes[1].images[0].get_array(), grey[1].view(28, 28))
+    assert np.allclose(figure.axes[3].images[0].get_array(), colour[1].view(3, 32, 32).permute(1, 2, 0))
 
 
 def test_mask_picture_has_sources_in_rows():
@@ -56,5 +89,9 @@ def test_bad_input_is_refused():
         plots.image_rows({"a": torch.rand(2, 784), "b": torch.rand(3, 784)})
     with pytest.raises(BadInput, match="at least one"):
         plots.mask_picture({})
+    with pytest.raises(BadInput, match="at least one"):
+        plots.panels({}, "x", "y")
+    with pytest.raises(BadInput, match="at least one"):
+        plots.differences({})
     with pytest.raises(WrongShape, match="1 names for 2 vertices"):
         plots.graph_picture(PCGraph(topology.from_mask(torch.ones(2, 2))), ["a"])

@@ -56,6 +56,47 @@ def test_safe_steps_never_raise_the_energy(graph):
         torch.testing.assert_close(got.energy[-1], graph.energy(got.x), rtol=1e-9, atol=1e-12)
 
 
+@given(graphs(activation="linear", replicas=False, scale=0.3), st.integers(1, 5))
+def test_the_accelerated_solver_finds_the_exact_linear_solution(graph, held):
+    clamped = torch.arange(graph.topology.n) < min(held, graph.topology.n - 1)
+    x = values(graph)
+    best, unique = oracles.linear_solution(graph, x, clamped)
+    assume(unique and torch.linalg.cond(oracles.paying_matrix(graph)[~clamped]) < 8)
+    torch.testing.assert_close(relax(graph, x, clamped, steps=800, momentum=0.95).x, best, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["relu", "hardtanh", "tanh"])
+def test_the_accelerated_solver_gets_below_plain_descent_with_a_tenth_of_the_steps(name):
+    generator = torch.Generator().manual_seed(0)
+    graph = PCGraph(topology.fully_connected(30, 0, 40), name, init_std=0.2, dtype=torch.float64, generator=generator)
+    images = torch.rand(20, 30, generator=generator, dtype=torch.float64)
+    half = {"pixels": observed(images, torch.arange(30) < 15)}
+    plain = query(graph, half, steps=2000, value_lr=0.5 * float(query(graph, half, steps=1).value_lr), tolerance=None)
+    fast = query(graph, half, steps=200, momentum=0.95, tolerance=None)
+    reached, aim = fast.energy[-1], plain.energy[-1] * (1 + 1e-6)
+    assert reached.sum() <= aim.sum()
+    if name != "relu":                                                     # which has more than one minimum
+        assert (reached <= aim).all()
+
+
+@pytest.mark.parametrize("solver", [0.0, 0.95])
+@pytest.mark.parametrize(("pull", "rest"), [(1.0, 0.0), (-1.0, -1.0), (3.0, 0.5)])
+def test_at_a_kink_of_relu(pull, rest, solver):
+    """1 -> x -> 2 with x's mean at ``m``, its target at ``y``: E = (x - m)^2/2 + (y - relu(x))^2/2, solved by hand.
+
+    m = -1, y = 0: x = -1, away from the kink. m = 0, y = -1: down to the left and up to the right of it: x = 0.
+    m = -1, y = 2: x = (m + y) / 2 = 0.5 on the right, reached across the kink.
+    """
+    mean, target = {1.0: (0.0, -1.0), -1.0: (-1.0, 0.0), 3.0: (-1.0, 2.0)}[pull]
+    graph = PCGraph(topology.from_mask(torch.tensor([[0, 1, 0], [0, 0, 1], [0, 0, 0]])), "relu", bias=True,
+                    dtype=torch.float64)
+    graph.set_weight(torch.tensor([[0, 0, 0], [0, 0, 1], [0, 0, 0]], dtype=torch.float64) + 0 * graph.weight)
+    graph.bias.copy_(torch.tensor([[0.0, mean, 0.0]]))
+    x = torch.tensor([[0.0, 1.0, target]], dtype=torch.float64)
+    got = relax(graph, x, torch.tensor([True, False, True]), steps=200, momentum=solver)
+    assert float(got.x[0, 1]) == pytest.approx(rest, abs=1e-3 if solver == 0 else 1e-9)
+
+
 @given(graphs(), st.sampled_from(["alternate", "by example", "first group"]))
 def test_one_plain_step_is_eq3(graph, held):
     """A step moves free vertices by -gamma dE/dx and leaves clamped ones bit for bit, also with masks per example."""
@@ -79,14 +120,16 @@ def test_the_weight_gradient_after_a_relaxation_is_eq4(graph):
 
 @pytest.mark.parametrize("top_k", [None, 0.4])
 @pytest.mark.parametrize("make", [topology.generative, topology.recurrent, topology.lateral])
-def test_both_plans_settle_alike(make, top_k):
-    dense, block = (PCGraph(make(3, [4, 5], 6), "hardtanh", top_k=top_k, plan=plan, dtype=torch.float64)
-                    for plan in ("dense", "blocks"))
+def test_all_plans_settle_alike(make, top_k):
+    dense, block, sparse = (PCGraph(make(3, [4, 5], 6), "hardtanh", top_k=top_k, plan=plan, dtype=torch.float64)
+                            for plan in ("dense", "blocks", "sparse"))
     images = torch.rand(4, 6, dtype=torch.float64)
     known = torch.tensor([True] * 3 + [False] * 3)
-    a, b = (query(g, {"pixels": observed(images, known)}, steps=50, tolerance=None) for g in (dense, block))
-    torch.testing.assert_close(a.x, b.x, rtol=1e-6, atol=1e-7)
-    torch.testing.assert_close(a.energy, b.energy, rtol=1e-6, atol=1e-7)
+    a, b, c = (query(g, {"pixels": observed(images, known)}, steps=50, value_lr=0.1, tolerance=None)
+               for g in (dense, block, sparse))
+    for other in (b, c):
+        torch.testing.assert_close(a.x, other.x, rtol=1e-6, atol=1e-7)
+        torch.testing.assert_close(a.energy, other.energy, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["hardtanh", "relu", "tanh", "sigmoid"])

@@ -56,6 +56,7 @@ def small_book(root: Path) -> Path:
     shutil.copytree(ROOT / "book", root / "book", ignore=shutil.ignore_patterns("*.ipynb"))
     for name in ("_config.yml", "_toc.yml"):
         shutil.copy2(ROOT / name, root / name)
+    shutil.copytree(ROOT / "results/bench", root / "results/bench")
     folder = root / "_build/smoke/notebooks"
     folder.mkdir(parents=True)
     for name in site.notebook_names(root / "_toc.yml"):
@@ -143,6 +144,17 @@ def test_plain_links_and_inner_addresses_are_not_outside(tmp_path: Path) -> None
 def test_an_outside_address_in_a_style_file_is_found(tmp_path: Path) -> None:
     (tmp_path / "a.css").write_text("@import url(https://example.org/font.css);")
     assert site.outside_references(tmp_path) == ["a.css: https://example.org/font.css"]
+
+
+def test_the_page_on_speed_shows_the_committed_benchmark(built: Path) -> None:
+    """Each target with its limit, the figures, and the device that it was measured on."""
+    page = (built / "book/speed.html").read_text(encoding="utf-8")
+    bench = json.loads((ROOT / "results/bench/cpu/bench.json").read_text(encoding="utf-8"))
+    assert bench["provenance"]["commit"][:9] in page and "floor.svg" in page and "scaling.svg" in page
+    for row in bench["rows"]:
+        assert f">{row['name']}<" in page
+        assert all(target["quantity"] in page for target in row["targets"])
+    assert "fabricpc" in page and "pcx" in page
 
 
 def test_a_missing_notebook_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:

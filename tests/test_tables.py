@@ -137,3 +137,23 @@ def test_the_lead_picture_is_the_tagged_one_else_the_last(tmp_path: Path) -> Non
 def test_markdown_in_cells_is_shown_not_obeyed() -> None:
     assert tables.escaped("*a* [b](c) <d> `e` $f$ {g}") == r"\*a\* \[b\](c) \<d\> \`e\` \$f\$ \{g\}"
     assert tables.escaped("") == tables.DASH
+
+
+def test_without_a_committed_benchmark_the_page_says_how_to_make_one(tmp_path: Path) -> None:
+    tables.write_speed(tmp_path / "generated", tmp_path / "results/bench")
+    assert "pcgraph bench" in (tmp_path / "generated/speed.md").read_text()
+
+
+def test_a_benchmark_is_shown_for_each_device_that_has_one(tmp_path: Path) -> None:
+    """Only the tables and figures that are there, copied beside the page."""
+    folder = tmp_path / "results/bench/cuda"
+    folder.mkdir(parents=True)
+    origin = {"device": "cuda: a [GPU]", "commit": "0123456789abcdef", "dirty": True, "date": "2030-01-02T03:04:05"}
+    (folder / "bench.json").write_text(json.dumps({"provenance": origin}))
+    (folder / "targets.csv").write_text("work,met\nlayered,yes\n")
+    tables.write_speed(tmp_path / "generated", tmp_path / "results/bench")
+    text = (tmp_path / "generated/speed.md").read_text()
+    assert "## On a GPU" in text and "On a CPU" not in text and "Other projects" not in text
+    assert "generated/bench/cuda/targets.csv" in text and "times.csv" not in text and "svg" not in text
+    assert r"a \[GPU\]" in text and "`012345678` with changes" in text
+    assert (tmp_path / "generated/bench/cuda/targets.csv").is_file()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pcgraph_lite import PCGraph, query, tasks, topology
-from pcgraph_lite.autoencoder import Autoencoder
+from pcgraph_lite.baselines.autoencoder import Autoencoder
 from pcgraph_lite.errors import BadInput, UnknownGroup
 from pcgraph_lite.judge import load_judge
 

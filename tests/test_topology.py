@@ -51,6 +51,30 @@ def test_fully_connected_has_every_edge_but_self_loops():
     assert topology.fully_connected(pixels=784, labels=10, internal=1206).n == 2000
 
 
+def test_fully_connected_without_some_pairs_of_groups():
+    """The definition again: the full mask with zeros where a pair is left out, and nothing else changed."""
+    expected = ~torch.eye(9, dtype=torch.bool)
+    expected[4:6, 4:6] = expected[4:6, 6:9] = False                        # labels -> labels, labels -> internal
+    t = topology.fully_connected(4, 2, 3, without=[("labels", "labels"), ["labels", "internal"]])
+    assert torch.equal(t.mask(), expected)
+    assert t.edge_count() == 9 * 8 - 2 * 1 - 2 * 3
+    other = topology.from_mask(expected, t.groups, sensory=t.sensory)
+    for same in (topology.Topology.mask, topology.Topology.in_degree):
+        assert torch.equal(same(t), same(other))
+    assert (t.groups, t.sensory) == (other.groups, other.sensory)
+    loops = topology.fully_connected(4, 2, 3, self_loops=True, without=[("labels", "labels")])
+    assert loops.edge_count() == 9 * 9 - 2 * 2 and not loops.mask()[4:6, 4:6].any()
+
+
+def test_fully_connected_names_a_pair_that_cannot_be_left_out():
+    with pytest.raises(UnknownGroup, match=r"no vertex group 'lables'.*Did you mean 'labels'"):
+        topology.fully_connected(4, 2, 3, without=[("pixels", "lables")])
+    with pytest.raises(BadInput, match=r"'labels'; expected pairs of groups"):
+        topology.fully_connected(4, 2, 3, without=["labels"])
+    with pytest.raises(BadInput, match=r"\('labels',\); expected pairs of groups"):
+        topology.fully_connected(4, 2, 3, without=[("labels",)])
+
+
 def test_layered_topologies_join_neighbouring_layers_only():
     chain = {("labels", "hidden1"), ("hidden1", "hidden2"), ("hidden2", "pixels")}
     assert blocks(topology.generative(2, [3, 4], 5)) == chain

@@ -5,12 +5,14 @@ Oracles: the same training undisturbed; files damaged by the test.
 
 import shutil
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 from safetensors import safe_open
 
 from pcgraph_lite import config, learning, zoo
+from pcgraph_lite.baselines import almeida_pineda, boltzmann
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 
 FIXTURE = Path(__file__).parent / "fixtures" / "project"
@@ -49,7 +51,7 @@ def test_training_moves_the_weights_and_follows_the_seed(root: Path) -> None:
     zoo.train("tiny", "smoke", force=True, **QUIET)
     assert same(first.graph, zoo.load("tiny", "smoke", **QUIET).graph)
     assert not same(first.graph, zoo.load("tiny", "smoke", seed=1, **QUIET).graph)
-    assert not same(first.graph, zoo._build(first.spec, 0, torch.device("cpu"))[0])
+    assert not same(first.graph, zoo.build(first.spec, 0, torch.device("cpu"))[0])
 
 
 def test_stale_weights_are_trained_again(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,11 +109,56 @@ def test_killed_training_goes_on_where_it_was(root: Path, monkeypatch: pytest.Mo
     assert not list(undisturbed.path.parent.glob("*.checkpoint"))
 
 
+def test_the_images_of_a_model_are_those_it_was_trained_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for afterwards: the very images that the training was handed, and other ones for another seed."""
+    handed, original = [], zoo.fit
+
+    def noted(model: object, settings: object, rest: object, *others: object, **options: object) -> object:
+        handed.append(rest.images)
+        return original(model, settings, rest, *others, **options)
+
+    monkeypatch.setattr(zoo, "fit", noted)
+    zoo.train("tiny", "smoke", seed=1, **QUIET)
+    assert torch.equal(zoo.trained_on("tiny", "smoke", 1).images, handed[0])
+    assert not torch.equal(zoo.trained_on("tiny", "smoke", 0).images, handed[0])
+
+
 def test_autoencoders_come_by_the_same_call(root: Path) -> None:
     """Trained, kept and found again like a graph; 784 -> 8 -> 784 with biases."""
     first = zoo.load("copier", "smoke", **QUIET)
     assert same(first.graph, zoo.load("copier", "smoke", **QUIET).graph) and len(first.history) == 2
     assert zoo.parameter_count(first.graph) == 2 * 784 * 8 + 8 + 784
+
+
+@pytest.mark.parametrize("name", ["hopfield", "boltzmann", "almeida-pineda", "linear"])
+def test_classifiers_come_by_the_same_call(root: Path, name: str) -> None:
+    """Trained, kept and found again; the accuracy in the history is that of the weights that were kept."""
+    first = zoo.load(name, "smoke", **QUIET)
+    again = zoo.load(name, "smoke", **QUIET)
+    assert same(first.graph, again.graph) and first.spec.kind == name and first.seconds > 0
+    held_out = zoo.held_out(name, "smoke")
+    right = (again.graph.classify(held_out.images) == held_out.labels).double().mean()
+    assert float(right) == pytest.approx(again.provenance["validation"]) and len(held_out) == 50
+
+
+@pytest.mark.parametrize(("name", "module"), [("boltzmann", boltzmann), ("almeida-pineda", almeida_pineda)])
+def test_killed_baselines_go_on_where_they_were(root: Path, name: str, module: ModuleType,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped after one epoch, the second call does the other two and ends at the undisturbed weights."""
+    undisturbed, original, calls = zoo.load(name, "smoke", **QUIET), module._epoch, []
+    undisturbed.path.unlink()
+
+    def counted(*arguments: object) -> dict[str, float]:
+        calls.append("killed" if len(calls) == 1 else "ran")
+        if calls[-1] == "killed":
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(module, "_epoch", counted)
+    with pytest.raises(KeyboardInterrupt):
+        zoo.train(name, "smoke", **QUIET)
+    resumed = zoo.load(name, "smoke", **QUIET)
+    assert calls == ["ran", "killed", "ran", "ran"] and same(resumed.graph, undisturbed.graph)
 
 
 def test_parameters_are_counted_as_edges(root: Path) -> None:

@@ -1,0 +1,130 @@
+"""How the free values move down the energy: the paper's update, the same with a guard, and a short cut.
+
+All work on a ``Conditioned`` problem in place. ``step`` moves the values once, ``accept`` hears the energy that came
+of it and says which energy counts. Each step costs two matrix products, whichever the solver.
+"""
+
+import torch
+from torch import Tensor
+
+from .conditioned import Conditioned, Part
+
+WINDOW = 10                                            # steps between looks at the energy
+GROWTH = 1.2                                           # of a halved step, once one is accepted
+STRIDE, REACH = 1.05, 4.0                              # accelerated: growth of a step, and its most over the safe one
+
+
+class Plain:
+    """The paper's update, eq. 3: x <- x - gamma dE/dx, the same gamma for all."""
+
+    def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
+        self.problem, self.parts, self.lr = problem, problem.free_parts(), step
+
+    def step(self) -> None:
+        """Move the free values once."""
+        self.problem.differentiate()
+        for part in self.parts:
+            part.values.sub_(part.gradient * self.lr) if isinstance(self.lr, Tensor) else \
+                part.values.sub_(part.gradient, alpha=self.lr)
+
+    def accept(self, energy: Tensor, before: Tensor) -> Tensor:
+        """The energy that counts after a step, given that before it; a subclass may take the step back."""
+        return energy
+
+    def moving(self) -> Tensor | bool:
+        """Whether each example really took steps since the last look: one that was held back has not converged."""
+        return True
+
+
+class Backtracking(Plain):
+    """A step for each example: taken back and halved where the energy rose, grown again where it fell.
+
+    The energy never rises. A step taken back costs no product: the errors before it are kept.
+    """
+
+    growth, reach = GROWTH, 1.0
+
+    def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
+        super().__init__(problem, step)
+        like = self.parts[0].values
+        first = torch.as_tensor(step, dtype=like.dtype).to(like.device).expand(*like.shape[:-1], 1)
+        self.lr, self.largest = first.clone(), first * self.reach          # (..., batch, 1)
+        self.rejected = torch.zeros_like(self.lr)                          # rejections since the last look
+
+    def step(self) -> None:
+        self.problem.differentiate()
+        self.problem.remember()
+        self._move()
+
+    def _move(self) -> None:
+        for part in self.parts:
+            part.values.addcmul_(part.gradient, self.lr, value=-1)
+
+    def accept(self, energy: Tensor, before: Tensor) -> Tensor:
+        slack = 4 * torch.finfo(energy.dtype).eps * before.abs()           # rounding is not a rise
+        rose = ~(energy <= before + slack)                                 # (..., batch); true for NaN as well
+        back = rose.unsqueeze(-1)
+        self._resize(back)
+        self.rejected += back
+        if rose.is_cuda or rose.any():                                     # to ask a GPU would mean to wait for it
+            self.problem.take_back(back)
+        return torch.where(rose, before, energy)
+
+    def _resize(self, back: Tensor) -> None:
+        self.lr = torch.where(back, self.lr / 2, (self.lr * self.growth).minimum(self.largest))
+
+    def moving(self) -> Tensor:
+        moving = self.rejected[..., 0] <= WINDOW / 2
+        self.rejected = torch.zeros_like(self.rejected)
+        return moving
+
+
+class Accelerated(Backtracking):
+    """Heavy-ball momentum with restart, longer steps where they hold, and a stop at every kink of f.
+
+    An example whose energy rises goes back, loses its velocity and tries plain descent; if that fails too, its step is
+    halved. At a kink of ReLU or HardTanh the energy has two slopes: plain steps jump to and fro across it and hold up
+    all other vertices. Here a vertex that would cross a kink stops on it, and leaves on the side that goes down, if one
+    does. The way differs from the paper's, so the minimum reached may be another one where f is not linear.
+    """
+
+    growth, reach = STRIDE, REACH
+
+    def __init__(self, problem: Conditioned, step: Tensor | float, momentum: float) -> None:
+        super().__init__(problem, step)
+        self.momentum = momentum
+        self.velocity = [torch.zeros_like(part.values) for part in self.parts]
+        self.plain = torch.ones_like(self.lr, dtype=torch.bool)            # whether the last step had no momentum
+
+    def _move(self) -> None:
+        for part, velocity in zip(self.parts, self.velocity, strict=True):
+            for kink, side in part.kinks:
+                _choose_side(part, kink, side)
+            velocity.mul_(self.momentum).add_(part.gradient)
+            moved = part.values - velocity * self.lr
+            for kink, _ in part.kinks:
+                same_side = (part.values - kink) * (moved - kink) >= 0
+                moved.sub_(kink).mul_(same_side).add_(kink)
+                velocity.mul_(same_side)
+            part.values.copy_(moved)
+
+    def _resize(self, back: Tensor) -> None:
+        shorter = torch.where(self.plain, self.lr / 2, self.lr)
+        self.lr = torch.where(back, shorter, (self.lr * self.growth).minimum(self.largest))
+        self.plain = back
+        for velocity in self.velocity:
+            velocity.masked_fill_(back, 0)
+
+
+def _choose_side(part: Part, kink: float, side: int) -> None:
+    """At a kink, take the slope of the side that goes down more steeply; 0 where neither does.
+
+    Args:
+        side: 1 where f has slope 1 above the kink and 0 below it, -1 for the reverse.
+    """
+    inside, outside = part.gradient, part.error[..., part.free] if part.pays else torch.zeros_like(part.gradient)
+    if part.hold is not None:
+        outside = outside * part.hold
+    left, right = (outside, inside) if side > 0 else (inside, outside)
+    steeper = torch.where(left > (-right).clamp_min(0), left, right.clamp_max(0))
+    part.gradient = torch.where(part.values == kink, steeper, inside)
