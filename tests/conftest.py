@@ -10,6 +10,12 @@ settings.load_profile("book")
 
 
 @pytest.fixture(autouse=True)
+def _denormals() -> None:
+    """`hardware.prepare` flushes denormals for the whole process; hypothesis refuses to draw floats after that."""
+    torch.set_flush_denormal(False)
+
+
+@pytest.fixture(autouse=True)
 def _seed() -> None:
     """For inputs that a test draws without a generator of its own; the package never uses the global one."""
     torch.manual_seed(0)
