@@ -11,7 +11,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from pcgraph_lite import config as settings, notebooks, zoo
+from pcgraph_lite import config as settings, notebooks, sweeps, zoo
 from pcgraph_lite.errors import PCGraphError
 
 PROFILE = config.get("profile", "laptop")
@@ -19,7 +19,7 @@ ROOT = settings.ROOT
 BUILD = ROOT / "_build" / PROFILE
 PACKAGE = ROOT / "pcgraph_lite"
 TRAINS = {*zoo.ENGINE, "zoo", "datasets", "sources", "hardware"}                # modules that decide the weights
-PRESENTS = {"cli", "__main__", "notebooks", "claims", "site"}                   # modules that no notebook shows
+PRESENTS = {"cli", "__main__", "notebooks", "claims", "site", "bundle", "transfer"}   # modules that no notebook shows
 
 
 def sources(wanted):
@@ -42,6 +42,8 @@ WEIGHTS = {name: [str(BUILD / "models" / f"{model}-seed{seed}.safetensors")
                   for model, count in checked(notebooks.models, name).items()
                   for seed in notebooks.seeds(name, profile, count)]
            for name in NOTEBOOKS}
+RUNS = {name: [run.identity for run in checked(sweeps.plan, values["sweep"], PROFILE)]      # of notebooks with a sweep
+        for name, values in VALUES.items() if "sweep" in values}
 PAGES = sorted(str(path) for path in (ROOT / "book").rglob("*") if path.is_file() and path.suffix != ".ipynb")
 GPU = int(PROFILE == "paper")               # with --resources gpu=1 such jobs take turns
 BOOK = BUILD / "book.stamp"                 # a stamp: Snakemake would delete the old site before the new one is whole
@@ -92,6 +94,7 @@ rule notebook:
         BUILD / "records" / "{name}.json",
     params:
         values=lambda wildcards: str(VALUES[wildcards.name]),
+        runs=lambda wildcards: " ".join(RUNS.get(wildcards.name, [])),
     threads: profile.threads
     resources:
         gpu=GPU,
