@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from torch import Tensor
+from torchmetrics.functional.classification import multiclass_confusion_matrix
 
 from .errors import BadInput, WrongShape
 from .graph import PCGraph
@@ -126,6 +127,54 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
         axis.set(xlabel=label, xlim=(low, high))
     axes[0, 0].set_yticks(range(len(settings)), settings, fontsize="x-small")
     axes[0, 0].set_ylim(len(settings) - 0.5, -0.5)
+    return figure
+
+
+def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
+         marks: Mapping[str, Mapping[str, float]] | None = None) -> Figure:
+    """One column a part, one row a name, one dot a repeat, on a common axis.
+
+    Args:
+        parts: title -> name -> ``(repeats,)``; every part has the same names.
+        x: axis label with its unit.
+        marks: title -> name -> a published value, drawn as a black bar.
+    """
+    if not parts:
+        raise BadInput("dots needs at least one part.")
+    names = list(next(iter(parts.values())))
+    figure, axes = plt.subplots(1, len(parts), figsize=(1.9 + 3.3 * len(parts), 0.36 * len(names) + 1.1), squeeze=False,
+                                sharey=True, sharex=True)
+    for axis, (title, rows) in zip(axes.flat, parts.items(), strict=True):
+        for k, name in enumerate(names):
+            values = np.asarray(torch.as_tensor(rows[name]).cpu(), dtype=float)
+            axis.plot(values, [k] * len(values), "o", color=COLORS[0], markersize=5, alpha=0.7,
+                      label="ours, one dot a seed" if k == 0 else None)
+        for k, (name, value) in enumerate((marks or {}).get(title, {}).items()):
+            axis.plot(value, names.index(name), "|", color="black", markersize=15, markeredgewidth=2,
+                      label="the paper's" if k == 0 else None)
+        axis.set(xlabel=x, title=title)
+    axes[0, 0].set_yticks(range(len(names)), names, fontsize="small")
+    axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
+    axes[0, 0].legend(fontsize="x-small", loc="upper left")
+    return figure
+
+
+def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figure:
+    """Confusion matrices without their diagonal, in per cent of the true class.
+
+    Args:
+        parts: title -> predicted ``(count,)`` int, true ``(count,)`` int, and the names of the classes.
+    """
+    if not parts:
+        raise BadInput("mistakes needs at least one part.")
+    figure, axes = plt.subplots(1, len(parts), figsize=(4.9 * len(parts), 4.3), squeeze=False)
+    for axis, (title, (predicted, true, names)) in zip(axes.flat, parts.items(), strict=True):
+        share = multiclass_confusion_matrix(predicted, true, len(names), normalize="true").numpy()
+        sns.heatmap(100 * share, mask=np.eye(len(names), dtype=bool), ax=axis, cmap="Blues", annot=True, fmt=".0f",
+                    annot_kws={"fontsize": "xx-small"}, xticklabels=names, yticklabels=names, square=True,
+                    cbar_kws={"label": "% of the class's images", "shrink": 0.8})
+        axis.tick_params(labelsize="x-small")
+        axis.set(title=title, xlabel="answered", ylabel="true class")
     return figure
 
 
