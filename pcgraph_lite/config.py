@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal
@@ -265,8 +266,8 @@ def load_profile(name: str) -> Profile:
                                ("notebook", profile.notebooks, notebook_names())):
         for wrong in given.keys() - set(known):
             raise _in_file(path, unknown(kind, wrong, known))
-    for model in profile.models:
-        load_model(model, profile)
+    for model, changes in profile.models.items():
+        _changed(model, changes, path)
     return profile
 
 
@@ -288,9 +289,13 @@ def load_model(name: str, profile: Profile) -> AnySpec:
         raise unknown("model", name, known)
     if name not in profile.models:
         return known[name]
-    changed = merged(read_yaml(models_file())[name], profile.models[name])
-    path = ROOT / "config" / "profiles" / f"{profile.name}.yaml"
-    return validated(dict[str, ModelSpec], {name: changed}, path, prefix="models.")[name]
+    return _changed(name, profile.models[name], ROOT / "config" / "profiles" / f"{profile.name}.yaml")
+
+
+def _changed(name: str, changes: Mapping[str, Any], path: Path) -> AnySpec:
+    """A model with the changes of the profile that ``path`` holds."""
+    both = merged(read_yaml(models_file())[name], changes)
+    return validated(dict[str, ModelSpec], {name: both}, path, prefix="models.")[name]
 
 
 def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
@@ -301,9 +306,12 @@ def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, An
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping from a file. Raises BadFile (missing or not YAML) or BadInput (a key given twice)."""
+    """A YAML mapping from a file; it is shared, so nobody changes it.
+
+    Raises BadFile (missing or not YAML) or BadInput (a key given twice).
+    """
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)    # a safe loader, see below
+        content = _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadFile(f"cannot read {shown(path)}: {error.strerror}.") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -332,6 +340,12 @@ def from_checkout(package: str, module: str) -> ModuleType:
     return importlib.import_module(f"{package}.{module}")
 
 
+@lru_cache(maxsize=32)
+def _parsed(text: str) -> Any:
+    """Parsing takes tens of milliseconds, and one command reads the same files many times."""
+    return yaml.load(text, Loader=_Loader)                                 # a safe loader, see below
+
+
 class _Loader(yaml.SafeLoader):
     """YAML as people write it: 1e-4 is a number (YAML 1.1 wants 1.0e-4), and a key given twice is an error."""
 
@@ -356,9 +370,14 @@ def models_file() -> Path:
 def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
     """``values`` read as ``schema``. Raises BadInput naming the file, the key, what was expected and a near match."""
     try:
-        return TypeAdapter(schema).validate_python(values)
+        return _adapter(schema).validate_python(values)
     except ValidationError as error:
         raise _in_file(path, *(_explain(one, prefix) for one in error.errors())) from None
+
+
+@lru_cache(maxsize=32)
+def _adapter(schema: Any) -> TypeAdapter:
+    return TypeAdapter(schema)
 
 
 def _explain(error: Mapping[str, Any], prefix: str) -> str:
