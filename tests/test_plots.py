@@ -46,6 +46,23 @@ def test_differences_draw_every_seed_and_shade_the_better_side():
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["a", "b"]
 
 
+def test_dots_draw_every_seed_and_the_published_value():
+    figure = plots.dots({"digits": {"a": torch.tensor([1.0, 3.0]), "b": torch.tensor([5.0])},
+                         "clothing": {"a": torch.tensor([2.0]), "b": torch.tensor([4.0])}}, "accuracy (%)", {"digits": {"b": 7.0}})
+    first, second = figure.axes
+    assert [line.get_xdata().tolist() for line in first.lines[:2]] == [[1.0, 3.0], [5.0]]
+    assert list(first.lines[2].get_xdata()) == [7.0] and list(first.lines[2].get_ydata()) == [1]
+    assert [line.get_xdata().tolist() for line in second.lines] == [[2.0], [4.0]]
+    assert [tick.get_text() for tick in first.get_yticklabels()] == ["a", "b"] and first.get_xlabel() == "accuracy (%)"
+
+
+def test_mistakes_are_shares_of_the_true_class_in_rows():
+    predicted, true = torch.tensor([0, 1, 1, 1, 0]), torch.tensor([0, 0, 0, 0, 1])      # 3 of 4 zeros taken for ones
+    axis = plots.mistakes({"x": (predicted, true, ["zero", "one"])}).axes[0]
+    assert [text.get_text() for text in axis.texts] == ["75", "100"]       # row by row, without the diagonal
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("answered", "true class")
+
+
 def test_image_rows_show_the_images_and_the_marks():
     images = torch.rand(3, 784)
     figure = plots.image_rows({"given": images, "found": images / 2}, columns=["x", "y", "z"],
@@ -93,5 +110,9 @@ def test_bad_input_is_refused():
         plots.panels({}, "x", "y")
     with pytest.raises(BadInput, match="at least one"):
         plots.differences({})
+    with pytest.raises(BadInput, match="at least one"):
+        plots.dots({}, "x")
+    with pytest.raises(BadInput, match="at least one"):
+        plots.mistakes({})
     with pytest.raises(WrongShape, match="1 names for 2 vertices"):
         plots.graph_picture(PCGraph(topology.from_mask(torch.ones(2, 2))), ["a"])
