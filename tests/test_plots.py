@@ -47,8 +47,9 @@ def test_differences_draw_every_seed_and_shade_the_better_side():
 
 
 def test_dots_draw_every_seed_and_the_published_value():
-    figure = plots.dots({"digits": {"a": torch.tensor([1.0, 3.0]), "b": torch.tensor([5.0])},
-                         "clothing": {"a": torch.tensor([2.0]), "b": torch.tensor([4.0])}}, "accuracy (%)", {"digits": {"b": 7.0}})
+    parts = {"digits": {"a": torch.tensor([1.0, 3.0]), "b": torch.tensor([5.0])},
+             "clothing": {"a": torch.tensor([2.0]), "b": torch.tensor([4.0])}}
+    figure = plots.dots(parts, "accuracy (%)", {"digits": {"b": 7.0}})
     first, second = figure.axes
     assert [line.get_xdata().tolist() for line in first.lines[:2]] == [[1.0, 3.0], [5.0]]
     assert list(first.lines[2].get_xdata()) == [7.0] and list(first.lines[2].get_ydata()) == [1]
