@@ -42,8 +42,9 @@ WEIGHTS = {name: [str(BUILD / "models" / f"{model}-seed{seed}.safetensors")
                   for model, count in checked(notebooks.models, name).items()
                   for seed in notebooks.seeds(name, profile, count)]
            for name in NOTEBOOKS}
-RUNS = {name: [run.identity for run in checked(sweeps.plan, values["sweep"], PROFILE)]      # of notebooks with a sweep
-        for name, values in VALUES.items() if "sweep" in values}
+RUNS = {name: [run.identity for sweep in f"{values['sweep']} {values.get('crossed', '')}".split()
+               for run in checked(sweeps.plan, sweep, PROFILE)]
+        for name, values in VALUES.items() if "sweep" in values}                            # of notebooks with sweeps
 PAGES = sorted(str(path) for path in (ROOT / "book").rglob("*") if path.is_file() and path.suffix != ".ipynb")
 GPU = int(PROFILE == "paper")               # with --resources gpu=1 such jobs take turns
 BOOK = BUILD / "book.stamp"                 # a stamp: Snakemake would delete the old site before the new one is whole
