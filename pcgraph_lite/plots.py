@@ -8,16 +8,24 @@ import numpy as np
 import seaborn as sns
 import torch
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import ArrowStyle, FancyArrowPatch
 from torch import Tensor
 from torchmetrics.functional.classification import multiclass_confusion_matrix
 
+from .circuits import Circuit, Neuron
 from .errors import BadInput, WrongShape
 from .graph import PCGraph
 from .topology import Topology
 
 COLORS = sns.color_palette("deep")
+# Where the neurons of a vertex sit around it, what they are called, and their colour.
+PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0, -0.9), "interneuron": (-1.15, -0.1)}
+SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "interneuron": "m"}
+FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
 
 
 def use_style() -> None:
@@ -227,6 +235,73 @@ def graph_picture(graph: PCGraph, names: Sequence[str], clamped: Sequence[int] =
     return figure
 
 
+def network_picture(topologies: Mapping[str, Topology]) -> Figure:
+    """Every edge of small topologies as a line: layers side by side where there are no cycles, else springs.
+
+    Vertices have the colour of their group; layers stand in the order of the edges.
+    """
+    figure, axes = plt.subplots(1, len(topologies), figsize=(4.6 * len(topologies), 4.0), squeeze=False)
+    for axis, (title, topology) in zip(axes.flat, topologies.items(), strict=True):
+        drawn = nx.DiGraph()
+        drawn.add_nodes_from(range(topology.n))
+        drawn.add_edges_from(tuple(edge) for edge in topology.mask().nonzero().tolist())
+        place = _layers(drawn) if nx.is_directed_acyclic_graph(drawn) else nx.spring_layout(drawn, seed=0)
+        groups = {k: number for number, name in enumerate(topology.groups)
+                  for k in range(topology.slice(name).start, topology.slice(name).stop)}
+        nx.draw_networkx_nodes(drawn, place, node_color=[COLORS[groups[k] % 10] for k in drawn], node_size=70,
+                               edgecolors="white", linewidths=0.6, ax=axis)
+        nx.draw_networkx_edges(drawn, place, arrows=False, edge_color="0.45", width=0.5, alpha=0.7, ax=axis)
+        axis.set_title(title)
+        axis.axis("off")
+    return figure
+
+
+def lines_drawn(axis: Axes) -> set[tuple[int, int]]:
+    """The edges (source, target) that ``network_picture`` drew on an axis, read from where its lines begin and end."""
+    dots = next(part for part in axis.collections if isinstance(part, PathCollection)).get_offsets()
+    lines = next(part for part in axis.collections if isinstance(part, LineCollection)).get_segments()
+
+    def vertex(point: np.ndarray) -> int:
+        return int(np.square(np.asarray(dots) - point).sum(-1).argmin())
+
+    return {(vertex(line[0]), vertex(line[-1])) for line in lines}
+
+
+def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Figure:
+    """Neurons and wires: excitatory ones end in an arrow, inhibitory ones in a bar.
+
+    Args:
+        around: put the vertices on a circle, error neurons inwards, instead of side by side.
+    """
+    size = (5.4, 5.0) if around else (7.6, 3.1)
+    figure, axes = plt.subplots(len(circuits), 1, figsize=(size[0], size[1] * len(circuits)), squeeze=False)
+    for axis, (title, circuit) in zip(axes.flat, circuits.items(), strict=True):
+        place = {neuron: _neuron_at(neuron, circuit.vertices, around) for neuron in circuit.neurons()}
+        for wire in circuit.wires:
+            axis.add_patch(_wire(wire.source, wire.target, wire.weight > 0, place))
+        for (kind, i), at in place.items():
+            axis.plot(*at, "o" if kind != "interneuron" else "s", markersize=23, color=FILLS[kind],
+                      markeredgecolor="black", zorder=3)
+            axis.text(*at, f"${SYMBOLS[kind]}_{i + 1}$", ha="center", va="center", zorder=4)
+        axis.set(title=title, aspect="equal")
+        axis.margins(0.16)
+        axis.axis("off")
+    ends = [Line2D([], [], color=_wire_color(True), marker=">", label="excitatory"),
+            Line2D([], [], color=_wire_color(False), marker="|", markersize=9, label="inhibitory")]
+    figure.legend(handles=ends, loc="outside lower center", ncols=2, fontsize="small")
+    return figure
+
+
+def wires_drawn(axis: Axes) -> set[tuple[Neuron, Neuron, bool]]:
+    """The wires on an axis of ``circuit_picture``: source, target, and whether the end drawn is an arrow."""
+    found = set()
+    for patch in axis.patches:
+        ends = [tuple(end.split()) for end in patch.get_gid().split(" to ")]
+        source, target = ((kind, int(vertex)) for kind, vertex in ends)
+        found.add((source, target, isinstance(patch.get_arrowstyle(), ArrowStyle.CurveFilledB)))
+    return found
+
+
 def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mapping[str, Tensor], names: Sequence[str],
               reach: float = 1.5) -> Figure:
     """The energy over two free vertices, the others held at ``start`` ``(n,)``, and the paths of queries on it.
@@ -248,6 +323,43 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
     axis.set(xlabel=f"value of {names[free[0]]}", ylabel=f"value of {names[free[1]]}")
     axis.legend(fontsize="small", loc="lower left")
     return figure
+
+
+def _layers(graph: nx.DiGraph) -> dict[int, tuple[float, float]]:
+    """Vertices of a graph without cycles in columns, each as far right as the longest way to it."""
+    place = {}
+    for column, layer in enumerate(nx.topological_generations(graph)):
+        for k, vertex in enumerate(sorted(layer)):
+            place[vertex] = (float(column), (k - (len(layer) - 1) / 2) / max(1, len(layer) - 1))
+    return place
+
+
+def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, float]:
+    """Where a neuron is drawn."""
+    kind, i = neuron
+    if not around:
+        return 2.3 * i + PLACES[kind][0], PLACES[kind][1]
+    angle, radius = np.pi / 2 - 2 * np.pi * i / vertices, 2.0 if kind == "value" else 0.85
+    return radius * float(np.cos(angle)), radius * float(np.sin(angle))
+
+
+def _wire(source: Neuron, target: Neuron, excites: bool,
+          place: Mapping[Neuron, tuple[float, float]]) -> FancyArrowPatch:
+    """One wire; the two directions between the same neurons bend apart, and a neuron's wire to itself is a loop."""
+    if source == target:
+        x, y = place[source]
+        start, end, bend, shrink = (x + 0.12, y - 0.13), (x + 0.12, y + 0.13), 2.4, 0
+    else:
+        start, end, bend, shrink = place[source], place[target], 0.13, 13
+    style = ArrowStyle("-|>", head_length=5, head_width=2.6) if excites else ArrowStyle("-[", widthB=4.5, lengthB=0.01)
+    wire = FancyArrowPatch(start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle=style, mutation_scale=1,
+                           shrinkA=shrink, shrinkB=shrink, linewidth=1.3, color=_wire_color(excites), zorder=2)
+    wire.set_gid(f"{source[0]} {source[1]} to {target[0]} {target[1]}")
+    return wire
+
+
+def _wire_color(excites: bool) -> tuple[float, float, float]:
+    return COLORS[2] if excites else COLORS[3]
 
 
 def _lines(axis: Axes, lines: Mapping[str, tuple[Sequence[float], Tensor]], colors: Sequence = COLORS) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from pcgraph_lite import PCGraph, plots, topology
+from pcgraph_lite import PCGraph, circuits, plots, topology
 from pcgraph_lite.errors import BadInput, WrongShape
 
 
@@ -117,3 +117,27 @@ def test_bad_input_is_refused():
         plots.mistakes({})
     with pytest.raises(WrongShape, match="1 names for 2 vertices"):
         plots.graph_picture(PCGraph(topology.from_mask(torch.ones(2, 2))), ["a"])
+
+
+def test_network_picture_draws_every_edge_of_the_object():
+    """A layered graph and one with cycles and a self-loop left out; the lines are read back from the figure."""
+    layered = topology.discriminative(3, [4], 2)
+    cyclic = topology.from_mask(torch.tensor([[0, 1, 0], [0, 0, 1], [1, 0, 0]]))
+    figure = plots.network_picture({"layered": layered, "ring": cyclic})
+    for axis, drawn in zip(figure.axes, (layered, cyclic), strict=True):
+        assert plots.lines_drawn(axis) == {tuple(edge) for edge in drawn.mask().nonzero().tolist()}
+    assert [axis.get_title() for axis in figure.axes] == ["layered", "ring"]
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_circuit_picture_draws_every_wire_with_its_sign(around):
+    """Side by side and on a circle; a dendritic circuit is drawn side by side."""
+    graph = PCGraph(topology.from_mask(torch.tensor([[0, 1], [1, 0]])), "tanh")
+    graph.set_weight(torch.tensor([[0.0, 0.5], [-0.5, 0.0]]))
+    made = {"standard": circuits.standard(graph)} | ({} if around else {"dendritic": circuits.dendritic(graph)})
+    figure = plots.circuit_picture(made, around)
+    for axis, circuit in zip(figure.axes, made.values(), strict=True):
+        wires = {(wire.source, wire.target, wire.weight > 0) for wire in circuit.wires}
+        assert plots.wires_drawn(axis) == wires
+        axis.patches[0].remove()
+        assert len(wires - plots.wires_drawn(axis)) == 1                   # a wire that is not there is missed
