@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from nbformat import NotebookNode
 from pandas.io.formats.style import Styler
 
-from . import claims, records
+from . import claims, metrics, records
 from .records import PACKAGES
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
@@ -162,6 +163,19 @@ def over_seeds(measured: pd.DataFrame, by: str) -> Styler:
     text = pd.DataFrame({column: [f"{m:.4g}" + (f" ± {d:.2g}" if pd.notna(d) else "") for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
     return plain(text.assign(seeds=count).reset_index(), f"by-{by}")
+
+
+def interval(values: Sequence[float] | Sequence[bool]) -> str:
+    """Mean and its 95 % interval over images, taken as independent, though those of one seed share a graph.
+
+    Truth values are a share: in per cent, with Wilson's interval. Numbers have Student's t.
+    """
+    values = np.asarray(values)
+    if values.dtype == bool:
+        low, high = metrics.share_interval(int(values.sum()), len(values))
+        return f"{100 * values.mean():.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+    mean, low, high = metrics.mean_interval(values.astype(float))
+    return f"{mean:.4g} ({low:.4g} to {high:.4g})"
 
 
 def plain(frame: pd.DataFrame, name: str) -> Styler:

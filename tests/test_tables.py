@@ -7,9 +7,11 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from scipy import stats
 
 from pcgraph_lite import claims, records, tables
 from pcgraph_lite.claims import Check
@@ -32,6 +34,14 @@ def saved(folder: Path, **provenance: object) -> Path:
     path.write_text(json.dumps({"notebook": "02-pc-graphs", "profile": "laptop", "provenance": origin,
                                 "records": [row]}))
     return path
+
+
+def test_intervals_over_images_are_scipys() -> None:
+    numbers, hits = [0.5, 1.25, 2.0, 4.5], np.array([True] * 7 + [False] * 3)
+    low, high = stats.t.interval(0.95, 3, np.mean(numbers), stats.sem(numbers))
+    assert tables.interval(numbers) == f"2.062 ({low:.4g} to {high:.4g})"
+    wilson = stats.binomtest(7, 10).proportion_ci(method="wilson")
+    assert tables.interval(hits) == f"70.0 % ({100 * wilson.low:.1f} to {100 * wilson.high:.1f})"
 
 
 def test_without_records_every_claim_is_there_and_not_run(tmp_path: Path) -> None:
