@@ -37,7 +37,7 @@ BENCH_FIGURES = {"floor": "Time over that of the bare products: the black line i
 
 
 def write_scorecard(folder: Path, card: pd.DataFrame, pages: Iterable[str]) -> None:
-    """Write ``counts.csv``, ``claims.csv`` (landing page) and ``scorecard.csv``.
+    """Write ``counts.csv``, ``claims.csv`` (landing page: what was run, or all where nothing was) and ``scorecard.csv``.
 
     Args:
         card: as ``claims.scorecard`` gives it.
@@ -47,7 +47,8 @@ def write_scorecard(folder: Path, card: pd.DataFrame, pages: Iterable[str]) -> N
     rows = [_scorecard_row(row, rules[row["claim"]], pages) for row in card.to_dict("records")]
     kinds = [_kind(verdict) for verdict in card["verdict"]]
     _write_csv(folder / "counts.csv", [badge(verdict) for verdict in BADGES], [[kinds.count(kind) for kind in BADGES]])
-    _write_csv(folder / "claims.csv", SHORT, [[row[key] for key in SHORT] for row in rows])
+    ran = [row for row, kind in zip(rows, kinds, strict=True) if kind != "not run"]
+    _write_csv(folder / "claims.csv", SHORT, [[row[key] for key in SHORT] for row in ran or rows])
     _write_csv(folder / "scorecard.csv", FULL, [[row[key] for key in FULL] for row in rows])
 
 
