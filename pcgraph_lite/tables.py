@@ -37,7 +37,7 @@ BENCH_FIGURES = {"floor": "Time over that of the bare products: the black line i
 
 
 def write_scorecard(folder: Path, card: pd.DataFrame, pages: Iterable[str]) -> None:
-    """Write ``counts.csv``, ``claims.csv`` (landing page: what was run, or all where nothing was) and ``scorecard.csv``.
+    """Write ``counts.csv``, ``scorecard.csv`` and ``claims.csv`` (the landing page: what was run).
 
     Args:
         card: as ``claims.scorecard`` gives it.
