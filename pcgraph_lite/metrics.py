@@ -91,14 +91,22 @@ def auroc(scores: Tensor, positive: Tensor) -> float:
         BadInput: ``positive`` is not bool, or holds only one kind.
         BadValues: NaN or infinite scores.
     """
-    if scores.ndim != 1 or scores.shape != positive.shape:
-        raise WrongShape(f"auroc needs two vectors of one length; got {tuple(scores.shape)}, {tuple(positive.shape)}.")
-    if positive.dtype != torch.bool or positive.all() or not positive.any():
-        raise BadInput("auroc needs a bool vector with both positive and negative examples; got "
-                       f"{positive.dtype} with {positive.sum().item()} positive of {len(positive)}.")
-    _refuse_not_finite("scores", scores)
+    _scored(scores, positive)
     levels, ranks = scores.unique(return_inverse=True)
     return binary_auroc(ranks.double() / max(1, len(levels) - 1), positive.long()).item()
+
+
+def roc(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
+    """The ROC curve: shares of negative and of positive examples at or above each level, from the highest down.
+
+    Returns:
+        ``(levels + 1,)`` each, from (0, 0) to (1, 1); the area below is ``auroc``. Arguments and errors are its own.
+    """
+    _scored(scores, positive)
+    levels, ranks = scores.unique(return_inverse=True)                     # ascending
+    counts = [ranks[part].bincount(minlength=len(levels)).flip(0).cumsum(0).double() for part in (~positive, positive)]
+    false_rate, true_rate = (torch.cat([count.new_zeros(1), count / count[-1]]) for count in counts)
+    return false_rate, true_rate
 
 
 # -------------------------------------------------------------------------------------------- image by image
@@ -140,6 +148,26 @@ def ssim(images: Tensor, originals: Tensor, shape: tuple[int, int, int] = (1, 28
         raise WrongShape(f"SSIM looks through a window of {SSIM_WINDOW} pixels; images of {shape} are too small.")
     pair = (part.double().reshape(-1, *shape) for part in (images, originals))    # float32 loses the variance of flats
     return structural_similarity_index_measure(*pair, data_range=1.0, reduction="none").to(images.dtype)
+
+
+def seam(images: Tensor, known: Tensor, shape: tuple[int, int, int] = (1, 28, 28)) -> Tensor:
+    """Discontinuity where known rows meet the others: mean absolute step between the two rows, ``(batch,)``.
+
+    Args:
+        images: ``(batch, pixels)``.
+        known: ``(pixels,)`` bool, such as ``datasets.top_half``.
+
+    Raises:
+        WrongShape: images or mask do not fit the shape. BadInput: everything is known, or nothing.
+    """
+    _fits(images, shape)
+    if known.shape != images.shape[1:] or known.dtype != torch.bool:
+        raise WrongShape(f"known is {tuple(known.shape)} {known.dtype}; expected {tuple(images.shape[1:])} torch.bool.")
+    picture, rows = images.reshape(-1, *shape), known.reshape(shape)
+    meeting = rows[:, 1:] != rows[:, :-1]                                  # (channels, height - 1, width)
+    if not meeting.any():
+        raise BadInput("known rows meet no others, so there is no seam; give a mask such as datasets.top_half(shape).")
+    return (picture[:, :, 1:] - picture[:, :, :-1]).abs()[:, meeting].mean(-1)
 
 
 def image_quality(images: Tensor, originals: Tensor, shape: tuple[int, int, int] = (1, 28, 28)) -> pd.DataFrame:
@@ -326,6 +354,15 @@ def _t_quantile(chance: float, freedom: int) -> float:
 
 
 # --------------------------------------------------------------------------------------------------------- checks
+
+def _scored(scores: Tensor, positive: Tensor) -> None:
+    if scores.ndim != 1 or scores.shape != positive.shape:
+        raise WrongShape(f"auroc needs two vectors of one length; got {tuple(scores.shape)}, {tuple(positive.shape)}.")
+    if positive.dtype != torch.bool or positive.all() or not positive.any():
+        raise BadInput("auroc needs a bool vector with both positive and negative examples; got "
+                       f"{positive.dtype} with {positive.sum().item()} positive of {len(positive)}.")
+    _refuse_not_finite("scores", scores)
+
 
 def _class_numbers(predicted: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     if predicted.ndim != 1 or predicted.shape != labels.shape or len(labels) == 0:

@@ -16,6 +16,7 @@ from matplotlib.patches import ArrowStyle, FancyArrowPatch
 from torch import Tensor
 from torchmetrics.functional.classification import multiclass_confusion_matrix
 
+from . import metrics
 from .circuits import Circuit, Neuron
 from .errors import BadInput, WrongShape
 from .graph import PCGraph
@@ -63,16 +64,20 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | Mapping[str,
 
 
 def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, *, log: bool = False,
-           log_x: bool = False, levels: Mapping[str, float] | None = None) -> Figure:
+           log_x: bool = False, levels: Mapping[str, float] | None = None,
+           marks: Mapping[str, float] | None = None) -> Figure:
     """Lines with a band: name -> (positions, ``(positions,)`` or ``(positions, repeats)``), mean and min to max.
 
     Args:
         x, y: axis labels with units.
         log, log_x: logarithmic y and x axis.
         levels: name -> height of a dashed line to compare with.
+        marks: name -> position of an upright dashed line.
     """
     figure, axis = plt.subplots(figsize=(6.4, 3.8))
     _lines(axis, lines)
+    for name, position in (marks or {}).items():
+        axis.axvline(position, color="0.35", linestyle="--", linewidth=1.2, label=name)
     for k, (name, height) in enumerate((levels or {}).items()):
         axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
     axis.set(xlabel=x, ylabel=y, yscale="log" if log else "linear")
@@ -81,6 +86,51 @@ def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, 
     else:
         axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(fontsize="small")
+    return figure
+
+
+def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:
+    """Bars of how many of a number: mean over repeats with a line from min to max, in an outline of the number itself.
+
+    Args:
+        parts: title of a panel -> name of a colour -> number -> counts of repeats, each at most the number.
+        x, y: axis labels.
+    """
+    if not parts:
+        raise BadInput("counts needs at least one panel.")
+    columns = min(2, len(parts))
+    rows = -(-len(parts) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(4.6 * columns, 3.1 * rows), squeeze=False)
+    for axis in axes.flat[len(parts):]:
+        axis.remove()
+    for axis, (title, groups) in zip(axes.flat, parts.items(), strict=False):
+        numbers, wide = sorted({number for bars in groups.values() for number in bars}), 0.8 / len(groups)
+        for k, (name, bars) in enumerate(groups.items()):
+            at = [numbers.index(number) + (k - (len(groups) - 1) / 2) * wide for number in bars]
+            mean = [sum(values) / len(values) for values in bars.values()]
+            reach = [[m - min(values) for m, values in zip(mean, bars.values(), strict=True)],
+                     [max(values) - m for m, values in zip(mean, bars.values(), strict=True)]]
+            axis.bar(at, list(bars), wide * 0.92, fill=False, edgecolor="0.7", linewidth=0.8)
+            axis.bar(at, mean, wide * 0.92, color=COLORS[k], label=name, yerr=reach, error_kw={"linewidth": 1})
+        axis.set_xticks(range(len(numbers)), [str(number) for number in numbers])
+        axis.set(title=title, xlabel=x, ylabel=y)
+        axis.legend(fontsize="x-small", loc="upper left")
+    return figure
+
+
+def roc(scores: Mapping[str, Tensor], positive: Tensor) -> Figure:
+    """ROC curves of several scores of the same examples, the first one in grey, with their areas in the legend.
+
+    Args:
+        scores: name -> ``(batch,)``, higher means more positive.
+        positive: ``(batch,)`` bool.
+    """
+    figure, axis = plt.subplots(figsize=(4.6, 4.2))
+    axis.plot([0, 1], [0, 1], color="0.8", linewidth=1, linestyle=":")
+    for color, (name, values) in zip(["0.5", *COLORS], scores.items(), strict=False):
+        axis.plot(*metrics.roc(values, positive), color=color, label=f"{name}: {metrics.auroc(values, positive):.3f}")
+    axis.set(xlabel="share of familiar images called foreign", ylabel="share of foreign images found", aspect="equal")
+    axis.legend(fontsize="small", loc="lower right", title="area", title_fontsize="small")
     return figure
 
 

@@ -9,6 +9,8 @@ with the same settings is not trained again.
 
 import hashlib
 import itertools
+import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +32,8 @@ from .graph import PCGraph
 from .judge import RECIPES, load_judge
 from .query import query
 
-MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step"]
+MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step",
+            "labelled_agreement", "seam"]
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
 VARIANCE = 0.5                                                             # of the noise, as on the pages
@@ -192,22 +195,43 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
     return ends.drop("base", level="setting").sub(ends.loc["base"], level="seed")
 
 
+def ranks(rows: pd.DataFrame, key: str, value: object, measure: str) -> dict[int, int]:
+    """The place of one value of a varied key among the settings that differ from the base in this key alone, by seed.
+
+    1 is the smallest ``measure``; a setting that failed comes after all others.
+
+    Raises:
+        BadInput: the sweep does not have that value.
+    """
+    ends = finals(rows)
+    ends = ends[ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")]
+    ours, score = ends[key] == value, ends[measure].astype(float).fillna(math.inf)
+    if not ours.any():
+        raise BadInput(f"no setting with {key} = {value!r} in this sweep; there are {sorted(set(ends[key]), key=str)}.")
+    places = {}
+    for row, seed in ends.loc[ours, "seed"].items():
+        of_seed = score[ends["seed"] == seed]
+        places[int(seed)] = 1 + int((of_seed < score[row]).sum()) if score[row] < math.inf else len(of_seed)
+    return places
+
+
 def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dict[str, float]:
     """Final measures on validation images; what makes no sense for a model is left out.
 
     accuracy: labels asked from pixels. generated: share of the ten labels whose image the judge reads as that class.
     completion_mse: lower half asked from the upper one. denoised_mse: by initialization, at the best of SCHEDULE steps
-    (denoised_step). safe_step: 1 / largest eigenvalue of the linear Hessian with nothing held.
+    (denoised_step). safe_step: 1 / largest eigenvalue of the linear Hessian with nothing held. labelled_agreement and
+    seam: of images whose upper half was asked from label and lower half, what the judge reads and metrics.seam.
     """
     device = next(model.parameters()).device
     some = held_out.subset(min(images, len(held_out)))
     truth, top, found = some.images.to(device), datasets.top_half(some.shape), {}
     if isinstance(model, PCGraph) and "labels" in model.topology.groups:
         found["accuracy"] = learning.accuracy(model, (held_out.images, held_out.labels))
+        if not model.topology.in_degree()[model.topology.slice("pixels")].any():
+            return found                                                   # pixels that nothing predicts: a classifier
         if held_out.name in RECIPES:
-            classes = torch.arange(model.topology.size("labels"))
-            drawn = tasks.generate(model, classes.to(device)).values["pixels"].cpu().clamp(0, 1)
-            found["generated"] = float((tasks.judge_reads(load_judge(held_out.name), drawn) == classes).double().mean())
+            found |= _with_labels(model, some, device)
     completed = tasks.complete(model, truth, top.to(device))
     found["completion_mse"] = float(metrics.mse(completed[:, ~top], truth[:, ~top]).mean())
     noisy = datasets.noisy(some.images, VARIANCE, torch.Generator().manual_seed(seed)).to(device)
@@ -218,6 +242,17 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
     found["denoised_step"] = min(errors, key=errors.get)
     found["safe_step"] = float(query(model, init={"pixels": truth[:1]}, steps=1).value_lr)
     return found | {"denoised_mse": errors[found["denoised_step"]]}
+
+
+def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, float]:
+    """What the judge reads where labels are held: of images drawn from them alone, and of completed upper halves."""
+    judge, classes = load_judge(some.name), torch.arange(model.topology.size("labels"))
+    drawn = tasks.generate(model, classes.to(device)).values["pixels"].cpu().clamp(0, 1)
+    bottom = datasets.bottom_half(some.shape)
+    whole = tasks.complete(model, some.images.to(device), bottom.to(device), some.labels.to(device)).cpu()
+    return {"generated": float((tasks.judge_reads(judge, drawn) == classes).double().mean()),
+            "labelled_agreement": float((tasks.judge_reads(judge, whole) == some.labels).double().mean()),
+            "seam": float(metrics.seam(whole, bottom, some.shape).mean())}
 
 
 def _source(name: str) -> Path:

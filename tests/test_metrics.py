@@ -74,6 +74,26 @@ def test_auroc_counts_ordered_pairs_at_any_scale(scale):
     assert metrics.auroc(torch.ones(6), positive) == pytest.approx(0.5)
 
 
+def test_roc_counts_what_is_at_or_above_each_level():
+    """Levels 9, 3, 2, 1 from the highest down, by hand; the tie at 2 is one slanted piece."""
+    scores = torch.tensor([9.0, 3.0, 2.0, 2.0, 1.0])
+    positive = torch.tensor([True, False, True, False, True])
+    false_rate, true_rate = metrics.roc(scores, positive)
+    assert false_rate.tolist() == pytest.approx([0, 0, 1 / 2, 1, 1])
+    assert true_rate.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 2 / 3, 1])
+
+
+def test_the_area_below_the_roc_curve_is_auroc():
+    """By the trapezoid rule, ties and all."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randint(0, 20, (100,), generator=generator).float()
+    positive = torch.rand(100, generator=generator) < 0.05 * scores
+    false_rate, true_rate = metrics.roc(scores, positive)
+    assert float(torch.trapezoid(true_rate, false_rate)) == pytest.approx(metrics.auroc(scores, positive))
+    with pytest.raises(BadInput, match="both positive and negative"):
+        metrics.roc(scores, torch.ones(100, dtype=torch.bool))
+
+
 def test_auroc_refuses_what_has_no_answer():
     scores = torch.tensor([0.1, 0.2])
     with pytest.raises(BadInput, match="both positive and negative"):
@@ -89,6 +109,19 @@ def test_auroc_refuses_what_has_no_answer():
 
 
 # -------------------------------------------------------------------------------------------------- image by image
+
+def test_seam_is_the_step_between_the_halves():
+    """Rows 0 to 3 of two columns; known rows 2 and 3. The steps from row 1 to row 2 are 0.5 and 0.25."""
+    image = torch.tensor([[0, 0], [0.25, 0.5], [0.75, 0.75], [0, 1]]).reshape(1, 8)
+    known = datasets.bottom_half((1, 4, 2))
+    assert metrics.seam(image, known, (1, 4, 2)).tolist() == [0.375]
+    assert metrics.seam(image, ~known, (1, 4, 2)).tolist() == [0.375]     # whichever half is known
+    with pytest.raises(BadInput, match="no seam"):
+        metrics.seam(image, torch.ones(8, dtype=torch.bool), (1, 4, 2))
+    with pytest.raises(WrongShape, match=r"known is \(4,\)"):
+        metrics.seam(image, known[:4], (1, 4, 2))
+
+
 
 def test_mse_and_psnr_of_a_known_offset():
     """An offset of d everywhere: MSE d^2 and PSNR -20 log10(d), each image by itself."""

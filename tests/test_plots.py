@@ -141,3 +141,29 @@ def test_circuit_picture_draws_every_wire_with_its_sign(around):
         assert plots.wires_drawn(axis) == wires
         axis.patches[0].remove()
         assert len(wires - plots.wires_drawn(axis)) == 1                   # a wire that is not there is missed
+
+
+def test_roc_draws_each_score_with_its_area():
+    """A perfect score has the corner as its curve and an area of 1; a reversed one, 0."""
+    positive = torch.tensor([False, False, True])
+    axis = plots.roc({"good": torch.tensor([1.0, 2.0, 3.0]), "bad": torch.tensor([3.0, 2.0, 1.0])}, positive).axes[0]
+    assert axis.lines[1].get_ydata().tolist() == [0, 1, 1, 1]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["good: 1.000", "bad: 0.000"]
+    assert axis.get_xlabel() and axis.get_ylabel()
+
+
+def test_counts_draw_means_ranges_and_the_number_itself():
+    """Two sizes at 50 and 100: the bars are means over repeats, the outlines the numbers."""
+    parts = {"half": {"small": {50: [10, 20], 100: [5, 5]}, "large": {50: [50, 50]}}}
+    axis = plots.counts(parts, "stored", "retrieved").axes[0]
+    bars = [part for part in axis.containers if hasattr(part, "patches")]
+    assert [[bar.get_height() for bar in part] for part in bars] == [[50, 100], [15, 5], [50], [50]]
+    low, high = bars[1].errorbar.lines[2][0].get_segments()[0][:, 1]
+    assert (low, high) == (10, 20)
+    assert [tick.get_text() for tick in axis.get_xticklabels()] == ["50", "100"]
+    assert (axis.get_title(), axis.get_xlabel(), axis.get_ylabel()) == ("half", "stored", "retrieved")
+
+
+def test_curves_mark_a_position():
+    axis = plots.curves({"a": ([1, 2], torch.tensor([1.0, 2.0]))}, "t", "E", marks={"here": 1.5}).axes[0]
+    assert axis.lines[1].get_xdata() == [1.5, 1.5]

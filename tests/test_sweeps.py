@@ -109,6 +109,11 @@ def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
     drawn = query(graph, {"labels": torch.eye(10)}, steps=400, momentum=0.9).values["pixels"]
     read = load_judge("mnist")(drawn).argmax(-1)                           # the judge cuts to [0, 1] itself
     assert last["generated"] == pytest.approx(float((read == torch.arange(10)).double().mean()))
+    whole = tasks.complete(graph, some.images, ~known, some.labels)
+    assert last["labelled_agreement"] == pytest.approx(
+        float((load_judge("mnist")(whole).argmax(-1) == some.labels).double().mean()))
+    above, below = whole[:, 13 * 28:14 * 28], whole[:, 14 * 28:15 * 28]
+    assert last["seam"] == pytest.approx(float((above - below).abs().mean()), rel=1e-4)
     assert ours[sweeps.MEASURES].iloc[:-1].isna().all(axis=None)
     assert set(rows["status"]) == {"ok"} and set(rows["n"]) == {100} and rows["commit"].notna().all()
 
@@ -198,13 +203,26 @@ def test_factors_and_changes_compare_with_the_base() -> None:
     assert changed.loc[("g = 2", 0), "best_validation"] == -1.0 and changed.loc[("g = 3", 0)].isna().all()
 
 
+def test_ranks_count_what_is_better_seed_by_seed() -> None:
+    """By hand: a setting of two keys does not count, ties share a place, a failed run is last."""
+    names = ["base", "f = 2", "f = 3", "f = 2, g = 1", "base", "f = 2", "f = 3"]
+    rows = pd.DataFrame({"setting": names, "seed": [0] * 4 + [1] * 3, "f": [1, 2, 3, 2, 1, 2, 3], "epoch": 1,
+                         "validation": 0.0, "status": "ok", "identity": list("abcdefg"),
+                         "error": [5.0, 4, 6, 1, 2, 2, float("nan")]})
+    assert sweeps.ranks(rows, "f", 1, "error") == {0: 2, 1: 1}
+    assert sweeps.ranks(rows, "f", 3, "error") == {0: 3, 1: 3}
+    with pytest.raises(BadInput, match=r"no setting with f = 9.*\[1, 2, 3\]"):
+        sweeps.ranks(rows, "f", 9, "error")
+
+
 @pytest.mark.parametrize("model", ["other", "copier"])
 def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> None:
     """A graph without labels is asked for none; an autoencoder has no value step either."""
     (root / "config/sweeps/tiny.yaml").write_text(
         f"description: for tests\nmodel: {model}\nbase: {{validation_count: 20}}\nvary: [train.weight_decay: [0.1]]\n")
     ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
-    absent = {"accuracy", "generated"} | ({"denoised_step", "safe_step"} if model == "copier" else set())
+    absent = {"accuracy", "generated", "labelled_agreement", "seam"}
+    absent |= {"denoised_step", "safe_step"} if model == "copier" else set()
     assert {key for key in sweeps.MEASURES if ends[key].isna().all()} == absent
     assert len(ends) == 2 and ends["best_validation"].notna().all()
 
