@@ -132,6 +132,20 @@ def psnr(images: Tensor, originals: Tensor) -> Tensor:
     return peak_signal_noise_ratio(images, originals, data_range=1.0, dim=1, reduction="none")
 
 
+def background_energy(images: Tensor, originals: Tensor) -> float:
+    """Mean of x^2 over all pixels that are 0 in the originals: what is left where there should be nothing.
+
+    Raises:
+        WrongShape, BadValues: as for ``mse``.
+        BadInput: no pixel of any original is 0.
+    """
+    _pair(images, originals)
+    dark = originals == 0                                                  # (batch, pixels)
+    if not dark.any():
+        raise BadInput(f"none of the {len(originals)} originals has a pixel of 0, so there is no background.")
+    return float(images[dark].square().mean())
+
+
 def ssim(images: Tensor, originals: Tensor, shape: tuple[int, int, int] = (1, 28, 28)) -> Tensor:
     """Structural similarity of each image, ``(batch,)``, at most 1; Gaussian window of 11 pixels, range 1.
 

@@ -32,7 +32,7 @@ from .graph import PCGraph
 from .judge import RECIPES, load_judge
 from .query import query
 
-MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step",
+MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
             "labelled_agreement", "seam"]
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
@@ -215,12 +215,29 @@ def ranks(rows: pd.DataFrame, key: str, value: object, measure: str) -> dict[int
     return places
 
 
+def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
+    """For each seed the value of ``key`` whose mean ``measure`` over the *other* seeds is lowest.
+
+    A seed's own result then has no part in the choice that it is compared under. A single seed chooses by itself.
+
+    Args:
+        ends: one row a run, as ``finals`` gives them.
+
+    Returns:
+        seed -> value of ``key``.
+    """
+    seeds = ends["seed"].unique()
+    others = {seed: ends[(ends["seed"] != seed) | (len(seeds) == 1)] for seed in seeds}
+    return pd.Series({seed: some.groupby(key)[measure].mean().idxmin() for seed, some in others.items()})
+
+
 def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dict[str, float]:
     """Final measures on validation images; what makes no sense for a model is left out.
 
     accuracy: labels asked from pixels. generated: share of the ten labels whose image the judge reads as that class.
     completion_mse: lower half asked from the upper one. denoised_mse: by initialization, at the best of SCHEDULE steps
-    (denoised_step). safe_step: 1 / largest eigenvalue of the linear Hessian with nothing held. labelled_agreement and
+    (denoised_step). safe_step: 1 / largest eigenvalue of the linear Hessian with nothing held. settling_steps: plain
+    steps of a completion of ten images until it has come to rest, see ``tasks.settling_steps``. labelled_agreement and
     seam: of images whose upper half was asked from label and lower half, what the judge reads and metrics.seam.
     """
     device = next(model.parameters()).device
@@ -241,6 +258,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
     errors = {step: float(metrics.mse(cleaned, truth).mean()) for step, cleaned in seen.items()}
     found["denoised_step"] = min(errors, key=errors.get)
     found["safe_step"] = float(query(model, init={"pixels": truth[:1]}, steps=1).value_lr)
+    found["settling_steps"] = tasks.settling_steps(model, truth[:10], top.to(device))
     return found | {"denoised_mse": errors[found["denoised_step"]]}
 
 

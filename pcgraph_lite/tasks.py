@@ -91,6 +91,37 @@ def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:
     return denoise_path(model, images, [steps])[0][steps]
 
 
+def best_steps(graph: PCGraph, noisy: Tensor, clean: Tensor, steps: Sequence[int]) -> int:
+    """After which number of plain steps the denoised images are best, by mean PSNR: to be asked on held-out images.
+
+    Args:
+        noisy, clean: ``(batch, pixels)``.
+        steps: numbers of steps to choose from, in rising order.
+    """
+    seen, _ = denoise_path(graph, noisy.to(graph.device), steps)
+    quality = {k: float(metrics.psnr(images.cpu(), clean.cpu()).mean()) for k, images in seen.items()}
+    return max(quality, key=quality.get)
+
+
+def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int = 300) -> float:
+    """Plain steps until the energy of a completion has come 99 % of its way down; mean over images (section B of the
+    paper: deeper graphs converge more slowly).
+
+    The way goes from the energy of the start to that of the accelerated query. An image that is not there after
+    ``longest`` steps counts as ``longest``.
+
+    Args:
+        images: ``(batch, pixels)``.
+        known: ``(pixels,)`` bool.
+    """
+    lowest = completion(graph, images, known).energy[-1]                   # (batch,)
+    plain = query(graph, {"pixels": observed(images, known)}, steps=longest, tolerance=None)
+    goal = lowest + 0.01 * (plain.initial_energy - lowest)
+    there = plain.energy <= goal                                           # (steps, batch)
+    first = torch.where(there.any(0), there.int().argmax(0) + 1, longest)
+    return float(first.double().mean())
+
+
 def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
     """Completion by the training image whose known pixels are nearest. ``(batch, pixels)``."""
     nearest = torch.cdist(images[:, known], train[:, known]).argmin(-1)    # (batch,)

@@ -198,6 +198,15 @@ def test_ssim_refuses_shapes_that_do_not_fit():
         metrics.ssim(pictures()[:, :280], pictures()[:, :280], (1, 10, 28))
 
 
+def test_background_energy_is_the_mean_square_where_the_original_is_0():
+    """Three dark pixels of 0.6, -0.8 and 0: (0.36 + 0.64 + 0) / 3; the bright ones do not count."""
+    original = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.5, 0.5]])
+    images = torch.tensor([[0.6, -0.8, 0.3], [0.0, 0.9, 0.9]])
+    assert metrics.background_energy(images, original) == pytest.approx(1 / 3)
+    with pytest.raises(BadInput, match="none of the 2 originals has a pixel of 0"):
+        metrics.background_energy(images, original + 0.1)
+
+
 # ----------------------------------------------------------------------------------------- judge, Frechet distance
 
 def test_judge_agrees_with_real_labels_and_not_with_others():

@@ -215,6 +215,14 @@ def test_ranks_count_what_is_better_seed_by_seed() -> None:
         sweeps.ranks(rows, "f", 9, "error")
 
 
+def test_a_seed_has_no_part_in_its_own_choice() -> None:
+    """By hand: seed 0 alone chooses b and the others a; with it among them, b wins. A single seed chooses by itself."""
+    ends = pd.DataFrame({"seed": [0, 0, 1, 1, 2, 2], "width": list("ababab"),
+                         "mse": [9.0, 1.0, 3.0, 4.0, 3.0, 4.0]})
+    assert sweeps.best_by_others(ends, "width", "mse").to_dict() == {0: "a", 1: "b", 2: "b"}
+    assert sweeps.best_by_others(ends[ends["seed"] == 0], "width", "mse").to_dict() == {0: "b"}
+
+
 @pytest.mark.parametrize("model", ["other", "copier"])
 def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> None:
     """A graph without labels is asked for none; an autoencoder has no value step either."""
@@ -222,7 +230,7 @@ def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> Non
         f"description: for tests\nmodel: {model}\nbase: {{validation_count: 20}}\nvary: [train.weight_decay: [0.1]]\n")
     ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
     absent = {"accuracy", "generated", "labelled_agreement", "seam"}
-    absent |= {"denoised_step", "safe_step"} if model == "copier" else set()
+    absent |= {"denoised_step", "safe_step", "settling_steps"} if model == "copier" else set()
     assert {key for key in sweeps.MEASURES if ends[key].isna().all()} == absent
     assert len(ends) == 2 and ends["best_validation"].notna().all()
 

@@ -7,6 +7,7 @@ from pcgraph_lite import PCGraph, query, tasks, topology
 from pcgraph_lite.baselines.autoencoder import Autoencoder
 from pcgraph_lite.errors import BadInput, UnknownGroup
 from pcgraph_lite.judge import load_judge
+from pcgraph_lite.query import observed
 
 GRAPH = PCGraph(topology.generative(10, [20], 784), "tanh")
 IMAGES = torch.rand(4, 784, generator=torch.Generator().manual_seed(0))
@@ -20,6 +21,26 @@ def test_a_denoising_path_in_pieces_is_one_long_query():
         torch.testing.assert_close(images, whole.values["pixels"].clamp(0, 1), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(energy, whole.energy, rtol=1e-4, atol=1e-4)
     assert torch.equal(tasks.denoise(GRAPH, IMAGES, 25), tasks.denoise_path(GRAPH, IMAGES, [25])[0][25])
+
+
+def test_best_steps_are_those_of_the_highest_psnr():
+    """The clean images are where the query stands after 10 steps, so 10 steps are best."""
+    clean = query(GRAPH, init={"pixels": IMAGES}, steps=10, tolerance=None).values["pixels"].clamp(0, 1)
+    assert tasks.best_steps(GRAPH, IMAGES, clean, [3, 10, 25]) == 10
+
+
+def test_settling_steps_end_where_99_percent_of_the_way_is_done():
+    """For one image: a query of that many steps is there and one step less is not; for several: the mean."""
+    def way(image, steps):
+        answer = query(GRAPH, {"pixels": observed(image, KNOWN)}, steps=steps, tolerance=None)
+        lowest = tasks.completion(GRAPH, image, KNOWN).energy[-1]
+        return float((answer.initial_energy - answer.energy[-1]) / (answer.initial_energy - lowest))
+
+    alone = [tasks.settling_steps(GRAPH, image[None], KNOWN) for image in IMAGES]
+    for image, steps in zip(IMAGES, alone, strict=True):
+        assert 1 < steps < 300 and way(image[None], int(steps) - 1) < 0.99 <= way(image[None], int(steps))
+    assert tasks.settling_steps(GRAPH, IMAGES, KNOWN) == pytest.approx(sum(alone) / len(alone), abs=1)
+    assert tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=2) == 2
 
 
 @pytest.mark.parametrize("steps", [[], [0, 5], [5, 3], [4, 4]])
