@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from pcgraph_lite import config, learning, zoo
+from pcgraph_lite import config, learning, topology, zoo
 from pcgraph_lite.baselines import almeida_pineda, boltzmann
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 
@@ -164,6 +164,18 @@ def test_killed_baselines_go_on_where_they_were(root: Path, name: str, module: M
 def test_parameters_are_counted_as_edges(root: Path) -> None:
     """Labels 10 -> 8 -> 784 without bias: 10 * 8 + 8 * 784."""
     assert zoo.parameter_count(zoo.load("tiny", "smoke", **QUIET).graph) == 10 * 8 + 8 * 784
+
+
+@pytest.mark.parametrize("name", ["recurrent-equal-mnist", "lateral-mnist", "assemblies-equal-mnist",
+                                  "assemblies-all-mnist", "small-world-mnist", "fully-connected-equal-mnist"])
+def test_topologies_that_are_compared_at_equal_size_have_it(name: str) -> None:
+    """As many parameters as the layered graph, 10 * 512 + 512 * 512 + 512 * 784, to one per cent; no biases."""
+    spec = zoo.spec(name, "paper")
+    arguments = spec.topology.model_dump(exclude={"constructor"})
+    if spec.topology.constructor in ("assemblies", "small_world"):
+        arguments["generator"] = torch.Generator().manual_seed(0)
+    edges = getattr(topology, spec.topology.constructor)(**arguments).edge_count()
+    assert not spec.bias and edges == pytest.approx(668_672, rel=0.01)
 
 
 def test_wrong_calls(root: Path) -> None:
