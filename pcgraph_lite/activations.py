@@ -46,10 +46,12 @@ ELEMENTWISE = {a.name: a for a in (
     Activation("linear", lambda x, out: x, lambda g, x, fx: g),
     Activation("hardtanh", lambda x, out: torch.clamp(x, -1, 1, out=out), _chain_hardtanh,
                ((-1.0, 1), (1.0, -1))),
-    Activation("tanh", lambda x, out: torch.tanh(x, out=out), lambda g, x, fx: g.mul_(1 - fx * fx)),
+    Activation("tanh", lambda x, out: torch.tanh(x, out=out),
+               lambda g, x, fx: torch.ops.aten.tanh_backward.grad_input(g, fx, grad_input=g)),
     Activation("relu", lambda x, out: torch.clamp_min(x, 0) if out is None else torch.clamp(x, min=0, out=out),
                _chain_relu, ((0.0, 1),)),
-    Activation("sigmoid", lambda x, out: torch.sigmoid(x, out=out), lambda g, x, fx: g.mul_(fx * (1 - fx))),
+    Activation("sigmoid", lambda x, out: torch.sigmoid(x, out=out),
+               lambda g, x, fx: torch.ops.aten.sigmoid_backward.grad_input(g, fx, grad_input=g)),
 )}
 
 

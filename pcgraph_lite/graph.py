@@ -8,6 +8,7 @@ block ("dense"); a block with few edges can store those alone ("sparse"). All ar
 against each other.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -139,17 +140,19 @@ class PCGraph(nn.Module):
         fx, parts = self.activate(x), [error[..., s] for s in self.segments]
         return self.weight_gradient_of(fx, parts)
 
-    def weight_gradient_of(self, fx: list[Tensor], error: list[Tensor]) -> dict[str, Tensor]:
-        """The same from f(x) and the errors of each segment, where a relaxation has them already."""
+    def weight_gradient_of(self, fx: Sequence[Tensor] | Mapping[int, Tensor], error: Sequence[Tensor],
+                           share: float = 1.0) -> dict[str, Tensor]:
+        """The same times ``share`` from f(x) and the errors of each segment, where a relaxation has them already."""
+        scaled = {k: error[k] * -share for k in {block.target for block in self.blocks}}     # fewer than the weights
         gradient = {}
         for k, block in enumerate(self.blocks):
             if str(k) in self.patterns:
-                outer = self.patterns[str(k)].outer(fx[block.source], error[block.target])          # (edges,)
+                outer = self.patterns[str(k)].outer(fx[block.source], scaled[block.target])         # (edges,)
             else:
-                outer = fx[block.source].mT @ error[block.target]          # (..., source, target)
-            gradient[f"weights.{k}"] = _masked(outer.neg_(), getattr(self, f"mask{k}"))
+                outer = fx[block.source].mT @ scaled[block.target]         # (..., source, target)
+            gradient[f"weights.{k}"] = _masked(outer, getattr(self, f"mask{k}"))
         if self.bias is not None:
-            gradient["bias"] = -torch.cat(error, -1).sum(-2, keepdim=True)
+            gradient["bias"] = torch.cat(list(error), -1).sum(-2, keepdim=True) * -share
         return gradient
 
     # ---- weights as one matrix ------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Relaxation: the value nodes run down the energy while the weights stay fixed (eq. 3, the inner loop of alg. 1)."""
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import torch
 from torch import Tensor
@@ -72,13 +73,19 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
     """
     settings = replace(settings or Settings(), **changes)
     _check(graph, x, clamped)
-    problem = Conditioned(graph, x, clamped.to(x.device))
-    if not problem.free_parts():                                           # a graph without internal vertices, training
-        problem.evaluate()
+    problem = Conditioned(graph, x.clone(memory_format=torch.contiguous_format), clamped.to(x.device))
+    problem.evaluate()
+    return settle(problem, settings)
+
+
+@torch.no_grad()
+def settle(problem: Conditioned, settings: Settings) -> Relaxation:
+    """``relax`` for a problem that is evaluated where it starts, and whose values were checked. Raises UnstableStep."""
+    if not problem.free_parts:                                             # a graph without internal vertices, training
         energy = problem.energy()
-        return Relaxation(x.clone(), energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
+        return Relaxation(problem.x, energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
     safe = isinstance(settings.value_lr, str)
-    step = _safe_step(problem, x) if safe else _as_step(settings.value_lr, x)
+    step = _safe_step(problem) if safe else _as_step(settings.value_lr, problem.x)
     solver = Accelerated(problem, step, settings.momentum) if settings.momentum else \
         Backtracking(problem, step) if safe else Plain(problem, step)
     energies, converged, steps = _descend(problem, solver, settings)
@@ -88,8 +95,8 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
 
 def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[list[Tensor], Tensor, int]:
     """Step until converged or out of steps. Returns energies (the first before any step), who converged, and steps."""
-    problem.evaluate()
-    energies, converged = [problem.energy()], torch.zeros_like(problem.energy(), dtype=torch.bool)
+    energies = [problem.energy()]
+    converged = torch.zeros_like(energies[0], dtype=torch.bool)
     every = 5 if type(solver) is Plain and not settings.trace and settings.tolerance is None else 1
     step = captured.stepper(problem, solver, settings.steps)
     for t in range(1, settings.steps + 1):
@@ -112,8 +119,11 @@ def _refuse_divergence(problem: Conditioned, energies: list[Tensor], t: int, val
     """Raise UnstableStep if energies are not finite, or stand far above their lowest and keep rising."""
     recent = torch.stack(energies[-WINDOW - 1:])                           # (window + 1, ..., batch)
     low, last = recent.amin(0), recent[-1]
+    high = 2 * low + 1e-6 * energies[0]
+    if (last < high).all():                                                # the usual case, in few operations
+        return
     rises = (recent.diff(dim=0) > 0).sum(0)
-    bad = ~torch.isfinite(last) | ((rises >= min(3, len(recent) - 1)) & (last > 2 * low + 1e-6 * energies[0].abs()))
+    bad = ~(last < inf) | ((rises >= min(3, len(recent) - 1)) & (last > high))
     if not bad.any():
         return
     bound = 2 / float(problem.curvature().max())
@@ -126,6 +136,8 @@ def _refuse_divergence(problem: Conditioned, energies: list[Tensor], t: int, val
 
 
 def _positive(value: object) -> bool:
+    if isinstance(value, float):                                           # asked for every batch
+        return 0 < value < inf
     try:
         values = torch.as_tensor(value, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
@@ -133,13 +145,13 @@ def _positive(value: object) -> bool:
     return bool((torch.isfinite(values) & (values > 0)).all())
 
 
-def _safe_step(problem: Conditioned, x: Tensor) -> float | Tensor:
+def _safe_step(problem: Conditioned) -> float | Tensor:
     """1 / curvature; 1 where the energy does not depend on the free values at all."""
     curvature = problem.curvature()
     if not torch.isfinite(curvature).all():
         raise UnstableStep(f"the curvature of the energy is {float(curvature.max())}: the weights are too large for "
-                           f"{x.dtype}. Look at how they were trained, or use float64.")
-    return _as_step(torch.where(curvature > 0, 1 / curvature, 1.0), x)
+                           f"{problem.x.dtype}. Look at how they were trained, or use float64.")
+    return _as_step(torch.where(curvature > 0, 1 / curvature, 1.0), problem.x)
 
 
 def _as_step(value_lr: float | Tensor, x: Tensor) -> float | Tensor:

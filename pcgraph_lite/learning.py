@@ -12,11 +12,12 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 from tqdm import tqdm
 
+from .conditioned import Conditioned
 from .epochs import Schedule, State, run
 from .errors import BadInput, BadValues, UnstableStep, WrongShape, unknown
 from .graph import PCGraph
-from .inference import Settings, relax
-from .query import observed, query, start_at_prediction
+from .inference import Settings, settle
+from .query import observed, query
 
 Batch = Mapping[str, Tensor]
 CURVATURE_EVERY = 20                                                       # batches between looks at the safe step
@@ -39,9 +40,9 @@ class Training(Schedule):
         super().__post_init__()
         self.relaxation()
 
-    def relaxation(self) -> Settings:
-        """How each batch is relaxed."""
-        return Settings(self.steps, self.value_lr, self.momentum, trace=False)
+    def relaxation(self, value_lr: float | str | Tensor | None = None) -> Settings:
+        """How each batch is relaxed, with another value step where one is given."""
+        return Settings(self.steps, self.value_lr if value_lr is None else value_lr, self.momentum, trace=False)
 
 
 def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *,
@@ -153,7 +154,7 @@ def _epoch(graph: PCGraph, batches: Iterable[Batch], state: State, progress: boo
     size = len(batches) if hasattr(batches, "__len__") else None
     bar = tqdm(batches, total=size, desc=f"epoch {state.epoch + 1}", leave=False, disable=not progress)
     for k, batch in enumerate(bar):
-        batch = as_batch(graph, batch)
+        batch = batch if isinstance(batches, _Batches) else as_batch(graph, batch)     # those are checked already
         renew = state.schedule.value_lr == "safe" and k % CURVATURE_EVERY == 0
         total, value_lr = _learn(graph, batch, state, "safe" if renew else value_lr)
         energy, seen = energy + total, seen + len(next(iter(batch.values())))
@@ -166,7 +167,24 @@ def _epoch(graph: PCGraph, batches: Iterable[Batch], state: State, progress: boo
 def _learn(graph: PCGraph, batch: Batch, state: State,
            value_lr: float | str | Tensor) -> tuple[float, float | Tensor]:
     """Relax one batch and take one weight step. Returns the summed energy (mean over replicas) and the value step."""
-    count = len(next(iter(batch.values())))
+    count, schedule = len(next(iter(batch.values()))), state.schedule
+    try:
+        relaxed = settle(_started(graph, batch, count), schedule.relaxation(value_lr))
+    except UnstableStep:
+        if schedule.value_lr != "safe":
+            raise
+        relaxed = settle(_started(graph, batch, count), schedule.relaxation())   # they outgrew the last safe step
+    for name, gradient in relaxed.problem.weight_gradient(1 / count).items():
+        state.parameters[name].grad = gradient
+    state.step()
+    for parameter in state.parameters.values():
+        parameter.grad = None                                              # not held through the next relaxation
+    return float(relaxed.energy[-1].sum()) / (graph.replicas or 1), relaxed.value_lr
+
+
+@torch.no_grad()
+def _started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
+    """Clamp a batch, and start the other groups at their predictions."""
     x = torch.zeros(count, graph.topology.n, dtype=graph.dtype, device=graph.device)
     clamped = torch.zeros(graph.topology.n, dtype=torch.bool, device=graph.device)
     for name, values in batch.items():
@@ -174,18 +192,9 @@ def _learn(graph: PCGraph, batch: Batch, state: State,
         x[:, where], clamped[where] = values.to(graph.device, non_blocking=True), True
     if graph.replicas is not None:
         x = x.expand(graph.replicas, *x.shape).clone()                     # every replica sees the same batch
-    x, settings = start_at_prediction(graph, x, clamped), state.schedule.relaxation()
-    try:
-        relaxed = relax(graph, x, clamped, settings, value_lr=value_lr)
-    except UnstableStep:
-        if state.schedule.value_lr != "safe":
-            raise
-        relaxed = relax(graph, x, clamped, settings)                       # the weights outgrew the last safe step
-    for name, gradient in relaxed.problem.weight_gradient().items():
-        state.parameters[name].grad = gradient.div_(count)
-    state.step()
-    state.optimizer.zero_grad()                                            # not held through the next relaxation
-    return float(relaxed.energy[-1].sum()) / (graph.replicas or 1), relaxed.value_lr
+    problem = Conditioned(graph, x, clamped)
+    problem.start_at_prediction(graph.topology.outwards(batch))
+    return problem
 
 
 def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, Tensor]:

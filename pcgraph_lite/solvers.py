@@ -18,7 +18,7 @@ class Plain:
     """The paper's update, eq. 3: x <- x - gamma dE/dx, the same gamma for all."""
 
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
-        self.problem, self.parts, self.lr = problem, problem.free_parts(), step
+        self.problem, self.parts, self.lr = problem, problem.free_parts, step
 
     def step(self) -> None:
         """Move the free values once."""
@@ -122,9 +122,9 @@ def _choose_side(part: Part, kink: float, side: int) -> None:
     Args:
         side: 1 where f has slope 1 above the kink and 0 below it, -1 for the reverse.
     """
-    inside, outside = part.gradient, part.error[..., part.free] if part.pays else torch.zeros_like(part.gradient)
+    inside, outside = part.gradient, part.free_error if part.pays else torch.zeros_like(part.gradient)
     if part.hold is not None:
         outside = outside * part.hold
     left, right = (outside, inside) if side > 0 else (inside, outside)
     steeper = torch.where(left > (-right).clamp_min(0), left, right.clamp_max(0))
-    part.gradient = torch.where(part.values == kink, steeper, inside)
+    torch.where(part.values == kink, steeper, inside, out=part.gradient)

@@ -100,6 +100,15 @@ class Topology:
             degree[self.slice(e.target)] += self.size(e.source) if e.mask is None else e.mask.sum(0).cpu()
         return degree
 
+    def outwards(self, known: Iterable[str]) -> list[list[str]]:
+        """The other groups in the order in which predictions reach them: an edge leads to each from an earlier one."""
+        reached, waves = set(known), []
+        while wave := [name for name in self.groups if name not in reached and any(
+                e.target == name and e.source in reached for e in self.edges)]:
+            waves.append(wave)
+            reached.update(wave)
+        return waves
+
     def __repr__(self) -> str:
         groups = ", ".join(f"{name} {size}" for name, size in self.groups.items())
         return f"Topology({self.n} vertices: {groups}; {self.edge_count()} edges)"
