@@ -169,14 +169,14 @@ class Conditioned:
         calls = _sum_of_products(error, [(self.parts[k].fx, rows) for k, rows in sources])
         if part.constant is None:                                          # then all of it is free
             calls.append(partial(torch.sub, part.values, error, out=error))
-        elif sources:
-            calls.append(partial(torch.sub, part.constant, error, out=error))
+        elif part.held is None and not sources:
+            calls = [partial(torch.add, part.constant, part.values, out=error)]
         else:
-            calls = [partial(error.copy_, part.constant)]
-        if part.constant is not None and part.window is not None:
-            calls.append(partial(part.window.add_, part.values))
-        elif part.constant is not None and part.free is not None:
-            calls.append(partial(_add_columns, error, part.free, part.values))
+            calls.append(partial(torch.sub, part.constant, error, out=error))
+            if part.window is not None:
+                calls.append(partial(part.window.add_, part.values))
+            elif part.free is not None:
+                calls.append(partial(_add_columns, error, part.free, part.values))
         if part.owes is not None:
             calls.append(partial(error.mul_, part.owes))
         return calls

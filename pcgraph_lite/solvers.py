@@ -4,6 +4,8 @@ All work on a ``Conditioned`` problem in place. ``step`` moves the values once, 
 of it and says which energy counts. Each step costs two matrix products, whichever the solver.
 """
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -19,13 +21,14 @@ class Plain:
 
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
         self.problem, self.parts, self.lr = problem, problem.free_parts, step
+        self.moves = [partial(part.values.addcmul_, part.gradient, step, value=-1) if isinstance(step, Tensor) else
+                      partial(part.values.sub_, part.gradient, alpha=step) for part in self.parts]
 
     def step(self) -> None:
         """Move the free values once."""
         self.problem.differentiate()
-        for part in self.parts:
-            part.values.sub_(part.gradient * self.lr) if isinstance(self.lr, Tensor) else \
-                part.values.sub_(part.gradient, alpha=self.lr)
+        for move in self.moves:
+            move()
 
     def accept(self, energy: Tensor, before: Tensor) -> Tensor:
         """The energy that counts after a step, given that before it; a subclass may take the step back."""

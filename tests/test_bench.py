@@ -14,7 +14,7 @@ import torch
 
 from benchmarks import floor, memory, queries, replicas, report, rows, scaling, suite, textbook, timing, training
 from benchmarks.counting import Products, product_flops
-from benchmarks.peers import worker
+from benchmarks.peers import compare, worker
 from pcgraph_lite import PCGraph, cli, config, oracles, topology
 
 QUICK = rows.Sizes(quick=True)
@@ -166,6 +166,17 @@ def test_the_fastest_peer_is_read_from_the_committed_table(tmp_path: Path) -> No
     assert training.fastest_peer("layered", "cpu: this one, 1 thread", tmp_path / "nothing") is None
 
 
+def test_committed_lines_are_kept_on_the_same_processor_only(tmp_path: Path) -> None:
+    """Every line of the file, by work; another processor's are refused."""
+    (tmp_path / "peers.csv").write_text("work,by,commit\nlayered,ours,a\nlayered,fast,a\nquery,ours,b\n")
+    (tmp_path / "peers.json").write_text(json.dumps({"device": "cpu: this one, 1 thread"}))
+    kept = compare.committed("cpu: this one, 1 thread", tmp_path)
+    assert {work: [(row["by"], row["commit"]) for row in lines] for work, lines in kept.items()} == {
+        "layered": [("ours", "a"), ("fast", "a")], "query": [("ours", "b")]}
+    with pytest.raises(SystemExit, match="measured on 'cpu: this one, 1 thread'; this is 'cpu: another"):
+        compare.committed("cpu: another, 1 thread", tmp_path)
+
+
 @pytest.mark.parametrize("sizes", [rows.Sizes(quick=False), QUICK])
 def test_peers_do_the_same_work(sizes: rows.Sizes) -> None:
     """The sizes that are sent to the peers are those of our rows."""
@@ -224,6 +235,29 @@ def test_a_quick_run_through_the_command(tmp_path: Path, capsys: pytest.CaptureF
     for figure in ("floor", "scaling"):
         assert (tmp_path / f"{figure}.png").stat().st_size and (tmp_path / f"{figure}.svg").stat().st_size
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_switches_of_the_hardware_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--tf32 and --cuda-graphs reach ``hardware.prepare``, are noted, and name the folder."""
+    asked = []
+
+    def prepare(threads: int, **switches: bool) -> dict[str, object]:
+        asked.append(switches)
+        return {"threads": threads}
+
+    row = rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
+    monkeypatch.setattr(suite, "ROWS", {"memory": lambda sizes: row})
+    monkeypatch.setattr(suite.hardware, "prepare", prepare)
+    monkeypatch.setattr(config, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
+    monkeypatch.setattr(config, "ROOT", tmp_path)
+    for arguments, switches in [((), (False, False)), (("--tf32",), (True, False)),
+                                (("--tf32", "--cuda-graphs"), (True, True))]:
+        with pytest.raises(SystemExit):
+            cli.main(["bench", "--only", "memory", *arguments])
+        assert asked[-1] == dict(zip(("tf32", "cuda_graphs"), switches, strict=True))
+    made = {path.name: report.read(path / "bench.json") for path in (tmp_path / "_build/bench").iterdir()}
+    assert made.keys() == {"cpu-part", "cpu-tf32-part", "cpu-tf32-graphs-part"}
+    assert made["cpu-tf32-graphs-part"].setting["cuda_graphs"] is True
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

@@ -3,10 +3,12 @@
     python3 -m venv fabricpc && fabricpc/bin/pip install -r benchmarks/peers/fabricpc.txt
     python3 -m venv pcx && pcx/bin/pip install -r benchmarks/peers/pcx.txt
     python -m benchmarks.peers.compare --fabricpc fabricpc/bin/python --pcx pcx/bin/python
+    python -m benchmarks.peers.compare --fabricpc ... --pcx ... --only layered     # the other lines stay as committed
 
 Each peer runs in a process and an environment of its own (their versions of JAX differ) and waits there for its turn.
 Compilation is not timed; the clock is the processor time of all threads of a process. The table goes to
-``_build/bench/peers.csv``, with ``peers.json``, which says where and when; committed copies are in ``results/bench``.
+``_build/bench/peers.csv``, each line with the commit that it measured, and ``peers.json``, which says where and when
+the last of them was made; committed copies are in ``results/bench``.
 """
 
 import argparse
@@ -28,7 +30,8 @@ from pcgraph_lite.config import ROOT
 from pcgraph_lite.files import write_aside
 
 FLAGS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-COLUMNS = ("work", "by", "versions", "edges", "median, ms", "least to most, ms", "over products", "over ours", "note")
+COLUMNS = ("work", "by", "versions", "edges", "median, ms", "least to most, ms", "over products", "over ours", "commit",
+           "note")
 NOTES = {
     ("fabricpc", "fully-connected"): "a node has no edge to itself, so eleven nodes stand for the groups and the edges "
                                      "inside each are missing; the activation is outside the sum: f(W x), not W f(x)",
@@ -80,23 +83,40 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True, metavar="PYTHON", help="its environment's interpreter")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything works")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", choices=FULL, help="measure one work; lines of the others stay as committed")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})            # the workers inherit it
     hardware.prepare(1)
     peers = [Peer(name, getattr(options, name), options.quick) for name in ("fabricpc", "pcx")]
-    lines = [line for work in FULL for line in compare(work, peers, options.quick, options.repeats)]
+    run = records.provenance("cpu")
+    kept = committed(run["device"]) if options.only else {}
+    lines = [[row[name] for name in COLUMNS] for work in FULL for row in (
+        kept.get(work, []) if options.only not in (None, work) else
+        compare(work, peers, options.quick, options.repeats, run["commit"][:9]))]
     for peer in peers:
         peer.close()
     folder = ROOT / "_build" / "bench"
     with write_aside(folder / "peers.csv") as part, part.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([COLUMNS, *lines])
     with write_aside(folder / "peers.json") as part:
-        part.write_text(json.dumps(records.provenance("cpu"), indent=1) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
     print((folder / "peers.csv").read_text(encoding="utf-8"))
 
 
-def compare(work: str, peers: list[Peer], quick: bool, repeats: int) -> list[list[str]]:
+def committed(device: str, folder: Path = ROOT / "results" / "bench") -> dict[str, list[dict[str, str]]]:
+    """The committed lines of each work, as long as they were measured on this processor."""
+    measured = json.loads((folder / "peers.json").read_text(encoding="utf-8"))["device"]
+    if measured != device:
+        raise SystemExit(f"--only keeps lines that were measured on {measured!r}; this is {device!r}. Measure all.")
+    works: dict[str, list[dict[str, str]]] = {}
+    with (folder / "peers.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            works.setdefault(row["work"], []).append(row)
+    return works
+
+
+def compare(work: str, peers: list[Peer], quick: bool, repeats: int, commit: str) -> list[dict[str, str]]:
     """The lines of one work: ours, the products, and every peer that can do it."""
     size = (QUICK if quick else FULL)[work]
     graph, ours, products = contenders(work, size, quick)
@@ -108,9 +128,10 @@ def compare(work: str, peers: list[Peer], quick: bool, repeats: int) -> list[lis
         peer.name: peer.versions for peer in peers}
     lines = [[work, name, versions[name], f"{edges[name]}", f"{1e3 * t.median:.3g}",
               f"{1e3 * min(t.seconds):.3g} to {1e3 * max(t.seconds):.3g}", f"{t.over(times['products']):.2f}",
-              f"{t.over(times['ours']):.2f}", NOTES.get((name, work), "")] for name, t in times.items()]
-    return lines + [[work, p.name, p.versions, "", "", "", "", "", f"cannot: {prepared[p]['cannot']}"]
-                    for p in peers if p not in able]
+              f"{t.over(times['ours']):.2f}", commit, NOTES.get((name, work), "")] for name, t in times.items()]
+    lines += [[work, p.name, p.versions, "", "", "", "", "", commit, f"cannot: {prepared[p]['cannot']}"]
+              for p in peers if p not in able]
+    return [dict(zip(COLUMNS, line, strict=True)) for line in lines]
 
 
 def in_turns(ours: dict[str, Callable[[], object]], peers: dict[str, Peer], work: str,
