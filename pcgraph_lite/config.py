@@ -218,7 +218,51 @@ class LinearSpec(Model):
     train: LinearTraining
 
 
-AnySpec = GraphSpec | AutoencoderSpec | HopfieldSpec | BoltzmannSpec | AlmeidaPinedaSpec | LinearSpec
+class MLPSpec(Model):
+    """A multilayer perceptron trained by backpropagation; the arguments of ``MLP``."""
+
+    kind: Literal["mlp"]
+    hidden: Annotated[list[Positive], Field(min_length=1)]
+    activation: Literal["linear", "hardtanh", "tanh", "relu", "sigmoid"] = "relu"
+    train: ScheduledTraining
+
+
+class RBMSpec(Model):
+    """A restricted Boltzmann machine; the arguments of ``RBM``."""
+
+    kind: Literal["rbm"]
+    hidden: Positive = 512
+    gibbs: Positive = 1
+    init_std: NotNegative = 0.01
+    train: ScheduledTraining
+
+
+class DAMTraining(Strict):
+    """Keyword arguments of ``dam.Annealing``."""
+
+    epochs: Positive
+    batch_size: Positive = 1000
+    weight_lr: Rate = 0.04
+    patience: Positive | None = None
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.6
+    lr_decay: Annotated[float, Field(gt=0, le=1)] = 0.998
+    loss_power: Positive = 10
+    warm: Rate = 0.5
+    cold: Rate = 0.125
+    ramp: Positive = 100
+
+
+class DAMSpec(Model):
+    """A dense associative memory; the arguments of ``DAM``."""
+
+    kind: Literal["dam"]
+    memories: Positive = 2000
+    power: Annotated[int, Field(ge=2)] = 3
+    train: DAMTraining
+
+
+AnySpec = (GraphSpec | AutoencoderSpec | HopfieldSpec | BoltzmannSpec | AlmeidaPinedaSpec | LinearSpec | MLPSpec
+           | RBMSpec | DAMSpec)
 ModelSpec = Annotated[AnySpec, Field(discriminator="kind")]
 
 

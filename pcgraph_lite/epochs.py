@@ -63,13 +63,15 @@ class State:
             than a tenth of the time. None: nothing is written.
         facts: what the model is, for the fingerprint: a checkpoint of another model is refused.
         rates: ``(replica, 1, 1)``, a weight step for each replica instead of one for all.
+        optimizer: of the model's parameters. None: the one that the schedule names.
     """
 
     def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,
-                 facts: Mapping[str, object], rates: Tensor | None = None) -> None:
+                 facts: Mapping[str, object], rates: Tensor | None = None,
+                 optimizer: torch.optim.Optimizer | None = None) -> None:
         self.schedule, self.generator, self.path = schedule, generator, Path(path) if path else None
         self.parameters, self.facts, self.rates = dict(model.named_parameters()), dict(facts), rates
-        self.optimizer = OPTIMIZERS[schedule.optimizer](
+        self.optimizer = optimizer or OPTIMIZERS[schedule.optimizer](
             self.parameters.values(), lr=schedule.weight_lr if rates is None else 1.0,
             weight_decay=schedule.weight_decay, fused=True)                # no temporaries of the weights' size
         self.history: list[dict[str, float]] = []

@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from . import config, datasets, hardware, learning, records, topology
-from .baselines import almeida_pineda, autoencoder, boltzmann, hopfield, linear
+from .baselines import almeida_pineda, autoencoder, boltzmann, dam, hopfield, linear, mlp, rbm
 from .config import AnySpec
 from .datasets import ImageSet
 from .errors import BadFile, BadInput, PCGraphError
@@ -28,9 +28,13 @@ from .files import write_aside
 from .graph import PCGraph
 
 ENGINE = ("activations", "topology", "graph", "conditioned", "inference", "solvers", "sparse", "captured",
-          "query", "epochs", "learning", "autoencoder", "checks", "hopfield", "boltzmann", "almeida_pineda", "linear")
+          "query", "epochs", "learning", "autoencoder", "checks", "hopfield", "boltzmann", "almeida_pineda", "linear",
+          "mlp", "rbm", "dam")
 CLASSIFIERS = {"hopfield": hopfield.fit_hopfield, "boltzmann": boltzmann.fit_boltzmann,
-               "almeida-pineda": almeida_pineda.fit_almeida_pineda, "linear": linear.fit_linear}
+               "almeida-pineda": almeida_pineda.fit_almeida_pineda, "linear": linear.fit_linear,
+               "mlp": mlp.fit_mlp, "rbm": rbm.fit_rbm, "dam": dam.fit_dam}
+SIZED = {"boltzmann": boltzmann.Boltzmann, "almeida-pineda": almeida_pineda.AlmeidaPineda, "mlp": mlp.MLP,
+         "rbm": rbm.RBM, "dam": dam.DAM}                                   # made with settings of their own
 
 
 @dataclass(frozen=True)
@@ -159,15 +163,14 @@ def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module
 
 
 def _classifier(settings: AnySpec, generator: torch.Generator) -> nn.Module:
-    """A baseline of section 3, with as many pixels as its data set has."""
+    """A baseline that names classes, with as many pixels as its data set has."""
     shape = datasets.SHAPES[settings.data]
     if settings.kind == "hopfield":
         return hopfield.Hopfield(shape)
     if settings.kind == "linear":
         return linear.Linear(math.prod(shape))
     own = settings.model_dump(exclude={*config.Model.model_fields, "kind", "train"})
-    make = boltzmann.Boltzmann if settings.kind == "boltzmann" else almeida_pineda.AlmeidaPineda
-    return make(math.prod(shape), **own, generator=generator)
+    return SIZED[settings.kind](math.prod(shape), **own, generator=generator)
 
 
 def split(settings: AnySpec, profile: config.Profile,

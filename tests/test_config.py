@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pcgraph_lite import config, epochs, learning, notebooks, topology
-from pcgraph_lite.baselines import almeida_pineda, boltzmann, hopfield, linear
+from pcgraph_lite.baselines import almeida_pineda, boltzmann, dam, hopfield, linear, mlp, rbm
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 
 FIXTURE = Path(__file__).parent / "fixtures" / "project"
@@ -160,7 +160,10 @@ def test_training_schema_matches_fit() -> None:
     (config.HopfieldSpec, hopfield.Hopfield, hopfield.fit_hopfield),
     (config.BoltzmannSpec, boltzmann.Boltzmann, epochs.Schedule),
     (config.AlmeidaPinedaSpec, almeida_pineda.AlmeidaPineda, epochs.Schedule),
-    (config.LinearSpec, linear.Linear, linear.fit_linear)])
+    (config.LinearSpec, linear.Linear, linear.fit_linear),
+    (config.MLPSpec, mlp.MLP, epochs.Schedule),
+    (config.RBMSpec, rbm.RBM, epochs.Schedule),
+    (config.DAMSpec, dam.DAM, dam.Annealing)])
 def test_baseline_schemas_match_what_they_feed(schema: type[config.Strict], make: type, train: object) -> None:
     """Every key is an argument of the model or of its training; the defaults are the same on both sides."""
     own = {name: field.default for name, field in schema.model_fields.items()

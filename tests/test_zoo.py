@@ -130,7 +130,7 @@ def test_autoencoders_come_by_the_same_call(root: Path) -> None:
     assert zoo.parameter_count(first.graph) == 2 * 784 * 8 + 8 + 784
 
 
-@pytest.mark.parametrize("name", ["hopfield", "boltzmann", "almeida-pineda", "linear"])
+@pytest.mark.parametrize("name", ["hopfield", "boltzmann", "almeida-pineda", "linear", "mlp", "rbm", "dam"])
 def test_classifiers_come_by_the_same_call(root: Path, name: str) -> None:
     """Trained, kept and found again; the accuracy in the history is that of the weights that were kept."""
     first = zoo.load(name, "smoke", **QUIET)

@@ -1,0 +1,177 @@
+"""A dense associative memory that classifies (Krotov and Hopfield 2016), for appendix D.
+
+    E(x) = -sum_mu F(xi_mu . x),      F(z) = max(z, 0)^n,      x = pixels and labels in [-1, 1]
+
+The pixels are held, all labels are off (-1), and each label takes one step: by how much would the energy fall if this
+one were on (the source's equation 9)?
+
+    c_a = tanh(sum_mu F(h_mu + 2 xi_mu,a) - F(h_mu)),      h_mu = xi_mu . x with all labels off, over a temperature
+
+The memories are learned: C = sum (c - t)^(2m) falls by momentum steps that are scaled, memory by memory, so that the
+largest change is the learning rate; entries stay in [-1, 1] (equations 12 to 14). Learning rate and temperature fall
+during training. Temperatures are given as a share of the number of vertices, so that they mean the same for any image.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from ..epochs import Schedule, State, run, shuffled
+from ..errors import number, whole
+from .checks import Labelled, accuracy, check_images, check_labelled
+
+START_MEAN, START_STD = -0.3, 0.3                                          # of the memories, the source's
+
+
+class DAM(nn.Module):
+    """``memories`` vectors over pixels + labels.
+
+    Args:
+        memories: K, how many.
+        power: n, of the rectified polynomial F.
+        generator: draws the initial memories, N(-0.3, 0.09) cut to [-1, 1]. None: a new one seeded with 0.
+    """
+
+    def __init__(self, pixels: int = 784, labels: int = 10, *, memories: int = 2000, power: int = 3,
+                 generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.pixels, self.labels, self.n = pixels, labels, pixels + labels
+        self.power, generator = whole(power, "power", 2), generator or torch.Generator().manual_seed(0)
+        drawn = torch.randn(whole(memories, "memories"), self.n, generator=generator) * START_STD + START_MEAN
+        self.memory = nn.Parameter(drawn.clamp_(-1, 1), requires_grad=False)
+
+    def overlap(self, images: Tensor) -> Tensor:
+        """h, every label off: ``(batch, pixels)`` in [0, 1] to ``(batch, memories)``."""
+        x = 2 * images.to(self.memory) - 1
+        return x @ self.memory[:, :self.pixels].T - self.memory[:, self.pixels:].sum(-1)
+
+    def gain(self, images: Tensor, temperature: float = 1.0) -> Tensor:
+        """By how much the energy falls when a label goes on. ``(batch, pixels)`` to ``(batch, labels)``."""
+        scale = temperature * self.n
+        off = self.overlap(images) / scale
+        lit = (off + 2 * xi / scale for xi in self.memory[:, self.pixels:].T)
+        base = off.clamp_min(0).pow(self.power)
+        return torch.stack([(on.clamp_min(0).pow(self.power) - base).sum(-1) for on in lit], -1)
+
+    def classify(self, images: Tensor) -> Tensor:
+        """The label that lowers the energy most. ``(batch, pixels)`` to ``(batch,)`` int."""
+        check_images(images, self.pixels)
+        return self.gain(images).argmax(-1)
+
+
+def gradient(model: DAM, images: Tensor, labels: Tensor, temperature: float, loss_power: int) -> Tensor:
+    """Of C = sum over batch and labels of (c - t)^(2 loss_power), with respect to the memories, of their shape.
+
+    Args:
+        images, labels: ``(batch, pixels)`` in [0, 1] and ``(batch,)`` class numbers.
+    """
+    n, scale = model.power, temperature * model.n
+    c = model.gain(images, temperature).tanh()                             # (batch, labels)
+    target = 2 * one_hot(labels.to(c.device), model.labels).to(c) - 1
+    slope = 2 * loss_power * (c - target).pow(2 * loss_power - 1) * (1 - c * c) * n / scale
+    off = model.overlap(images) / scale                                    # (batch, memories)
+    shared = -slope.sum(-1, keepdim=True) * off.clamp_min(0).pow(n - 1)
+    own = []
+    for a, xi in enumerate(model.memory[:, model.pixels:].T):
+        lit = slope[:, a, None] * (off + 2 * xi / scale).clamp_min(0).pow(n - 1)
+        shared += lit
+        own.append(2 * lit.sum(0))                                         # the label that is on: 1 instead of -1
+    total = shared.sum(0)                                                  # (memories,): of labels, which are at -1
+    return torch.cat([shared.T @ (2 * images.to(off) - 1), torch.stack(own, -1) - total[:, None]], -1)
+
+
+class Scaled(torch.optim.Optimizer):
+    """V <- p V - gradient, then xi <- xi + lr V / max_i |V_i| for each memory (row), cut to [-1, 1] (equation 13)."""
+
+    def __init__(self, parameters: Iterable[nn.Parameter], lr: float, momentum: float) -> None:
+        super().__init__(parameters, {"lr": lr, "momentum": momentum})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:
+        """Move every parameter that has a gradient."""
+        for group in self.param_groups:
+            for p in (p for p in group["params"] if p.grad is not None):
+                state = self.state[p]
+                velocity = state.setdefault("velocity", torch.zeros_like(p))
+                velocity.mul_(group["momentum"]).sub_(p.grad)
+                largest = velocity.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(p.dtype).tiny)
+                p.add_(velocity / largest, alpha=group["lr"]).clamp_(-1, 1)
+
+
+@dataclass(frozen=True)
+class Annealing(Schedule):
+    """Settings of ``fit_dam``: those of epochs.Schedule (``weight_lr``: the first learning rate), and the source's.
+
+    Args:
+        momentum: p, of the velocity.
+        lr_decay: factor on the learning rate after each epoch.
+        loss_power: m, half the power of the loss.
+        warm, cold: temperature at the start and from epoch ``ramp`` on, straight in between.
+        ramp: epochs.
+    """
+
+    weight_lr: float = 0.04
+    batch_size: int = 1000
+    momentum: float = 0.6
+    lr_decay: float = 0.998
+    loss_power: int = 10
+    warm: float = 0.5
+    cold: float = 0.125
+    ramp: int = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number(self.momentum, "momentum", "at least 0 and less than 1", lambda p: 0 <= p < 1)
+        number(self.lr_decay, "lr_decay", "more than 0 and at most 1", lambda f: 0 < f <= 1)
+        whole(self.loss_power, "loss_power")
+        whole(self.ramp, "ramp")
+        for name in ("warm", "cold"):
+            number(getattr(self, name), name, "a positive number", lambda t: t > 0)
+
+    def temperature(self, epoch: int) -> float:
+        """Temperature in an epoch, counted from 0."""
+        return self.warm + (self.cold - self.warm) * min(1.0, epoch / self.ramp)
+
+
+def fit_dam(model: DAM, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
+            checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
+            **settings: object) -> pd.DataFrame:
+    """Train in place; with validation images the epoch with the best accuracy on them is kept.
+
+    Args:
+        images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
+        checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
+        generator: shuffles the images. None: a new one seeded with 0.
+        settings: fields of Annealing.
+
+    Returns:
+        one row an epoch: epoch, temperature, seconds, validation.
+
+    Raises:
+        WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
+    """
+    annealing = Annealing(**settings)
+    for part in ((images, labels), validation) if validation is not None else ((images, labels),):
+        check_labelled(part, model.pixels, model.labels)
+    state = State(model, annealing, generator or torch.Generator().manual_seed(0), checkpoint,
+                  {"dam": [model.pixels, model.labels, len(model.memory), model.power]},
+                  optimizer=Scaled(model.parameters(), annealing.weight_lr, annealing.momentum))
+    score = None if validation is None else lambda: accuracy(model, validation)
+    return run(state, lambda: _epoch(model, images, labels, state, progress), score, progress)
+
+
+def _epoch(model: DAM, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:
+    began, annealing = time.perf_counter(), state.schedule
+    temperature = annealing.temperature(state.epoch)
+    for group in state.optimizer.param_groups:
+        group["lr"] = annealing.weight_lr * annealing.lr_decay**state.epoch
+    for rows in shuffled(state, len(images), progress):
+        model.memory.grad = gradient(model, images[rows], labels[rows], temperature, annealing.loss_power)
+        state.step()
+    return {"epoch": state.epoch + 1, "temperature": temperature, "seconds": time.perf_counter() - began}

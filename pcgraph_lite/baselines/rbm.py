@@ -1,0 +1,181 @@
+"""A restricted Boltzmann machine for appendices D and E: visible and hidden vertices, and edges only between the two.
+
+    E(v, h) = -v W h - b v - c h,      h_j in {0, 1}, pixels in {0, 1}, one label of all on
+
+Given one layer the vertices of the other are independent, so the machine is sampled layer by layer (Gibbs), and the
+hidden vertices can be summed out: the free energy is exact, and with it the probability of each label given the pixels
+(Larochelle and Bengio 2008). Learning is contrastive divergence (Hinton 2002): the statistics of the data less those
+after a few Gibbs steps from the data. Grey pixels count as probabilities.
+"""
+
+import time
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import one_hot, softplus
+
+from ..epochs import Schedule, State, run, shuffled
+from ..errors import BadInput, WrongShape, number, whole
+from .checks import Labelled, accuracy, check_images, check_labelled, with_labels
+
+
+class RBM(nn.Module):
+    """pixels + labels, and hidden vertices.
+
+    Args:
+        labels: at least 1; they are one vertex with as many states (softmax).
+        gibbs: Gibbs steps of contrastive divergence.
+        init_std: of the initial weights; biases start at 0.
+        generator: draws the initial weights. None: a new one seeded with 0.
+    """
+
+    def __init__(self, pixels: int = 784, labels: int = 10, hidden: int = 512, *, gibbs: int = 1,
+                 init_std: float = 0.01, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        number(init_std, "init_std", "at least 0", lambda std: std >= 0)
+        self.pixels, self.labels, self.hidden = pixels, labels, whole(hidden, "hidden")
+        self.visible, self.gibbs = pixels + labels, whole(gibbs, "gibbs")
+        drawn = torch.randn(self.visible, hidden, generator=generator or torch.Generator().manual_seed(0)) * init_std
+        self.weight = nn.Parameter(drawn, requires_grad=False)
+        self.visible_bias = nn.Parameter(torch.zeros(self.visible), requires_grad=False)
+        self.hidden_bias = nn.Parameter(torch.zeros(hidden), requires_grad=False)
+
+    def energy(self, visible: Tensor, hidden: Tensor) -> Tensor:
+        """E(v, h). ``(batch, visible)`` and ``(batch, hidden)`` to ``(batch,)``."""
+        return -((visible @ self.weight) * hidden).sum(-1) - visible @ self.visible_bias - hidden @ self.hidden_bias
+
+    def free_energy(self, visible: Tensor) -> Tensor:
+        """-log sum_h exp(-E(v, h)). ``(batch, visible)`` to ``(batch,)``."""
+        return -visible @ self.visible_bias - softplus(visible @ self.weight + self.hidden_bias).sum(-1)
+
+    def hidden_mean(self, visible: Tensor) -> Tensor:
+        """p(h_j = 1 | v). ``(batch, visible)`` to ``(batch, hidden)``."""
+        return (visible @ self.weight + self.hidden_bias).sigmoid()
+
+    def visible_mean(self, hidden: Tensor) -> Tensor:
+        """p(pixel = 1 | h) and p(label | h). ``(batch, hidden)`` to ``(batch, visible)``."""
+        field = hidden @ self.weight.T + self.visible_bias
+        return torch.cat([field[..., :self.pixels].sigmoid(), field[..., self.pixels:].softmax(-1)], -1)
+
+    def sample(self, visible: Tensor, steps: int, generator: torch.Generator, held: Tensor | None = None) -> Tensor:
+        """Gibbs steps from ``visible``; the last one gives means instead of states, which are less noisy.
+
+        Args:
+            visible: ``(batch, visible)`` in [0, 1]: pixels, then labels (all 0: none is on at the start).
+            held: ``(visible,)`` bool, which vertices keep their values throughout.
+
+        Returns:
+            ``(batch, visible)``.
+        """
+        start, mean = visible, visible
+        for step in range(whole(steps, "steps")):
+            mean = self.visible_mean(_drawn(self.hidden_mean(visible), generator))
+            mean = mean if held is None else torch.where(held, start, mean)
+            if step + 1 < steps:
+                visible = self._state(mean, generator)
+                visible = visible if held is None else torch.where(held, start, visible)
+        return mean
+
+    def _state(self, mean: Tensor, generator: torch.Generator) -> Tensor:
+        """Pixels drawn one by one, and one label."""
+        chances = mean[:, self.pixels:].cumsum(-1)                         # (batch, labels)
+        at = torch.rand(len(mean), 1, generator=generator).to(mean) * chances[:, -1:]
+        label = (at >= chances).sum(-1).clamp_max(self.labels - 1)
+        return torch.cat([_drawn(mean[:, :self.pixels], generator), one_hot(label, self.labels).to(mean)], -1)
+
+    def log_scores(self, images: Tensor) -> Tensor:
+        """log p(label | pixels) but for a constant of each image. ``(batch, pixels)`` to ``(batch, labels)``."""
+        field = images.to(self.weight) @ self.weight[:self.pixels] + self.hidden_bias      # (batch, hidden)
+        scores = [softplus(field + row).sum(-1) for row in self.weight[self.pixels:]]
+        return torch.stack(scores, -1) + self.visible_bias[self.pixels:]
+
+    def classify(self, images: Tensor) -> Tensor:
+        """The most probable label. ``(batch, pixels)`` to ``(batch,)`` int."""
+        check_images(images, self.pixels)
+        return self.log_scores(images).argmax(-1)
+
+
+def denoise(model: RBM, images: Tensor, steps: int, generator: torch.Generator) -> Tensor:
+    """Gibbs steps from noisy images, cut to [0, 1], with nothing held. ``(batch, pixels)`` to the same."""
+    check_images(images, model.pixels)
+    start = torch.cat([images.to(model.weight).clamp(0, 1), model.weight.new_zeros(len(images), model.labels)], -1)
+    return model.sample(start, steps, generator)[:, :model.pixels]
+
+
+def complete(model: RBM, images: Tensor, known: Tensor, steps: int, generator: torch.Generator) -> Tensor:
+    """Gibbs steps with the known pixels held; the others start at 0 and are never looked at.
+
+    Args:
+        known: ``(pixels,)`` bool.
+    """
+    check_images(images, model.pixels)
+    if known.shape != (model.pixels,) or known.dtype != torch.bool:
+        raise WrongShape(f"known is {tuple(known.shape)} {known.dtype}; expected ({model.pixels},) torch.bool.")
+    known = known.to(model.weight.device)
+    labels = model.weight.new_zeros(len(images), model.labels)
+    start = torch.cat([torch.where(known, images.to(model.weight), 0), labels], -1)
+    held = torch.cat([known, torch.zeros(model.labels, dtype=torch.bool, device=known.device)])
+    return model.sample(start, steps, generator, held)[:, :model.pixels]
+
+
+def contrast(model: RBM, data: Tensor, dream: Tensor) -> dict[str, Tensor]:
+    """Parameter -> the dream's mean statistics less the data's: the gradient of minus the log-likelihood, if exact.
+
+    Args:
+        data, dream: visible vectors ``(batch, visible)``; their batches may differ.
+    """
+    there, here = model.hidden_mean(dream), model.hidden_mean(data)        # (batch, hidden)
+    return {"weight": dream.T @ there / len(dream) - data.T @ here / len(data),
+            "visible_bias": dream.mean(0) - data.mean(0), "hidden_bias": there.mean(0) - here.mean(0)}
+
+
+def fit_rbm(model: RBM, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
+            checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
+            **settings: object) -> pd.DataFrame:
+    """Train in place; with validation images the epoch with the best accuracy on them is kept.
+
+    The visible biases start at the log-odds of the means, so that weights need not explain those.
+
+    Args:
+        images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
+        checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
+        generator: shuffles the images and draws states. None: a new one seeded with 0.
+        settings: fields of epochs.Schedule.
+
+    Returns:
+        one row an epoch: epoch, reconstruction (squared error of the pixels after the Gibbs steps), seconds,
+        validation.
+
+    Raises:
+        WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
+    """
+    schedule = Schedule(**settings)
+    for part in ((images, labels), validation) if validation is not None else ((images, labels),):
+        check_labelled(part, model.pixels, model.labels)
+    if images.min() < 0 or images.max() > 1:
+        raise BadInput(f"pixels run from {float(images.min()):.3g} to {float(images.max()):.3g}; expected 0 to 1.")
+    means = with_labels((images, labels), model.labels).mean(0).clamp(0.01, 0.99)
+    model.visible_bias[:] = torch.cat([means[:model.pixels].logit(), means[model.pixels:].log()])
+    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
+                  {"rbm": [model.pixels, model.labels, model.hidden, model.gibbs]})
+    score = None if validation is None else lambda: accuracy(model, validation)
+    return run(state, lambda: _epoch(model, images, labels, state, progress), score, progress)
+
+
+def _epoch(model: RBM, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:
+    began, total = time.perf_counter(), 0.0
+    for rows in shuffled(state, len(images), progress):
+        data = with_labels((images[rows], labels[rows]), model.labels).to(model.weight)
+        dream = model.sample(data, model.gibbs, state.generator)
+        for name, gradient in contrast(model, data, dream).items():
+            getattr(model, name).grad = gradient
+        state.step()
+        total += float((dream - data)[:, :model.pixels].square().mean()) * len(rows)
+    return {"epoch": state.epoch + 1, "reconstruction": total / len(images), "seconds": time.perf_counter() - began}
+
+
+def _drawn(mean: Tensor, generator: torch.Generator) -> Tensor:
+    """States of independent vertices with these means."""
+    return (torch.rand(mean.shape, generator=generator).to(mean) < mean).to(mean)

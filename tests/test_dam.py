@@ -1,0 +1,129 @@
+"""The dense associative memory against its own energy, and its learning against autograd and the source's rule.
+
+Oracles: the energy as a sum over memories; autograd; memories that are the images themselves; the rule of the source
+written out for one memory at a time.
+"""
+
+from pathlib import Path
+
+import pytest
+import torch
+from bars import bars
+
+from pcgraph_lite.baselines import dam
+from pcgraph_lite.baselines.dam import DAM, Annealing, Scaled, fit_dam
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
+
+
+def small(power: int = 3) -> DAM:
+    """8 pixels, 3 labels, 5 memories in float64."""
+    return DAM(8, 3, memories=5, power=power, generator=torch.Generator().manual_seed(0)).double()
+
+
+def images(count: int = 6) -> torch.Tensor:
+    return torch.rand(count, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+def energy(model: DAM, x: torch.Tensor) -> float:
+    """E(x) of one state in [-1, 1], written out."""
+    return -sum(max(float(sum(a * b for a, b in zip(xi, x, strict=True))), 0.0) ** model.power
+                for xi in model.memory.tolist())
+
+
+@pytest.mark.parametrize("power", [2, 3, 5])
+def test_the_gain_of_a_label_is_the_fall_of_the_energy(power: int):
+    model, temperature = small(power), 0.3
+    gain = model.gain(images(), temperature)
+    for row, image in zip(gain, images().tolist(), strict=True):
+        off = [2 * pixel - 1 for pixel in image] + [-1.0] * 3
+        for label in range(3):
+            on = [*off[:8], *(1.0 if k == label else -1.0 for k in range(3))]
+            fall = (energy(model, off) - energy(model, on)) / (temperature * 11) ** power
+            assert float(row[label]) == pytest.approx(fall, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize(("power", "loss_power"), [(2, 1), (3, 4), (4, 2)])
+def test_the_closed_gradient_is_that_of_autograd(power: int, loss_power: int):
+    model, labels = small(power), torch.arange(6) % 3
+    model.memory.requires_grad_()
+    c = model.gain(images(), 0.2).tanh()
+    target = 2 * torch.nn.functional.one_hot(labels, 3) - 1
+    expected, = torch.autograd.grad(((c - target) ** (2 * loss_power)).sum(), model.memory)
+    model.memory.requires_grad_(False)
+    got = dam.gradient(model, images(), labels, 0.2, loss_power)
+    assert expected.abs().max() > 1e-6
+    assert torch.allclose(got, expected, rtol=1e-9, atol=1e-15)
+
+
+def test_a_step_is_the_sources():
+    """Two steps: velocity with momentum, each memory's largest change the learning rate, entries within [-1, 1]."""
+    p = torch.nn.Parameter(torch.tensor([[0.0, 0.5, -0.99], [0.1, 0.2, 0.3]]), requires_grad=False)
+    optimizer, gradients = Scaled([p], lr=0.04, momentum=0.6), [[[1.0, -2, 4], [0, 0, 0]], [[2.0, 2, 2], [0, 3, -1]]]
+    expected, velocity = p.tolist(), [[0.0] * 3, [0.0] * 3]
+    for gradient in gradients:
+        p.grad = torch.tensor(gradient)
+        optimizer.step()
+        for mu in range(2):
+            velocity[mu] = [0.6 * v - g for v, g in zip(velocity[mu], gradient[mu], strict=True)]
+            largest = max(map(abs, velocity[mu])) or 1.0
+            expected[mu] = [min(1.0, max(-1.0, x + 0.04 * v / largest))
+                            for x, v in zip(expected[mu], velocity[mu], strict=True)]
+        assert torch.allclose(p, torch.tensor(expected), atol=1e-6)
+    assert expected[0][2] == -1.0                                          # the bound was met
+
+
+def test_memories_that_are_the_images_name_their_labels():
+    """With a high power the nearest memory decides alone."""
+    patterns = (images() > 0.5).double()
+    labels = torch.tensor([0, 1, 2, 2, 1, 0])
+    model = DAM(8, 3, memories=6, power=20).double()
+    model.memory.copy_(torch.cat([2 * patterns - 1, 2 * torch.nn.functional.one_hot(labels, 3) - 1], -1))
+    assert len(patterns.unique(dim=0)) == 6
+    assert torch.equal(model.classify(patterns), labels)
+
+
+def test_temperature_falls_straight_and_then_stays():
+    annealing = Annealing(epochs=10, warm=0.5, cold=0.1, ramp=4)
+    assert [annealing.temperature(k) for k in range(6)] == pytest.approx([0.5, 0.4, 0.3, 0.2, 0.1, 0.1])
+
+
+def test_training_classifies():
+    model, (data, labels), held_out = DAM(12, 3, memories=10), bars(90), bars(30)
+    before = float((model.classify(held_out[0]) == held_out[1]).double().mean())
+    history = fit_dam(model, data, labels, validation=held_out, epochs=30, batch_size=10, ramp=10, progress=False)
+    right = float((model.classify(held_out[0]) == held_out[1]).double().mean())
+    assert before < 0.9 and right == history.validation.max() == 1
+    assert float(model.memory.abs().max()) <= 1
+    assert history.temperature.iloc[-1] == pytest.approx(0.125)
+
+
+def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
+    (data, labels), settings = bars(40), {"batch_size": 15, "progress": False}
+    first, second = DAM(12, 3, memories=4), DAM(12, 3, memories=4)
+    fit_dam(first, data, labels, epochs=2, checkpoint=tmp_path / "state", **settings)
+    fit_dam(first, data, labels, epochs=4, checkpoint=tmp_path / "state", **settings)
+    fit_dam(second, data, labels, epochs=4, **settings)
+    assert torch.equal(first.memory, second.memory)
+    with pytest.raises(BadFile, match="other settings"):
+        fit_dam(DAM(12, 3, memories=4, power=4), data, labels, checkpoint=tmp_path / "state", **settings)
+
+
+@pytest.mark.parametrize(("change", "error", "says"), [
+    ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
+    ({"images": torch.zeros(40, 11)}, WrongShape, r"expected \(count, 12\)"),
+    ({"images": torch.full((40, 12), float("nan"))}, BadValues, "NaN"),
+    ({"momentum": 1.0}, BadInput, "momentum = 1.0"),
+    ({"cold": 0.0}, BadInput, "cold = 0.0"),
+    ({"lr_decay": 1.5}, BadInput, "lr_decay = 1.5"),
+])
+def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
+    data, labels = bars(40)
+    with pytest.raises(error, match=says):
+        fit_dam(DAM(12, 3, memories=4), **{"images": data, "labels": labels, "progress": False} | change)
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(BadInput, match="power = 1"):
+        DAM(12, 3, power=1)
+    with pytest.raises(BadInput, match="memories = 0"):
+        DAM(12, 3, memories=0)

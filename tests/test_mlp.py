@@ -1,0 +1,103 @@
+"""The perceptron against the PC graph of the same weights, and what backpropagation has in common with it.
+
+Oracles: the graph's own prediction and energy; the theorem of Whittington and Bogacz (2017) that predictive
+coding at rest backpropagates the error of its labels, as that error vanishes.
+"""
+
+from pathlib import Path
+
+import pytest
+import torch
+from bars import bars
+
+import pcgraph_lite as pcg
+from pcgraph_lite.baselines import mlp
+from pcgraph_lite.baselines.mlp import MLP, fit_mlp
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName, WrongShape
+
+
+def pair(f: str) -> tuple[MLP, pcg.PCGraph]:
+    """A perceptron 6 -> 5 -> 4 -> 3 and the graph of the same weights, whose pixels pay nothing, in float64."""
+    model = MLP(6, 3, [5, 4], activation=f, generator=torch.Generator().manual_seed(1)).double()
+    graph = pcg.PCGraph(pcg.topology.discriminative(6, [5, 4], 3), f, prior="flat", dtype=torch.float64)
+    matrix, order = torch.zeros_like(graph.weight), ["pixels", "hidden1", "hidden2", "labels"]
+    cut = [graph.topology.slice(name) for name in order]
+    for k, weight in enumerate(model.weights):
+        matrix[cut[k], cut[k + 1]] = weight.detach()
+    graph.set_weight(matrix)
+    return model, graph
+
+
+def pixels(count: int = 7) -> torch.Tensor:
+    return torch.rand(count, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("f", ["relu", "tanh", "hardtanh", "sigmoid"])
+def test_it_computes_what_the_graph_predicts(f: str):
+    model, graph = pair(f)
+    answer = pcg.query(graph, {"pixels": pixels()}, start="prediction", steps=1)
+    assert torch.allclose(model(pixels()), answer.values["labels"], atol=1e-12)
+    assert float(answer.initial_energy.max()) < 1e-20
+    assert torch.equal(model.classify(pixels()), answer.values["labels"].argmax(-1))
+
+
+def test_its_loss_is_the_graphs_energy_with_every_hidden_vertex_at_its_prediction():
+    model, graph = pair("tanh")
+    labels = torch.arange(7) % 3
+    x = pcg.query(graph, {"pixels": pixels()}, start="prediction", steps=1).x
+    x[:, graph.topology.slice("labels")] = torch.nn.functional.one_hot(labels, 3).double()
+    assert mlp.loss(model, pixels(), labels).item() == pytest.approx(float(graph.energy(x).mean()), rel=1e-12)
+
+
+def test_at_rest_predictive_coding_backpropagates_the_error_left_at_the_labels():
+    """The two weight gradients from that error, with labels held ever nearer to the output: equal to first order."""
+    model, graph = pair("tanh")
+    out, found = model(pixels()).detach(), []
+    towards = torch.randn(out.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    for size in (1e-2, 1e-4):
+        clamp = {"pixels": pixels(), "labels": out + size * towards}
+        x = pcg.query(graph, clamp, start="prediction", steps=2000, tolerance=None).x
+        left = graph.error(x)[:, graph.topology.slice("labels")]
+        by_backprop = torch.autograd.grad(-(model(pixels()) * left).sum(), list(model.weights))
+        by_coding = {tuple(g.shape): g for g in graph.weight_gradient(x).values()}
+        found.append(max(float((by_coding[tuple(g.shape)] - g).norm() / g.norm()) for g in by_backprop))
+    assert 1e-6 < found[1] < 0.02 * found[0] < 1e-3
+
+
+def test_training_classifies_and_keeps_the_best_epoch():
+    model, (images, labels), held_out = MLP(12, 3, [8]), bars(90), bars(30)
+    history = fit_mlp(model, images, labels, validation=held_out, epochs=20, batch_size=10, weight_lr=1e-2,
+                      progress=False)
+    right = (model.classify(held_out[0]) == held_out[1]).double().mean()
+    assert float(right) == history.validation.max() == 1
+    assert history.loss.iloc[-1] < 0.2 * history.loss[0]
+
+
+def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
+    (images, labels), settings = bars(40), {"batch_size": 15, "weight_lr": 1e-2, "progress": False}
+    first, second = MLP(12, 3, [4]), MLP(12, 3, [4])
+    fit_mlp(first, images, labels, epochs=2, checkpoint=tmp_path / "state", **settings)
+    fit_mlp(first, images, labels, epochs=4, checkpoint=tmp_path / "state", **settings)
+    fit_mlp(second, images, labels, epochs=4, **settings)
+    assert all(torch.equal(a, b) for a, b in zip(first.weights, second.weights, strict=True))
+    with pytest.raises(BadFile, match="other settings"):
+        fit_mlp(MLP(12, 3, [4], activation="tanh"), images, labels, checkpoint=tmp_path / "state", **settings)
+
+
+@pytest.mark.parametrize(("change", "error", "says"), [
+    ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
+    ({"images": torch.zeros(40, 11)}, WrongShape, r"expected \(count, 12\)"),
+    ({"images": torch.full((40, 12), float("nan"))}, BadValues, "NaN"),
+    ({"weight_lr": 0.0}, BadInput, "weight_lr = 0.0"),
+])
+def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
+    images, labels = bars(40)
+    with pytest.raises(error, match=says):
+        fit_mlp(MLP(12, 3, [4]), **{"images": images, "labels": labels, "progress": False} | change)
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(UnknownName, match="no activation 'rely'"):
+        MLP(12, 3, [4], activation="rely")
+    with pytest.raises(BadInput, match="size of a layer = 0"):
+        MLP(12, 3, [0])
