@@ -24,7 +24,8 @@ from pydantic import Field
 from torch import nn
 
 from . import config, datasets, hardware, learning, metrics, records, tasks, zoo
-from .config import AutoencoderSpec, GraphSpec, ModelSpec, Positive, Strict
+from .baselines import checks
+from .config import AnySpec, ModelSpec, Positive, Strict
 from .datasets import ImageSet
 from .errors import BadFile, BadInput, BadValues, UnstableStep, unknown
 from .files import write_aside
@@ -73,7 +74,7 @@ class Run:
     setting: str
     values: Mapping[str, object]
     model: str
-    spec: GraphSpec | AutoencoderSpec
+    spec: AnySpec
     seed: int
     images: int
     identity: str
@@ -234,12 +235,16 @@ def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
 def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dict[str, float]:
     """Final measures on validation images; what makes no sense for a model is left out.
 
+    A classifier that is no graph has an accuracy alone.
+
     accuracy: labels asked from pixels. generated: share of the ten labels whose image the judge reads as that class.
     completion_mse: lower half asked from the upper one. denoised_mse: by initialization, at the best of SCHEDULE steps
     (denoised_step). safe_step: 1 / largest eigenvalue of the linear Hessian with nothing held. settling_steps: plain
     steps of a completion of ten images until it has come to rest, see ``tasks.settling_steps``. labelled_agreement and
     seam: of images whose upper half was asked from label and lower half, what the judge reads and metrics.seam.
     """
+    if hasattr(model, "classify"):
+        return {"accuracy": checks.accuracy(model, (held_out.images, held_out.labels))}
     device = next(model.parameters()).device
     some = held_out.subset(min(images, len(held_out)))
     truth, top, found = some.images.to(device), datasets.top_half(some.shape), {}
@@ -296,7 +301,7 @@ def _base(sweep: Sweep, part: ProfilePart, settings: config.Profile) -> dict[str
     return base
 
 
-def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> GraphSpec | AutoencoderSpec:
+def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> AnySpec:
     """The checked specification at one point of a grid."""
     for key, value in point.items():
         for name in reversed(key.split(".")):
@@ -308,7 +313,7 @@ def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source:
     return spec
 
 
-def _values(spec: GraphSpec | AutoencoderSpec, keys: list[str]) -> dict[str, object]:
+def _values(spec: AnySpec, keys: list[str]) -> dict[str, object]:
     """The value of each varied key: numbers as they are, all else in words."""
     values = {}
     for key in keys:
