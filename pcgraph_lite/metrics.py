@@ -222,6 +222,31 @@ def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, f
     return max(0.0, (middle - reach) / (1 + z * z / count)), min(1.0, (middle + reach) / (1 + z * z / count))
 
 
+def diversity(images: Tensor) -> float:
+    """Mean squared error between two different images of a set ``(batch, pixels)``; 0 if all are the same.
+
+    Raises:
+        WrongShape, BadValues: as for ``mse``; or fewer than two images.
+    """
+    _several(images)
+    return 2 * images.double().var(0).mean().item()                        # the mean over pairs, without forming them
+
+
+def repeated_share(images: Tensor, threshold: float) -> float:
+    """Share of images ``(batch, pixels)`` that have another one of the set nearer than a mean squared error.
+
+    Raises:
+        WrongShape, BadValues: as for ``mse``; or fewer than two images.
+        BadInput: a threshold that is not a positive number.
+    """
+    _several(images)
+    if not (math.isfinite(threshold) and threshold > 0):
+        raise BadInput(f"the threshold of a repeated image must be positive; got {threshold}.")
+    distance = torch.cdist(images.double(), images.double()).square() / images.shape[1]      # (batch, batch)
+    nearest = distance.fill_diagonal_(math.inf).amin(1)
+    return (nearest < threshold).double().mean().item()
+
+
 def judge_agreement(judge: nn.Module, images: Tensor, labels: Tensor) -> float:
     """Share of images ``(batch, 784)`` in which the judge sees the class that was asked for, ``labels`` ``(batch,)``.
 
@@ -397,6 +422,12 @@ def _pair(images: Tensor, originals: Tensor) -> None:
                        f"{originals.dtype}. Divide bytes by 255.")
     _refuse_not_finite("images", images)
     _refuse_not_finite("originals", originals)
+
+
+def _several(images: Tensor) -> None:
+    _pair(images, images)
+    if len(images) < 2:
+        raise WrongShape("how different the images of a set are needs at least two of them; got 1.")
 
 
 def _fits(images: Tensor, shape: tuple[int, int, int]) -> None:

@@ -135,12 +135,15 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor) -> Figure:
 
 
 def panels(parts: Mapping[str, Mapping[str, tuple[Sequence[float], Tensor]]], x: str, y: str,
-           levels: Mapping[str, Mapping[str, float]] | None = None) -> Figure:
+           levels: Mapping[str, Mapping[str, float]] | None = None, *, log: bool = False, log_x: bool = False,
+           one_legend: bool = False) -> Figure:
     """Small multiples on common axes: title -> lines as in ``curves``; the first line of each part is drawn in grey.
 
     Args:
         x, y: axis labels with units.
         levels: title -> name -> height of a dashed line in that part.
+        log, log_x: logarithmic y and x axes.
+        one_legend: below the whole figure, that of the first part, instead of one in each.
     """
     if not parts:
         raise BadInput("panels needs at least one part.")
@@ -154,9 +157,15 @@ def panels(parts: Mapping[str, Mapping[str, tuple[Sequence[float], Tensor]]], x:
         _lines(axis, lines, ["0.35", *COLORS])
         for name, height in (levels or {}).get(title, {}).items():
             axis.axhline(height, color="0.35", linestyle=":", linewidth=1.2, label=name)
-        axis.set_title(title)
-        axis.xaxis.get_major_locator().set_params(integer=True)
-        axis.legend(fontsize="x-small", loc="lower right")
+        axis.set(title=title, yscale="log" if log else "linear", xscale="log" if log_x else "linear")
+        if log_x:
+            axis.xaxis.set_minor_formatter("")                             # labels at powers of ten alone
+        else:
+            axis.xaxis.get_major_locator().set_params(integer=True)
+        if not one_legend:
+            axis.legend(fontsize="x-small", loc="best" if log else "lower right")
+    if one_legend:
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="x-small")
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
     return figure

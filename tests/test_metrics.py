@@ -408,3 +408,26 @@ def test_retrieved_share_counts_images_strictly_below_the_threshold():
     assert metrics.retrieved_share(originals + offsets[:, None], originals) == 0.5
     assert metrics.retrieved_share(originals + offsets[:, None], originals, threshold=0.0625**2) == 0.5
     assert metrics.retrieved_share(originals + offsets[:, None], originals, threshold=0.0040) == 0.75
+
+
+def test_diversity_is_the_mean_over_pairs() -> None:
+    """All ordered pairs of different images, written out."""
+    images = torch.rand(6, 9, generator=torch.Generator().manual_seed(0))
+    pairs = [float((a - b).square().mean()) for i, a in enumerate(images) for j, b in enumerate(images) if i != j]
+    assert metrics.diversity(images) == pytest.approx(sum(pairs) / len(pairs), rel=1e-5)
+    assert metrics.diversity(images[:1].expand(4, -1)) == pytest.approx(0, abs=1e-9)
+
+
+def test_repeats_are_counted_with_their_partners() -> None:
+    """Two that agree, one near them, one far away: mean squared errors 0, 0.01 and 1."""
+    images = torch.zeros(4, 5)
+    images[2], images[3] = 0.1, 1.0
+    assert metrics.repeated_share(images, 0.005) == 0.5
+    assert metrics.repeated_share(images, 0.02) == 0.75
+    for wrong in (images[:1], images[0]):
+        with pytest.raises(WrongShape):
+            metrics.repeated_share(wrong, 0.02)
+        with pytest.raises(WrongShape):
+            metrics.diversity(wrong)
+    with pytest.raises(BadInput, match="must be positive; got 0"):
+        metrics.repeated_share(images, 0.0)

@@ -33,6 +33,15 @@ def test_panels_draw_each_part_on_common_axes():
     assert (figure.get_supxlabel(), figure.get_supylabel()) == ("epoch", "accuracy")
 
 
+def test_panels_can_have_logarithmic_axes_and_one_legend():
+    parts = {title: {"base": ([0.1, 10.0], torch.tensor([1.0, 100.0]))} for title in ("a", "b")}
+    figure = plots.panels(parts, "seconds", "E", {"a": {"step": 5.0}}, log=True, log_x=True, one_legend=True)
+    for axis in figure.axes:
+        assert (axis.get_xscale(), axis.get_yscale(), axis.get_legend()) == ("log", "log", None)
+    legend, = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["base", "step"]
+
+
 def test_differences_draw_every_seed_and_shade_the_better_side():
     values = {"a": torch.tensor([0.5, 1.5]), "b": torch.tensor([-3.0, -1.0])}
     figure = plots.differences({"accuracy": values, "error": values}, less_is_better=["error"])
