@@ -173,7 +173,8 @@ def _learn(graph: PCGraph, batch: Batch, state: State,
     except UnstableStep:
         if schedule.value_lr != "safe":
             raise
-        relaxed = settle(_started(graph, batch, count), schedule.relaxation())   # they outgrew the last safe step
+        # the weights outgrew the safe step of some batches ago: find it anew
+        relaxed = settle(_started(graph, batch, count), schedule.relaxation())
     for name, gradient in relaxed.problem.weight_gradient(1 / count).items():
         state.parameters[name].grad = gradient
     state.step()

@@ -4,6 +4,9 @@ Oracle: the paper's algorithm written down again in float64 on one n x n matrix,
 with guards follow the rules that their docstrings give, example by example.
 """
 
+import gc
+import weakref
+
 import pytest
 import torch
 from hypothesis import given
@@ -82,6 +85,22 @@ def test_values_and_weights_are_those_of_the_paper(name, solver, plan, replicas)
         moved = before - WEIGHT_LR * gradient[f"weights.{k}"] / COUNT
         assert float((moved - before).abs().max()) > 1e-4                  # a step that can be seen
         torch.testing.assert_close(graph.weights[k], moved, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_buffers_are_freed_with_the_answer(name, solver):
+    """At once, not when the garbage collector comes by: no part of a problem refers back to it."""
+    graph = PCGraph(TOPOLOGIES[name](), "tanh", plan="blocks", dtype=torch.float64)
+    clamped = torch.arange(graph.topology.n) < 3
+    gc.disable()
+    try:
+        got = relax(graph, values(graph), clamped, steps=3, **SOLVERS[solver])
+        kept = [weakref.ref(part) for part in got.problem.parts]
+        del got
+        assert [ref() for ref in kept] == [None] * len(kept)
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)
