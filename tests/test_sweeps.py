@@ -235,6 +235,16 @@ def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> Non
     assert len(ends) == 2 and ends["best_validation"].notna().all()
 
 
+def test_a_graph_whose_pixels_nothing_predicts_is_a_classifier(root: Path) -> None:
+    """It is asked for labels, and never to draw."""
+    (root / "config/sweeps/tiny.yaml").write_text(
+        "description: for tests\nmodel: tiny\nbase: {topology: {constructor: discriminative, pixels: 784, hidden: [8], "
+        "labels: 10}, train: {score: accuracy}}\nvary: [train.weight_decay: [0.1]]\n")
+    ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
+    assert ends["accuracy"].notna().all() and (ends["accuracy"] == ends["best_validation"]).all()
+    assert ends[[key for key in sweeps.MEASURES if key != "accuracy"]].isna().all(axis=None)
+
+
 @pytest.mark.parametrize(("old", "new", "words"), [
     ("train.weight_decay", "train.weight_dekay", ["no key 'weight_dekay'", "Did you mean 'weight_decay'"]),
     ("[0.0, 0.01]", "[0.0, much]", ["tiny", "train.weight_decay", "'much'"]),
