@@ -186,7 +186,7 @@ def assemblies(clusters: int = 4, size: int = 3000, p: float = 0.1, pixels: int 
     edges = [Edges("labels", name) for name in members[0] if top]
     for a, b in sorted({*((c, c) for c in range(clusters)), *links}):
         edges += _bernoulli(members[a], members[b], p, generator)
-    return Topology(groups, edges, sensory=[*top, "pixels"], pools=[*([name] for name in top), *map(list, members)])
+    return Topology(groups, edges, sensory=["pixels", *top], pools=[*([name] for name in top), *map(list, members)])
 
 
 def small_world(pixels: int = 784, labels: int = 10, internal: int = 1206, *, neighbours: int = 100,

@@ -24,7 +24,7 @@ from pcgraph_lite.errors import (
     UnstableStep,
     WrongShape,
 )
-from pcgraph_lite.learning import _split, minus_completion_error
+from pcgraph_lite.learning import _split, as_batch, minus_completion_error
 from pcgraph_lite.query import start_at_prediction
 
 
@@ -173,6 +173,21 @@ def test_a_checkpoint_knows_its_graph(tmp_path: Path):
     for other in (graph(seed=1), graph(activation="relu"), graph(prior="flat")):
         with pytest.raises(BadFile, match="another graph"):
             fit(other, toy(), epochs=2, checkpoint=tmp_path / "s", progress=False)
+
+
+@pytest.mark.parametrize("make", [topology.fully_connected, topology.discriminative, topology.generative,
+                                  topology.recurrent, topology.lateral, topology.small_world, topology.assemblies])
+def test_images_go_to_the_pixels_and_labels_to_the_labels(make):
+    """(images, labels) means the same on every topology of the paper, wherever the groups stand."""
+    sizes = {topology.assemblies: {"size": 40}, topology.small_world: {"internal": 5, "neighbours": 4},
+             topology.fully_connected: {"internal": 5}}.get(make, {"hidden": [6, 5]})
+    generator = torch.Generator().manual_seed(0)
+    drawn = {"generator": generator} if make in (topology.assemblies, topology.small_world) else {}
+    graph = PCGraph(make(pixels=20, labels=3, **sizes, **drawn))
+    images, labels = torch.rand(4, 20, generator=generator), torch.tensor([0, 2, 1, 1])
+    batch = as_batch(graph, (images, labels))
+    assert batch.keys() == {"pixels", "labels"} == set(graph.topology.sensory)
+    assert torch.equal(batch["pixels"], images) and torch.equal(batch["labels"].argmax(-1), labels)
 
 
 def test_one_group_trains_from_a_mapping():
