@@ -143,7 +143,7 @@ def panels(parts: Mapping[str, Mapping[str, tuple[Sequence[float], Tensor]]], x:
         x, y: axis labels with units.
         levels: title -> name -> height of a dashed line in that part.
         log, log_x: logarithmic y and x axes.
-        one_legend: below the whole figure, that of the first part, instead of one in each.
+        one_legend: above the whole figure, that of the first part, instead of one in each.
     """
     if not parts:
         raise BadInput("panels needs at least one part.")
@@ -155,8 +155,8 @@ def panels(parts: Mapping[str, Mapping[str, tuple[Sequence[float], Tensor]]], x:
         axis.remove()
     for axis, (title, lines) in zip(axes.flat, parts.items(), strict=False):
         _lines(axis, lines, ["0.35", *COLORS])
-        for name, height in (levels or {}).get(title, {}).items():
-            axis.axhline(height, color="0.35", linestyle=":", linewidth=1.2, label=name)
+        for k, (name, height) in enumerate((levels or {}).get(title, {}).items()):
+            axis.axhline(height, color="0.35", linestyle=[":", "--", "-."][k % 3], linewidth=1.2, label=name)
         axis.set(title=title, yscale="log" if log else "linear", xscale="log" if log_x else "linear")
         if log_x:
             axis.xaxis.set_minor_formatter("")                             # labels at powers of ten alone
@@ -165,7 +165,7 @@ def panels(parts: Mapping[str, Mapping[str, tuple[Sequence[float], Tensor]]], x:
         if not one_legend:
             axis.legend(fontsize="x-small", loc="best" if log else "lower right")
     if one_legend:
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="x-small")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="x-small")
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
     return figure

@@ -40,6 +40,9 @@ def test_panels_can_have_logarithmic_axes_and_one_legend():
         assert (axis.get_xscale(), axis.get_yscale(), axis.get_legend()) == ("log", "log", None)
     legend, = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["base", "step"]
+    figure.canvas.draw()
+    for label in figure.texts:                                             # those of both axes
+        assert not legend.get_window_extent().overlaps(label.get_window_extent()), label
 
 
 def test_differences_draw_every_seed_and_shade_the_better_side():
