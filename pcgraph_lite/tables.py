@@ -24,7 +24,7 @@ from .records import PACKAGES
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run"}                              # verdict -> class of its badge in book.css
 SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
-FULL = ("claim", "verdict", "what the paper says", "paper", "ours", "note", "rule", "run", "section", "kind")
+FULL = ("claim", "verdict", "what the paper says", "paper", "measured, and the rule", "note and run")
 LEDGER = ("notebook", "profile", "device", "seconds", "memory", "date", "commit", "versions")
 DASH = "—"
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
@@ -250,13 +250,13 @@ def escaped(text: object) -> str:
 
 
 def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str]) -> dict[str, str]:
-    run = f"{row['profile']}, {row['device']}, n = {row['n']}" if row["profile"] else ""
+    run = [f"{row['profile']}, {row['device']}, n = {row['n']}"] if row["profile"] else []
+    measured = list(filter(None, row["ours"].split("; "))) or [rule(check) for check in claim.checks]
     return {"claim": _link(row["claim"], row["notebook"], pages), "verdict": badge(row["verdict"]),
             "what the paper says": escaped(claim.statement), "paper": escaped(claim.paper),
-            "section": escaped(claim.section), "kind": escaped(claim.kind), "run": escaped(run),
-            "rule": _list(rule(check) for check in claim.checks),
-            "ours": _list(filter(None, row["ours"].split("; "))),
-            "checks": escaped(row["note"].split(" checks hold")[0].split("; ")[0]), "note": escaped(row["note"])}
+            "measured, and the rule": _list(measured),                     # without records the rule alone
+            "checks": escaped(row["note"].split(" checks hold")[0].split("; ")[0]),
+            "note and run": escaped("; ".join([row["note"], *run]))}
 
 
 def _kind(verdict: str) -> str:

@@ -49,7 +49,9 @@ def test_without_records_every_claim_is_there_and_not_run(tmp_path: Path) -> Non
     full = rows(tmp_path / "scorecard.csv")
     assert len(full) == len(rows(tmp_path / "claims.csv")) == len(claims.load_claims())
     assert {row["verdict"] for row in full} == {"[not run]{.verdict .not-run}"}
-    assert {row["ours"] for row in full} == {tables.DASH} == {row["run"] for row in full}
+    assert {row["note and run"] for row in full} == {"no records yet"}
+    row = next(row for row in full if "eq1" in row["claim"])
+    assert row["measured, and the rule"] == "- max relative error (dtype float64): at most 1e-10"
 
 
 def test_counts_have_one_column_a_verdict_and_add_up(tmp_path: Path) -> None:
@@ -81,9 +83,9 @@ def test_what_was_measured_is_in_the_full_table(tmp_path: Path) -> None:
     saved(tmp_path / "records")
     tables.write_scorecard(tmp_path, claims.scorecard(records.read(tmp_path / "records")), ["02-pc-graphs"])
     row = next(row for row in rows(tmp_path / "scorecard.csv") if "eq3" in row["claim"])
-    assert "2e-15" in row["ours"] and row["ours"].startswith("- ")
+    assert "2e-15" in row["measured, and the rule"] and row["measured, and the rule"].startswith("- ")
     assert row["verdict"] == "[reproduced]{.verdict .reproduced}"
-    assert row["run"] == r"laptop, a CPU \[x86\], n = 1"
+    assert row["note and run"].endswith(r"; laptop, a CPU \[x86\], n = 1")
 
 
 @pytest.mark.parametrize("check, words", [
