@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
+import jupytext
 import nbformat
 from nbformat import NotebookNode
 
@@ -22,6 +23,8 @@ from .config import ROOT, read_yaml, shown
 from .errors import BadFile, PCGraphError
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
+NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
+           "To run it: `pcgraph run {name} --profile laptop` (a small version) or `--profile paper`.]{{.made-by}}")
 MATHJAX = ("tex-mml-chtml.js", "input/tex/extensions", "output/chtml/fonts")
 
 
@@ -30,7 +33,8 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
 
     Args:
         profile: whose notebooks and records to show.
-        published: take the committed notebooks and records, which are of the paper profile, instead.
+        published: take the committed notebooks and records, which are of the paper profile, instead; a page that has
+            not been run yet is shown without results and says so.
         root: the repository.
 
     Returns:
@@ -42,18 +46,21 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     made = root / "_build" / ("published" if published else profile)
     executed, saved = ((root / "book/notebooks", root / "results/records") if published
                        else (made / "notebooks", made / "records"))
-    notebooks = {name: read_notebook(executed / f"{name}.ipynb", "paper" if published else profile)
-                 for name in notebook_names(root / "_toc.yml")}
+    names = notebook_names(root / "_toc.yml")
+    absent = {name for name in names if published and not (executed / f"{name}.ipynb").is_file()}
+    notebooks = {name: jupytext.read(root / "notebooks" / f"{name}.md") if name in absent else
+                 read_notebook(executed / f"{name}.ipynb", "paper" if published else profile) for name in names}
     card = claims.scorecard(records.read(saved))
     source = made / "site-source"
     _copy_pages(root, source)
     tables.write_scorecard(source / "book/generated", card, notebooks)
-    tables.write_ledger(source / "book/generated", saved, notebooks)
+    tables.write_ledger(source / "book/generated", saved, {k: page for k, page in notebooks.items() if k not in absent})
     tables.write_lead(source / "book/generated", notebooks)
     tables.write_speed(source / "book/generated", root / "results/bench")
     for name, notebook in notebooks.items():
         _describe_pictures(notebook)
-        _say_what_made_it(notebook, tables.made_by(tables.run_of(saved / f"{name}.json", notebook)))
+        _say_what_made_it(notebook, NOT_RUN.format(name=name) if name in absent else
+                          tables.made_by(tables.run_of(saved / f"{name}.json", notebook)))
         nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
 

@@ -166,6 +166,21 @@ def test_a_missing_notebook_is_named_with_the_command_that_makes_it(tmp_path: Pa
     assert not (tmp_path / "_build/smoke/site-source").exists()
 
 
+def test_a_page_without_a_published_run_is_shown_without_results_and_says_so(tmp_path: Path) -> None:
+    """Of all pages only one was run; the others come from their sources."""
+    small_book(tmp_path)
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    (tmp_path / "book/notebooks").mkdir(exist_ok=True)
+    nbformat.write(notebook("02-pc-graphs"), tmp_path / "book/notebooks/02-pc-graphs.ipynb")
+    staged = site.stage("paper", published=True, root=tmp_path) / "book/notebooks"
+    ran, other = (nbformat.read(staged / f"{name}.ipynb", as_version=4) for name in ("02-pc-graphs", "04a-topologies"))
+    assert "Not run yet" not in ran.cells[0].source and any(cell.get("outputs") for cell in ran.cells)
+    assert "Not run yet" in other.cells[0].source and "pcgraph run 04a-topologies" in other.cells[0].source
+    assert not any(cell.get("outputs") for cell in other.cells)
+    ledger = (staged.parent / "generated/ledger.csv").read_text()
+    assert "02-pc-graphs" in ledger and "04a-topologies" not in ledger
+
+
 def test_a_notebook_that_stopped_with_an_error_is_not_published(tmp_path: Path) -> None:
     small_book(tmp_path)
     path = tmp_path / "_build/smoke/notebooks/02-pc-graphs.ipynb"
