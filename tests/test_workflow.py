@@ -15,7 +15,7 @@ import pytest
 from project import HERE, Project
 from safetensors.torch import load_file
 
-from pcgraph_lite import config, zoo
+from pcgraph_lite import config, hardware, zoo
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +66,7 @@ def test_killed_run_goes_on(project: Project, tmp_path: Path, monkeypatch: pytes
     assert "gen-c" in (built / "scorecard.csv").read_text()
     shutil.copytree(HERE / "fixtures/project", tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(config, "ROOT", tmp_path)
+    hardware.prepare(1)                                                    # as the command does: denormals matter
     undisturbed = load_file(zoo.train("tiny", "smoke", progress=False))
     found = load_file(built / "models/tiny-seed0.safetensors")
     assert all((found[name] == tensor).all() for name, tensor in undisturbed.items())
