@@ -47,20 +47,20 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     executed, saved = ((root / "book/notebooks", root / "results/records") if published
                        else (made / "notebooks", made / "records"))
     names = notebook_names(root / "_toc.yml")
-    absent = {name for name in names if published and not (executed / f"{name}.ipynb").is_file()}
-    notebooks = {name: jupytext.read(root / "notebooks" / f"{name}.md") if name in absent else
-                 read_notebook(executed / f"{name}.ipynb", "paper" if published else profile) for name in names}
+    ran = [name for name in names if not published or (executed / f"{name}.ipynb").is_file()]
+    notebooks = {name: read_notebook(executed / f"{name}.ipynb", "paper" if published else profile) if name in ran
+                 else jupytext.read(root / "notebooks" / f"{name}.md") for name in names}
     card = claims.scorecard(records.read(saved))
     source = made / "site-source"
     _copy_pages(root, source)
     tables.write_scorecard(source / "book/generated", card, notebooks)
-    tables.write_ledger(source / "book/generated", saved, {k: page for k, page in notebooks.items() if k not in absent})
+    tables.write_ledger(source / "book/generated", saved, {name: notebooks[name] for name in ran})
     tables.write_lead(source / "book/generated", notebooks)
     tables.write_speed(source / "book/generated", root / "results/bench")
     for name, notebook in notebooks.items():
         _describe_pictures(notebook)
-        _say_what_made_it(notebook, NOT_RUN.format(name=name) if name in absent else
-                          tables.made_by(tables.run_of(saved / f"{name}.json", notebook)))
+        _say_what_made_it(notebook, tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
+                          else NOT_RUN.format(name=name))
         nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
 
