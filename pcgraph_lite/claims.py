@@ -74,14 +74,21 @@ class Check(Strict):
 
 
 class Needs(Strict):
-    """What a run must have for its verdict not to be preliminary."""
+    """What a run must have for its verdict not to be preliminary.
+
+    ``least``: recorded quantities, none of whose records may be smaller; they catch a run that was cut by parameters.
+    """
 
     profile: Literal["any", "smoke", "laptop", "paper"]
     seeds: Annotated[int, Field(ge=1)]
+    least: dict[str, float] = Field(default_factory=dict)
 
 
 class Claim(Strict):
-    """One row of the scorecard."""
+    """One row of the scorecard.
+
+    ``stand_ins``: model -> the model that its checks look at where it has no record at all; always preliminary.
+    """
 
     section: str
     kind: str
@@ -91,11 +98,12 @@ class Claim(Strict):
     needs: Needs
     checks: Annotated[list[Check], Field(min_length=1)]
     also: list[str] = Field(default_factory=list)
+    stand_ins: dict[str, str] = Field(default_factory=dict)
 
     def quantities(self) -> list[str]:
         """Every quantity that a record of this claim may have."""
         others = [check.other.quantity for check in self.checks if check.other and check.other.quantity]
-        return list(dict.fromkeys([check.quantity for check in self.checks] + others + self.also))
+        return list(dict.fromkeys([check.quantity for check in self.checks] + others + [*self.needs.least] + self.also))
 
 
 @dataclass(frozen=True)
@@ -138,40 +146,50 @@ def apply(check: Check, records: pd.DataFrame) -> Outcome:
 def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     profile = max(records["profile"], key=_size, default="")
     records = records[records["profile"] == profile]
-    outcomes = [apply(check, records) for check in claim.checks]
+    standing = {ours: theirs for ours, theirs in claim.stand_ins.items() if ours not in set(records["model"])}
+    outcomes = [apply(_standing(check, standing), records) for check in claim.checks]
     ran = [outcome for outcome in outcomes if outcome.passed is not None]
     seeds = min((outcome.seeds for outcome in ran), default=0)
+    missing = _missing(claim.needs, records, profile, seeds)
+    missing += [f"needs {ours}; {theirs} stands in for it" for ours, theirs in standing.items()]
+    missing += [outcome.text for outcome in outcomes if outcome.passed is None]
+    passed = [bool(outcome.passed) for outcome in ran]
     wanted = claim.needs.profile if claim.needs.profile != "any" else "laptop"
     return {
         "claim": name, "section": claim.section, "kind": claim.kind, "statement": claim.statement,
         "paper": claim.paper, "ours": "; ".join(outcome.text for outcome in ran), "n": seeds, "profile": profile,
-        "device": ", ".join(sorted(set(records["device"]))), "verdict": _verdict(claim, outcomes, profile, seeds),
-        "note": _note(claim, outcomes, profile, seeds), "notebook": claim.notebook,
+        "device": ", ".join(sorted(set(records["device"]))), "verdict": _verdict(passed, missing),
+        "note": _note(passed, missing), "notebook": claim.notebook,
         "command": f"pcgraph run {claim.notebook} --profile {wanted}",
     }
 
 
-def _verdict(claim: Claim, outcomes: list[Outcome], profile: str, seeds: int) -> str:
-    passed = [outcome.passed for outcome in outcomes if outcome.passed is not None]
+def _standing(check: Check, standing: Mapping[str, str]) -> Check:
+    """The check with stand-ins in the place of models that have no record."""
+    return check.model_copy(update={"model": standing[check.model]}) if check.model in standing else check
+
+
+def _verdict(passed: list[bool], missing: list[str]) -> str:
     if not passed:
         return "not run"
     verdict = "reproduced" if all(passed) else "partly" if any(passed) else "not reproduced"
-    return verdict if not _missing(claim, outcomes, profile, seeds) else f"preliminary: {verdict}"
+    return f"preliminary: {verdict}" if missing else verdict
 
 
-def _missing(claim: Claim, outcomes: list[Outcome], profile: str, seeds: int) -> list[str]:
-    """What keeps a verdict from being final."""
-    missing = [f"needs the {claim.needs.profile} profile"] if _size(profile) < _size(claim.needs.profile) else []
-    if seeds < claim.needs.seeds:
-        missing.append(f"needs {claim.needs.seeds} seeds")
-    return missing + [outcome.text for outcome in outcomes if outcome.passed is None]
+def _missing(needs: Needs, records: pd.DataFrame, profile: str, seeds: int) -> list[str]:
+    """What the run lacks of what a final verdict needs."""
+    missing = [f"needs the {needs.profile} profile"] if _size(profile) < _size(needs.profile) else []
+    if seeds < needs.seeds:
+        missing.append(f"needs {needs.seeds} seeds")
+    for quantity, least in needs.least.items():
+        values = records.loc[records["quantity"] == quantity, "value"]
+        if values.empty or values.min() < least:
+            missing.append(f"needs {least:g} {quantity.replace('_', ' ')}")
+    return missing
 
 
-def _note(claim: Claim, outcomes: list[Outcome], profile: str, seeds: int) -> str:
-    ran = [outcome.passed for outcome in outcomes if outcome.passed is not None]
-    if not ran:
-        return "no records yet"
-    return "; ".join([f"{sum(ran)} of {len(ran)} checks hold", *_missing(claim, outcomes, profile, seeds)])
+def _note(passed: list[bool], missing: list[str]) -> str:
+    return "; ".join([f"{sum(passed)} of {len(passed)} checks hold", *missing]) if passed else "no records yet"
 
 
 def _size(profile: str) -> int:

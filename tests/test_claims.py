@@ -25,10 +25,11 @@ def seeds(quantity: str, *values: float, **fields: object) -> list[dict[str, obj
     return [{"quantity": quantity, "value": value, "seed": seed, **fields} for seed, value in enumerate(values)]
 
 
-def claim(*checks: dict[str, object], profile: str = "paper", needed: int = 3) -> dict[str, Claim]:
+def claim(*checks: dict[str, object], profile: str = "paper", needed: int = 3, least: dict[str, float] | None = None,
+          **fields: object) -> dict[str, Claim]:
     """One claim under the id ``c``."""
     values = {"section": "3", "kind": "order", "statement": "s", "paper": "p", "notebook": "n",
-              "needs": {"profile": profile, "seeds": needed}, "checks": list(checks)}
+              "needs": {"profile": profile, "seeds": needed, "least": least or {}}, "checks": list(checks)} | fields
     return {"c": Claim.model_validate(values)}
 
 
@@ -76,6 +77,28 @@ def test_smaller_runs_are_preliminary() -> None:
     assert verdict(claim(check, LESS), frame(*seeds("q", 1, 1, 1))) == "preliminary: reproduced"
     exact = claim(check, profile="any", needed=1)
     assert verdict(exact, frame(*seeds("q", 1), profile="smoke")) == "reproduced"
+
+
+@pytest.mark.parametrize(("graphs", "expected"), [
+    ((48, 48, 48), "reproduced"), ((48, 6, 48), "preliminary: reproduced"), ((), "preliminary: reproduced")])
+def test_a_run_that_was_cut_is_preliminary(graphs: tuple[int, ...], expected: str) -> None:
+    """The least record of what a claim needs counts; without any it is missing, and the note says what."""
+    rules = claim({"quantity": "q", "at_least": 0.4}, least={"graphs": 48})
+    row = claims.scorecard(frame(*seeds("q", 1, 1, 1), *seeds("graphs", *graphs)), rules).iloc[0]
+    assert row["verdict"] == expected
+    assert ("needs 48 graphs" in row["note"]) == (expected != "reproduced")
+    assert "graphs" in rules["c"].quantities()
+
+
+def test_a_stand_in_counts_only_where_the_model_is_missing() -> None:
+    """Without the model the stand-in is judged, as preliminary; with it the stand-in decides nothing."""
+    rules = claim({"quantity": "q", "model": "large", "at_least": 0.5}, stand_ins={"large": "small"})
+    small, large = seeds("q", 1, 1, 1, model="small"), seeds("q", 0, 0, 0, model="large")
+    row = claims.scorecard(frame(*small), rules).iloc[0]
+    assert row["verdict"] == "preliminary: reproduced"
+    assert row["note"].endswith("needs large; small stands in for it")
+    assert "[small]" in row["ours"]
+    assert verdict(rules, frame(*small, *large)) == "not reproduced"
 
 
 def test_pairs_are_compared_seed_by_seed() -> None:
