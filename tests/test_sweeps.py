@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from pcgraph_lite import config, datasets, learning, sweeps, tasks, zoo
+from pcgraph_lite import PCGraph, config, datasets, learning, sweeps, tasks, zoo
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.judge import load_judge
 from pcgraph_lite.query import query
@@ -83,6 +83,17 @@ def test_lists_and_switches_are_told_in_words(root: Path) -> None:
     assert sweeps.plan("tiny", "laptop")[0].values["topology.without"] == "default"
 
 
+def judged(graph: PCGraph, some: datasets.ImageSet, known: torch.Tensor) -> dict[str, float]:
+    """What is measured where labels are held: the judge's readings, and the step where the lower half is known."""
+    reads = load_judge("mnist")                                            # it cuts to [0, 1] itself
+    drawn = query(graph, {"labels": torch.eye(10)}, steps=400, momentum=0.9).values["pixels"]
+    whole = tasks.complete(graph, some.images, ~known, some.labels)
+    above, below = whole[:, 13 * 28:14 * 28], whole[:, 14 * 28:15 * 28]
+    return {"generated": float((reads(drawn).argmax(-1) == torch.arange(10)).double().mean()),
+            "labelled_agreement": float((reads(whole).argmax(-1) == some.labels).double().mean()),
+            "seam": float((above - below).abs().mean())}
+
+
 def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
     """The same steps by hand: same history, and measures taken again from the weights."""
     edit(root / "config/sweeps/tiny.yaml", "base: {train: {batch_size: 25}}", "base: {}")
@@ -106,14 +117,8 @@ def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
     weight = graph.weight.detach().double()
     slope = torch.eye(len(weight)) - weight
     assert last["safe_step"] == pytest.approx(1 / float(torch.linalg.matrix_norm(slope, 2)) ** 2, rel=0.05)
-    drawn = query(graph, {"labels": torch.eye(10)}, steps=400, momentum=0.9).values["pixels"]
-    read = load_judge("mnist")(drawn).argmax(-1)                           # the judge cuts to [0, 1] itself
-    assert last["generated"] == pytest.approx(float((read == torch.arange(10)).double().mean()))
-    whole = tasks.complete(graph, some.images, ~known, some.labels)
-    assert last["labelled_agreement"] == pytest.approx(
-        float((load_judge("mnist")(whole).argmax(-1) == some.labels).double().mean()))
-    above, below = whole[:, 13 * 28:14 * 28], whole[:, 14 * 28:15 * 28]
-    assert last["seam"] == pytest.approx(float((above - below).abs().mean()), rel=1e-4)
+    for name, expected in judged(graph, some, known).items():
+        assert last[name] == pytest.approx(expected, rel=1e-4), name
     assert ours[sweeps.MEASURES].iloc[:-1].isna().all(axis=None)
     assert set(rows["status"]) == {"ok"} and set(rows["n"]) == {100} and rows["commit"].notna().all()
 
