@@ -98,12 +98,8 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
     """
     if not parts:
         raise BadInput("counts needs at least one panel.")
-    columns = min(2, len(parts))
-    rows = -(-len(parts) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(4.6 * columns, 3.1 * rows), squeeze=False)
-    for axis in axes.flat[len(parts):]:
-        axis.remove()
-    for axis, (title, groups) in zip(axes.flat, parts.items(), strict=False):
+    figure, axes = _grid(len(parts), 2, 4.6, 3.1)
+    for axis, (title, groups) in zip(axes, parts.items(), strict=True):
         numbers, wide = sorted({number for bars in groups.values() for number in bars}), 0.8 / len(groups)
         for k, (name, bars) in enumerate(groups.items()):
             at = [numbers.index(number) + (k - (len(groups) - 1) / 2) * wide for number in bars]
@@ -147,13 +143,8 @@ def panels(parts: Mapping[str, Mapping[str, tuple[Sequence[float], Tensor]]], x:
     """
     if not parts:
         raise BadInput("panels needs at least one part.")
-    columns = min(3, len(parts))
-    rows = -(-len(parts) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(3.5 * columns, 2.9 * rows), squeeze=False, sharex=True,
-                                sharey=True)
-    for axis in axes.flat[len(parts):]:
-        axis.remove()
-    for axis, (title, lines) in zip(axes.flat, parts.items(), strict=False):
+    figure, axes = _grid(len(parts), 3, 3.5, 2.9, common=True)
+    for axis, (title, lines) in zip(axes, parts.items(), strict=True):
         _lines(axis, lines, ["0.35", *COLORS])
         for k, (name, height) in enumerate((levels or {}).get(title, {}).items()):
             axis.axhline(height, color="0.35", linestyle=[":", "--", "-."][k % 3], linewidth=1.2, label=name)
@@ -165,7 +156,7 @@ def panels(parts: Mapping[str, Mapping[str, tuple[Sequence[float], Tensor]]], x:
         if not one_legend:
             axis.legend(fontsize="x-small", loc="best" if log else "lower right")
     if one_legend:
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="x-small")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="x-small")
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
     return figure
@@ -252,12 +243,8 @@ def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
     """
     if not topologies:
         raise BadInput("mask_picture needs at least one topology.")
-    columns = min(3, len(topologies))
-    rows = -(-len(topologies) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(3.2 * columns, 3.4 * rows), squeeze=False)
-    for axis in axes.flat[len(topologies):]:
-        axis.remove()
-    for axis, (title, topology) in zip(axes.flat, topologies.items(), strict=False):
+    figure, axes = _grid(len(topologies), 3, 3.2, 3.4)
+    for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
         axis.imshow(topology.mask().numpy(), cmap=ListedColormap(["#f2f2f2", COLORS[0]]), interpolation="antialiased",
                     vmin=0, vmax=1)
         cuts = [topology.slice(name) for name in topology.groups]
@@ -382,6 +369,17 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
     axis.set(xlabel=f"value of {names[free[0]]}", ylabel=f"value of {names[free[1]]}")
     axis.legend(fontsize="small", loc="lower left")
     return figure
+
+
+def _grid(count: int, most: int, width: float, height: float, common: bool = False) -> tuple[Figure, list[Axes]]:
+    """A figure of ``count`` panels, each ``width`` by ``height`` inches, ``most`` in a row, with common axes or not."""
+    columns = min(most, count)
+    rows = -(-count // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, sharex=common,
+                                sharey=common)
+    for axis in axes.flat[count:]:
+        axis.remove()
+    return figure, list(axes.flat[:count])
 
 
 def _layers(graph: nx.DiGraph) -> dict[int, tuple[float, float]]:
