@@ -4,14 +4,16 @@ Oracles: the exact likelihood of a machine of 6 vertices and its autograd gradie
 bound whose stationary points are the mean-field fixed points; independent vertices, for which mean field is exact.
 """
 
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
+from classifiers import BAD_INPUT, NO_PROBABILITIES, bars, check_resuming, fit_bars, share_right
 
 from pcgraph_lite.baselines.boltzmann import Boltzmann, contrast, fit_boltzmann
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
+from pcgraph_lite.errors import BadInput
 
 # (64, 6): 3 pixels, 1 label, 2 hidden vertices
 STATES = torch.tensor(list(product([0.0, 1.0], repeat=6)), dtype=torch.float64)
@@ -90,45 +92,23 @@ def test_a_fixed_point_is_stationary_for_the_free_energy_which_is_a_bound(free_f
     assert (model.free_energy(rest) >= -score.logsumexp(0) - 1e-12).all()
 
 
-def bars(count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Three bars with noise on 12 pixels."""
-    generator, labels = torch.Generator().manual_seed(count), torch.arange(count) % 3
-    return (0.8 * torch.eye(3).repeat_interleave(4, 1)[labels] + 0.2 * torch.rand(count, 12, generator=generator),
-            labels)
-
-
 def test_training_classifies_and_keeps_weights_symmetric():
     model, (images, labels), held_out = Boltzmann(12, 3, 8), bars(90), bars(30)
     history = fit_boltzmann(model, images, labels, validation=held_out, epochs=20, batch_size=10, weight_lr=1e-2,
                             weight_decay=1e-4, progress=False)
     assert torch.equal(model.weight, model.weight.T) and not model.weight.diagonal().any()
-    right = (model.classify(held_out[0]) == held_out[1]).double().mean()
-    assert float(right) == history.validation.max() == 1
+    assert share_right(model, held_out) == history.validation.max() == 1
     assert history.reconstruction.iloc[-1] < 0.5 * history.reconstruction[0]
 
 
 def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    (images, labels), settings = bars(40), {"batch_size": 15, "weight_lr": 1e-2, "progress": False}
-    first, second = Boltzmann(12, 3, 4), Boltzmann(12, 3, 4)
-    fit_boltzmann(first, images, labels, epochs=2, checkpoint=tmp_path / "state", **settings)
-    fit_boltzmann(first, images, labels, epochs=4, checkpoint=tmp_path / "state", **settings)
-    fit_boltzmann(second, images, labels, epochs=4, **settings)
-    assert torch.equal(first.weight, second.weight) and torch.equal(first.bias, second.bias)
-    with pytest.raises(BadFile, match="other settings"):
-        fit_boltzmann(Boltzmann(12, 3, 4, free_steps=2), images, labels, checkpoint=tmp_path / "state", **settings)
+    check_resuming(fit_boltzmann, partial(Boltzmann, 12, 3, 4), {"free_steps": 2}, tmp_path / "state", weight_lr=1e-2)
 
 
-@pytest.mark.parametrize(("change", "error", "says"), [
-    ({"images": torch.full((40, 12), 1.5)}, BadInput, "pixels run from 1.5 to 1.5; expected 0 to 1"),
-    ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
-    ({"images": torch.zeros(40, 11)}, WrongShape, r"expected \(count, 12\)"),
-    ({"images": torch.full((40, 12), float("nan"))}, BadValues, "NaN"),
-    ({"weight_lr": 0.0}, BadInput, "weight_lr = 0.0"),
-])
+@pytest.mark.parametrize(("change", "error", "says"), [*BAD_INPUT, NO_PROBABILITIES])
 def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    images, labels = bars(40)
     with pytest.raises(error, match=says):
-        fit_boltzmann(Boltzmann(12, 3, 4), **{"images": images, "labels": labels, "progress": False} | change)
+        fit_bars(fit_boltzmann, Boltzmann(12, 3, 4), **change)
 
 
 @pytest.mark.parametrize(("settings", "says"), [

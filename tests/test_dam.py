@@ -4,15 +4,16 @@ Oracles: the energy as a sum over memories; autograd; memories that are the imag
 written out for one memory at a time.
 """
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from bars import bars
+from classifiers import BAD_INPUT, bars, check_resuming, fit_bars, share_right
 
 from pcgraph_lite.baselines import dam
 from pcgraph_lite.baselines.dam import DAM, Annealing, Scaled, fit_dam
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
+from pcgraph_lite.errors import BadInput
 
 
 def small(power: int = 3) -> DAM:
@@ -89,37 +90,26 @@ def test_temperature_falls_straight_and_then_stays():
 
 def test_training_classifies():
     model, (data, labels), held_out = DAM(12, 3, memories=10), bars(90), bars(30)
-    before = float((model.classify(held_out[0]) == held_out[1]).double().mean())
+    before = share_right(model, held_out)
     history = fit_dam(model, data, labels, validation=held_out, epochs=30, batch_size=10, ramp=10, progress=False)
-    right = float((model.classify(held_out[0]) == held_out[1]).double().mean())
-    assert before < 0.9 and right == history.validation.max() == 1
+    assert before < 0.9 and share_right(model, held_out) == history.validation.max() == 1
     assert float(model.memory.abs().max()) <= 1
     assert history.temperature.iloc[-1] == pytest.approx(0.125)
 
 
 def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    (data, labels), settings = bars(40), {"batch_size": 15, "progress": False}
-    first, second = DAM(12, 3, memories=4), DAM(12, 3, memories=4)
-    fit_dam(first, data, labels, epochs=2, checkpoint=tmp_path / "state", **settings)
-    fit_dam(first, data, labels, epochs=4, checkpoint=tmp_path / "state", **settings)
-    fit_dam(second, data, labels, epochs=4, **settings)
-    assert torch.equal(first.memory, second.memory)
-    with pytest.raises(BadFile, match="other settings"):
-        fit_dam(DAM(12, 3, memories=4, power=4), data, labels, checkpoint=tmp_path / "state", **settings)
+    check_resuming(fit_dam, partial(DAM, 12, 3, memories=4), {"power": 4}, tmp_path / "state")
 
 
 @pytest.mark.parametrize(("change", "error", "says"), [
-    ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
-    ({"images": torch.zeros(40, 11)}, WrongShape, r"expected \(count, 12\)"),
-    ({"images": torch.full((40, 12), float("nan"))}, BadValues, "NaN"),
+    *BAD_INPUT,
     ({"momentum": 1.0}, BadInput, "momentum = 1.0"),
     ({"cold": 0.0}, BadInput, "cold = 0.0"),
     ({"lr_decay": 1.5}, BadInput, "lr_decay = 1.5"),
 ])
 def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    data, labels = bars(40)
     with pytest.raises(error, match=says):
-        fit_dam(DAM(12, 3, memories=4), **{"images": data, "labels": labels, "progress": False} | change)
+        fit_bars(fit_dam, DAM(12, 3, memories=4), **change)
 
 
 def test_bad_settings_are_refused():

@@ -4,16 +4,17 @@ Oracles: the graph's own prediction and energy; the theorem of Whittington and B
 coding at rest backpropagates the error of its labels, as that error vanishes.
 """
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from bars import bars
+from classifiers import BAD_INPUT, bars, check_resuming, fit_bars, share_right
 
 import pcgraph_lite as pcg
 from pcgraph_lite.baselines import mlp
 from pcgraph_lite.baselines.mlp import MLP, fit_mlp
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName, WrongShape
+from pcgraph_lite.errors import BadInput, UnknownName
 
 
 def pair(f: str) -> tuple[MLP, pcg.PCGraph]:
@@ -68,32 +69,18 @@ def test_training_classifies_and_keeps_the_best_epoch():
     model, (images, labels), held_out = MLP(12, 3, [8]), bars(90), bars(30)
     history = fit_mlp(model, images, labels, validation=held_out, epochs=20, batch_size=10, weight_lr=1e-2,
                       progress=False)
-    right = (model.classify(held_out[0]) == held_out[1]).double().mean()
-    assert float(right) == history.validation.max() == 1
+    assert share_right(model, held_out) == history.validation.max() == 1
     assert history.loss.iloc[-1] < 0.2 * history.loss[0]
 
 
 def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    (images, labels), settings = bars(40), {"batch_size": 15, "weight_lr": 1e-2, "progress": False}
-    first, second = MLP(12, 3, [4]), MLP(12, 3, [4])
-    fit_mlp(first, images, labels, epochs=2, checkpoint=tmp_path / "state", **settings)
-    fit_mlp(first, images, labels, epochs=4, checkpoint=tmp_path / "state", **settings)
-    fit_mlp(second, images, labels, epochs=4, **settings)
-    assert all(torch.equal(a, b) for a, b in zip(first.weights, second.weights, strict=True))
-    with pytest.raises(BadFile, match="other settings"):
-        fit_mlp(MLP(12, 3, [4], activation="tanh"), images, labels, checkpoint=tmp_path / "state", **settings)
+    check_resuming(fit_mlp, partial(MLP, 12, 3, [4]), {"activation": "tanh"}, tmp_path / "state", weight_lr=1e-2)
 
 
-@pytest.mark.parametrize(("change", "error", "says"), [
-    ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
-    ({"images": torch.zeros(40, 11)}, WrongShape, r"expected \(count, 12\)"),
-    ({"images": torch.full((40, 12), float("nan"))}, BadValues, "NaN"),
-    ({"weight_lr": 0.0}, BadInput, "weight_lr = 0.0"),
-])
+@pytest.mark.parametrize(("change", "error", "says"), BAD_INPUT)
 def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    images, labels = bars(40)
     with pytest.raises(error, match=says):
-        fit_mlp(MLP(12, 3, [4]), **{"images": images, "labels": labels, "progress": False} | change)
+        fit_bars(fit_mlp, MLP(12, 3, [4]), **change)
 
 
 def test_bad_settings_are_refused():

@@ -4,16 +4,17 @@ Oracles: sums over all states of a machine of 4 pixels, one label of 3 and 3 hid
 its exact likelihood; the exact distribution, which Gibbs sampling must not leave.
 """
 
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
-from bars import bars
+from classifiers import BAD_INPUT, NO_PROBABILITIES, bars, check_resuming, fit_bars, share_right
 
 from pcgraph_lite.baselines import rbm
 from pcgraph_lite.baselines.rbm import RBM, contrast, fit_rbm
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
+from pcgraph_lite.errors import BadInput, WrongShape
 
 PIXELS = torch.tensor(list(product([0.0, 1.0], repeat=4)), dtype=torch.float64)          # (16, 4)
 VISIBLE = torch.cat([PIXELS.repeat_interleave(3, 0), torch.eye(3, dtype=torch.float64).repeat(16, 1)], -1)    # (48, 7)
@@ -112,8 +113,7 @@ def test_training_classifies_and_completes():
     model, (images, labels), held_out = RBM(12, 3, 12), bars(90), bars(30)
     settings = {"epochs": 40, "batch_size": 10, "weight_lr": 1e-2, "progress": False}
     history = fit_rbm(model, images, labels, validation=held_out, **settings)
-    right = (model.classify(held_out[0]) == held_out[1]).double().mean()
-    assert float(right) == history.validation.max() == 1
+    assert share_right(model, held_out) == history.validation.max() == 1
     assert history.reconstruction.iloc[-1] < 0.5 * history.reconstruction[0]
     model = RBM(12, 3, 12)
     fit_rbm(model, images, labels, **settings)                             # all epochs, not the first that classifies
@@ -123,27 +123,13 @@ def test_training_classifies_and_completes():
 
 
 def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    (images, labels), settings = bars(40), {"batch_size": 15, "weight_lr": 1e-2, "progress": False}
-    first, second = RBM(12, 3, 4), RBM(12, 3, 4)
-    fit_rbm(first, images, labels, epochs=2, checkpoint=tmp_path / "state", **settings)
-    fit_rbm(first, images, labels, epochs=4, checkpoint=tmp_path / "state", **settings)
-    fit_rbm(second, images, labels, epochs=4, **settings)
-    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
-    with pytest.raises(BadFile, match="other settings"):
-        fit_rbm(RBM(12, 3, 4, gibbs=2), images, labels, checkpoint=tmp_path / "state", **settings)
+    check_resuming(fit_rbm, partial(RBM, 12, 3, 4), {"gibbs": 2}, tmp_path / "state", weight_lr=1e-2)
 
 
-@pytest.mark.parametrize(("change", "error", "says"), [
-    ({"images": torch.full((40, 12), 1.5)}, BadInput, "pixels run from 1.5 to 1.5; expected 0 to 1"),
-    ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
-    ({"images": torch.zeros(40, 11)}, WrongShape, r"expected \(count, 12\)"),
-    ({"images": torch.full((40, 12), float("nan"))}, BadValues, "NaN"),
-    ({"weight_lr": 0.0}, BadInput, "weight_lr = 0.0"),
-])
+@pytest.mark.parametrize(("change", "error", "says"), [*BAD_INPUT, NO_PROBABILITIES])
 def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    images, labels = bars(40)
     with pytest.raises(error, match=says):
-        fit_rbm(RBM(12, 3, 4), **{"images": images, "labels": labels, "progress": False} | change)
+        fit_bars(fit_rbm, RBM(12, 3, 4), **change)
 
 
 def test_bad_queries_are_refused():
