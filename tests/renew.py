@@ -15,7 +15,7 @@ from pcgraph_lite import config, notebooks
 HERE = Path(__file__).resolve().parent
 # Relative, for a notebook that has none yet; null: present, but not compared. Shares of few images move in steps.
 TOLERANCES = {"*": 0.02, "seconds": None, "training_seconds": None, "epoch_seconds": None, "epoch_seconds_ratio": None,
-              "completion_seconds": None, "denoising_seconds": None,
+              "completion_seconds": None, "denoising_seconds": None, "gpus": None,
               "best_step": None, "mse_difference": 0.2, "mse_difference_sd": 0.2,
               "improved_share": 0.1, "judge_agreement": 0.2, "noisy_judge_agreement": 0.5,
               "unlabelled_judge_agreement": 0.2, "completion_judge_agreement": 0.2, "denoised_judge_agreement": 0.5}
