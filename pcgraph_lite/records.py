@@ -67,7 +67,7 @@ class Recorder:
         self.folder = folder(profile, out)
         self.rows: dict[tuple[str, ...], Record] = {}
         self._claims = claims.load_claims()
-        self._started = time.monotonic()
+        self._started, self._version = time.monotonic(), checkout.version()
 
     def add(self, *, claim: str, quantity: str, value: float, dataset: str | None = None, model: str | None = None,
             seed: int | None = None, n: int | None = None, **parameters: Scalar) -> Record:
@@ -100,7 +100,7 @@ class Recorder:
         """Write ``records/<notebook>.json`` in the folder of the run and return its path."""
         path = self.folder / "records" / f"{self.notebook}.json"
         content = {"notebook": self.notebook, "profile": self.profile,
-                   "provenance": provenance(self.device, time.monotonic() - self._started),
+                   "provenance": provenance(self.device, time.monotonic() - self._started, self._version),
                    "records": [self.rows[key].model_dump() for key in sorted(self.rows)]}
         with write_aside(path) as part:
             part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
@@ -113,13 +113,15 @@ def folder(profile: str, out: str | Path = "") -> Path:
     return config.ROOT / out if str(out) else config.ROOT / "_build" / profile
 
 
-def provenance(device: object, seconds: float | None = None) -> dict[str, Any]:
+def provenance(device: object, seconds: float | None = None,
+               version: tuple[str, bool] | None = None) -> dict[str, Any]:
     """Where a number comes from: code, versions, device, time, and the most memory that the process has held.
 
-    ``dirty`` tells whether files of the code differed from the commit (see ``checkout.py``).
+    ``dirty`` tells whether files of the code differed from the commit (see ``checkout.py``). ``version`` is both as
+    they were when the run began, for runs so long that the checkout may have moved on; None: as they are now.
     """
     import platform
-    commit, dirty = checkout.version()
+    commit, dirty = version or checkout.version()
     return {"commit": commit, "dirty": dirty,
             "device": _device_words(device), "memory": f"{_peak_memory():.0f} MiB",
             "seconds": None if seconds is None else round(seconds, 1),

@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from . import config, datasets, hardware, learning, records, topology
+from . import checkout, config, datasets, hardware, learning, records, topology
 from .baselines import almeida_pineda, autoencoder, boltzmann, dam, hopfield, linear, mlp, rbm
 from .config import AnySpec
 from .datasets import ImageSet
@@ -208,6 +208,7 @@ def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet 
 
 def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:
     settings, picked = spec(name, profile), hardware.pick_device(device)
+    wanted, version = identity(name, profile, seed), checkout.version()    # now: both may change while it trains
     began = time.monotonic()
     model, generator = build(settings, seed, picked)
     rest, held_out = split(settings, config.load_profile(profile), generator)
@@ -215,10 +216,10 @@ def _train_and_save(name: str, profile: str, seed: int, device: str, progress: b
         print(f"training {name}: profile {profile}, seed {seed}, {len(rest)} images, {hardware.describe(picked)}",
               flush=True)
     history = fit(model, settings, rest, held_out, checkpoint=checkpoint, generator=generator, progress=progress)
-    facts = records.provenance(str(hardware.describe(picked)), time.monotonic() - began)
+    facts = records.provenance(str(hardware.describe(picked)), time.monotonic() - began, version)
     facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": _best(history)}
     _save(path(name, profile, seed), model, history, {
-        "model": name, "profile": profile, "seed": str(seed), "identity": identity(name, profile, seed),
+        "model": name, "profile": profile, "seed": str(seed), "identity": wanted,
         "spec": settings.model_dump_json(), "provenance": json.dumps(facts)})
 
 

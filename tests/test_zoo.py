@@ -64,6 +64,19 @@ def test_stale_weights_are_trained_again(root: Path, capsys: pytest.CaptureFixtu
     assert "weights of other settings: training it again" in capsys.readouterr().out
 
 
+def test_settings_edited_while_a_model_trains_are_not_its_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights carry the identity of the settings they began with, so the next load sees that they are of others."""
+    before, fit, path = zoo.identity("tiny", "smoke"), zoo.fit, root / "config/profiles/smoke.yaml"
+
+    def fit_while_somebody_edits(*arguments: object, **options: object) -> object:
+        path.write_text(path.read_text().replace("epochs: 3", "epochs: 1"))
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(zoo, "fit", fit_while_somebody_edits)
+    with safe_open(zoo.train("tiny", "smoke", **QUIET), "pt") as file:
+        assert file.metadata()["identity"] == before != zoo.identity("tiny", "smoke")
+
+
 def test_header_says_what_the_weights_are(root: Path) -> None:
     """Specification, identity and provenance travel with the file."""
     with safe_open(zoo.train("tiny", "smoke", **QUIET), "pt") as file:
