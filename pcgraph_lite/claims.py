@@ -242,6 +242,8 @@ def _against_other(check: Check, rows: pd.DataFrame, records: pd.DataFrame) -> O
     shown = (failing or groups)[0]
     sign = ("not " if failing else "") + ("<" if check.less_than else ">")
     text = f"{_label(check)} {_spread(shown['ours'], check)} {sign} {_against(check)} {_spread(shown['theirs'], check)}"
+    if len(groups) > 1:                                  # one for each data set, and each setting that both sides have
+        text += f" (so in {len(failing)} of {len(groups)} cases)" if failing else f" (so in all {len(groups)} cases)"
     return Outcome(not failing, text, min(group["seed"].nunique() for group in groups))
 
 
