@@ -210,14 +210,29 @@ def _against_value(check: Check, rows: pd.DataFrame) -> Outcome:
     """Mean over seeds of every (data set, model, parameters) against a fixed number; all of them must hold."""
     groups = [group for _, group in _by(rows, ["dataset", "model", "parameters"])]
     passed = all(_holds(check, float(group["value"].mean())) for group in groups)
-    worst = [group for group in groups if not _holds(check, float(group["value"].mean()))] or groups
+    failing = [group for group in groups if not _holds(check, float(group["value"].mean()))]
+    shown = max(failing or groups, key=lambda group: _distance(check, float(group["value"].mean())))
     seeds = min(group["seed"].nunique(dropna=False) for group in groups)
     name = check.comparators()[0]
     limit = getattr(check, name)
     bound = (f"near {_number(limit.value, check)} ± {_number(limit.tolerance, check)}" if name == "near"
              else f"{name.replace('_', ' ')} {_number(limit, check)}")
     said = bound if passed else f"not {bound}"
-    return Outcome(passed, f"{_label(check)} {_spread(worst[0]['value'], check)} ({said})", seeds)
+    return Outcome(passed, f"{_label(check)} {_spread(shown['value'], check)} ({said}){_cases(failing, groups, 'worst')}", seeds)
+
+
+def _distance(check: Check, mean: float) -> float:
+    """How far a mean is on the wrong side of the rule, so that the worst case is the one that is shown."""
+    if check.near:
+        return abs(mean - check.near.value)
+    return check.at_least - mean if check.at_least is not None else mean - check.at_most
+
+
+def _cases(failing: list[pd.DataFrame], groups: list[pd.DataFrame], shown: str) -> str:
+    """Of how many cases (data sets, models, settings) the one shown is, where there are several."""
+    if len(groups) == 1:
+        return ""
+    return f", {shown} of {len(failing)} such cases in {len(groups)}" if failing else f", {shown} of {len(groups)} cases"
 
 
 def _holds(check: Check, mean: float) -> bool:
@@ -239,12 +254,10 @@ def _against_other(check: Check, rows: pd.DataFrame, records: pd.DataFrame) -> O
         return Outcome(None, f"no record to hold {_label(check)} against {_against(check)}")
     groups = [group for _, group in _by(pairs, keys)]
     failing = [group for group in groups if not _ordered(group, below=check.less_than is not None)]
-    shown = (failing or groups)[0]
+    shown = (failing or groups)[0]                       # the first; cases of different scale have no worst
     sign = ("not " if failing else "") + ("<" if check.less_than else ">")
     text = f"{_label(check)} {_spread(shown['ours'], check)} {sign} {_against(check)} {_spread(shown['theirs'], check)}"
-    if len(groups) > 1:                                  # one for each data set, and each setting that both sides have
-        text += f" (so in {len(failing)} of {len(groups)} cases)" if failing else f" (so in all {len(groups)} cases)"
-    return Outcome(not failing, text, min(group["seed"].nunique() for group in groups))
+    return Outcome(not failing, text + _cases(failing, groups, "one"), min(group["seed"].nunique() for group in groups))
 
 
 def _pairs(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
