@@ -218,7 +218,8 @@ def _against_value(check: Check, rows: pd.DataFrame) -> Outcome:
     bound = (f"near {_number(limit.value, check)} ± {_number(limit.tolerance, check)}" if name == "near"
              else f"{name.replace('_', ' ')} {_number(limit, check)}")
     said = bound if passed else f"not {bound}"
-    return Outcome(passed, f"{_label(check)} {_spread(shown['value'], check)} ({said}){_cases(failing, groups, 'worst')}", seeds)
+    text = f"{_label(check)} {_spread(shown['value'], check)} ({said})"
+    return Outcome(passed, text + _cases(failing, groups, "worst"), seeds)
 
 
 def _distance(check: Check, mean: float) -> float:
@@ -232,7 +233,7 @@ def _cases(failing: list[pd.DataFrame], groups: list[pd.DataFrame], shown: str) 
     """Of how many cases (data sets, models, settings) the one shown is, where there are several."""
     if len(groups) == 1:
         return ""
-    return f", {shown} of {len(failing)} such cases in {len(groups)}" if failing else f", {shown} of {len(groups)} cases"
+    return f", {shown} of " + (f"{len(failing)} such cases in {len(groups)}" if failing else f"{len(groups)} cases")
 
 
 def _holds(check: Check, mean: float) -> bool:
