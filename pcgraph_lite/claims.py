@@ -233,7 +233,9 @@ def _cases(failing: list[pd.DataFrame], groups: list[pd.DataFrame], shown: str) 
     """Of how many cases (data sets, models, settings) the one shown is, where there are several."""
     if len(groups) == 1:
         return ""
-    return f", {shown} of " + (f"{len(failing)} such cases in {len(groups)}" if failing else f"{len(groups)} cases, which all hold")
+    if failing:
+        return f", {shown} of {len(failing)} such cases in {len(groups)}"
+    return f", {shown} of {len(groups)} cases, which all hold"
 
 
 def _holds(check: Check, mean: float) -> bool:
