@@ -28,7 +28,7 @@ from torch.nn.functional import one_hot
 
 from ..epochs import Schedule, State, run, shuffled
 from ..errors import number, whole
-from .checks import Labelled, accuracy, check_images, check_labelled
+from .checks import Labelled, check_images, check_training, scorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +137,11 @@ def fit_almeida_pineda(model: AlmeidaPineda, images: Tensor, labels: Tensor, *, 
         WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
     """
     schedule = Schedule(**settings)
-    for part in ((images, labels), validation) if validation is not None else ((images, labels),):
-        check_labelled(part, model.pixels, model.labels)
+    check_training((images, labels), validation, model.pixels, model.labels)
     facts = {"almeida-pineda": [model.pixels, model.labels, model.n, model.steps, model.tolerance, model.damping,
                                 model.target]}
     state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts)
-    score = None if validation is None else lambda: accuracy(model, validation)
-    return run(state, lambda: _epoch(model, images, labels, state, progress), score, progress)
+    return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
 
 
 def _epoch(model: AlmeidaPineda, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from ..epochs import Schedule, State, run, shuffled
-from ..errors import BadInput, number, whole
-from .checks import Labelled, accuracy, check_images, check_labelled, with_labels
+from ..errors import number, whole
+from .checks import Labelled, check_images, check_training, check_unit_range, scorer, with_labels
 
 
 class Boltzmann(nn.Module):
@@ -123,16 +123,13 @@ def fit_boltzmann(model: Boltzmann, images: Tensor, labels: Tensor, *, validatio
         WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
     """
     schedule = Schedule(**settings)
-    for part in ((images, labels), validation) if validation is not None else ((images, labels),):
-        check_labelled(part, model.pixels, model.labels)
-    if images.min() < 0 or images.max() > 1:
-        raise BadInput(f"pixels run from {float(images.min()):.3g} to {float(images.max()):.3g}; expected 0 to 1.")
+    check_training((images, labels), validation, model.pixels, model.labels)
+    check_unit_range(images)
     data = with_labels((images, labels), model.labels)
     model.bias[:model.visible] = data.mean(0).clamp(0.01, 0.99).logit()
     facts = {"boltzmann": [model.pixels, model.labels, model.n, model.clamped_steps, model.free_steps, model.damping]}
     state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts)
-    score = None if validation is None else lambda: accuracy(model, validation)
-    return run(state, lambda: _epoch(model, data, state, progress), score, progress)
+    return run(state, lambda: _epoch(model, data, state, progress), scorer(model, validation), progress)
 
 
 def _epoch(model: Boltzmann, data: Tensor, state: State, progress: bool) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """What every classifier of this folder asks of its data, and how its accuracy is measured."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -36,6 +37,18 @@ def check_labelled(data: Labelled, pixels: int, classes: int) -> None:
         raise BadInput(f"labels run from {int(labels.min())} to {int(labels.max())}; expected 0 to {classes - 1}.")
 
 
+def check_training(data: Labelled, validation: Labelled | None, pixels: int, classes: int) -> None:
+    """``check_labelled`` for what a model is trained on and, where there is any, what it is validated on."""
+    for part in (data,) if validation is None else (data, validation):
+        check_labelled(part, pixels, classes)
+
+
+def check_unit_range(images: Tensor) -> None:
+    """Raise BadInput unless all pixels lie from 0 to 1: they stand for probabilities."""
+    if images.min() < 0 or images.max() > 1:
+        raise BadInput(f"pixels run from {float(images.min()):.3g} to {float(images.max()):.3g}; expected 0 to 1.")
+
+
 def with_labels(data: Labelled, classes: int) -> Tensor:
     """Pixels and one-hot labels side by side, ``(count, pixels + classes)``: the sensory vertices of section 3."""
     images, labels = data
@@ -48,3 +61,8 @@ def accuracy(model: Classifier, data: Labelled, batch_size: int = 1000) -> float
     right = [(model.classify(part).cpu() == truth.cpu()).double()
              for part, truth in zip(images.split(batch_size), labels.split(batch_size), strict=True)]
     return float(torch.cat(right).mean())
+
+
+def scorer(model: Classifier, validation: Labelled | None) -> Callable[[], float] | None:
+    """What ``epochs.run`` asks for: the accuracy on validation images as they are now. None: there are none."""
+    return None if validation is None else lambda: accuracy(model, validation)

@@ -24,7 +24,7 @@ from torch.nn.functional import one_hot
 
 from ..epochs import Schedule, State, run, shuffled
 from ..errors import number, whole
-from .checks import Labelled, accuracy, check_images, check_labelled
+from .checks import Labelled, check_images, check_training, scorer
 
 START_MEAN, START_STD = -0.3, 0.3                                          # of the memories, the source's
 
@@ -157,13 +157,11 @@ def fit_dam(model: DAM, images: Tensor, labels: Tensor, *, validation: Labelled 
         WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
     """
     annealing = Annealing(**settings)
-    for part in ((images, labels), validation) if validation is not None else ((images, labels),):
-        check_labelled(part, model.pixels, model.labels)
+    check_training((images, labels), validation, model.pixels, model.labels)
     state = State(model, annealing, generator or torch.Generator().manual_seed(0), checkpoint,
                   {"dam": [model.pixels, model.labels, len(model.memory), model.power]},
                   optimizer=Scaled(model.parameters(), annealing.weight_lr, annealing.momentum))
-    score = None if validation is None else lambda: accuracy(model, validation)
-    return run(state, lambda: _epoch(model, images, labels, state, progress), score, progress)
+    return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
 
 
 def _epoch(model: DAM, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:

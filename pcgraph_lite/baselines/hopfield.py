@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from ..errors import BadInput, unknown
-from .checks import Labelled, accuracy, check_images, check_labelled
+from .checks import Labelled, accuracy, check_images, check_training
 
 MOST_SWEEPS = 100                                                          # far more than ever needed
 
@@ -173,8 +173,7 @@ def _binary(values: Tensor, threshold: float | Tensor) -> Tensor:
 
 def _check(model: Hopfield, data: Labelled, validation: Labelled | None, rule: str,
            choices: dict[str, Sequence[float]]) -> None:
-    for part in (data, validation) if validation is not None else (data,):
-        check_labelled(part, model.pixels, model.labels)
+    check_training(data, validation, model.pixels, model.labels)
     if rule not in RULES:
         raise unknown("rule", rule, RULES)
     if absent := sorted(set(range(model.labels)) - set(data[1].tolist())):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from ..errors import number, unknown, whole
-from .checks import Labelled, accuracy, check_images, check_labelled
+from .checks import Labelled, accuracy, check_images, check_training
 
 METHODS = ("least-squares", "logistic-regression")
 CHUNK = 5000                                                               # images that are float64 at a time
@@ -57,8 +57,7 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: str, va
     Raises:
         WrongShape, BadValues, BadInput, UnknownName: data or settings that do not fit.
     """
-    for part in ((images, labels), validation) if validation is not None else ((images, labels),):
-        check_labelled(part, model.pixels, model.labels)
+    check_training((images, labels), validation, model.pixels, model.labels)
     number(weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
     whole(iterations, "iterations")
     if method not in METHODS:

@@ -18,7 +18,7 @@ from torch.nn.functional import one_hot
 from .. import activations
 from ..epochs import Schedule, State, run, shuffled
 from ..errors import whole
-from .checks import Labelled, accuracy, check_images, check_labelled
+from .checks import Labelled, check_images, check_training, scorer
 
 
 class MLP(nn.Module):
@@ -81,12 +81,10 @@ def fit_mlp(model: MLP, images: Tensor, labels: Tensor, *, validation: Labelled 
         WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
     """
     schedule = Schedule(**settings)
-    for part in ((images, labels), validation) if validation is not None else ((images, labels),):
-        check_labelled(part, model.pixels, model.labels)
+    check_training((images, labels), validation, model.pixels, model.labels)
     state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
                   {"mlp": [list(weight.shape) for weight in model.weights], "activation": model.f.name})
-    score = None if validation is None else lambda: accuracy(model, validation)
-    return run(state, lambda: _epoch(model, images, labels, state, progress), score, progress)
+    return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
 
 
 def _epoch(model: MLP, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot, softplus
 
 from ..epochs import Schedule, State, run, shuffled
-from ..errors import BadInput, WrongShape, number, whole
-from .checks import Labelled, accuracy, check_images, check_labelled, with_labels
+from ..errors import WrongShape, number, whole
+from .checks import Labelled, check_images, check_training, check_unit_range, scorer, with_labels
 
 
 class RBM(nn.Module):
@@ -152,16 +152,13 @@ def fit_rbm(model: RBM, images: Tensor, labels: Tensor, *, validation: Labelled 
         WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
     """
     schedule = Schedule(**settings)
-    for part in ((images, labels), validation) if validation is not None else ((images, labels),):
-        check_labelled(part, model.pixels, model.labels)
-    if images.min() < 0 or images.max() > 1:
-        raise BadInput(f"pixels run from {float(images.min()):.3g} to {float(images.max()):.3g}; expected 0 to 1.")
+    check_training((images, labels), validation, model.pixels, model.labels)
+    check_unit_range(images)
     means = with_labels((images, labels), model.labels).mean(0).clamp(0.01, 0.99)
     model.visible_bias[:] = torch.cat([means[:model.pixels].logit(), means[model.pixels:].log()])
     state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
                   {"rbm": [model.pixels, model.labels, model.hidden, model.gibbs]})
-    score = None if validation is None else lambda: accuracy(model, validation)
-    return run(state, lambda: _epoch(model, images, labels, state, progress), score, progress)
+    return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
 
 
 def _epoch(model: RBM, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:
