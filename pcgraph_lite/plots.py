@@ -200,7 +200,7 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
     if not parts:
         raise BadInput("dots needs at least one part.")
     names = list(next(iter(parts.values())))
-    figure, axes = plt.subplots(1, len(parts), figsize=(1.9 + 3.3 * len(parts), 0.36 * len(names) + 1.1), squeeze=False,
+    figure, axes = plt.subplots(1, len(parts), figsize=(1.9 + 3.3 * len(parts), 0.36 * len(names) + 1.4), squeeze=False,
                                 sharey=True, sharex=True)
     for axis, (title, rows) in zip(axes.flat, parts.items(), strict=True):
         for k, name in enumerate(names):
@@ -213,7 +213,7 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
         axis.set(xlabel=x, title=title)
     axes[0, 0].set_yticks(range(len(names)), names, fontsize="small")
     axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
-    axes[0, 0].legend(fontsize="x-small", loc="upper left")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize="x-small")
     return figure
 
 
