@@ -17,7 +17,7 @@ endif
 ALONE = $(if $(shell command -v flock),flock -n lock true || echo "another run is working here; waiting for it"; flock lock)
 # It starts in _build/snakemake, because that is where Snakemake puts its notes.
 WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && $(ALONE) snakemake --snakefile $(CURDIR)/Snakefile \
-	--cores $(CORES) --resources gpu=1 --rerun-incomplete --nolock --quiet host reason rules --config profile=$(PROFILE)
+	--cores $(CORES) --resources gpu=1 --keep-going --rerun-incomplete --nolock --quiet host reason rules --config profile=$(PROFILE)
 
 .PHONY: help book site test paper bundle bench data smoke-outputs clean
 

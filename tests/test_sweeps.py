@@ -220,6 +220,15 @@ def test_ranks_count_what_is_better_seed_by_seed() -> None:
         sweeps.ranks(rows, "f", 9, "error")
 
 
+@pytest.mark.parametrize("profile", config.profile_names())
+def test_the_search_of_appendix_a_has_the_papers_values_in_every_profile(profile: str) -> None:
+    """A profile's own weight step must not take the place of the paper's, whose rank page B2 asks for."""
+    settings = {run.setting: run.values for run in sweeps.plan("hyper", profile)}
+    base = settings["base"]
+    assert (base["train.weight_lr"], base["train.weight_decay"], base["activation"]) == (1e-4, 1e-2, "hardtanh")
+    assert settings["train.value_lr = 1.0"] == base | {"train.value_lr": 1.0}
+
+
 def test_a_seed_has_no_part_in_its_own_choice() -> None:
     """By hand: seed 0 alone chooses b and the others a; with it among them, b wins. A single seed chooses by itself."""
     ends = pd.DataFrame({"seed": [0, 0, 1, 1, 2, 2], "width": list("ababab"),
