@@ -15,8 +15,7 @@ from .conditioned import Conditioned
 from .epochs import Schedule, State
 from .errors import BadInput, WrongShape, number, whole
 from .graph import PCGraph
-from .learning import Batch, as_batch
-from .query import start_at_prediction
+from .learning import Batch, as_batch, started
 from .solvers import Plain
 
 LATE, SHARE = 0.1, 0.05              # a steady fall loses LATE of the whole in the last LATE of the way; at rest, less
@@ -88,7 +87,7 @@ def watch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, value_lr: Sequenc
     began, seen, looks, bounds = time.perf_counter(), [], [], []
     for k in range(batches):
         rows = torch.randint(len(next(iter(data.values()))), (batch_size,), generator=generator)
-        problem = _placed(graph, {name: values[rows] for name, values in data.items()})
+        problem = started(graph, {name: values[rows] for name, values in data.items()}, batch_size)
         if k % every == 0:
             looks.append(k)
             bounds.append(2 / problem.curvature())
@@ -102,7 +101,6 @@ def watch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, value_lr: Sequenc
 def _learn(problem: Conditioned, state: State, value_lr: Tensor, steps: int, count: int) -> tuple[Tensor, Tensor]:
     """T value steps and one weight step. Returns the mean energy before and after the value steps, ``(replica,)``."""
     solver = Plain(problem, value_lr)
-    problem.evaluate()
     before = problem.energy().mean(-1)                                     # (replica,)
     for _ in range(steps):
         solver.step()
@@ -112,17 +110,6 @@ def _learn(problem: Conditioned, state: State, value_lr: Tensor, steps: int, cou
         state.parameters[name].grad = gradient.div_(count)
     state.step()
     return before.cpu(), after.cpu()
-
-
-def _placed(graph: PCGraph, batch: Batch) -> Conditioned:
-    """Data held in every replica, all else at its prediction from there."""
-    count = len(next(iter(batch.values())))
-    x = torch.zeros(graph.replicas, count, graph.topology.n, dtype=graph.dtype, device=graph.device)
-    clamped = torch.zeros(graph.topology.n, dtype=torch.bool, device=graph.device)
-    for name, values in batch.items():
-        where = graph.topology.slice(name)
-        x[..., where], clamped[where] = values.to(graph.device), True
-    return Conditioned(graph, start_at_prediction(graph, x, clamped), clamped)
 
 
 def _column(graph: PCGraph, steps: Sequence[float], name: str) -> Tensor:

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from .errors import BadFile, BadValues, PCGraphError, number, unknown, whole
-from .files import write_aside
+from .files import tensor_digest, write_aside
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 CHECKPOINT_SHARE = 0.1                                                     # of the time may go into checkpoints
@@ -61,16 +62,19 @@ class State:
         generator: shuffles the data; its state is part of the checkpoint.
         path: the checkpoint, written after the first and the last epoch, and after others as long as writing takes less
             than a tenth of the time. None: nothing is written.
-        facts: what the model is, for the fingerprint: a checkpoint of another model is refused.
+        facts: what the model is and how it is scored. They, the schedule, the data and the first state of the generator
+            are the fingerprint of a checkpoint: one of another training is refused.
+        data: what it is trained and validated on, as far as it lies in memory.
         rates: ``(replica, 1, 1)``, a weight step for each replica instead of one for all.
         optimizer: of the model's parameters. None: the one that the schedule names.
     """
 
     def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,
                  facts: Mapping[str, object], rates: Tensor | None = None,
-                 optimizer: torch.optim.Optimizer | None = None) -> None:
+                 optimizer: torch.optim.Optimizer | None = None, data: Sequence[Tensor] = ()) -> None:
         self.schedule, self.generator, self.path = schedule, generator, Path(path) if path else None
         self.parameters, self.facts, self.rates = dict(model.named_parameters()), dict(facts), rates
+        self.data = {"generator": generator.get_state(), **{str(k): tensor for k, tensor in enumerate(data)}}
         self.optimizer = optimizer or OPTIMIZERS[schedule.optimizer](
             self.parameters.values(), lr=schedule.weight_lr if rates is None else 1.0,
             weight_decay=schedule.weight_decay, fused=True)                # no temporaries of the weights' size
@@ -127,9 +131,10 @@ class State:
             for name, best in self.best.items():
                 self.parameters[name].copy_(best)
 
+    @cached_property
     def _fingerprint(self) -> str:
         settings = {k: v for k, v in asdict(self.schedule).items() if k not in ("epochs", "patience")}
-        return json.dumps(self.facts | {"settings": settings}, sort_keys=True)
+        return json.dumps(self.facts | {"settings": settings, "data": tensor_digest(self.data)}, sort_keys=True)
 
     def _save(self) -> None:
         tensors = {f"weights/{name}": p for name, p in self.parameters.items()}
@@ -137,7 +142,7 @@ class State:
         for k, moments in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{k}/{name}": torch.as_tensor(v) for name, v in moments.items() if v is not None}
         tensors["generator"] = self.generator.get_state()
-        header = {"fingerprint": self._fingerprint(), "history": json.dumps(self.history)}
+        header = {"fingerprint": self._fingerprint, "history": json.dumps(self.history)}
         with write_aside(self.path) as part:
             try:
                 save_file({name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}, part, header)
@@ -155,9 +160,9 @@ class State:
                 header, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (SafetensorError, OSError) as error:
             raise BadFile(f"the checkpoint {self.path} cannot be read ({error}); delete it to start anew.") from error
-        if (header or {}).get("fingerprint") != self._fingerprint():
-            raise BadFile(f"the checkpoint {self.path} belongs to another graph or other settings; delete it or name "
-                          "another file.")
+        if (header or {}).get("fingerprint") != self._fingerprint:
+            raise BadFile(f"the checkpoint {self.path} belongs to another training: its graph, settings, data, score "
+                          "or seed differ. Delete it or name another file.")
         self.history = json.loads(header["history"])
         self.generator.set_state(tensors.pop("generator"))
         for name, p in self.parameters.items():

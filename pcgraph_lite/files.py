@@ -2,9 +2,11 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from torch import Tensor
 
 from .errors import PCGraphError
 
@@ -33,3 +35,12 @@ def digest(path: Path) -> str:
     """SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def tensor_digest(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of the names and contents of tensors, in order of name."""
+    content = hashlib.sha256()
+    for name in sorted(tensors):
+        content.update(name.encode())
+        content.update(tensors[name].detach().cpu().contiguous().numpy().data)
+    return content.hexdigest()

@@ -4,9 +4,7 @@ It serves only as a measuring instrument. It is trained on the full training set
 epoch is chosen; the test set is read once, at the end, for the figure in the header of the weights file.
 """
 
-import hashlib
 import json
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,10 +16,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from . import sources
+from . import checkout, sources
 from .datasets import ImageSet, load, split_off
 from .errors import BadFile, BadInput, BadValues, PCGraphError, WrongShape, unknown
-from .files import write_aside
+from .files import tensor_digest, write_aside
 
 WEIGHTS = Path(__file__).parent / "weights"
 PIXELS, SIDE, CLASSES = 784, 28, 10
@@ -136,7 +134,7 @@ def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None 
         BadFile: the weights are missing, damaged or of another network.
     """
     path = Path(path or weights_path(name))
-    again = f"Train it again: pcgraph train judge-{name}"
+    again = f"Train it again: python scripts/train_judges.py {name}"
     if not path.is_file():
         raise BadFile(f"no judge weights at {path}. {again}")
     try:
@@ -147,20 +145,12 @@ def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None 
         judge.load_state_dict(state)
     except (SafetensorError, OSError, RuntimeError) as error:
         raise BadFile(f"{path} does not hold the weights of a judge ({error}). {again}") from error
-    expected, found = provenance.get("weights_sha256"), _digest(state)
+    expected, found = provenance.get("weights_sha256"), tensor_digest(state)
     if provenance.get("judge") != name or expected != found:
         raise BadFile(f"{path} is damaged or another judge: expected {name!r} with SHA-256 {expected}, found "
                       f"{provenance.get('judge')!r} with {found}. {again}")
     judge.provenance = provenance
     return judge.to(device).eval().requires_grad_(False)
-
-
-def _digest(state: dict[str, Tensor]) -> str:
-    """SHA-256 over the tensors in order of name, so a flipped bit in the file does not pass unseen."""
-    digest = hashlib.sha256()
-    for key in sorted(state):
-        digest.update(key.encode() + state[key].cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()
 
 
 # ------------------------------------------------------------------------------------------------------ training
@@ -189,7 +179,7 @@ def train(name: str, seed: int = 0, epochs: int | None = None, device: torch.dev
     epochs = recipe.epochs if epochs is None else epochs
     if epochs < 1:
         raise BadInput(f"a judge needs at least 1 epoch; got {epochs}.")
-    commit, generator = _commit(), torch.Generator().manual_seed(seed)     # the commit whose code is running
+    commit, generator = checkout.version()[0], torch.Generator().manual_seed(seed)    # of the running code
     rest, held_out = split_off(load(name, "train", root=data_root), HELD_OUT, generator)
     judge = Judge(generator).to(device)
     validation = _fit(judge, rest, held_out, epochs, recipe.mirror, generator, progress)
@@ -253,7 +243,7 @@ def _save(judge: Judge, path: Path, facts: dict[str, object]) -> Path:
         **{key: str(value) for key, value in facts.items()},
         "data_sha256": json.dumps(sources.DIGESTS[str(facts["judge"])]),
         "held_out": str(HELD_OUT),
-        "weights_sha256": _digest(state),
+        "weights_sha256": tensor_digest(state),
         "torch": torch.__version__,
         "threads": str(torch.get_num_threads()),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -262,13 +252,3 @@ def _save(judge: Judge, path: Path, facts: dict[str, object]) -> Path:
         save_file(state, part, metadata=provenance)
         part.chmod(0o644)                                  # safetensors writes for the owner only
     return path
-
-
-def _commit() -> str:
-    """The repository's commit, or ``unknown`` where the package is not inside one."""
-    try:
-        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True,
-                              check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return done.stdout.strip()

@@ -1,6 +1,5 @@
 """Learning: relax each batch, then one step of the weights (alg. 1)."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -15,6 +14,7 @@ from tqdm import tqdm
 from .conditioned import Conditioned
 from .epochs import Schedule, State, run
 from .errors import BadInput, BadValues, UnstableStep, WrongShape, unknown
+from .files import tensor_digest
 from .graph import PCGraph
 from .inference import Settings, settle
 from .query import observed, query
@@ -58,8 +58,9 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
             on half of the first sensory group, asked from the other half), a function of ``(graph, batch)`` where
             larger is better, or "auto": accuracy where there are labels, else energy.
-        checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, with
-            the same result as an undisturbed run. None: nothing is written.
+        checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, for
+            data in memory with the same result as an undisturbed run (a loader shuffles by itself). One of other
+            settings, data, score or seed is refused. None: nothing is written.
         generator: shuffles the data. None: a new one seeded with 0.
         settings: fields of Training.
 
@@ -74,8 +75,11 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
         raise unknown("setting of fit", bad.pop(), [f.name for f in fields(Training)])
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     batches, held_out = _split(graph, data, validation, training, generator)
-    state = State(graph, training, generator, checkpoint, _facts(graph), _rates(graph, training.weight_lr))
     measure = _measure(graph, score, held_out)
+    facts = _facts(graph) | {"score": None if held_out is None else getattr(measure, "__qualname__", str(measure))}
+    known = [batches.data if isinstance(batches, _Batches) else {}, held_out or {}]
+    data = [part[name] for part in known for name in sorted(part)]
+    state = State(graph, training, generator, checkpoint, facts, _rates(graph, training.weight_lr), data=data)
     return run(state, lambda: _epoch(graph, batches, state, progress),
                None if held_out is None else lambda: measure(graph, held_out), progress)
 
@@ -95,7 +99,7 @@ def minus_energy(graph: PCGraph, batch: Batch) -> float:
     batch = as_batch(graph, batch)
     if batch.keys() == graph.topology.groups.keys():                       # nothing is free
         x = torch.cat([batch[name] for name in graph.topology.groups], -1).to(graph.device)
-        return -float(graph.energy(x).mean())
+        return -float(graph.energy(x if graph.replicas is None else x.expand(graph.replicas, *x.shape)).mean())
     return -float(query(graph, batch, steps=100, momentum=0.95, batch_size=2000).energy[-1].mean())
 
 
@@ -113,7 +117,8 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
 
 def _facts(graph: PCGraph) -> dict[str, object]:
     """What a graph is, for the fingerprint of its checkpoint."""
-    edges = [(e.source, e.target, None if e.mask is None else _digest(e.mask)) for e in graph.topology.edges]
+    edges = [(e.source, e.target, None if e.mask is None else tensor_digest({"mask": e.mask}))
+             for e in graph.topology.edges]
     return {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
             "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
             "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
@@ -126,10 +131,6 @@ def _rates(graph: PCGraph, weight_lr: float | Sequence[float]) -> Tensor | None:
     if len(weight_lr) != graph.replicas:
         raise WrongShape(f"weight_lr has {len(weight_lr)} numbers; expected one, or one for each replica of the graph.")
     return torch.tensor(weight_lr, dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
-
-
-def _digest(mask: Tensor) -> str:
-    return hashlib.sha256(mask.cpu().numpy().tobytes()).hexdigest()[:16]
 
 
 class _Batches:
@@ -169,12 +170,12 @@ def _learn(graph: PCGraph, batch: Batch, state: State,
     """Relax one batch and take one weight step. Returns the summed energy (mean over replicas) and the value step."""
     count, schedule = len(next(iter(batch.values()))), state.schedule
     try:
-        relaxed = settle(_started(graph, batch, count), schedule.relaxation(value_lr))
+        relaxed = settle(started(graph, batch, count), schedule.relaxation(value_lr))
     except UnstableStep:
         if schedule.value_lr != "safe":
             raise
         # the weights outgrew the safe step of some batches ago: find it anew
-        relaxed = settle(_started(graph, batch, count), schedule.relaxation())
+        relaxed = settle(started(graph, batch, count), schedule.relaxation())
     for name, gradient in relaxed.problem.weight_gradient(1 / count).items():
         state.parameters[name].grad = gradient
     state.step()
@@ -184,8 +185,8 @@ def _learn(graph: PCGraph, batch: Batch, state: State,
 
 
 @torch.no_grad()
-def _started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
-    """Clamp a batch, and start the other groups at their predictions."""
+def started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
+    """Clamp a batch in every replica, start the other groups at their predictions, and evaluate there."""
     x = torch.zeros(count, graph.topology.n, dtype=graph.dtype, device=graph.device)
     clamped = torch.zeros(graph.topology.n, dtype=torch.bool, device=graph.device)
     for name, values in batch.items():

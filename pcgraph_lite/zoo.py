@@ -17,14 +17,14 @@ import torch
 from filelock import FileLock
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import nn
 
 from . import checkout, config, datasets, hardware, learning, records, topology
 from .baselines import almeida_pineda, autoencoder, boltzmann, dam, hopfield, linear, mlp, rbm
 from .config import AnySpec
 from .datasets import ImageSet
-from .errors import BadFile, BadInput, PCGraphError
-from .files import write_aside
+from .errors import BadFile, BadInput, PCGraphError, whole
+from .files import tensor_digest, write_aside
 from .graph import PCGraph
 
 ENGINE = ("activations", "topology", "graph", "conditioned", "inference", "solvers", "sparse", "captured",
@@ -61,7 +61,7 @@ def spec(name: str, profile: str) -> AnySpec:
 def path(name: str, profile: str, seed: int = 0) -> Path:
     """Where the weights of a model lie, whether or not they are there. Raises UnknownName, BadInput."""
     spec(name, profile)
-    return config.ROOT / "_build" / profile / "models" / f"{name}-seed{_seed(seed)}.safetensors"
+    return config.ROOT / "_build" / profile / "models" / f"{name}-seed{whole(seed, 'seed', 0)}.safetensors"
 
 
 def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True,
@@ -112,7 +112,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
 
 def identity(name: str, profile: str, seed: int = 0) -> str:
     """Hash of all settings that decide the weights. Raises UnknownName, BadInput."""
-    return spec(name, profile).identity(_seed(seed), config.load_profile(profile).data.sample)
+    return spec(name, profile).identity(whole(seed, "seed", 0), config.load_profile(profile).data.sample)
 
 
 def uses_sample(profile: str) -> bool:
@@ -208,7 +208,7 @@ def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet 
 
 def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:
     settings, picked = spec(name, profile), hardware.pick_device(device)
-    wanted, version = identity(name, profile, seed), checkout.version()    # now: both may change while it trains
+    wanted, engine, version = identity(name, profile, seed), _engine_hash(), checkout.version()  # may change
     began = time.monotonic()
     model, generator = build(settings, seed, picked)
     rest, held_out = split(settings, config.load_profile(profile), generator)
@@ -219,7 +219,7 @@ def _train_and_save(name: str, profile: str, seed: int, device: str, progress: b
     facts = records.provenance(str(hardware.describe(picked)), time.monotonic() - began, version)
     facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": _best(history)}
     _save(path(name, profile, seed), model, history, {
-        "model": name, "profile": profile, "seed": str(seed), "identity": wanted,
+        "model": name, "profile": profile, "seed": str(seed), "identity": wanted, "engine": engine,
         "spec": settings.model_dump_json(), "provenance": json.dumps(facts)})
 
 
@@ -229,7 +229,7 @@ def _save(target: Path, model: nn.Module, history: pd.DataFrame, header: dict[st
         history.to_csv(part, index=False)
     with write_aside(target) as part:
         try:
-            save_file(tensors, part, header | {"weights_sha256": _digest(tensors)})
+            save_file(tensors, part, header | {"weights_sha256": tensor_digest(tensors)})
         except SafetensorError as error:
             raise PCGraphError(f"could not write {config.shown(target)}: {error}. Free space and run again.") from error
 
@@ -241,9 +241,11 @@ def _read(target: Path, settings: AnySpec, wanted: str, seed: int, device: str,
         with safe_open(target, "pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-        if header["identity"] != wanted or header["weights_sha256"] != _digest(tensors):
+        if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
             raise ValueError("its content does not have the hash of its header")
         model.load_state_dict(tensors)                       # names and shapes
+        if header.get("engine", engine := _engine_hash()) != engine:
+            print(f"{config.shown(target)} was trained by another version of the code; anew: {command} --force")
         history = pd.read_csv(target.with_suffix(".csv"))
         provenance = json.loads(header["provenance"])
     except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
@@ -267,18 +269,5 @@ def _engine_hash() -> str:
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
 
 
-def _digest(tensors: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        digest.update(name.encode() + tensors[name].cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()
-
-
 def _best(history: pd.DataFrame) -> float | None:
     return float(history["validation"].max()) if "validation" in history else None
-
-
-def _seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise BadInput(f"seed = {seed!r}; expected a whole number of at least 0.")
-    return seed

@@ -50,5 +50,5 @@ def check_resuming(fit: Fit, build: Callable[..., nn.Module], other: dict[str, o
     fit_bars(fit, first, epochs=4, checkpoint=path, **settings)
     fit_bars(fit, second, epochs=4, **settings)
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
-    with pytest.raises(BadFile, match="other settings"):
+    with pytest.raises(BadFile, match="another training"):
         fit_bars(fit, build(**other), checkpoint=path, **settings)

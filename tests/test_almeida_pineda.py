@@ -121,7 +121,7 @@ def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
     fit_almeida_pineda(first, images, labels, epochs=4, checkpoint=tmp_path / "state", **settings)
     fit_almeida_pineda(second, images, labels, epochs=4, **settings)
     assert torch.equal(first.weight, second.weight) and torch.equal(first.bias, second.bias)
-    with pytest.raises(BadFile, match="other settings"):
+    with pytest.raises(BadFile, match="another training"):
         fit_almeida_pineda(network(damping=0.1), images, labels, checkpoint=tmp_path / "state", **settings)
 
 

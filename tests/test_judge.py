@@ -115,7 +115,7 @@ def test_unknown_judge_is_refused():
 
 
 def test_missing_and_damaged_weights_name_the_command(tmp_path):
-    with pytest.raises(BadFile, match=r"no judge weights at .*pcgraph train judge-mnist"):
+    with pytest.raises(BadFile, match=r"no judge weights at .*scripts/train_judges.py mnist"):
         judge.load_judge("mnist", path=tmp_path / "nothing.safetensors")
     cut = tmp_path / "cut.safetensors"
     cut.write_bytes(judge.weights_path("mnist").read_bytes()[:1000])

@@ -171,7 +171,7 @@ def test_a_checkpoint_knows_its_graph(tmp_path: Path):
 
     fit(graph(), toy(), epochs=1, checkpoint=tmp_path / "s", progress=False)
     for other in (graph(seed=1), graph(activation="relu"), graph(prior="flat")):
-        with pytest.raises(BadFile, match="another graph"):
+        with pytest.raises(BadFile, match="another training"):
             fit(other, toy(), epochs=2, checkpoint=tmp_path / "s", progress=False)
 
 
@@ -274,10 +274,29 @@ def test_checkpoints_cost_little_where_epochs_are_short(tmp_path: Path, monkeypa
     assert torch.equal(resumed.weight, graph.weight)
 
 
+def test_a_checkpoint_knows_its_data_score_and_seed(tmp_path: Path):
+    images, labels = toy()
+    one = {"epochs": 1, "checkpoint": tmp_path / "s", "progress": False, "validation": 0.2, "score": "accuracy"}
+    fit(small(), (images, labels), **one)
+    for change in ({"validation": None, "score": "auto"}, {"validation": 0.3}, {"score": "energy"},
+                   {"generator": torch.Generator().manual_seed(1)}):
+        with pytest.raises(BadFile, match="another training"):
+            fit(small(), (images, labels), **one | change)
+    with pytest.raises(BadFile, match="another training"):
+        fit(small(), (images.flip(0), labels), **one)
+
+
+def test_replicas_without_free_vertices_are_scored():
+    """Nothing relaxes in a graph of clamped vertices alone: the energy is that of the data in every replica."""
+    graph = PCGraph(topology.from_mask(~torch.eye(4, dtype=torch.bool)), replicas=2, dtype=torch.float64)
+    x = torch.rand(5, 4, dtype=torch.float64)
+    assert minus_energy(graph, {"vertices": x}) == pytest.approx(-float(graph.energy(x.expand(2, 5, 4)).mean()))
+
+
 def test_damaged_and_foreign_checkpoints_are_named(tmp_path: Path):
     path = tmp_path / "state.safetensors"
     fit(small(), toy(), epochs=1, checkpoint=path, progress=False)
-    with pytest.raises(BadFile, match="other settings"):
+    with pytest.raises(BadFile, match="another training"):
         fit(small(), toy(), epochs=2, steps=3, checkpoint=path, progress=False)
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(BadFile, match=r"state.safetensors cannot be read.*delete it"):

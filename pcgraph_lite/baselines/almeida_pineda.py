@@ -140,7 +140,8 @@ def fit_almeida_pineda(model: AlmeidaPineda, images: Tensor, labels: Tensor, *, 
     check_training((images, labels), validation, model.pixels, model.labels)
     facts = {"almeida-pineda": [model.pixels, model.labels, model.n, model.steps, model.tolerance, model.damping,
                                 model.target]}
-    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts)
+    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts,
+                  data=[images, labels, *(validation or ())])
     return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
 
 

@@ -75,7 +75,8 @@ def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | 
     if not torch.isfinite(images).all():
         raise BadValues("the images hold NaN or infinite entries; clean the data first.")
     state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
-                  {"autoencoder": [layer.in_features for layer in model.layers]})
+                  {"autoencoder": [layer.in_features for layer in model.layers]},
+                  data=[images] if validation is None else [images, validation])
     score = None if validation is None else lambda: -_error(model, validation)
     return run(state, lambda: _epoch(model, images, state, progress), score, progress)
 

@@ -128,7 +128,8 @@ def fit_boltzmann(model: Boltzmann, images: Tensor, labels: Tensor, *, validatio
     data = with_labels((images, labels), model.labels)
     model.bias[:model.visible] = data.mean(0).clamp(0.01, 0.99).logit()
     facts = {"boltzmann": [model.pixels, model.labels, model.n, model.clamped_steps, model.free_steps, model.damping]}
-    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts)
+    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts,
+                  data=[images, labels, *(validation or ())])
     return run(state, lambda: _epoch(model, data, state, progress), scorer(model, validation), progress)
 
 

@@ -160,7 +160,8 @@ def fit_dam(model: DAM, images: Tensor, labels: Tensor, *, validation: Labelled 
     check_training((images, labels), validation, model.pixels, model.labels)
     state = State(model, annealing, generator or torch.Generator().manual_seed(0), checkpoint,
                   {"dam": [model.pixels, model.labels, len(model.memory), model.power]},
-                  optimizer=Scaled(model.parameters(), annealing.weight_lr, annealing.momentum))
+                  optimizer=Scaled(model.parameters(), annealing.weight_lr, annealing.momentum),
+                  data=[images, labels, *(validation or ())])
     return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
 
 

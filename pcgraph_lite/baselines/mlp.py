@@ -83,7 +83,8 @@ def fit_mlp(model: MLP, images: Tensor, labels: Tensor, *, validation: Labelled 
     schedule = Schedule(**settings)
     check_training((images, labels), validation, model.pixels, model.labels)
     state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
-                  {"mlp": [list(weight.shape) for weight in model.weights], "activation": model.f.name})
+                  {"mlp": [list(weight.shape) for weight in model.weights], "activation": model.f.name},
+                  data=[images, labels, *(validation or ())])
     return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
 
 

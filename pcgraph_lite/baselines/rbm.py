@@ -157,7 +157,8 @@ def fit_rbm(model: RBM, images: Tensor, labels: Tensor, *, validation: Labelled 
     means = with_labels((images, labels), model.labels).mean(0).clamp(0.01, 0.99)
     model.visible_bias[:] = torch.cat([means[:model.pixels].logit(), means[model.pixels:].log()])
     state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
-                  {"rbm": [model.pixels, model.labels, model.hidden, model.gibbs]})
+                  {"rbm": [model.pixels, model.labels, model.hidden, model.gibbs]},
+                  data=[images, labels, *(validation or ())])
     return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
 
 
