@@ -23,7 +23,7 @@ DATA = ("mnist", "fashion")
 BROUGHT = ("pydantic", "papermill", "jupytext", "ipykernel", "nbclient", "nbformat")    # what such a host lacks
 LEFT_OUT = ("debugpy", "jedi",                        # 10 MB for ipykernel's debugger and completion; it runs without
             "aiohttp")                                # papermill asks for it on Python 3.12 and imports it nowhere
-STAYS = ("book", "results", "tests", ".ci", ".github")    # committed, but of no use on the host
+STAYS = ("book", "results/bench", "results/figures", "results/records", "tests", ".ci", ".github")  # no use on the host
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 
@@ -38,9 +38,12 @@ def pack(target: Path, profile: str = "paper", python: str = "3.12") -> dict[str
         bytes of each part.
 
     Raises:
-        UnknownName: the profile. BadInput: files differ from the commit, or the bundle is larger than ``LIMIT``.
+        UnknownName: the profile. BadInput: files differ from the commit, the bundle is larger than ``LIMIT``, or
+        ``target`` holds something else.
         BadFile: a data set is missing or damaged. PCGraphError: git or pip failed.
     """
+    if target.exists() and any(target.iterdir()) and not (target / "run.sh").is_file():
+        raise BadInput(f"{target} is there and is no bundle: it would be deleted. Name one that does not exist yet.")
     settings, commit = config.load_profile(profile), _clean_commit()
     part = target.with_name(target.name + ".part")
     shutil.rmtree(part, ignore_errors=True)

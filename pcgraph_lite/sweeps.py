@@ -23,7 +23,7 @@ from filelock import FileLock
 from pydantic import Field
 from torch import nn
 
-from . import config, datasets, hardware, learning, metrics, records, tasks, zoo
+from . import checkout, config, datasets, hardware, learning, metrics, records, tasks, zoo
 from .baselines import checks
 from .config import AnySpec, ModelSpec, Positive, Strict
 from .datasets import ImageSet
@@ -333,7 +333,7 @@ def _words(value: object) -> str:
 
 def _trained(one: Run, profile: str, device: torch.device) -> pd.DataFrame:
     """The rows of one run; a training that diverges gives one row that says so."""
-    began = time.monotonic()
+    began, version = time.monotonic(), checkout.version()                  # of the code that runs, whatever comes
     model, _ = zoo.build(one.spec, one.seed, device)
     generator = torch.Generator().manual_seed(one.seed)                    # every graph of a seed sees the same images
     rest, held_out = zoo.split(one.spec, config.load_profile(profile), generator)
@@ -344,7 +344,7 @@ def _trained(one: Run, profile: str, device: torch.device) -> pd.DataFrame:
     except (UnstableStep, BadValues) as error:
         rows, status = pd.DataFrame({"epoch": [0]}), f"{type(error).__name__}: {error}"
     seconds = time.monotonic() - began
-    facts = records.provenance(hardware.describe(device))
+    facts = records.provenance(hardware.describe(device), seconds, version)
     known = {"status": status, "profile": profile, "model": one.model, "n": len(rest),
              "run_seconds": round(seconds, 1), "identity": one.identity}
     return rows.assign(seed=one.seed, **{key: known.get(key, facts.get(key)) for key in FACTS})
@@ -356,15 +356,19 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
     if profile == "paper":
         places.append(config.ROOT / "results" / "sweeps" / f"{name}.csv")
     for place in filter(Path.is_file, places):
-        try:
-            rows = pd.read_csv(place, dtype={"identity": str, "commit": str})
-            if lacking := {"seed", *EPOCHS, *FACTS} - set(rows.columns):
-                raise ValueError(f"no column {sorted(lacking)[0]!r}")
-        except (OSError, ValueError) as error:
-            raise BadFile(f"{config.shown(place)} is not a file of sweep rows ({error}). Delete it and run it again: "
-                          f"pcgraph sweep {name} --profile {profile}") from error
-        return rows
+        return read(place, f"Delete it and run it again: pcgraph sweep {name} --profile {profile}")
     return pd.DataFrame({"identity": pd.Series(dtype=str)})
+
+
+def read(place: Path, advice: str) -> pd.DataFrame:
+    """The rows of a file as they are. Raises BadFile, which ends with ``advice``."""
+    try:
+        rows = pd.read_csv(place, dtype={"identity": str, "commit": str})
+        if lacking := {"seed", *EPOCHS, *FACTS} - set(rows.columns):
+            raise ValueError(f"no column {sorted(lacking)[0]!r}")
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{config.shown(place)} is not a file of sweep rows ({error}). {advice}") from error
+    return rows
 
 
 def _arranged(runs: list[Run], rows: pd.DataFrame) -> pd.DataFrame:
@@ -375,5 +379,7 @@ def _arranged(runs: list[Run], rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _write(target: Path, runs: list[Run], rows: pd.DataFrame) -> None:
+    """Write the rows of these runs in their order, and after them those of an earlier plan: they cost time, too."""
+    others = rows[~rows["identity"].isin([one.identity for one in runs])]
     with write_aside(target) as part:
-        _arranged(runs, rows).to_csv(part, index=False, float_format="%.6g")
+        pd.concat([_arranged(runs, rows), others]).to_csv(part, index=False, float_format="%.6g")

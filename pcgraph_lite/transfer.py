@@ -1,7 +1,7 @@
 """Results as one archive: packed where they were made, checked and taken over where they are shown.
 
-An archive holds, of one profile and one commit, the executed notebooks, their records, figures if there are any,
-weights if asked for, and a manifest that names the commit, the device and the SHA-256 of every file.
+An archive holds, of one profile and one commit, the executed notebooks, their records, figures and rows of sweeps if
+there are any, weights if asked for, and a manifest that names the commit, the device and the SHA-256 of every file.
 """
 
 import json
@@ -28,7 +28,7 @@ from .files import digest, write_aside
 SCHEMA = 1
 LARGEST = 4_000_000_000                    # bytes that an archive may unpack to
 MEMBER = re.compile(r"manifest\.json|records/\w[\w.-]*\.json|notebooks/\w[\w.-]*\.ipynb|figures/\w[\w.-]*\.png"
-                    r"|models/\w[\w.-]*\.(safetensors|csv)")
+                    r"|models/\w[\w.-]*\.(safetensors|csv)|sweeps/\w[\w.-]*\.csv")
 SAME_QUANTITY = ["claim", "quantity", "dataset", "model", "parameters"]
 
 
@@ -44,7 +44,7 @@ class Manifest(Strict):
 
 @dataclass(frozen=True)
 class Change:
-    """What an import does to one notebook: words for what is there and what comes, and what would be lost."""
+    """What an import does to one notebook or sweep: words for what is there and what comes, and what would be lost."""
 
     notebook: str
     here: str
@@ -74,7 +74,8 @@ def export(profile: str = "paper", folder: Path | str = ".", weights: bool = Fal
                        f"commit, unchanged. Run one: pcgraph run {names[0]} --profile {profile}")
     built = records.folder(profile)
     paths = [path for name in done for path in (f"notebooks/{name}.ipynb", f"records/{name}.json")]
-    for path in sorted(path for kind in ("figures", *["models"] * weights) for path in (built / kind).glob("*")):
+    kinds = ("figures", "sweeps", *["models"] * weights)
+    for path in sorted(path for kind in kinds for path in (built / kind).glob("*")):
         paths += [name] if MEMBER.fullmatch(name := str(path.relative_to(built))) else []
     made = records.provenance(hardware.describe(hardware.pick_device("auto")))
     manifest = Manifest(schema_version=SCHEMA, profile=profile, commit=made["commit"], provenance=made,
@@ -129,7 +130,8 @@ def add(archive: Path | str, profile: str = "paper", replace: bool = False, othe
 def home(path: str, profile: str) -> Path:
     """Where a file of an archive goes."""
     kind, name = path.split("/")
-    published = {"records": "results/records", "figures": "results/figures", "notebooks": "book/notebooks"}
+    published = {"records": "results/records", "figures": "results/figures", "sweeps": "results/sweeps",
+                 "notebooks": "book/notebooks"}
     if profile == "paper" and kind in published:
         return config.ROOT / published[kind] / name
     return config.ROOT / "_build" / profile / kind / name
@@ -142,7 +144,17 @@ def compare(folder: Path, manifest: Manifest) -> list[Change]:
         here, incoming = home(path, manifest.profile), folder / path
         lost = _lost(here, incoming) if here.is_file() else ()
         changes.append(Change(here.stem, _described(here), _described(incoming), tuple(lost)))
+    for path in (path for path in manifest.files if path.startswith("sweeps/")):
+        here, incoming = (_sweep_runs(place) for place in (home(path, manifest.profile), folder / path))
+        lost = [f"{len(here - incoming)} of its runs are here and not in the archive"] if here - incoming else []
+        changes.append(Change(f"sweep {Path(path).stem}", f"{len(here)} runs", f"{len(incoming)} runs", tuple(lost)))
     return changes
+
+
+def _sweep_runs(path: Path) -> set[str]:
+    """Which runs the rows of a sweep hold; none where there is no file. Raises BadFile."""
+    from . import sweeps  # only here: it needs the whole zoo
+    return set(sweeps.read(path, "Nothing was changed.")["identity"]) if path.is_file() else set()
 
 
 @contextmanager
@@ -166,7 +178,7 @@ def _check_members(path: Path, members: list[tarfile.TarInfo]) -> None:
     for member in members:
         if not member.isreg() or not MEMBER.fullmatch(member.name):
             raise BadFile(f"{path} holds {member.name!r}, which no archive of results has: expected plain files in "
-                          "records, notebooks, figures and models. Nothing was unpacked.")
+                          "records, notebooks, figures, sweeps and models. Nothing was unpacked.")
         if names.count(member.name) > 1:
             raise BadFile(f"{path} holds {member.name!r} twice. Nothing was unpacked.")
     if (size := sum(member.size for member in members)) > LARGEST:

@@ -39,8 +39,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def committed(root: Path) -> None:
     """Make the small project a repository, with results and tests beside the code."""
     shutil.copytree(HERE.parent / "scripts" / "host", root / "scripts" / "host")
-    for name in ("results/a.json", "tests/test_a.py", "book/page.md"):
-        (root / name).parent.mkdir(exist_ok=True)
+    for name in ("results/records/a.json", "results/sweeps/a.csv", "tests/test_a.py", "book/page.md"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("for readers\n")
     shutil.copy(root / "config/profiles/smoke.yaml", root / "config/profiles/paper.yaml")
     (root / ".gitignore").write_text("_build/\n__pycache__/\n")
@@ -138,12 +138,14 @@ def test_commands_are_those_of_the_workflow(root: Path) -> None:
 
 
 def test_code_is_the_commits(root: Path, no_index: None, tmp_path: Path) -> None:
-    """Every committed file of code, byte by byte; not what is for readers; and a note that says which commit it is."""
-    (root / "results/a.json").write_text("changed, which is of no matter to the host\n")
+    """Every committed file of code, byte by byte; not what is for readers alone; a note says which commit it is."""
+    (root / "results/records/a.json").write_text("changed, which is of no matter to the host\n")
     sizes = bundle.pack(tmp_path / "out", "smoke")
     assert sorted(sizes) == ["code", "run.sh", "set_up.py", "wheels"]
     code = tmp_path / "out" / "code"
-    names = [name for name in git(root, "ls-files").splitlines() if name.split("/")[0] not in bundle.STAYS]
+    names = [name for name in git(root, "ls-files").splitlines()
+             if not name.startswith(tuple(f"{part}/" for part in bundle.STAYS))]
+    assert "results/sweeps/a.csv" in names and "results/records/a.json" not in names     # rows are not trained again
     assert sorted(str(path.relative_to(code)) for path in code.rglob("*") if path.is_file()) == \
         sorted([*names, "COMMIT.json"])
     assert all((code / name).read_bytes() == (root / name).read_bytes() for name in names)
@@ -169,6 +171,15 @@ def test_what_is_not_committed_is_refused(root: Path, no_index: None, tmp_path: 
     with pytest.raises(BadInput, match=rf"differ from it: {name}\. Commit them"):
         bundle.pack(tmp_path / "out", "smoke")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_no_bundle_is_not_replaced(root: Path, no_index: None, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("years of work")
+    with pytest.raises(BadInput, match="mine is there and is no bundle"):
+        bundle.pack(mine, "smoke")
+    assert (mine / "thesis.tex").read_text() == "years of work"
 
 
 def test_too_large_is_refused_with_the_sizes(root: Path, no_index: None, tmp_path: Path,

@@ -144,7 +144,7 @@ def test_measures_use_validation_images_only(root: Path, monkeypatch: pytest.Mon
 
 def test_finished_runs_are_kept_and_a_killed_sweep_goes_on(root: Path, trainings: list[int],
                                                            monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopped in the second run, only that one is trained again; an edit trains what it changes and drops the rest."""
+    """Stopped in the second run, only that one is trained again; an edit trains what it changes; old rows stay."""
     original = zoo.fit
 
     def stopped(model: object, spec: config.GraphSpec, *rest: object, **options: object) -> pd.DataFrame:
@@ -163,6 +163,9 @@ def test_finished_runs_are_kept_and_a_killed_sweep_goes_on(root: Path, trainings
     assert len(trainings) == 3
     edit(root / "config/sweeps/tiny.yaml", "activation: [linear]", "activation: [relu]")
     assert list(sweeps.load("tiny", "smoke", "cpu")["activation"]) == ["hardtanh"] * 3 + ["relu"] * 3
+    assert len(trainings) == 4
+    edit(root / "config/sweeps/tiny.yaml", "activation: [relu]", "activation: [linear]")
+    pd.testing.assert_frame_equal(first, sweeps.load("tiny", "smoke", "cpu"))
     assert len(trainings) == 4
 
 

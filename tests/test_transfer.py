@@ -13,10 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 from project import HERE, git
 
-from pcgraph_lite import config, files, notebooks, records, transfer
+from pcgraph_lite import config, files, notebooks, records, sweeps, transfer
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError
 
 NAME = "01-tiny"
@@ -118,6 +119,22 @@ def test_what_is_exported_arrives_unchanged(root: Path, tmp_path: Path) -> None:
     transfer.add(archive)
     assert published(root) == before
     assert set(records.read(root / "results/records")["commit"]) == {git(root, "rev-parse", "HEAD")}
+
+
+def test_rows_of_sweeps_go_along_and_none_is_lost_unasked(root: Path, tmp_path: Path) -> None:
+    """Published beside the records; a file with fewer runs than the one here is refused."""
+    ran()
+    made = root / "_build/paper/sweeps/tiny.csv"
+    made.parent.mkdir()
+    columns = ["seed", *sweeps.EPOCHS, *sweeps.FACTS]
+    frame = pd.DataFrame([{**dict.fromkeys(columns, 0), "identity": f"run {k}"} for k in range(2)])
+    frame.to_csv(made, index=False)
+    content, archive = made.read_bytes(), exported(tmp_path)
+    assert [change.notebook for change in transfer.add(archive)] == [NAME, "sweep tiny"]
+    here = root / "results/sweeps/tiny.csv"
+    assert here.read_bytes() == content
+    pd.concat([frame, frame.tail(1).assign(identity="one more")]).to_csv(here, index=False)
+    refused(root, archive, "sweep tiny: 1 of its runs are here and not in the archive", BadInput)
 
 
 def test_results_of_another_profile_stay_under_build(root: Path, tmp_path: Path) -> None:
