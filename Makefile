@@ -39,7 +39,7 @@ site: $(READY)  ## build the website of the committed paper results; executes no
 
 test: $(READY)  ## everything that CI checks
 	@ruff check .
-	@rm -rf _build/smoke/records
+	@rm -rf _build/smoke
 	@failed=0; \
 	OMP_NUM_THREADS=1 pytest --nbval-lax -n $(CORES) --dist loadfile tests/notebooks || failed=1; \
 	OMP_NUM_THREADS=1 pytest -n $(CORES) --dist loadfile tests || failed=1; \

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .errors import PCGraphError
+from .errors import BadInput, PCGraphError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
@@ -57,9 +57,9 @@ def data() -> None:
         out.print(escape(str(reason)), highlight=False, soft_wrap=True)
 
 
-@app.command(epilog="Examples: pcgraph train generative-mnist --profile laptop --seed 1  |  pcgraph train judge-mnist")
+@app.command(epilog="Example: pcgraph train generative-mnist --profile laptop --seed 1")
 def train(
-    name: Annotated[str, typer.Argument(help="A model of config/models.yaml, or judge-mnist, judge-fashion.")],
+    name: Annotated[str, typer.Argument(help="A model of config/models.yaml.")],
     profile: ProfileName = "laptop",
     seed: Annotated[int, typer.Option(help="Decides the first weights, the split and the order of the data.")] = 0,
     device: Device = "auto",
@@ -68,12 +68,9 @@ def train(
     cuda_graphs: CudaGraphs = False,
 ) -> None:
     """Train one model and keep its weights. A killed training resumes; finished weights are not trained twice."""
-    from . import config, hardware, judge, zoo
+    from . import config, hardware, zoo
     hardware.prepare(config.load_profile(profile).threads, tf32=tf32, cuda_graphs=cuda_graphs)
-    if name.startswith("judge-"):
-        made = judge.train(name.removeprefix("judge-"), seed=seed, device=str(hardware.pick_device(device)))
-    else:
-        made = zoo.train(name, profile, seed, device, force=force)
+    made = zoo.train(name, profile, seed, device, force=force)
     out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
 
 
@@ -104,7 +101,9 @@ def run(
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
     from . import config, notebooks
-    if unless_done and not parameter and not folder and notebooks.is_done(name, profile):
+    if unless_done and (parameter or folder):
+        raise BadInput("--unless-done is for runs without -p and --out: only those are known to be done.")
+    if unless_done and notebooks.is_done(name, profile):
         out.print(f"{name}: done already", highlight=False)
         return
     out.print(f"running {name}: profile {profile}", highlight=False)
@@ -122,6 +121,8 @@ def scorecard(
     """Print the verdict on every claim of the paper, from the records that are there."""
     from . import claims, config, records
     from .files import write_aside
+    if profile and published:
+        raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     if profile:
         config.load_profile(profile)
     own = [profile] if profile else [] if published else ["laptop", "paper"]
@@ -142,12 +143,14 @@ def scorecard(
 
 @app.command(epilog="Examples: pcgraph book --profile laptop  |  pcgraph book --published")
 def book(
-    profile: ProfileName = "laptop",
+    profile: Annotated[str, typer.Option(help="One's own runs with this profile; if empty, laptop.")] = "",
     published: Annotated[bool, typer.Option("--published", help="The committed results of the paper profile.")] = False,
 ) -> None:
     """Build the website from notebooks that have run; nothing is executed."""
     from . import config, site
-    name = "paper" if published else profile
+    if profile and published:
+        raise BadInput("--published shows the committed results, --profile one's own runs; give one of them.")
+    name = "paper" if published else profile or "laptop"
     config.load_profile(name)
     staged = site.stage(name, published)
     made = site.build(staged, staged.with_name("site"))
@@ -171,7 +174,7 @@ def bench(
     made = suite.run(only or (), quick, device, threads, tf32, cuda_graphs,
                      lambda row: out.print(f"measuring {row}", highlight=False))
     part = "-tf32" * tf32 + "-graphs" * cuda_graphs + ("-quick" if quick else "-part" if only else "")
-    place = config.ROOT / (folder or f"_build/bench/{made.setting['device']}{part}")
+    place = Path(folder).absolute() if folder else config.ROOT / f"_build/bench/{made.setting['device']}{part}"
     path = report.write(made, place)
     for table in report.shown(made):
         out.print(table)
@@ -246,7 +249,7 @@ def _joined_pairs(arguments: list[str]) -> list[str]:
     joined, rest = [], list(arguments)
     while rest:
         word = rest.pop(0)
-        if word in ("-p", "--parameter") and len(rest) >= 2:
+        if word in ("-p", "--parameter") and len(rest) >= 2 and "=" not in rest[0] and not rest[1].startswith("--"):
             joined += [word, f"{rest.pop(0)}={rest.pop(0)}"]
         else:
             joined.append(word)
@@ -254,7 +257,6 @@ def _joined_pairs(arguments: list[str]) -> list[str]:
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
-    from .errors import BadInput
     pairs: dict[str, str] = {}
     for entry in given:
         name, equals, value = entry.partition("=")

@@ -131,8 +131,10 @@ def _refuse_divergence(problem: Conditioned, energies: list[Tensor], t: int, val
     was, now = (float(e.flatten()[worst]) for e in (low, last))
     raise UnstableStep(
         f"the energy of {int(bad.sum())} of {bad.numel()} examples rose at step {t} ({was:.4g} -> "
-        f"{now:.4g}) with value_lr = {value_lr}. Estimated stable below {bound:.3g} (linear bound); use "
-        "value_lr=\"safe\" or a smaller one.")
+        f"{now:.4g}) with value_lr = {value_lr}. " + (
+            f"The values to start from or the weights are too large for {problem.x.dtype}; scale them, or use float64."
+            if value_lr == "safe" else
+            f"Estimated stable below {bound:.3g} (linear bound); use value_lr=\"safe\" or a smaller one."))
 
 
 def _positive(value: object) -> bool:
@@ -149,8 +151,8 @@ def _safe_step(problem: Conditioned) -> float | Tensor:
     """1 / curvature; 1 where the energy does not depend on the free values at all."""
     curvature = problem.curvature()
     if not torch.isfinite(curvature).all():
-        raise UnstableStep(f"the curvature of the energy is {float(curvature.max())}: the weights are too large for "
-                           f"{problem.x.dtype}. Look at how they were trained, or use float64.")
+        raise UnstableStep(f"the curvature of the energy is {float(curvature.max())}: the weights are not finite, or "
+                           f"too large for {problem.x.dtype}. Look at how they were trained, or use float64.")
     return _as_step(torch.where(curvature > 0, 1 / curvature, 1.0), problem.x)
 
 

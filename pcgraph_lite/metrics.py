@@ -28,7 +28,7 @@ from torchmetrics.functional.image import peak_signal_noise_ratio, structural_si
 from torchmetrics.image.fid import FrechetInceptionDistance
 
 from .errors import BadFile, BadInput, BadValues, WrongShape
-from .judge import READ_BATCH, read
+from .judge import READ_BATCH
 
 INCEPTION_FILE = "weights-inception-2015-12-05-6726825d.pth"     # torch-fidelity's, as its release names it
 INCEPTION_LAYERS = (64, 192, 768, 2048)
@@ -184,19 +184,6 @@ def seam(images: Tensor, known: Tensor, shape: tuple[int, int, int] = (1, 28, 28
     return (picture[:, :, 1:] - picture[:, :, :-1]).abs()[:, meeting].mean(-1)
 
 
-def image_quality(images: Tensor, originals: Tensor, shape: tuple[int, int, int] = (1, 28, 28)) -> pd.DataFrame:
-    """MSE, PSNR and SSIM, one row an image; ``.mean()`` gives the set's.
-
-    Raises:
-        WrongShape, BadValues: as for ``ssim``.
-    """
-    return pd.DataFrame({
-        "mse": mse(images, originals).tolist(),
-        "psnr": psnr(images, originals).tolist(),
-        "ssim": ssim(images, originals, shape).tolist(),
-    })
-
-
 def retrieved_share(images: Tensor, originals: Tensor, threshold: float = 0.001) -> float:
     """Share of memories that came back: those with a mean squared error below the threshold (the paper's 0.001).
 
@@ -245,15 +232,6 @@ def repeated_share(images: Tensor, threshold: float) -> float:
     distance = torch.cdist(images.double(), images.double()).square() / images.shape[1]      # (batch, batch)
     nearest = distance.fill_diagonal_(math.inf).amin(1)
     return (nearest < threshold).double().mean().item()
-
-
-def judge_agreement(judge: nn.Module, images: Tensor, labels: Tensor) -> float:
-    """Share of images ``(batch, 784)`` in which the judge sees the class that was asked for, ``labels`` ``(batch,)``.
-
-    Raises:
-        WrongShape, BadValues: as for ``judge.read`` and ``accuracy``.
-    """
-    return accuracy(read(judge, images).to(labels.device), labels)
 
 
 # ---------------------------------------------------------------------------------- distances between two sets

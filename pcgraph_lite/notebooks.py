@@ -6,6 +6,7 @@ A notebook's front matter lists the models it loads (``models: [generative-mnist
 
 import ast
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -27,6 +28,7 @@ from .files import write_aside
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters that the command line gives by an option
+LONGEST_NAME = 120                                                         # of a folder: systems allow 255 bytes
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 OPTIONS = re.compile(r"\A(?:---\n(?P<block>.*?)^---\n|(?P<lines>(?::[\w-]+:[^\n]*\n)+))", re.MULTILINE | re.DOTALL)
@@ -224,7 +226,9 @@ def _folder(name: str, settings: Profile, given: Mapping[str, object], out: str 
         return _default(settings)
     parts = [settings.name, *(f"{key}-{given[key]}" for key in sorted(given))]
     slug = re.sub(r"[^\w.,-]+", "", "_".join(parts).replace(" ", ""))
-    return config.ROOT / "_build" / "runs" / name / slug[:120]
+    if len(slug) > LONGEST_NAME:                                           # cut, and told apart by what was given
+        slug = f"{slug[:LONGEST_NAME]}-{hashlib.sha256('_'.join(parts).encode()).hexdigest()[:8]}"
+    return config.ROOT / "_build" / "runs" / name / slug
 
 
 @contextlib.contextmanager

@@ -85,7 +85,7 @@ class Recorder:
             raise BadValues(f"{what} is {number}; a record holds a finite number. Find out why before recording it.")
         try:
             record = Record(claim=claim, quantity=quantity, value=number, dataset=dataset, model=model,
-                            seed=_whole(seed), n=_whole(n), parameters={k: _plain(v) for k, v in parameters.items()})
+                            seed=_plain(seed), n=_plain(n), parameters={k: _plain(v) for k, v in parameters.items()})
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(map(str, first["loc"]))
@@ -179,10 +179,6 @@ def _device_words(device: object) -> str:
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
-
-
-def _whole(value: Any) -> Any:
-    return _plain(value)
 
 
 def _version(package: str) -> str:

@@ -17,6 +17,7 @@ from .baselines import autoencoder
 from .baselines.autoencoder import Autoencoder
 from .errors import BadInput
 from .graph import PCGraph
+from .judge import read
 from .query import Answer, observed, query
 
 SETTLE = {"steps": 400, "momentum": 0.95}                                  # a query by conditioning: accelerated
@@ -149,4 +150,4 @@ def whole_image(cleaned: Tensor, images: Tensor, judge: nn.Module, labels: Tenso
 
 def judge_reads(judge: nn.Module, images: Tensor) -> Tensor:
     """Classes that the judge sees, ``(batch,)`` on the CPU."""
-    return metrics.read(judge, images).cpu()
+    return read(judge, images).cpu()

@@ -125,6 +125,13 @@ def test_other_parameters_get_a_folder_of_their_own(project: Project) -> None:
     assert (folder / "01-tiny.ipynb").is_file() and (folder / "records/01-tiny.json").is_file()
 
 
+def test_long_parameters_are_told_apart(root: Path) -> None:
+    """A folder's name is cut, but never the same for other values."""
+    settings = config.load_profile("smoke")
+    folders = {notebooks._folder(NAME, settings, {"a": "x" * 300, "steps": steps}, "") for steps in (50, 2000)}
+    assert len(folders) == 2 and all(len(folder.name) < 140 for folder in folders)
+
+
 def test_plain_cells_and_plain_papermill_give_the_same_numbers(project: Project, tmp_path: Path) -> None:
     """One way is as good as another: --plain, and the pipe jupytext | papermill that each page shows."""
     project.pcgraph("run", NAME, "--profile", "smoke", "-p", "variance", "0.3", "--out", str(tmp_path / "a"))
