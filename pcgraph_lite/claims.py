@@ -296,14 +296,19 @@ def _plain(value: object) -> str:
 
 
 def _label(check: Check) -> str:
-    inside = [part for part in (check.dataset, check.model, *(f"{k} {v}" for k, v in check.where.items())) if part]
+    inside = [part for part in (check.dataset, check.model, *_cells(check.where)) if part]
     return check.quantity.replace("_", " ") + (f" [{', '.join(inside)}]" if inside else "")
+
+
+def _cells(where: Mapping[str, object]) -> list[str]:
+    """Which records a rule looks at, in words: 50 images, not 50.0."""
+    return [f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in where.items()]
 
 
 def _against(check: Check) -> str:
     other = check.other
     parts = [other.quantity and other.quantity.replace("_", " "), other.model,
-             *(f"{key} {value}" for key, value in (other.where or {}).items())]
+             *_cells(other.where or {})]
     return ", ".join(part for part in parts if part)
 
 

@@ -230,7 +230,7 @@ def test_flat_energies_are_answered_and_endless_ones_refused():
     answer = query(flat, {"pixels": torch.ones(2, 6), "hidden1": torch.ones(2, 4)})
     assert torch.isfinite(answer.x).all() and answer.converged.all()
     huge = PCGraph(topology.generative(3, [4], 6), init_std=1e25)
-    with pytest.raises(UnstableStep, match="weights are too large"):
+    with pytest.raises(UnstableStep, match="not finite, or too large"):
         query(huge, {"pixels": torch.ones(2, 6)})
 
 
