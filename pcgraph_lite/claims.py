@@ -184,7 +184,8 @@ def _missing(needs: Needs, records: pd.DataFrame, profile: str, seeds: int) -> l
     for quantity, least in needs.least.items():
         values = records.loc[records["quantity"] == quantity, "value"]
         if values.empty or values.min() < least:
-            missing.append(f"needs {least:g} {quantity.replace('_', ' ')}")
+            name = quantity.replace("_", " ")
+            missing.append(f"needs {least:g} {name.removesuffix('s') if least == 1 else name}".replace("gpu", "GPU"))
     return missing
 
 
