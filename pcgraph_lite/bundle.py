@@ -42,7 +42,8 @@ def pack(target: Path, profile: str = "paper", python: str = "3.12") -> dict[str
         ``target`` holds something else.
         BadFile: a data set is missing or damaged. PCGraphError: git or pip failed.
     """
-    if target.exists() and any(target.iterdir()) and not (target / "run.sh").is_file():
+    empty = target.is_dir() and not any(target.iterdir())
+    if target.exists() and not empty and not (target / "run.sh").is_file():
         raise BadInput(f"{target} is there and is no bundle: it would be deleted. Name one that does not exist yet.")
     settings, commit = config.load_profile(profile), _clean_commit()
     part = target.with_name(target.name + ".part")

@@ -64,6 +64,7 @@ class Backtracking(Plain):
             part.values.addcmul_(part.gradient, self.lr, value=-1)
 
     def accept(self, energy: Tensor, before: Tensor) -> Tensor:
+        """The energy that counts: where it rose, that before the step, which is taken back. ``(..., batch)``."""
         slack = 4 * torch.finfo(energy.dtype).eps * before.abs()           # rounding is not a rise
         rose = ~(energy <= before + slack)                                 # (..., batch); true for NaN as well
         back = rose.unsqueeze(-1)

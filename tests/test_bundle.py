@@ -179,6 +179,8 @@ def test_a_folder_that_is_no_bundle_is_not_replaced(root: Path, no_index: None, 
     (mine / "thesis.tex").write_text("years of work")
     with pytest.raises(BadInput, match="mine is there and is no bundle"):
         bundle.pack(mine, "smoke")
+    with pytest.raises(BadInput, match="is no bundle"):
+        bundle.pack(mine / "thesis.tex", "smoke")
     assert (mine / "thesis.tex").read_text() == "years of work"
 
 

@@ -219,7 +219,7 @@ def test_cut_archives(root: Path, tmp_path: Path, keep: float) -> None:
     refused(root, tmp_path / "no-such.tar.gz", "cannot be unpacked.*No such file")
 
 
-@pytest.mark.parametrize("name", ["../evil.json", "/tmp/evil.json", "records/../../evil.json", "records/a/b.json",
+@pytest.mark.parametrize("name", ["../evil.json", "/evil.json", "records/../../evil.json", "records/a/b.json",
                                   "records/.hidden.json", "notebooks/x.py", "evil.json", "records", "./manifest.json"])
 def test_names_that_lead_elsewhere(root: Path, tmp_path: Path, name: str) -> None:
     """Refused before a byte is unpacked, however well signed."""
