@@ -1,16 +1,19 @@
-"""Values and weights after T steps of every solver, on every plan, with and without replicas.
+"""Values and weights after T steps of every solver, on every plan and device, with and without replicas.
 
 Oracle: the paper's algorithm written down again in float64 on one n x n matrix, its gradients by autograd. The solvers
 with guards follow the rules that their docstrings give, example by example.
 """
 
+import copy
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from pretended_gpu import pretended_gpu
 from strategies import graphs, values
 from torch import Tensor
 
@@ -58,10 +61,20 @@ def descended(graph: PCGraph, x: Tensor, clamped: Tensor, step: Tensor, momentum
     return x
 
 
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each device in turn; the GPU is a pretended one where there is none."""
+    if request.param == "cpu" or torch.cuda.is_available():
+        yield request.param
+        return
+    with pretended_gpu():
+        yield request.param
+
+
 @pytest.mark.parametrize("name", TOPOLOGIES)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("plan", "replicas"), COMBINATIONS)
-def test_values_and_weights_are_those_of_the_paper(name, solver, plan, replicas):
+def test_values_and_weights_are_those_of_the_paper(name, solver, plan, replicas, device):
     """One batch of alg. 1: start at the prediction, T steps of eq. 3, one step along eq. 4 (SGD)."""
     graph = PCGraph(TOPOLOGIES[name](), "tanh", plan=plan, replicas=replicas, init_std=0.5, dtype=torch.float64)
     lead, batch, settings = () if replicas is None else (replicas,), data(), SOLVERS[solver]
@@ -70,21 +83,22 @@ def test_values_and_weights_are_those_of_the_paper(name, solver, plan, replicas)
         x[..., graph.topology.slice(group)], clamped[graph.topology.slice(group)] = given_values, 1
     clamped = clamped.bool()
     x = start_at_prediction(graph, x, clamped)
-    got = relax(graph, x, clamped, steps=STEPS, trace=False, **settings)
-    lr = torch.as_tensor(got.value_lr, dtype=torch.float64).view(-1, 1, 1).expand(*lead or (1,), 1, 1)
+    there = copy.deepcopy(graph).to(device)
+    got = relax(there, x.to(device), clamped, steps=STEPS, trace=False, **settings)
+    lr = torch.as_tensor(got.value_lr, dtype=torch.float64).cpu().view(-1, 1, 1).expand(*lead or (1,), 1, 1)
     lr = lr if replicas else lr[0]
     expected = descended(graph, x, clamped, lr, settings.get("momentum", 0.0), not solver.startswith("plain"))
-    torch.testing.assert_close(got.x, expected, rtol=1e-9, atol=1e-11)
-    torch.testing.assert_close(got.energy[-1], energy(graph, expected)[..., 0], rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(got.x.cpu(), expected, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(got.energy[-1].cpu(), energy(graph, expected)[..., 0], rtol=1e-9, atol=1e-11)
 
     weights = [weight.clone() for weight in graph.weights]
     gradient = oracles.weight_gradient(graph, expected)
-    fit(graph, batch, epochs=1, batch_size=COUNT, steps=STEPS, optimizer="sgd", weight_lr=WEIGHT_LR, progress=False,
+    fit(there, batch, epochs=1, batch_size=COUNT, steps=STEPS, optimizer="sgd", weight_lr=WEIGHT_LR, progress=False,
         **settings)
     for k, before in enumerate(weights):
         moved = before - WEIGHT_LR * gradient[f"weights.{k}"] / COUNT
         assert float((moved - before).abs().max()) > 1e-4                  # a step that can be seen
-        torch.testing.assert_close(graph.weights[k], moved, rtol=1e-9, atol=1e-11)
+        torch.testing.assert_close(there.weights[k].cpu(), moved, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
