@@ -43,7 +43,11 @@ class Other(Strict):
 
 
 class Check(Strict):
-    """One comparison over the records of a claim."""
+    """One comparison over the records of a claim.
+
+    ``guard``: what must hold beside the claim, such as an answer better than a blank picture. Where it fails, the claim
+    is not reproduced in full; where it holds, that says nothing for the claim.
+    """
 
     quantity: str
     dataset: str | None = None
@@ -55,6 +59,7 @@ class Check(Strict):
     less_than: Other | None = None
     greater_than: Other | None = None
     percent: bool = False
+    guard: bool = False
 
     @model_validator(mode="after")
     def _one_comparator(self) -> "Check":
@@ -99,6 +104,12 @@ class Claim(Strict):
     checks: Annotated[list[Check], Field(min_length=1)]
     also: list[str] = Field(default_factory=list)
     stand_ins: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _more_than_guards(self) -> "Claim":
+        if all(check.guard for check in self.checks):
+            raise ValueError("expected at least one check that is no guard")
+        return self
 
     def quantities(self) -> list[str]:
         """Every quantity that a record of this claim may have."""
@@ -149,16 +160,17 @@ def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     standing = {ours: theirs for ours, theirs in claim.stand_ins.items() if ours not in set(records["model"])}
     outcomes = [apply(_standing(check, standing), records) for check in claim.checks]
     ran = [outcome for outcome in outcomes if outcome.passed is not None]
+    own = [outcome for outcome, check in zip(outcomes, claim.checks, strict=True) if not check.guard]
     seeds = min((outcome.seeds for outcome in ran), default=0)
     missing = _missing(claim.needs, records, profile, seeds)
     missing += [f"needs {ours}; {theirs} stands in for it" for ours, theirs in standing.items()]
     missing += [outcome.text for outcome in outcomes if outcome.passed is None]
-    passed = [bool(outcome.passed) for outcome in ran]
+    passed, any_own = [bool(outcome.passed) for outcome in ran], any(outcome.passed for outcome in own)
     wanted = claim.needs.profile if claim.needs.profile != "any" else "laptop"
     return {
         "claim": name, "section": claim.section, "kind": claim.kind, "statement": claim.statement,
         "paper": claim.paper, "ours": "; ".join(outcome.text for outcome in ran), "n": seeds, "profile": profile,
-        "device": ", ".join(sorted(set(records["device"]))), "verdict": _verdict(passed, missing),
+        "device": ", ".join(sorted(set(records["device"]))), "verdict": _verdict(passed, any_own, missing),
         "note": _note(passed, missing), "notebook": claim.notebook,
         "command": f"pcgraph run {claim.notebook} --profile {wanted}",
     }
@@ -169,10 +181,11 @@ def _standing(check: Check, standing: Mapping[str, str]) -> Check:
     return check.model_copy(update={"model": standing[check.model]}) if check.model in standing else check
 
 
-def _verdict(passed: list[bool], missing: list[str]) -> str:
+def _verdict(passed: list[bool], any_own: bool, missing: list[str]) -> str:
+    """``any_own``: whether a check that is no guard holds."""
     if not passed:
         return "not run"
-    verdict = "reproduced" if all(passed) else "partly" if any(passed) else "not reproduced"
+    verdict = "not reproduced" if not any_own else "reproduced" if all(passed) else "partly"
     return f"preliminary: {verdict}" if missing else verdict
 
 

@@ -185,3 +185,14 @@ def test_every_claim_has_a_home_and_a_rule_that_records_can_serve() -> None:
     for name, rule in rules.items():
         for check in rule.checks:
             claims.check_known(name, check.quantity, rules)
+
+
+def test_a_guard_can_fail_a_claim_but_not_carry_it():
+    """Where only the guard holds, nothing of the claim was seen; where only it fails, not all of it was."""
+    low, high = {"quantity": "q", "at_most": 1}, {"quantity": "q", "at_least": 1}
+    rows = frame(*seeds("q", 2, 2, 2))
+    for check, guard, expected in ((high, high, "reproduced"), (high, low, "partly"), (low, high, "not reproduced"),
+                                   (low, low, "not reproduced")):
+        assert verdict(claim(check, guard | {"guard": True}), rows) == expected
+    with pytest.raises(ValueError, match="no guard"):
+        claim(high | {"guard": True})

@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import renew_verdicts
 
 from pcgraph_lite import config
 
+PUBLISHED = sorted((config.ROOT / "book" / "notebooks").glob("*.ipynb"))
 PAGES = sorted((config.ROOT / "notebooks").glob("*.md"))
 
 
@@ -33,3 +35,19 @@ def test_the_pipe_of_a_page_runs_as_shown(tmp_path: Path) -> None:
     subprocess.run(f"set -o pipefail; {line} -p profile smoke -p graphs 3", shell=True, executable="/bin/bash",
                    cwd=config.ROOT, env=environment, check=True, capture_output=True)
     assert (tmp_path / "out.ipynb").is_file() and (tmp_path / "my-run/records/02-pc-graphs.json").is_file()
+
+
+@pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
+def test_a_published_page_says_what_today_s_rules_say(page: Path) -> None:
+    """Of its own record; if a rule changed: python scripts/renew_verdicts.py."""
+    if renew_verdicts.outdated(page) is not None:
+        pytest.fail("its verdicts are those of older rules; run python scripts/renew_verdicts.py and commit the pages")
+
+
+def test_outdated_verdicts_are_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "02-pc-graphs.ipynb"
+    text = (config.ROOT / "book/notebooks/02-pc-graphs.ipynb").read_text()
+    page.write_text(text.replace("&gt;reproduced", "&gt;partly").replace(">reproduced<", ">partly<"))
+    assert page.read_text() != text
+    renewed = renew_verdicts.outdated(page)
+    assert renewed is not None and ">partly<" not in str(renewed)
