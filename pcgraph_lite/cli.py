@@ -107,6 +107,9 @@ def run(
         out.print(f"{name}: done already", highlight=False)
         return
     out.print(f"running {name}: profile {profile}", highlight=False)
+    if stale := notebooks.stale_weights(name, profile):
+        errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
+                     highlight=False, soft_wrap=True)
     made = notebooks.run(name, profile, _pairs(parameter or []), folder, plain)
     out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
 

@@ -86,6 +86,14 @@ def seeds(name: str, settings: Profile, count: str = "seeds") -> list[int]:
     return list(range(values.get("seed", 0), values.get("seed", 0) + values.get(count, 1)))
 
 
+def stale_weights(name: str, profile: str) -> list[str]:
+    """Commands that train anew such weights of a notebook in a profile as another version of the code made."""
+    from . import zoo
+    settings = config.load_profile(profile)
+    return [command for model, count in models(name).items()
+            for command in zoo.of_other_code(model, profile, seeds(name, settings, count))]
+
+
 def cells(name: str) -> list[Cell]:
     """The code cells of a notebook, in order."""
     text = source(name).read_text(encoding="utf-8")

@@ -31,13 +31,13 @@ BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> headin
 BENCH_TABLES = {"targets": "Targets, and whether they are met.", "works": "What was measured.",
                 "times": "Times of one batch or query.", "numbers": "Ratios, memory and distances.",
                 "scaling": "Time of a training batch against one size, the others fixed."}
-BENCH_FIGURES = {"floor": "Time over that of the bare products: the black line is what no engine can beat.",
+BENCH_FIGURES = {"floor": "Time over that of the bare products: the black line is the floor.",
                  "scaling": "Time of a training batch against one size, the others fixed. Lines are powers, fitted to "
                             "the larger half of the points."}
 
 
 def write_scorecard(folder: Path, card: pd.DataFrame, pages: Iterable[str]) -> None:
-    """Write ``counts.csv``, ``scorecard.csv`` and ``claims.csv`` (the landing page: what was run).
+    """Write ``counts.csv``, ``counts.md``, ``scorecard.csv`` and ``claims.csv`` (the landing page: what was run).
 
     Args:
         card: as ``claims.scorecard`` gives it.
@@ -47,9 +47,25 @@ def write_scorecard(folder: Path, card: pd.DataFrame, pages: Iterable[str]) -> N
     rows = [_scorecard_row(row, rules[row["claim"]], pages) for row in card.to_dict("records")]
     kinds = [_kind(verdict) for verdict in card["verdict"]]
     _write_csv(folder / "counts.csv", [badge(verdict) for verdict in BADGES], [[kinds.count(kind) for kind in BADGES]])
+    (folder / "counts.md").write_text(_in_words(card, rules, pages), encoding="utf-8")
     ran = [row for row, kind in zip(rows, kinds, strict=True) if kind != "not run"]
     _write_csv(folder / "claims.csv", SHORT, [[row[key] for key in SHORT] for row in ran or rows])
     _write_csv(folder / "scorecard.csv", FULL, [[row[key] for key in FULL] for row in rows])
+
+
+def _in_words(card: pd.DataFrame, rules: Mapping[str, claims.Claim], pages: set[str]) -> str:
+    """What the counts hide: which verdicts are identities, and which claims of experiments failed for good."""
+    held = card[card["verdict"] == "reproduced"]
+    exact = sum(rules[name].needs.profile == "any" for name in held["claim"])
+    text = (f"Behind *reproduced*: equations, masks and drawings, checked exactly ({exact}), and claims about trained "
+            f"models ({len(held) - exact}).\n")
+    for verdict in ("not reproduced", "partly"):
+        failed = card[card["verdict"] == verdict]
+        if len(failed):
+            text += f"\n{badge(verdict)}, with all that the rule asks of a run:\n\n" + "".join(
+                f"- {escaped(rules[row.claim].statement)} {_link(row.claim, row.notebook, pages)}\n"
+                for row in failed.itertuples())
+    return text
 
 
 def write_ledger(folder: Path, records: Path, notebooks: Mapping[str, NotebookNode]) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,20 @@ def parameter_count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
+def of_other_code(name: str, profile: str, seeds: Sequence[int]) -> list[str]:
+    """The commands that would train anew such weights of these seeds as another version of the code made."""
+    stale = []
+    for seed in seeds:
+        try:
+            with safe_open(path(name, profile, seed), "pt") as file:
+                engine = (file.metadata() or {}).get("engine")
+        except (SafetensorError, OSError):                                 # not there yet, or ``load`` will say more
+            continue
+        if engine not in (None, _engine_hash()):
+            stale.append(f"pcgraph train {name} --profile {profile} --seed {seed} --force")
+    return stale
+
+
 def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
     """The model before training, and the generator that goes on to split and shuffle the data."""
     generator = torch.Generator().manual_seed(seed)
@@ -244,8 +259,6 @@ def _read(target: Path, settings: AnySpec, wanted: str, seed: int, device: str,
         if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
             raise ValueError("its content does not have the hash of its header")
         model.load_state_dict(tensors)                       # names and shapes
-        if header.get("engine", engine := _engine_hash()) != engine:
-            print(f"{config.shown(target)} was trained by another version of the code; anew: {command} --force")
         history = pd.read_csv(target.with_suffix(".csv"))
         provenance = json.loads(header["provenance"])
     except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:

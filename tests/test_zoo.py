@@ -201,3 +201,11 @@ def test_wrong_calls(root: Path) -> None:
         zoo.load("tiny", "smoke", seed=-1)
     with pytest.raises(UnknownName, match="no device 'gpu'"):
         zoo.load("tiny", "smoke", device="gpu", progress=False)
+
+
+def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those that are missing, and none while the code is as it was."""
+    zoo.train("tiny", "smoke", **QUIET)
+    assert zoo.of_other_code("tiny", "smoke", [0, 1]) == []
+    monkeypatch.setattr(zoo, "_engine_hash", lambda: "0" * 64)
+    assert zoo.of_other_code("tiny", "smoke", [0, 1]) == ["pcgraph train tiny --profile smoke --seed 0 --force"]
