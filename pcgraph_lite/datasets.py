@@ -4,6 +4,7 @@
 FashionMNIST): it needs nothing else and writes nothing. The full sets are searched for in ``sources.py``.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -126,6 +127,16 @@ def _row(name: str, split: str, sample: bool) -> dict[str, str | int]:
 
 
 # ------------------------------------------------------------------------------------------- noise and occlusion
+
+def noise_generator(seed: int, part: str = "test") -> torch.Generator:
+    """A generator of noise alone: plain ``manual_seed(seed)`` would draw the very numbers that a graph's weights began with.
+
+    Args:
+        part: which images it is for, in words; each part has its own noise.
+    """
+    digest = hashlib.sha256(f"noise on {part} images, seed {seed}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
 
 def noisy(images: Tensor, variance: float, generator: torch.Generator, clip: bool = False) -> Tensor:
     """Add Gaussian noise of the given variance to every pixel.

@@ -169,9 +169,9 @@ def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
 def finals(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a run, its last, with the final measures and two columns more: the best epoch, and the best score."""
     ends = rows.groupby("identity", sort=False).tail(1).set_index("identity")
-    for key, column in (("best_epoch", "epoch"), ("best_validation", "validation")):
-        best = rows[rows["status"] == "ok"].sort_values("validation", kind="stable").groupby("identity")[column].last()
-        ends[key] = best
+    scored = rows[rows["status"] == "ok"].dropna(subset="validation")
+    best = scored.loc[scored.groupby("identity")["validation"].idxmax()].set_index("identity")     # the first of equals
+    ends["best_epoch"], ends["best_validation"] = best["epoch"], best["validation"]
     return ends.reset_index()
 
 
@@ -256,7 +256,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
             found |= _with_labels(model, some, device)
     completed = tasks.complete(model, truth, top.to(device))
     found["completion_mse"] = float(metrics.mse(completed[:, ~top], truth[:, ~top]).mean())
-    noisy = datasets.noisy(some.images, VARIANCE, torch.Generator().manual_seed(seed)).to(device)
+    noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(device)
     if not isinstance(model, PCGraph):
         return found | {"denoised_mse": float(metrics.mse(tasks.denoise(model, noisy, 1), truth).mean())}
     seen, _ = tasks.denoise_path(model, noisy, SCHEDULE)
