@@ -19,7 +19,7 @@ ROOT = settings.ROOT
 BUILD = ROOT / "_build" / PROFILE
 PACKAGE = ROOT / "pcgraph_lite"
 TRAINS = {*zoo.ENGINE, "zoo", "datasets", "sources", "hardware"}                # modules that decide the weights
-PRESENTS = {"cli", "__main__", "notebooks", "claims", "site", "bundle", "transfer"}   # modules that no notebook shows
+PRESENTS = {"cli", "__main__", "notebooks", "site", "bundle", "transfer"}   # modules that no notebook shows
 
 
 def sources(wanted):
@@ -89,6 +89,7 @@ rule notebook:
     input:
         ROOT / "notebooks" / "{name}.md",
         sources(lambda module: module not in PRESENTS),
+        PACKAGE / "claims.yaml",                                                # each page shows its verdicts
         weights=lambda wildcards: WEIGHTS[wildcards.name],
     output:
         BUILD / "notebooks" / "{name}.ipynb",

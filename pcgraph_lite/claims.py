@@ -119,11 +119,12 @@ class Claim(Strict):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one check says. ``passed`` None: there are no records for it."""
+    """What one check says. ``passed`` None: there are no records for it. ``alone``: records without a counterpart."""
 
     passed: bool | None
     text: str
     seeds: int = 0
+    alone: int = 0
 
 
 def load_claims(path: Path = FILE) -> dict[str, Claim]:
@@ -165,6 +166,8 @@ def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     missing = _missing(claim.needs, records, profile, seeds)
     missing += [f"needs {ours}; {theirs} stands in for it" for ours, theirs in standing.items()]
     missing += [outcome.text for outcome in outcomes if outcome.passed is None]
+    if alone := max(outcome.alone for outcome in outcomes):
+        missing.append(f"{alone} runs have no counterpart to be compared with")
     passed, any_own = [bool(outcome.passed) for outcome in ran], any(outcome.passed for outcome in own)
     wanted = claim.needs.profile if claim.needs.profile != "any" else "laptop"
     return {
@@ -269,12 +272,14 @@ def _against_other(check: Check, rows: pd.DataFrame, records: pd.DataFrame) -> O
     pairs = _pairs(rows, others, [*keys, "seed"])
     if pairs.empty:
         return Outcome(None, f"no record to hold {_label(check)} against {_against(check)}")
+    alone = len(_by(rows, [*keys, "seed"])) - len(pairs)
     groups = [group for _, group in _by(pairs, keys)]
     failing = [group for group in groups if not _ordered(group, below=check.less_than is not None)]
     shown = (failing or groups)[0]                       # the first; cases of different scale have no worst
     sign = ("not " if failing else "") + ("<" if check.less_than else ">")
     text = f"{_label(check)} {_spread(shown['ours'], check)} {sign} {_against(check)} {_spread(shown['theirs'], check)}"
-    return Outcome(not failing, text + _cases(failing, groups, "one"), min(group["seed"].nunique() for group in groups))
+    seeds = min(group["seed"].nunique() for group in groups)
+    return Outcome(not failing, text + _cases(failing, groups, "one"), seeds, alone)
 
 
 def _pairs(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -129,7 +129,7 @@ def _row(name: str, split: str, sample: bool) -> dict[str, str | int]:
 # ------------------------------------------------------------------------------------------- noise and occlusion
 
 def noise_generator(seed: int, part: str = "test") -> torch.Generator:
-    """A generator of noise alone: plain ``manual_seed(seed)`` would draw the very numbers that a graph's weights began with.
+    """A generator for noise: plain ``manual_seed(seed)`` would draw the numbers that a graph's weights began with.
 
     Args:
         part: which images it is for, in words; each part has its own noise.

@@ -13,13 +13,13 @@ from .errors import PCGraphError
 
 @contextmanager
 def write_aside(path: Path | str) -> Iterator[Path]:
-    """Yield ``NAME.part`` to write to; rename it onto ``path`` on success, remove it on failure.
+    """Yield a name beside ``path`` to write to, this process's own; rename it on success, remove it on failure.
 
     Raises:
         PCGraphError: the disk is full or the folder cannot be written; an older file at ``path`` is untouched.
     """
     path = Path(path)
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield part

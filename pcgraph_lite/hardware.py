@@ -34,10 +34,11 @@ def processor() -> str:
 
 
 def describe(device: torch.device | str) -> str:
-    """A device in words, for records: "cpu: <name>, k threads" or "cuda: <name>"."""
+    """A device in words, for records: "cpu: <name>, k threads" or "cuda: <name>", with its precision if not full."""
     device = torch.device(device)
     if device.type == "cuda":
-        return f"cuda: {torch.cuda.get_device_name(device)}"
+        precision = ", TF32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else ""
+        return f"cuda: {torch.cuda.get_device_name(device)}{precision}"
     threads = torch.get_num_threads()
     return f"cpu: {processor()}, {threads} thread{'s' if threads > 1 else ''}"
 

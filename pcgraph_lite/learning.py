@@ -29,7 +29,8 @@ class Training(Schedule):
 
     Args:
         steps, value_lr, momentum: the relaxation (inference.Settings). "safe" is found anew by power iteration every
-            20 batches. With replicas, ``value_lr`` and ``weight_lr`` may be a sequence, one number for each.
+            20 batches; the batches between take plain steps of that size, unguarded. With replicas, ``value_lr`` and
+            ``weight_lr`` may be a sequence, one number for each.
     """
 
     steps: int = 20
@@ -60,7 +61,8 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
             larger is better, or "auto": accuracy where there are labels, else energy.
         checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, for
             data in memory with the same result as an undisturbed run (a loader shuffles by itself). One of other
-            settings, data, score or seed is refused. None: nothing is written.
+            settings, data, score or seed of the generator is refused; the first weights are not compared, because those
+            of the checkpoint take their place. None: nothing is written.
         generator: shuffles the data. None: a new one seeded with 0.
         settings: fields of Training.
 

@@ -18,8 +18,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 GPU = torch.device("cuda:0")
-WAITS = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "aten::equal"}
-INDEXED = {"aten::index", "aten::index_put_", "aten::_index_put_impl_"}    # may be indexed from the CPU
+WAITS = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "aten::equal", "aten::bincount",
+         "aten::repeat_interleave", "aten::_unique2"}
+INDEXED = {"aten::index", "aten::index_put_", "aten::_index_put_impl_"}    # may be indexed from the CPU; wait for masks
+JOINED = {"aten::cat", "aten::stack"}                                      # take not even one number of the CPU
 WHOLE = {"one_hot", "quantile"}                                            # torch makes CPU tensors inside of these
 
 
@@ -48,7 +50,8 @@ class Held(Tensor):
         kwargs.pop("device", None)                                         # a new tensor like one that is held
         if name != "aten::copy_":
             _refuse_two_devices(name, args, kwargs)
-        waited[name] += name in WAITS
+        masks = name in INDEXED and any(isinstance(t, Tensor) and t.dtype == torch.bool for t in args[1])
+        waited[name] += name in WAITS or masks
         made = func(*tree_map(_inner, args), **tree_map(_inner, kwargs))
         if name == "aten::copy_" and not isinstance(args[0], Held):        # from the GPU into a tensor on the CPU
             waited[name] += 1
@@ -85,6 +88,9 @@ class _Mode(TorchFunctionMode):
         held = isinstance(first, Held)
         if isinstance(first, Tensor) and name in ("to", "cuda", "cpu"):
             return _moved(name, first, args[1:], kwargs)
+        if held and name == "tolist":
+            waited[name] += 1
+            return first.inner.tolist()
         if held and name in ("numpy", "__array__"):
             raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first.")
         there = held or torch.device(kwargs.get("device") or "cpu").type == "cuda"
@@ -123,7 +129,7 @@ def _held(value: Any) -> Any:
 def _refuse_two_devices(name: str, args: tuple, kwargs: dict) -> None:
     tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
     if name in INDEXED and isinstance(args[0], Held):
-        tensors = [t for t in tensors if t.dtype not in (torch.bool, torch.int64)]
-    here = [tuple(t.shape) for t in tensors if not isinstance(t, Held) and t.ndim > 0]
+        tensors = [t for t in tree_leaves((args[0], args[2:], kwargs)) if isinstance(t, Tensor)]
+    here = [tuple(t.shape) for t in tensors if not isinstance(t, Held) and (t.ndim > 0 or name in JOINED)]
     if here and any(isinstance(t, Held) for t in tensors):
         raise RuntimeError(f"{name}: expected all tensors on the same device, but found cuda:0 and cpu {here}")

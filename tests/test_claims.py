@@ -196,3 +196,31 @@ def test_a_guard_can_fail_a_claim_but_not_carry_it():
         assert verdict(claim(check, guard | {"guard": True}), rows) == expected
     with pytest.raises(ValueError, match="no guard"):
         claim(high | {"guard": True})
+
+
+def test_what_has_no_counterpart_makes_a_verdict_preliminary():
+    """Ours of a second data set, or a further seed, that theirs lack."""
+    ours, theirs = [seeds("q", 1, 1.1, 1.2, model=model, dataset="mnist") for model in ("a", "b")]
+    theirs = [row | {"value": row["value"] + 1} for row in theirs]
+    rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
+    assert verdict(rules, frame(*ours, *theirs)) == "reproduced"
+    for more in (seeds("q", 9, 9, 9, model="a", dataset="fashion"), [ours[0] | {"seed": 3, "value": 9.0}]):
+        row = claims.scorecard(frame(*ours, *theirs, *more), rules).iloc[0]
+        assert row["verdict"] == "preliminary: reproduced" and f"{len(more)} runs have no counterpart" in row["note"]
+
+
+def test_the_seeds_of_a_verdict_are_those_of_its_smallest_part():
+    """Three of one data set and two of another are two; so are three of one check and two of another."""
+    rows = frame(*seeds("q", 1, 1, 1, dataset="mnist"), *seeds("q", 1, 1, dataset="fashion"), *seeds("r", 1, 1, 1))
+    q, r = {"quantity": "q", "at_least": 1}, {"quantity": "r", "at_least": 1}
+    for rules in (claim(q), claim(q, r), claim(r, q)):
+        row = claims.scorecard(rows, rules).iloc[0]
+        assert (row["n"], row["verdict"]) == (2, "preliminary: reproduced")
+
+
+def test_a_difference_counts_at_five_per_cent():
+    """Differences 1, 2, x: by scipy the one-sided p is 0.059 with x = 0.5 and 0.029 with x = 1."""
+    for third, expected in ((0.5, "not reproduced"), (1.0, "reproduced")):
+        pairs = [{"quantity": "q", "model": model, "seed": seed, "value": gap if model == "b" else 0.0}
+                 for seed, gap in enumerate((1.0, 2.0, third)) for model in "ab"]
+        assert verdict(claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}}), frame(*pairs)) == expected

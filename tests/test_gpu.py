@@ -27,7 +27,8 @@ def gpu():
     lambda there, here: there + here, lambda there, here: here @ there.T, lambda there, here: torch.mm(there, here.T),
     lambda there, here: torch.cat([there, here]), lambda there, here: here[there[0].long()],
     lambda there, here: there.numpy(), lambda there, here: here.add_(there),
-    lambda there, here: torch.add(there, there, out=here),
+    lambda there, here: torch.add(there, there, out=here), lambda there, here: torch.stack([there.sum(), here.sum()]),
+    lambda there, here: there.long().index_put_((torch.tensor([0]),), here[0].long()),
     lambda there, here: torch.randn(3, device="cuda", generator=torch.Generator())])
 def test_the_pretended_gpu_refuses_what_a_gpu_refuses(gpu, broken):
     here = torch.ones(2, 3)
@@ -43,6 +44,7 @@ def test_the_pretended_gpu_computes_and_counts(gpu):
     assert there.is_cuda and (there * torch.tensor(2.0)).device.type == "cuda" and not waited["to the CPU"]
     assert there.cpu().tolist() == [[7, 2, 3], [7, 5, 6]] and waited["to the CPU"] == 1
     assert bool(there.any()) and float(there.sum()) == 30 and waited["aten::_local_scalar_dense"] == 2
+    assert there[there > 6].tolist() == [7, 7] and waited["aten::index"] == waited["tolist"] == 1
 
 
 @pytest.mark.parametrize("replicas", [None, 2])

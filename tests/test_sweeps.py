@@ -111,7 +111,7 @@ def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
     known = torch.arange(784) < 392
     error = (tasks.complete(graph, some.images, known) - some.images)[:, ~known].square().mean()
     assert last["completion_mse"] == pytest.approx(float(error), rel=1e-5)
-    noisy = some.images + 0.5 ** 0.5 * torch.randn(some.images.shape, generator=torch.Generator().manual_seed(0))
+    noisy = some.images + 0.5 ** 0.5 * torch.randn(some.images.shape, generator=datasets.noise_generator(0, "held-out"))
     cleaned = tasks.denoise(graph, noisy, int(last["denoised_step"]))
     assert last["denoised_mse"] == pytest.approx(float((cleaned - some.images).square().mean()), rel=1e-5)
     weight = graph.weight.detach().double()
