@@ -170,14 +170,15 @@ def verdicts(saved: Path) -> Styler:
 
 
 def over_seeds(measured: pd.DataFrame, by: str) -> Styler:
-    """Mean ± standard deviation over the rows of each group, and how many rows (seeds) there are. No ± where all agree.
+    """Mean ± standard deviation over the rows of each group, and how many rows (seeds) there are. No ± where all agree,
+    and a dash where nothing was measured.
 
     Args:
         measured: one row a seed: the column ``by``, ``seed``, and numbers.
     """
     groups = measured.drop(columns="seed").groupby(by, sort=False)
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
-    text = pd.DataFrame({column: [f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(
+    text = pd.DataFrame({column: [DASH if m != m else f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
     return plain(text.assign(seeds=count).reset_index(), f"by-{by}")
 
