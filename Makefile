@@ -16,7 +16,7 @@ endif
 # One run at a time in a checkout; a second one waits (where the system has flock).
 ALONE = $(if $(shell command -v flock),flock -n lock true || echo "another run is working here; waiting for it"; flock lock)
 # It starts in _build/snakemake, because that is where Snakemake puts its notes.
-WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && $(ALONE) snakemake --snakefile $(CURDIR)/Snakefile \
+WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && $(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" \
 	--cores $(CORES) --resources gpu=1 --keep-going --rerun-incomplete --nolock --quiet host reason rules --config profile=$(PROFILE)
 
 .PHONY: help book site test paper bundle bench data smoke-outputs clean

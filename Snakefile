@@ -82,7 +82,7 @@ rule scorecard:
     output:
         BUILD / "scorecard.csv",
     shell:
-        f"pcgraph scorecard --profile {PROFILE} --csv {{output}} > {BUILD}/scorecard.txt"
+        f"pcgraph scorecard --profile {PROFILE} --csv {{output:q}} > '{BUILD}/scorecard.txt'"
 
 
 rule notebook:

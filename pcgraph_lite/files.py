@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from torch import Tensor
@@ -28,7 +28,8 @@ def write_aside(path: Path | str) -> Iterator[Path]:
         raise PCGraphError(f"could not write {path}: {error.strerror or error}. Free space or choose a folder that "
                            "can be written; what was there before is untouched.") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):                                            # the folder may be what cannot be written
+            part.unlink(missing_ok=True)
 
 
 def digest(path: Path) -> str:

@@ -17,7 +17,7 @@ from .errors import BadInput, BadValues, UnstableStep, WrongShape, unknown
 from .files import tensor_digest
 from .graph import PCGraph
 from .inference import Settings, settle
-from .query import observed, query
+from .query import observed, query, refuse_bytes
 
 Batch = Mapping[str, Tensor]
 CURVATURE_EVERY = 20                                                       # batches between looks at the safe step
@@ -229,6 +229,7 @@ def _as_values(graph: PCGraph, name: str, values: Tensor) -> Tensor:
         values = one_hot(values.long(), size)
     if values.ndim < 2 or values.shape[1:].numel() != size:
         raise WrongShape(f"{name} is {tuple(values.shape)}; expected (count, {size}) or images that flatten to it.")
+    refuse_bytes(values, name)
     values = values.reshape(len(values), size).to(graph.dtype)
     if not torch.isfinite(values).all():
         raise BadValues(f"{name} holds NaN or infinite entries; clean the data first.")

@@ -90,6 +90,12 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     return _answer(graph, chunks)
 
 
+def refuse_bytes(values: Tensor, what: str) -> None:
+    """Raise BadInput for bytes: images of 0 to 255 would be taken for pixels far outside [0, 1]."""
+    if values.dtype == torch.uint8:
+        raise BadInput(f"{what} holds bytes (uint8); expected floating point, pixels in [0, 1]. Divide images by 255.")
+
+
 def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
     """Set each unknown group to its prediction (eq. 1) from the groups already known, outwards from those.
 
@@ -130,6 +136,7 @@ def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: 
 
 
 def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
+    refuse_bytes(value.values if isinstance(value, Observed) else torch.as_tensor(value), what)
     size, lead = graph.topology.size(name), 0 if graph.replicas is None else 1
     values, mask = (value.values, value.mask) if isinstance(value, Observed) else (torch.as_tensor(value), None)
     by_replica = lead and values.ndim == 3 and values.shape[::2] == (graph.replicas, size)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from strategies import graphs, values
 from torch.utils.flop_counter import FlopCounterMode
 
-from pcgraph_lite import PCGraph, observed, oracles, query, relax, topology
+from pcgraph_lite import PCGraph, fit, observed, oracles, query, relax, topology
 from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
 
 
@@ -331,3 +331,13 @@ def test_clamped_vertices_cost_nothing_inside_the_loop(make, free_edges):
         clamped[graph.topology.slice(name)] = True
     each = (products(graph, clamped, 30) - products(graph, clamped, 10)) / 20
     assert each == 2 * 2 * 7 * free_edges
+
+
+def test_bytes_are_refused_wherever_images_come_in():
+    """Images of 0 to 255 would be values far outside of what a graph is trained on."""
+    graph, images = PCGraph(topology.generative(3, [5], 12)), torch.full((4, 12), 255, dtype=torch.uint8)
+    for pixels in (images, observed(images, torch.arange(12) < 6)):
+        with pytest.raises(BadInput, match=r"pixels'\] holds bytes .uint8.*Divide images by 255"):
+            query(graph, {"pixels": pixels})
+    with pytest.raises(BadInput, match="pixels holds bytes"):
+        fit(graph, (images, torch.arange(4) % 3), progress=False)
