@@ -97,6 +97,7 @@ def updates(circuit: Circuit, graph: PCGraph, x: Tensor) -> tuple[Tensor, Tensor
     level = {("value", i): x[:, i] for i in range(circuit.vertices)}       # (batch,) each
 
     def arriving(neuron: Neuron) -> Tensor:
+        """What all wires to a neuron bring, ``(batch,)``."""
         total = torch.zeros_like(x[:, 0])
         for wire in circuit.wires:
             if wire.target == neuron:
