@@ -19,7 +19,7 @@ ALONE = $(if $(shell command -v flock),flock -n lock true || echo "another run i
 WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && $(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" \
 	--cores $(CORES) --resources gpu=1 --keep-going --rerun-incomplete --nolock --quiet host reason rules --config profile=$(PROFILE)
 
-.PHONY: help book site test paper bundle bench data smoke-outputs clean
+.PHONY: help book site test paper bench data smoke-outputs clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -30,9 +30,6 @@ book: $(READY)  ## train, run the notebooks and build the website (PROFILE=lapto
 
 paper: $(READY)  ## the same at the paper's sizes; wants the full data sets and a GPU
 	@$(MAKE) --no-print-directory book PROFILE=paper
-
-bundle: $(READY)  ## pack code, data and wheels for a GPU host without a network, into _build/bundle
-	@pcgraph bundle
 
 site: $(READY)  ## build the website of the committed paper results; executes nothing
 	@pcgraph book --published

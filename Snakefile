@@ -11,15 +11,17 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from pcgraph_lite import config as settings, notebooks, sweeps, zoo
+from pcgraph_lite.book import notebooks
+from pcgraph_lite import checkout
+from pcgraph_lite.evidence import config as settings, sweeps, zoo
 from pcgraph_lite.errors import PCGraphError
 
 PROFILE = config.get("profile", "laptop")
-ROOT = settings.ROOT
+ROOT = checkout.ROOT
 BUILD = ROOT / "_build" / PROFILE
 PACKAGE = ROOT / "pcgraph_lite"
 TRAINS = {*zoo.ENGINE, "zoo", "datasets", "sources", "hardware"}                # modules that decide the weights
-PRESENTS = {"cli", "__main__", "notebooks", "site", "bundle", "transfer"}   # modules that no notebook shows
+PRESENTS = {"cli", "__main__", "notebooks", "site"}   # modules that no notebook shows
 
 
 def sources(wanted):
@@ -68,7 +70,7 @@ rule book:
         BUILD / "scorecard.csv",
         [ROOT / "_config.yml", ROOT / "_toc.yml"],
         PAGES,
-        [PACKAGE / "site.py", PACKAGE / "tables.py"],
+        [PACKAGE / "book" / "site.py", PACKAGE / "book" / "tables.py"],
     output:
         touch(BOOK),
     shell:
@@ -78,7 +80,7 @@ rule book:
 rule scorecard:
     input:
         [BUILD / "records" / f"{name}.json" for name in NOTEBOOKS],
-        [PACKAGE / "claims.yaml", PACKAGE / "claims.py", PACKAGE / "records.py"],
+        [PACKAGE / "evidence" / name for name in ("claims.yaml", "claims.py", "records.py")],
     output:
         BUILD / "scorecard.csv",
     shell:
@@ -89,7 +91,7 @@ rule notebook:
     input:
         ROOT / "notebooks" / "{name}.md",
         sources(lambda module: module not in PRESENTS),
-        PACKAGE / "claims.yaml",                                                # each page shows its verdicts
+        PACKAGE / "evidence" / "claims.yaml",                                                # each page shows its verdicts
         weights=lambda wildcards: WEIGHTS[wildcards.name],
     output:
         BUILD / "notebooks" / "{name}.ipynb",

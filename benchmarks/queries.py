@@ -14,9 +14,11 @@ from benchmarks import floor
 from benchmarks.counting import product_flops
 from benchmarks.rows import Row, Sizes, Target, contenders, ratios
 from benchmarks.timing import interleaved
-from pcgraph_lite import PCGraph, datasets, fit, observed, query, topology
-from pcgraph_lite.oracles import relative_error
-from pcgraph_lite.query import Answer
+from pcgraph_lite import PCGraph, fit, observed
+from pcgraph_lite.engine import query, topology
+from pcgraph_lite.engine.query import Answer
+from pcgraph_lite.images import datasets
+from pcgraph_lite.studies.oracles import relative_error
 
 ACCELERATED = {"momentum": 0.9, "tolerance": 1e-6}
 TO_THE_END = {"momentum": 0.9, "tolerance": 1e-12}                         # in double precision: as far as it goes

@@ -15,7 +15,7 @@ from benchmarks.rows import Row
 from benchmarks.scaling import Curve, fitted
 from benchmarks.suite import Bench
 from benchmarks.timing import Timing
-from pcgraph_lite import plots
+from pcgraph_lite.book import plots
 from pcgraph_lite.files import write_aside
 
 WORKS = ("work", "what", "setting")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pcgraph_lite.config import ROOT
+from pcgraph_lite.checkout import ROOT
 
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 

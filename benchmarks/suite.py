@@ -11,9 +11,10 @@ from benchmarks import plans, queries, replicas, scaling, training
 from benchmarks.rows import Row, Sizes, judged
 from benchmarks.scaling import Curve
 from benchmarks.timing import clock_name
-from pcgraph_lite import hardware, records
-from pcgraph_lite.config import Strict
+from pcgraph_lite import hardware
 from pcgraph_lite.errors import unknown
+from pcgraph_lite.evidence import records
+from pcgraph_lite.evidence.config import Strict
 
 
 def _trained(work: Callable[[Sizes], training.Work]) -> Callable[[Sizes], Row]:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from pcgraph_lite import PCGraph
-from pcgraph_lite.query import start_at_prediction
+from pcgraph_lite.engine.query import start_at_prediction
 
 FUNCTIONS = {"linear": (lambda x: x, torch.ones_like), "relu": (torch.relu, lambda x: (x >= 0).to(x.dtype)),
              "hardtanh": (lambda x: x.clamp(-1, 1), lambda x: (x.abs() <= 1).to(x.dtype))}

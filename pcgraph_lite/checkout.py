@@ -1,57 +1,51 @@
-"""Which version of the code this is: what git says or, in a bundle without git, the note that was packed with it."""
+"""The checkout: where it lies, and which version of the code it is."""
 
-import json
+import importlib.util
 import os
-import re
 import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
-from . import config
-from .errors import PCGraphError
-from .files import digest
+from .errors import BadFile, PCGraphError
 
-NOTE = "COMMIT.json"
+ROOT = Path(__file__).resolve().parent.parent              # config/, notebooks/, results/ and _build/ are here
+
+
+def shown(path: Path | str) -> str:
+    """A path as messages and files show it: relative to the checkout where it lies inside."""
+    path = Path(path).absolute()
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def from_checkout(package: str, module: str) -> ModuleType:
+    """A module of a package that is part of the checkout but not installed. Raises BadFile where it is not there."""
+    start = ROOT / package / "__init__.py"
+    if not start.is_file():
+        raise BadFile(f"{start.parent} is not there: {package} is part of the repository, not of the installed "
+                      "package. Run the command from a checkout: git clone, then make test or pip install -e .")
+    if package not in sys.modules:
+        spec = importlib.util.spec_from_file_location(package, start, submodule_search_locations=[str(start.parent)])
+        sys.modules[package] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[package])
+    return importlib.import_module(f"{package}.{module}")
 
 
 def version() -> tuple[str, bool]:
-    """The commit, and whether the code differs from it.
-
-    A bundle's note comes first, for a bundle may lie inside another checkout. In another copy without git the variable
-    PCGRAPH_COMMIT says the commit.
-    """
-    if (config.ROOT / NOTE).is_file():
-        note = json.loads((config.ROOT / NOTE).read_text(encoding="utf-8"))
-        return note["commit"], any(_differs(config.ROOT / file, known) for file, known in note["files"].items())
+    """The commit, and whether the code differs from it. In a copy without git the variable PCGRAPH_COMMIT says it."""
     commit = os.environ.get("PCGRAPH_COMMIT") or _quiet("rev-parse", "HEAD") or "unknown"
     return commit, bool(_quiet("status", "--porcelain", "--untracked-files=no"))
-
-
-def write_note(folder: Path, commit: str) -> None:
-    """Note in a copy of the code which commit it is, and the digest of every file."""
-    files = {str(path.relative_to(folder)): digest(path) for path in sorted(folder.rglob("*")) if path.is_file()}
-    (folder / NOTE).write_text(json.dumps({"commit": commit, "files": files}, indent=1) + "\n", encoding="utf-8")
-
-
-def knows(commit: str) -> bool:
-    """Whether a commit, given whole, is in the history of this checkout."""
-    if not re.fullmatch("[0-9a-f]{40,64}", commit):
-        return False                                          # HEAD or a branch names no version of the code
-    try:
-        git("merge-base", "--is-ancestor", commit, "HEAD")
-    except PCGraphError:
-        return False
-    return True
 
 
 def git(*arguments: str) -> str:
     """What git prints. Raises PCGraphError with what git says where it fails or is not there."""
     try:
-        return subprocess.run(["git", *arguments], cwd=config.ROOT, capture_output=True, text=True, timeout=60,
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60,
                               check=True).stdout.strip()
     except subprocess.CalledProcessError as error:
-        raise PCGraphError(f"git {' '.join(arguments)} failed in {config.ROOT}: {error.stderr.strip()}") from error
+        raise PCGraphError(f"git {' '.join(arguments)} failed in {ROOT}: {error.stderr.strip()}") from error
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise PCGraphError(f"git cannot be run in {config.ROOT}: {error}.") from error
+        raise PCGraphError(f"git cannot be run in {ROOT}: {error}.") from error
 
 
 def _quiet(*arguments: str) -> str:
@@ -59,7 +53,3 @@ def _quiet(*arguments: str) -> str:
         return git(*arguments)
     except PCGraphError:
         return ""
-
-
-def _differs(file: Path, known: str) -> bool:
-    return not file.is_file() or digest(file) != known

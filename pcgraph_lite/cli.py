@@ -1,4 +1,4 @@
-"""The command ``pcgraph``: data, train, sweep, run, scorecard, book, bench, info, bundle, export, import."""
+"""The command ``pcgraph``: data, train, sweep, run, scorecard, book, bench, info."""
 
 import json
 import sys
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from . import checkout
 from .errors import BadInput, PCGraphError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
@@ -45,7 +46,7 @@ def _options(version: Annotated[bool, typer.Option("--version", help="Show the v
 @app.command(epilog="Example: PCGRAPH_DATA=~/data pcgraph data")
 def data() -> None:
     """List the data sets: which are here, where, and whether their content is right."""
-    from . import datasets
+    from .images import datasets
     table, wrong = Table("data set", "split", "images", "checked", "where"), {}
     for row in datasets.status():
         where = str(row["where"]) if row["checked"] == "yes" else "see below"
@@ -68,10 +69,11 @@ def train(
     cuda_graphs: CudaGraphs = False,
 ) -> None:
     """Train one model and keep its weights. A killed training resumes; finished weights are not trained twice."""
-    from . import config, hardware, zoo
+    from . import hardware
+    from .evidence import config, zoo
     hardware.prepare(config.load_profile(profile).threads, tf32=tf32, cuda_graphs=cuda_graphs)
     made = zoo.train(name, profile, seed, device, force=force)
-    out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
+    out.print(f"{name}: {checkout.shown(made)}", highlight=False, soft_wrap=True)
 
 
 @app.command(epilog="Example: pcgraph sweep fully-connected --profile smoke")
@@ -81,10 +83,11 @@ def sweep(
     device: Device = "auto",
 ) -> None:
     """Train one model with many settings and keep a row an epoch, measured on validation images."""
-    from . import config, hardware, sweeps
+    from . import hardware
+    from .evidence import config, sweeps
     hardware.prepare(config.load_profile(profile).threads)
     made = sweeps.run(name, profile, device)
-    out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
+    out.print(f"{name}: {checkout.shown(made)}", highlight=False, soft_wrap=True)
 
 
 @app.command(epilog="Example: pcgraph run 03a-fully-connected --profile laptop -p seed 1 -p device cpu")
@@ -96,22 +99,15 @@ def run(
     folder: Annotated[str, typer.Option("--out", help="Folder for the notebook, its records and figures.")] = "",
     plain: Annotated[bool, typer.Option("--plain", help="Run the cells as a script, where papermill is missing.")]
     = False,
-    unless_done: Annotated[bool, typer.Option("--unless-done", help="Leave a run of this commit that is there.")]
-    = False,
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
-    from . import config, notebooks
-    if unless_done and (parameter or folder):
-        raise BadInput("--unless-done is for runs without -p and --out: only those are known to be done.")
-    if unless_done and notebooks.is_done(name, profile):
-        out.print(f"{name}: done already", highlight=False)
-        return
+    from .book import notebooks
     out.print(f"running {name}: profile {profile}", highlight=False)
     if stale := notebooks.stale_weights(name, profile):
         errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
                      highlight=False, soft_wrap=True)
     made = notebooks.run(name, profile, _pairs(parameter or []), folder, plain)
-    out.print(f"{name}: {config.shown(made)}", highlight=False, soft_wrap=True)
+    out.print(f"{name}: {checkout.shown(made)}", highlight=False, soft_wrap=True)
 
 
 @app.command(epilog="Example: pcgraph scorecard --json")
@@ -122,7 +118,7 @@ def scorecard(
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
     """Print the verdict on every claim of the paper, from the records that are there."""
-    from . import claims, config, records
+    from .evidence import claims, config, records
     from .files import write_aside
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
@@ -150,7 +146,8 @@ def book(
     published: Annotated[bool, typer.Option("--published", help="The committed results of the paper profile.")] = False,
 ) -> None:
     """Build the website from notebooks that have run; nothing is executed."""
-    from . import config, site
+    from .book import site
+    from .evidence import config
     if profile and published:
         raise BadInput("--published shows the committed results, --profile one's own runs; give one of them.")
     name = "paper" if published else profile or "laptop"
@@ -172,68 +169,23 @@ def bench(
     folder: Annotated[str, typer.Option("--out", help="Folder for tables, JSON and figures.")] = "",
 ) -> None:
     """Measure speed, memory and scaling beside the bare matrix products. Writes under _build/bench."""
-    from . import config
-    suite, report = (config.from_checkout("benchmarks", name) for name in ("suite", "report"))
+    suite, report = (checkout.from_checkout("benchmarks", name) for name in ("suite", "report"))
     made = suite.run(only or (), quick, device, threads, tf32, cuda_graphs,
                      lambda row: out.print(f"measuring {row}", highlight=False))
     part = "-tf32" * tf32 + "-graphs" * cuda_graphs + ("-quick" if quick else "-part" if only else "")
-    place = Path(folder).absolute() if folder else config.ROOT / f"_build/bench/{made.setting['device']}{part}"
+    place = Path(folder).absolute() if folder else checkout.ROOT / f"_build/bench/{made.setting['device']}{part}"
     path = report.write(made, place)
     for table in report.shown(made):
         out.print(table)
-    out.print(f"the benchmark: {config.shown(path)}", highlight=False, soft_wrap=True)
-
-
-@app.command(epilog="Example: pcgraph bundle && rsync -a _build/bundle/ host:bundle/")
-def bundle(
-    profile: ProfileName = "paper",
-    target: Annotated[Path | None, typer.Option("--out", help="The folder to make; if empty, _build/bundle.")] = None,
-    python: Annotated[str, typer.Option(help="Version of the host's Python.")] = "3.12",
-) -> None:
-    """Pack code, data and wheels into one folder for a host without a network; its run.sh lists what to run there."""
-    from . import bundle, config
-    target = target or config.ROOT / "_build" / "bundle"
-    out.print("packing code, wheels and data; the data takes a minute", highlight=False)
-    sizes = bundle.pack(target, profile, python)
-    for name, size in sizes.items():
-        out.print(f"{size / 1e6:6.1f} MB  {name}", highlight=False)
-    out.print(f"{sum(sizes.values()) / 1e6:6.1f} MB  in {config.shown(target)}. On the host: ./run.sh", highlight=False)
-
-
-@app.command(epilog="Example: pcgraph export --profile paper --weights")
-def export(
-    profile: ProfileName = "paper",
-    folder: Annotated[Path, typer.Option("--out", help="Where the archive goes.")] = Path("."),
-    weights: Annotated[bool, typer.Option("--weights", help="Trained weights go along.")] = False,
-) -> None:
-    """Pack the finished runs of this commit into one archive for pcgraph import."""
-    from . import transfer
-    made, missing = transfer.export(profile, folder, weights)
-    if missing:
-        out.print(f"without {', '.join(missing)}: not run yet with this code", highlight=False, soft_wrap=True)
-    out.print(f"results: {made} ({made.stat().st_size / 1e6:.1f} MB)", highlight=False, soft_wrap=True)
-
-
-@app.command("import", epilog="Example: pcgraph import results-paper-0123abcde.tar.gz && make site")
-def import_(
-    archive: Annotated[Path, typer.Argument(help="What pcgraph export made.")],
-    profile: ProfileName = "paper",
-    replace: Annotated[bool, typer.Option("--replace", help="Even over more seeds, examples or a later run.")] = False,
-    other_code: Annotated[bool, typer.Option(
-        "--allow-other-code", help="Even from a commit that is not in this history, or from changed code.")] = False,
-) -> None:
-    """Check an archive of results and take it over, all or nothing; the paper profile's into the published ones."""
-    from . import transfer
-    table = Table("notebook", "was here", "is here now", "lost")
-    for change in transfer.add(archive, profile, replace, other_code):
-        table.add_row(change.notebook, change.here, change.incoming, "\n".join(change.lost))
-    out.print(table)
+    out.print(f"the benchmark: {checkout.shown(path)}", highlight=False, soft_wrap=True)
 
 
 @app.command(epilog="Example: pcgraph info --profile paper")
 def info(profile: ProfileName = "laptop") -> None:
     """Show what a run here would use: versions, device, threads, precision, data, commit."""
-    from . import config, datasets, hardware, records
+    from . import hardware
+    from .evidence import config, records
+    from .images import datasets
     settings = config.load_profile(profile)
     chosen = hardware.prepare(settings.threads)
     facts = records.provenance(hardware.describe(hardware.pick_device("auto")))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from . import captured
+from .engine import captured
 from .errors import BadInput, unknown
 
 DEVICES = ("auto", "cpu", "cuda")

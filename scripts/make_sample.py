@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pcgraph_lite import sources
 from pcgraph_lite.files import write_aside
+from pcgraph_lite.images import sources
 
 SEED = 0
 A_CLASS = {"train": 500, "test": 100}

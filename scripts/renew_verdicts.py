@@ -9,7 +9,8 @@ from pathlib import Path
 
 import nbformat
 
-from pcgraph_lite import config, tables
+from pcgraph_lite import checkout
+from pcgraph_lite.book import tables
 from pcgraph_lite.files import write_aside
 
 CALL = "tables.verdicts("
@@ -18,7 +19,7 @@ CALL = "tables.verdicts("
 def outdated(page: Path) -> nbformat.NotebookNode | None:
     """The published page with the verdicts of today's rules. None: it has them already, or none at all."""
     notebook = nbformat.read(page, as_version=4)
-    saved = config.ROOT / "results" / "records" / f"{page.stem}.json"
+    saved = checkout.ROOT / "results" / "records" / f"{page.stem}.json"
     changed = False
     for cell in notebook.cells:
         if cell.cell_type == "code" and CALL in cell.source and cell.outputs:
@@ -31,7 +32,7 @@ def outdated(page: Path) -> nbformat.NotebookNode | None:
 
 def main() -> None:
     """Write the pages that changed."""
-    for page in sorted((config.ROOT / "book" / "notebooks").glob("*.ipynb")):
+    for page in sorted((checkout.ROOT / "book" / "notebooks").glob("*.ipynb")):
         if (notebook := outdated(page)) is not None:
             with write_aside(page) as part:
                 nbformat.write(notebook, part)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from pcgraph_lite import judge
+from pcgraph_lite.images import judge
 
 
 def main() -> None:

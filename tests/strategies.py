@@ -3,7 +3,8 @@
 import torch
 from hypothesis import strategies as st
 
-from pcgraph_lite import PCGraph, topology
+from pcgraph_lite import PCGraph
+from pcgraph_lite.engine import topology
 
 ACTIVATIONS = ("linear", "hardtanh", "tanh", "relu", "sigmoid")
 

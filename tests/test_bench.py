@@ -15,7 +15,9 @@ import torch
 from benchmarks import floor, memory, queries, replicas, report, rows, scaling, suite, textbook, timing, training
 from benchmarks.counting import Products, product_flops
 from benchmarks.peers import compare, worker
-from pcgraph_lite import PCGraph, cli, config, oracles, topology
+from pcgraph_lite import PCGraph, checkout, cli
+from pcgraph_lite.engine import topology
+from pcgraph_lite.studies import oracles
 
 QUICK = rows.Sizes(quick=True)
 WORKS = [training.fully_connected, training.layered, training.generative]
@@ -248,8 +250,8 @@ def test_switches_of_the_hardware_are_passed_on(tmp_path: Path, monkeypatch: pyt
     row = rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
     monkeypatch.setattr(suite, "ROWS", {"memory": lambda sizes: row})
     monkeypatch.setattr(suite.hardware, "prepare", prepare)
-    monkeypatch.setattr(config, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
-    monkeypatch.setattr(config, "ROOT", tmp_path)
+    monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
     for arguments, switches in [((), (False, False)), (("--tf32",), (True, False)),
                                 (("--tf32", "--cuda-graphs"), (True, True))]:
         with pytest.raises(SystemExit):
@@ -277,7 +279,7 @@ def test_bad_calls(arguments: list[str], words: list[str], tmp_path: Path, capsy
 def test_an_installed_package_says_that_the_checkout_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                                capsys: pytest.CaptureFixture[str]) -> None:
     """benchmarks/ is not installed."""
-    monkeypatch.setattr(config, "ROOT", tmp_path)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
     with pytest.raises(SystemExit) as stopped:
         cli.main(["bench", "--quick"])
     assert stopped.value.code == 2
@@ -292,8 +294,8 @@ def test_a_part_does_not_replace_a_whole_run(arguments: list[str], folder: str, 
     row = rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
     monkeypatch.setattr(suite, "ROWS", {"memory": lambda sizes: row})
     monkeypatch.setattr(scaling, "measure", lambda sizes: [])
-    monkeypatch.setattr(config, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
-    monkeypatch.setattr(config, "ROOT", tmp_path)
+    monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
     with pytest.raises(SystemExit):
         cli.main(["bench", *arguments])
     assert [path.name for path in (tmp_path / "_build/bench").iterdir()] == [folder]

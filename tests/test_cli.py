@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite import cli, config
+from pcgraph_lite import checkout, cli
 
 FIXTURE = Path(__file__).parent / "fixtures" / "project"
 
@@ -18,7 +18,7 @@ FIXTURE = Path(__file__).parent / "fixtures" / "project"
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the small project as the checkout."""
     shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(config, "ROOT", tmp_path)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
     monkeypatch.setattr(cli, "out", cli.Console(width=300))
     monkeypatch.setattr(cli, "errors", cli.Console(width=300, stderr=True))
     return tmp_path
@@ -31,8 +31,7 @@ def call(*arguments: str) -> int:
     return stopped.value.code
 
 
-@pytest.mark.parametrize("command", ["data", "train", "sweep", "run", "scorecard", "book", "bench", "info",
-                                     "bundle", "export", "import"])
+@pytest.mark.parametrize("command", ["data", "train", "sweep", "run", "scorecard", "book", "bench", "info"])
 def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What it does and a line to copy."""
     assert call(command, "--help") == 0
@@ -58,7 +57,6 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["train", "tiny", "--seed", "-1"], ["seed = -1"]),
     (["train", "tiny", "--device", "gpu"], ["no device 'gpu'"]),
     (["run", "01-tiny", "-p", "seed=1", "--profile", "smoek"], ["Did you mean 'smoke'"]),
-    (["run", "01-tiny", "--unless-done", "-p", "seed", "1"], ["without -p"]),
     (["scorecard", "--profile", "smoke", "--published"], ["give one of them"]),
     (["book", "--profile", "smoke", "--published"], ["give one of them"]),
     (["sweep", "tinny"], ["no sweep 'tinny'", "Did you mean 'tiny'"]),
@@ -66,11 +64,6 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["scorecard", "--profile", "smoek"], ["Did you mean 'smoke'"]),
     (["book", "--profile", "smoek"], ["Did you mean 'smoke'"]),
     (["info", "--profile", "smoek"], ["Did you mean 'smoke'"]),
-    (["bundle", "--profile", "smoek"], ["Did you mean 'smoke'"]),
-    (["export", "--profile", "smoek"], ["Did you mean 'smoke'"]),
-    (["export", "--profile", "smoke"], ["nothing to pack", "pcgraph run 01-tiny --profile smoke"]),
-    (["import", "no.tar.gz", "--profile", "smoek"], ["Did you mean 'smoke'"]),
-    (["import", "no.tar.gz", "--profile", "smoke"], ["no.tar.gz cannot be unpacked", "Copy it again"]),
 ])
 def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str],
                                               words: list[str]) -> None:

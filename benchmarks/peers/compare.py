@@ -25,8 +25,10 @@ from benchmarks import floor, queries, training
 from benchmarks.peers.worker import FULL, QUICK, Size
 from benchmarks.rows import Sizes
 from benchmarks.timing import Timing, timed
-from pcgraph_lite import PCGraph, hardware, records, topology
-from pcgraph_lite.config import ROOT
+from pcgraph_lite import PCGraph, hardware
+from pcgraph_lite.checkout import ROOT
+from pcgraph_lite.engine import topology
+from pcgraph_lite.evidence import records
 from pcgraph_lite.files import write_aside
 
 FLAGS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from ..epochs import Schedule, State, run, shuffled
+from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import number, whole
 from .checks import Labelled, check_images, check_training, scorer
 

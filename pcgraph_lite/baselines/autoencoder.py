@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from ..epochs import Schedule, State, run, shuffled
+from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import BadInput, BadValues, WrongShape
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from ..epochs import Schedule, State, run, shuffled
+from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import number, whole
 from .checks import Labelled, check_images, check_training, check_unit_range, scorer, with_labels
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from .. import activations
-from ..epochs import Schedule, State, run, shuffled
+from ..engine import activations
+from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import whole
 from .checks import Labelled, check_images, check_training, scorer
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot, softplus
 
-from ..epochs import Schedule, State, run, shuffled
+from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import WrongShape, number, whole
 from .checks import Labelled, check_images, check_training, check_unit_range, scorer, with_labels
 

@@ -1,0 +1,1 @@
+"""Figures, tables, running notebooks and building the site."""

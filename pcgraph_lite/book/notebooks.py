@@ -1,0 +1,298 @@
+"""Run a notebook: MyST Markdown -> checked parameters -> papermill -> an executed notebook.
+
+A notebook's front matter lists the models it loads (``models: [generative-mnist]``); its first code cell, tagged
+``parameters``, declares every parameter as ``name: type = value  # what it is``. Both are read without running it.
+"""
+
+import ast
+import contextlib
+import hashlib
+import os
+import re
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from .. import checkout
+from ..errors import BadFile, BadInput, PCGraphError, unknown
+from ..evidence import config
+from ..evidence.config import Profile
+from ..files import write_aside
+
+TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
+         "list[str]": list[str]}
+OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters that the command line gives by an option
+LONGEST_NAME = 120                                                         # of a folder: systems allow 255 bytes
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+OPTIONS = re.compile(r"\A(?:---\n(?P<block>.*?)^---\n|(?P<lines>(?::[\w-]+:[^\n]*\n)+))", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell and the line of the file that its code starts on."""
+
+    code: str
+    tags: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of the parameters cell."""
+
+    name: str
+    type: str
+    default: Any
+    help: str
+
+
+def source(name: str) -> Path:
+    """The file of a notebook. Raises UnknownName with a near match."""
+    if name not in config.notebook_names():
+        raise unknown("notebook", name, config.notebook_names())
+    return checkout.ROOT / "notebooks" / f"{name}.md"
+
+
+def models(name: str) -> dict[str, str]:
+    """The models that a notebook's front matter lists, each with the parameter that says how many seeds of it it uses.
+
+    An entry is a model's name (then the parameter is ``seeds``) or ``name: parameter``. Raises BadFile, BadInput.
+    """
+    text = source(name).read_text(encoding="utf-8")
+    match = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
+    try:
+        front = yaml.safe_load(match.group(1)) if match else {}
+    except yaml.YAMLError as error:
+        raise BadFile(f"the front matter of notebooks/{name}.md is not YAML: {error}") from error
+    found: dict[str, str] = {}
+    for entry in front.get("models") or []:
+        found |= entry if isinstance(entry, dict) else {entry: "seeds"}
+    for model in found:
+        if model not in config.load_models():
+            raise BadInput(f"notebooks/{name}.md: {unknown('model', model, config.load_models())}")
+    return found
+
+
+def seeds(name: str, settings: Profile, count: str = "seeds") -> list[int]:
+    """The seeds that a notebook uses in a profile, as many as its parameter ``count`` says (1 where it has none)."""
+    values = resolve(name, settings, {})
+    return list(range(values.get("seed", 0), values.get("seed", 0) + values.get(count, 1)))
+
+
+def stale_weights(name: str, profile: str) -> list[str]:
+    """Commands that train anew such weights of a notebook in a profile as another version of the code made."""
+    from ..evidence import zoo
+    settings = config.load_profile(profile)
+    return [command for model, count in models(name).items()
+            for command in zoo.of_other_code(model, profile, seeds(name, settings, count))]
+
+
+def cells(name: str) -> list[Cell]:
+    """The code cells of a notebook, in order."""
+    text = source(name).read_text(encoding="utf-8")
+    return [_cell(match, text) for match in CELL.finditer(text)]
+
+
+def parameters(name: str) -> dict[str, Parameter]:
+    """The parameters that a notebook declares, by name.
+
+    Raises:
+        BadFile: there is no parameters cell, or a line of it has no type, an unknown one, or no plain default.
+    """
+    cell = next((cell for cell in cells(name) if "parameters" in cell.tags), None)
+    if cell is None:
+        raise BadFile(f"notebooks/{name}.md has no code cell with the tag 'parameters'.")
+    lines, found = cell.code.splitlines(), {}
+    for node in ast.parse(cell.code).body:
+        where = f"notebooks/{name}.md, line {cell.line + node.lineno - 1}"
+        if not isinstance(node, ast.AnnAssign) or ast.unparse(node.annotation) not in TYPES or node.value is None:
+            raise BadFile(f"{where}: expected 'name: type = value' with a type of {', '.join(TYPES)}; "
+                          f"got {lines[node.lineno - 1]!r}.")
+        comment = lines[node.end_lineno - 1].partition("#")[2].strip()
+        found[node.target.id] = Parameter(node.target.id, ast.unparse(node.annotation), ast.literal_eval(node.value),
+                                          comment)
+    return found
+
+
+def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[str, Any]:
+    """Every parameter value of a run: those given, else the profile's, else the notebook's own.
+
+    Args:
+        given: values by name; text is read as the type that the notebook declares.
+
+    Raises:
+        UnknownName: a parameter that the notebook does not have, with a near match. BadInput: a value of another type.
+    """
+    known = parameters(name)
+    origin = f"config/profiles/{settings.name}.yaml: notebooks.{name}"
+    values = {parameter.name: parameter.default for parameter in known.values()}
+    values |= {key: _typed(known, key, value, origin, text=False)
+               for key, value in settings.notebooks.get(name, {}).items()}
+    values |= {key: _typed(known, key, value, f"notebook {name}", text=isinstance(value, str))
+               for key, value in given.items()}
+    return values | ({"profile": settings.name} if "profile" in known else {})
+
+
+def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "",
+        plain: bool = False) -> Path:
+    """Execute one notebook; everything about the call is checked first.
+
+    Args:
+        name: notebook without extension.
+        profile: whose data, models and parameters to use.
+        given: parameters that differ from the profile's; they send the run to a folder of its own.
+        out: folder for the notebook, records and figures. Empty: ``_build/<profile>``, or with ``given``
+            ``_build/runs/<name>/<parameters>``.
+        plain: run the code cells in this process; no executed notebook is written. For hosts without papermill.
+
+    Returns:
+        The executed notebook, or with ``plain`` the folder of the run.
+
+    Raises:
+        UnknownName, BadInput, BadFile: the call. PCGraphError: a cell failed; what ran is kept as NAME.failed.ipynb.
+    """
+    settings, given = config.load_profile(profile), dict(given or {})
+    values = resolve(name, settings, given)
+    for key in OWN_OPTION.keys() & given.keys():
+        raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")
+    check_device(values.get("device", "auto"))
+    folder = _folder(name, settings, given, out)
+    values |= {"out": "" if folder == _default(settings) else checkout.shown(folder)}
+    known = parameters(name)
+    values = {key: value for key, value in values.items() if key in known}
+    with contextlib.chdir(checkout.ROOT), _threads(settings.threads):
+        if plain:
+            return _run_plain(name, values, folder)
+        target = folder / ("notebooks" if folder == _default(settings) else "") / f"{name}.ipynb"
+        return _run_papermill(name, values, target)
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is unknown or not there. Raises UnknownName, BadInput."""
+    from .. import hardware
+    hardware.pick_device(device)
+
+
+def _cell(match: re.Match, text: str) -> Cell:
+    body, options, tags = match["body"], OPTIONS.match(match["body"]), []
+    skipped = 0
+    if options:
+        skipped, given = options.end(), options["block"]
+        given = given if given is not None else re.sub(r"^:([\w-]+):", r"\1:", options["lines"], flags=re.MULTILINE)
+        tags = (yaml.safe_load(given) or {}).get("tags") or []
+    code = body[skipped:]
+    blank = len(code) - len(code.lstrip("\n"))
+    line = text.count("\n", 0, match.start("body") + skipped + blank) + 1
+    return Cell(code.strip("\n"), tuple(tags if isinstance(tags, list) else [tags]), line)
+
+
+def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str, text: bool) -> Any:
+    if key not in known:
+        raise type(error := unknown("parameter", key, known))(f"{origin}: {error}")
+    wanted = known[key].type
+    try:
+        read = _from_text(value) if text and wanted != "str" else value
+        return TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
+    except (ValidationError, ValueError, SyntaxError):
+        raise BadInput(f"{origin}: parameter {key!r} = {value!r}; expected {wanted}, for example "
+                       f"{known[key].default!r}.") from None
+
+
+def _from_text(value: str) -> Any:
+    words = {"true": True, "false": False}
+    return words[value.lower()] if value.lower() in words else ast.literal_eval(value)
+
+
+def _default(settings: Profile) -> Path:
+    return checkout.ROOT / "_build" / settings.name
+
+
+def _folder(name: str, settings: Profile, given: Mapping[str, object], out: str | Path) -> Path:
+    if str(out):
+        return Path(out).absolute()
+    if not given:
+        return _default(settings)
+    parts = [settings.name, *(f"{key}-{given[key]}" for key in sorted(given))]
+    slug = re.sub(r"[^\w.,-]+", "", "_".join(parts).replace(" ", ""))
+    if len(slug) > LONGEST_NAME:                                           # cut, and told apart by what was given
+        slug = f"{slug[:LONGEST_NAME]}-{hashlib.sha256('_'.join(parts).encode()).hexdigest()[:8]}"
+    return checkout.ROOT / "_build" / "runs" / name / slug
+
+
+@contextlib.contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Set the thread count for kernels that start inside."""
+    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(count)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
+    """Execute with papermill to ``target``; a failed run is kept beside it as NAME.failed.ipynb."""
+    try:
+        import jupytext
+        import nbformat
+        import papermill
+    except ImportError as error:
+        raise PCGraphError(f"{error.name} is not installed here, so no executed notebook can be made. Install "
+                           "requirements.txt, or run the cells alone: add --plain.") from error
+    notebook = jupytext.read(source(name))
+    failed = target.with_name(f"{name}.failed.ipynb")
+    with write_aside(target) as part:
+        begun = Path(f"{part}.input")
+        nbformat.write(notebook, begun)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")              # papermill remarks that .part is no notebook name
+                papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
+                                           kernel_name="python3", cwd=".", progress_bar=True,
+                                           extra_arguments=["--log-level=ERROR"])
+        except Exception as error:
+            if part.exists():
+                part.replace(failed)
+            raise PCGraphError(_failure(name, error, failed)) from error
+        finally:
+            begun.unlink(missing_ok=True)
+        done = nbformat.read(part, as_version=4)
+        done.metadata.papermill |= {"input_path": f"notebooks/{name}.md", "output_path": checkout.shown(target)}
+        nbformat.write(done, part)
+    failed.unlink(missing_ok=True)
+    return target
+
+
+def _failure(name: str, error: Exception, failed: Path) -> str:
+    """What a person needs: which cell, its error, where the rest of it is."""
+    kept = f"What ran until then is kept in {checkout.shown(failed)}."
+    if not hasattr(error, "ename"):
+        return f"notebook {name} stopped: {type(error).__name__}: {error}. {kept}"
+    trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).strip().splitlines()
+    return (f"notebook {name} failed in code cell {error.exec_count}: {error.ename}: {error.evalue}\n"
+            + "\n".join(trace[-15:-1]) + f"\n{kept}")
+
+
+def _run_plain(name: str, values: Mapping[str, Any], folder: Path) -> Path:
+    """Run the code cells one after the other in one namespace, as a script."""
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    namespace: dict[str, Any] = {"__name__": "__main__", "display": print}
+    for number, cell in enumerate(cells(name), start=1):
+        print(f"{name}: cell {number}", flush=True)
+        code = "\n" * (cell.line - 1) + cell.code            # so that a traceback shows the line of the .md file
+        try:
+            exec(compile(code, f"notebooks/{name}.md", "exec"), namespace)
+        except Exception as error:
+            trace = traceback.format_exc(limit=-3)
+            raise PCGraphError(f"notebook {name} failed in code cell {number}: {trace}") from error
+        if "parameters" in cell.tags:
+            namespace |= values
+    return folder

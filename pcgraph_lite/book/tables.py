@@ -1,0 +1,310 @@
+"""What the book's prose pages show of the results: tables as CSV and the lead picture, made from records and notebooks.
+
+Pages pull these files in, so that no number is typed. Cells are Markdown.
+"""
+
+import base64
+import csv
+import json
+import math
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from nbformat import NotebookNode
+from pandas.io.formats.style import Styler
+
+from ..evidence import claims, records
+from ..evidence.records import PACKAGES
+from ..images import metrics
+
+BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
+          "not run": "not-run"}                              # verdict -> class of its badge in book.css
+SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
+FULL = ("claim", "verdict", "what the paper says", "paper", "measured, and the rule", "note and run")
+LEDGER = ("notebook", "profile", "device", "seconds", "memory", "date", "commit", "versions")
+DASH = "—"
+BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
+BENCH_TABLES = {"targets": "Targets, and whether they are met.", "works": "What was measured.",
+                "times": "Times of one batch or query.", "numbers": "Ratios, memory and distances.",
+                "scaling": "Time of a training batch against one size, the others fixed."}
+BENCH_FIGURES = {"floor": "Time over that of the bare products: the black line is the floor.",
+                 "scaling": "Time of a training batch against one size, the others fixed. Lines are powers, fitted to "
+                            "the larger half of the points."}
+
+
+def write_scorecard(folder: Path, card: pd.DataFrame, pages: Iterable[str]) -> None:
+    """Write ``counts.csv``, ``counts.md``, ``scorecard.csv`` and ``claims.csv`` (the landing page: what was run).
+
+    Args:
+        card: as ``claims.scorecard`` gives it.
+        pages: names of the notebooks that are in the book; only these are linked.
+    """
+    pages, rules = set(pages), claims.load_claims()
+    rows = [_scorecard_row(row, rules[row["claim"]], pages) for row in card.to_dict("records")]
+    kinds = [_kind(verdict) for verdict in card["verdict"]]
+    _write_csv(folder / "counts.csv", [badge(verdict) for verdict in BADGES], [[kinds.count(kind) for kind in BADGES]])
+    (folder / "counts.md").write_text(_in_words(card, rules, pages), encoding="utf-8")
+    ran = [row for row, kind in zip(rows, kinds, strict=True) if kind != "not run"]
+    _write_csv(folder / "claims.csv", SHORT, [[row[key] for key in SHORT] for row in ran or rows])
+    _write_csv(folder / "scorecard.csv", FULL, [[row[key] for key in FULL] for row in rows])
+
+
+def _in_words(card: pd.DataFrame, rules: Mapping[str, claims.Claim], pages: set[str]) -> str:
+    """What the counts hide: which verdicts are identities, and which claims of experiments failed for good."""
+    held = card[card["verdict"] == "reproduced"]
+    exact = sum(rules[name].needs.profile == "any" for name in held["claim"])
+    text = (f"Behind *reproduced*: equations, masks and drawings, checked exactly ({exact}), and claims about trained "
+            f"models ({len(held) - exact}).\n")
+    for verdict in ("not reproduced", "partly"):
+        failed = card[card["verdict"] == verdict]
+        if len(failed):
+            text += f"\n{badge(verdict)}, with all that the rule asks of a run:\n\n" + "".join(
+                f"- {escaped(rules[row.claim].statement)} {_link(row.claim, row.notebook, pages)}\n"
+                for row in failed.itertuples())
+    return text
+
+
+def write_ledger(folder: Path, records: Path, notebooks: Mapping[str, NotebookNode]) -> None:
+    """Write ``ledger.csv``, one row a notebook; columns that no run knows are left out."""
+    rows = []
+    for name, notebook in notebooks.items():
+        run = run_of(records / f"{name}.json", notebook)
+        changed = " with changes" if run.get("dirty") else ""
+        rows.append({"notebook": _link(name, name, set(notebooks))}
+                    | {key: escaped(run[key]) for key in ("profile", "device", "memory") if run.get(key)}
+                    | ({"date": run["date"][:16].replace("T", " ")} if run.get("date") else {})
+                    | ({"seconds": f"{run['seconds']:.0f}"} if run.get("seconds") is not None else {})
+                    | ({"commit": f"`{run['commit'][:9]}`{changed}"} if run.get("commit") else {})
+                    | ({"versions": _versions(run)} if "python" in run else {}))
+    header = [key for key in LEDGER if any(key in row for row in rows)]
+    _write_csv(folder / "ledger.csv", header, [[row.get(key, DASH) for key in header] for row in rows])
+
+
+def write_lead(folder: Path, notebooks: Mapping[str, NotebookNode]) -> None:
+    """Write ``lead.md`` and ``lead.png``: the captioned figure tagged ``landing``, else the book's last captioned one.
+
+    Without any such figure the page has no picture, and ``lead.md`` is empty.
+    """
+    found = [(("landing" in cell.metadata.get("tags", []), number), name, cell, image)
+             for number, (name, notebook) in enumerate(notebooks.items())
+             for cell in notebook.cells if "figure" in cell.metadata.get("mystnb", {})
+             for image in _pictures(cell)]
+    folder.mkdir(parents=True, exist_ok=True)
+    if not found:
+        (folder / "lead.md").write_text("", encoding="utf-8")
+        return
+    _, name, cell, image = max(found, key=lambda entry: entry[0])
+    caption = " ".join(cell.metadata["mystnb"]["figure"].get("caption", "").split())
+    (folder / "lead.png").write_bytes(base64.b64decode(image))
+    (folder / "lead.md").write_text(f"```{{figure}} generated/lead.png\n:alt: {alt_text(cell)}\n:name: figure-lead\n\n"
+                                    f"{caption} From {{doc}}`notebooks/{name}`.\n```\n", encoding="utf-8")
+
+
+def write_speed(folder: Path, results: Path) -> None:
+    """Write ``speed.md`` and put the committed benchmark beside it: a section for each device, and the peers.
+
+    Args:
+        results: ``results/bench`` of the repository; may be missing, then the page says how to measure.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if results.is_dir():
+        shutil.copytree(results, folder / "bench", dirs_exist_ok=True)
+    parts = [_benched(folder / "bench" / device, heading) for device, heading in BENCHED.items()
+             if (folder / "bench" / device / "bench.json").is_file()]
+    if (folder / "bench/peers.csv").is_file():
+        run = json.loads((folder / "bench/peers.json").read_text(encoding="utf-8"))
+        command = "python -m benchmarks.peers.compare"
+        parts.append(f"## Other projects\n\n{_bench_made_by(run, command)}\n\n" + _csv_table(
+            "peers.csv", "The same works by packages from PyPI, compilation not timed.", "table-peers"))
+    text = "\n\n".join(parts) or "No benchmark has been committed yet; `pcgraph bench` measures this machine."
+    (folder / "speed.md").write_text(text + "\n", encoding="utf-8")
+
+
+def _benched(folder: Path, heading: str) -> str:
+    """The section of one device: its tables and figures, those that are there."""
+    run = json.loads((folder / "bench.json").read_text(encoding="utf-8"))["provenance"]
+    parts = [f"## {heading}", _bench_made_by(run, "pcgraph bench")]
+    for name, caption in BENCH_TABLES.items():
+        if (folder / f"{name}.csv").is_file():
+            parts.append(_csv_table(f"{folder.name}/{name}.csv", caption, f"table-{name}-{folder.name}"))
+        if name in ("times", "scaling"):
+            parts += [_bench_figure(folder, figure) for figure in BENCH_FIGURES
+                      if (figure == "scaling") == (name == "scaling") and (folder / f"{figure}.svg").is_file()]
+    return "\n\n".join(parts)
+
+
+def _bench_figure(folder: Path, name: str) -> str:
+    caption = BENCH_FIGURES[name]
+    return (f"```{{figure}} generated/bench/{folder.name}/{name}.svg\n:alt: {caption}\n"
+            f":name: figure-{name}-{folder.name}\n\n{caption}\n```")
+
+
+def _csv_table(file: str, caption: str, name: str) -> str:
+    return (f"```{{csv-table}} {caption}\n:file: generated/bench/{file}\n:header-rows: 1\n:class: ledger\n"
+            f":name: {name}\n```")
+
+
+def _bench_made_by(run: Mapping[str, Any], command: str) -> str:
+    changed = " with changes" if run.get("dirty") else ""
+    return (f"[Made by `{command}` on {escaped(run['device'])}, {run['date'][:16].replace('T', ' ')}, at commit "
+            f"`{run['commit'][:9]}`{changed}; {_versions(run)}.]{{.made-by}}")
+
+
+def verdicts(saved: Path) -> Styler:
+    """The verdicts of one notebook for its own page: what was checked, what came out, and what a final verdict needs.
+
+    Args:
+        saved: the records file that ``Recorder.save`` returned.
+    """
+    found = records.read(saved.parent)
+    card = claims.scorecard(found[found["notebook"] == saved.stem])
+    card = card[card["notebook"] == saved.stem]
+    card = card[card["verdict"] != "not run"].assign(ours=card["ours"].str.replace("; ", "<br>"))
+    shown = card[["claim", "verdict", "paper", "ours", "n", "note"]].rename(columns={
+        "ours": "measured, and the rule", "n": "seeds", "note": "what is missing for a final verdict"})
+    return plain(shown, f"verdicts-{saved.stem}")
+
+
+def over_seeds(measured: pd.DataFrame, by: str) -> Styler:
+    """Mean ± standard deviation over the rows of each group, and how many rows (seeds) there are. No ± where all agree,
+    and a dash where nothing was measured.
+
+    Args:
+        measured: one row a seed: the column ``by``, ``seed``, and numbers.
+    """
+    groups = measured.drop(columns="seed").groupby(by, sort=False)
+    mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
+    text = pd.DataFrame({column: [DASH if m != m else f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(
+        mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
+    return plain(text.assign(seeds=count).reset_index(), f"by-{by}")
+
+
+def interval(values: Sequence[float] | Sequence[bool]) -> str:
+    """Mean and its 95 % interval over images, taken as independent, though those of one seed share a graph.
+
+    Truth values are a share: in per cent, with Wilson's interval. Numbers have Student's t.
+    """
+    values = np.asarray(values)
+    if values.dtype == bool:
+        low, high = metrics.share_interval(int(values.sum()), len(values))
+        return f"{100 * values.mean():.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+    mean, low, high = metrics.mean_interval(values.astype(float))
+    return f"{mean:.4g} ({low:.4g} to {high:.4g})"
+
+
+def plain(frame: pd.DataFrame, name: str) -> Styler:
+    """A table for a page: no index, four digits, cells that breathe. ``name`` makes its HTML the same at every run."""
+    cells = "text-align: left; vertical-align: top; white-space: normal; padding: 0.35em 0.9em 0.35em 0"
+    return (frame.style.hide(axis="index").set_uuid(name).format(_four_digits)
+            .set_table_styles([{"selector": "td, th", "props": cells}]))
+
+
+def _four_digits(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return "" if math.isnan(value) else f"{value:.4g}"
+
+
+def alt_text(cell: NotebookNode) -> str:
+    """What a reader who does not see a cell's picture is told: its ``alt``, else its caption without markup."""
+    shown = cell.metadata.get("mystnb", {})
+    caption = " ".join(shown.get("figure", {}).get("caption", "").split())
+    return shown.get("image", {}).get("alt") or re.sub(r"[`*$\\{}]", "", caption) or "A picture without a caption."
+
+
+def run_of(records: Path, notebook: NotebookNode) -> dict[str, Any]:
+    """What is known of the run behind a page: its records' provenance, else what papermill noted in the notebook."""
+    papermill = notebook.metadata.get("papermill", {})
+    if records.is_file():
+        saved = json.loads(records.read_text(encoding="utf-8"))
+        return saved["provenance"] | {"profile": saved["profile"]}
+    noted = {"profile": papermill.get("parameters", {}).get("profile"), "seconds": papermill.get("duration"),
+             "date": papermill.get("end_time")}
+    return {key: value for key, value in noted.items() if value is not None}
+
+
+def made_by(run: Mapping[str, Any]) -> str:
+    """The line under a page's title that says what made it; empty where nothing is known."""
+    parts = [f"with the profile `{run['profile']}`" if run.get("profile") else "",
+             f"on {escaped(run['device'])}" if run.get("device") else "",
+             f"in {run['seconds']:.0f} s" if run.get("seconds") is not None else "",
+             f"at commit `{run['commit'][:9]}`" if run.get("commit") else ""]
+    words = " ".join(filter(None, parts))
+    return f"[Made {words}. All runs: {{doc}}`/book/ledger`.]{{.made-by}}" if words else ""
+
+
+def rule(check: claims.Check) -> str:
+    """One check of a claim as a reader sees it, for example ``accuracy (mnist): at least 90 %``."""
+    name = check.comparators()[0]
+    limit = getattr(check, name)
+
+    def number(value: float) -> str:
+        return f"{100 * value:g} %" if check.percent else f"{value:g}"
+
+    subject = check.quantity.replace("_", " ")
+    if inside := _where(check.dataset, check.model, check.where):
+        subject += f" ({inside})"
+    if name == "near":
+        return f"{subject}: {number(limit.value)} ± {number(limit.tolerance)}"
+    if check.other:
+        than = _where((limit.quantity or "").replace("_", " "), limit.model, limit.where or {})
+        return f"{subject}: {name.replace('_', ' ')} {than}"
+    return f"{subject}: {name.replace('_', ' ')} {number(limit)}"
+
+
+def badge(verdict: str) -> str:
+    """A verdict as Markdown with the class that colours it."""
+    return f"[{verdict}]{{.verdict .{BADGES[_kind(verdict)]}}}"
+
+
+def escaped(text: object) -> str:
+    """Text that Markdown shows as it is; a dash for nothing."""
+    return re.sub(r"([\\`*_\[\]<>${}#])", r"\\\1", str(text)) or DASH
+
+
+def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str]) -> dict[str, str]:
+    run = [f"{row['profile']}, {row['device']}, n = {row['n']}"] if row["profile"] else []
+    measured = list(filter(None, row["ours"].split("; "))) or [rule(check) for check in claim.checks]
+    return {"claim": _link(row["claim"], row["notebook"], pages), "verdict": badge(row["verdict"]),
+            "what the paper says": escaped(claim.statement), "paper": escaped(claim.paper),
+            "measured, and the rule": _list(measured),                     # without records the rule alone
+            "checks": escaped(row["note"].split(" checks hold")[0].split("; ")[0]),
+            "note and run": escaped("; ".join([row["note"], *run]))}
+
+
+def _kind(verdict: str) -> str:
+    """``preliminary: partly`` counts as preliminary."""
+    return verdict.partition(":")[0]
+
+
+def _where(*parts: str | Mapping[str, object] | None) -> str:
+    words = [word for part in parts for word in
+             ([f"{key} {value}" for key, value in part.items()] if isinstance(part, Mapping) else [part])]
+    return ", ".join(filter(None, words))
+
+
+def _versions(run: Mapping[str, Any]) -> str:
+    return escaped(", ".join(f"{name} {run[name]}" for name in ("python", *PACKAGES) if name in run))
+
+
+def _link(text: str, notebook: str, pages: set[str]) -> str:
+    return f"{{doc}}`{text} <notebooks/{notebook}>`" if notebook in pages else text
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {escaped(line)}" for line in lines) or DASH
+
+
+def _pictures(cell: NotebookNode) -> list[str]:
+    return [out.data["image/png"] for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
+
+
+def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])

@@ -1,0 +1,177 @@
+"""Relaxation: the value nodes run down the energy while the weights stay fixed (eq. 3, the inner loop of alg. 1)."""
+
+from dataclasses import dataclass, replace
+from math import inf
+
+import torch
+from torch import Tensor
+
+from ..errors import BadInput, BadValues, UnstableStep, WrongShape, number, whole
+from . import captured
+from .conditioned import Conditioned
+from .graph import PCGraph
+from .solvers import WINDOW, Accelerated, Backtracking, Plain
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to relax.
+
+    Args:
+        steps: T, the number of value steps (the most, with a tolerance).
+        value_lr: gamma, the value step; "safe" takes 1 / largest eigenvalue of the linear Hessian (power iteration)
+            and halves it for any example whose energy would rise (backtracking).
+        momentum: 0 is the paper's plain gradient descent; above 0 (0.95 is a good choice) the accelerated solver, which
+            gets as far in a tenth of the steps or fewer by another way (solvers.Accelerated).
+        tolerance: an example has converged when its energy changed by at most ``tolerance * initial energy`` over the
+            last 10 steps; the relaxation stops when all have. None: run all steps. (A gradient rule would not do: at a
+            kink of ReLU or HardTanh the minimum has no zero gradient.)
+        trace: keep the energy of each step. False: plain descent measures it at every fifth step and the last.
+    """
+
+    steps: int = 200
+    value_lr: float | str | Tensor = "safe"
+    momentum: float = 0.0
+    tolerance: float | None = None
+    trace: bool = True
+
+    def __post_init__(self) -> None:
+        whole(self.steps, "steps")
+        if self.value_lr != "safe" if isinstance(self.value_lr, str) else not _positive(self.value_lr):
+            raise BadInput(f"value_lr = {self.value_lr!r}; expected a positive number or 'safe'.")
+        number(self.momentum, "momentum", "at least 0 and less than 1", lambda m: 0 <= m < 1)
+        if self.tolerance is not None:
+            number(self.tolerance, "tolerance", "a positive number, or None for a fixed T", lambda t: t > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """What a relaxation leaves: values, energies and whether each example came to rest."""
+
+    x: Tensor                                                              # (..., batch, n)
+    initial_energy: Tensor                                                 # (..., batch)
+    energy: Tensor                                                         # (steps, ..., batch), after each step
+    converged: Tensor                                                      # (..., batch) bool
+    steps: int
+    value_lr: float | Tensor                                               # the step that was used (first, if halved)
+    problem: Conditioned
+
+
+@torch.no_grad()
+def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None = None,
+          **changes: object) -> Relaxation:
+    """Run down the energy from ``x``, holding the clamped vertices.
+
+    Args:
+        x: values to start from, ``(..., batch, n)``; not changed.
+        clamped: which vertices are held, ``(n,)`` or ``(batch, n)`` bool.
+        settings: see Settings; ``changes`` replace single fields of it.
+
+    Raises:
+        WrongShape, BadValues, BadInput: arguments that do not fit the graph.
+        UnstableStep: the energy rose or left the finite numbers; the message estimates a stable step.
+    """
+    settings = replace(settings or Settings(), **changes)
+    _check(graph, x, clamped)
+    problem = Conditioned(graph, x.clone(memory_format=torch.contiguous_format), clamped.to(x.device))
+    problem.evaluate()
+    return settle(problem, settings)
+
+
+@torch.no_grad()
+def settle(problem: Conditioned, settings: Settings) -> Relaxation:
+    """``relax`` for a problem that is evaluated where it starts, and whose values were checked. Raises UnstableStep."""
+    if not problem.free_parts:                                             # a graph without internal vertices, training
+        energy = problem.energy()
+        return Relaxation(problem.x, energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
+    safe = isinstance(settings.value_lr, str)
+    step = _safe_step(problem) if safe else _as_step(settings.value_lr, problem.x)
+    solver = Accelerated(problem, step, settings.momentum) if settings.momentum else \
+        Backtracking(problem, step) if safe else Plain(problem, step)
+    energies, converged, steps = _descend(problem, solver, settings)
+    return Relaxation(problem.assembled(), energies[0], torch.stack(energies[1:]), converged, steps,
+                      _plain_number(step), problem)
+
+
+def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[list[Tensor], Tensor, int]:
+    """Step until converged or out of steps. Returns energies (the first before any step), who converged, and steps."""
+    energies = [problem.energy()]
+    converged = torch.zeros_like(energies[0], dtype=torch.bool)
+    every = 5 if type(solver) is Plain and not settings.trace and settings.tolerance is None else 1
+    step = captured.stepper(problem, solver, settings.steps)
+    for t in range(1, settings.steps + 1):
+        step()
+        if t % every == 0 or t == settings.steps:                          # else only products are paid for
+            energies.append(solver.accept(problem.energy(), energies[-1]))
+        if t % WINDOW == 0 or t == settings.steps:
+            _refuse_divergence(problem, energies, t, settings.value_lr)
+            if settings.tolerance is not None:
+                change = (energies[-1] - energies[-1 - min(t, WINDOW)]).abs()
+                converged = (change <= settings.tolerance * energies[0]) & solver.moving()
+                if converged.all():
+                    break
+        if not settings.trace and len(energies) > 2 * WINDOW:
+            del energies[1:-WINDOW]
+    return energies, converged, t
+
+
+def _refuse_divergence(problem: Conditioned, energies: list[Tensor], t: int, value_lr: object) -> None:
+    """Raise UnstableStep if energies are not finite, or stand far above their lowest and keep rising."""
+    recent = torch.stack(energies[-WINDOW - 1:])                           # (window + 1, ..., batch)
+    low, last = recent.amin(0), recent[-1]
+    high = 2 * low + 1e-6 * energies[0]
+    if (last < high).all():                                                # the usual case, in few operations
+        return
+    rises = (recent.diff(dim=0) > 0).sum(0)
+    bad = ~(last < inf) | ((rises >= min(3, len(recent) - 1)) & (last > high))
+    if not bad.any():
+        return
+    bound = 2 / float(problem.curvature().max())
+    worst = int(bad.flatten().nonzero()[0])
+    was, now = (float(e.flatten()[worst]) for e in (low, last))
+    raise UnstableStep(
+        f"the energy of {int(bad.sum())} of {bad.numel()} examples rose at step {t} ({was:.4g} -> "
+        f"{now:.4g}) with value_lr = {value_lr}. " + (
+            f"The values to start from or the weights are too large for {problem.x.dtype}; scale them, or use float64."
+            if value_lr == "safe" else
+            f"Estimated stable below {bound:.3g} (linear bound); use value_lr=\"safe\" or a smaller one."))
+
+
+def _positive(value: object) -> bool:
+    if isinstance(value, float):                                           # asked for every batch
+        return 0 < value < inf
+    try:
+        values = torch.as_tensor(value, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return bool((torch.isfinite(values) & (values > 0)).all())
+
+
+def _safe_step(problem: Conditioned) -> float | Tensor:
+    """1 / curvature; 1 where the energy does not depend on the free values at all."""
+    curvature = problem.curvature()
+    if not torch.isfinite(curvature).all():
+        raise UnstableStep(f"the curvature of the energy is {float(curvature.max())}: the weights are not finite, or "
+                           f"too large for {problem.x.dtype}. Look at how they were trained, or use float64.")
+    return _as_step(torch.where(curvature > 0, 1 / curvature, 1.0), problem.x)
+
+
+def _as_step(value_lr: float | Tensor, x: Tensor) -> float | Tensor:
+    """A number, or for replicas a tensor ``(replica, 1, 1)``."""
+    step = torch.as_tensor(value_lr, dtype=x.dtype)
+    if step.ndim and (x.ndim < 3 or step.shape != x.shape[:1]):
+        raise WrongShape(f"value_lr is {tuple(step.shape)}; expected a number, or one for each replica of the graph.")
+    return float(step) if step.ndim == 0 else step.to(x.device).view(-1, 1, 1)
+
+
+def _plain_number(step: float | Tensor) -> float | Tensor:
+    return step if isinstance(step, float) else step.flatten()
+
+
+def _check(graph: PCGraph, x: Tensor, clamped: Tensor) -> None:
+    graph.check_values(x)
+    if clamped.dtype != torch.bool or clamped.shape not in ((graph.topology.n,), x.shape[-2:]):
+        raise WrongShape(f"clamped is {tuple(clamped.shape)} {clamped.dtype}; expected ({graph.topology.n},) or "
+                         f"{tuple(x.shape[-2:])} torch.bool.")
+    if not torch.isfinite(x).all():
+        raise BadValues("the values to start from hold NaN or infinite entries.")

@@ -1,0 +1,269 @@
+"""Learning: relax each batch, then one step of the weights (alg. 1)."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+from tqdm import tqdm
+
+from ..errors import BadInput, BadValues, UnstableStep, WrongShape, unknown
+from ..files import tensor_digest
+from .conditioned import Conditioned
+from .epochs import Schedule, State, run
+from .graph import PCGraph
+from .inference import Settings, settle
+from .query import observed, query, refuse_bytes
+
+Batch = Mapping[str, Tensor]
+CURVATURE_EVERY = 20                                                       # batches between looks at the safe step
+
+
+@dataclass(frozen=True)
+class Training(Schedule):
+    """Settings of ``fit``: those of epochs.Schedule, and how each batch is relaxed.
+
+    Args:
+        steps, value_lr, momentum: the relaxation (inference.Settings). "safe" is found anew by power iteration every
+            20 batches; the batches between take plain steps of that size, unguarded. With replicas, ``value_lr`` and
+            ``weight_lr`` may be a sequence, one number for each.
+    """
+
+    steps: int = 20
+    value_lr: float | str | Sequence[float] = "safe"
+    momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.relaxation()
+
+    def relaxation(self, value_lr: float | str | Tensor | None = None) -> Settings:
+        """How each batch is relaxed, with another value step where one is given."""
+        return Settings(self.steps, self.value_lr if value_lr is None else value_lr, self.momentum, trace=False)
+
+
+def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *,
+        validation: float | tuple[Tensor, Tensor] | Batch | None = None,
+        score: str | Callable[[PCGraph, Batch], float] = "auto", checkpoint: Path | str | None = None,
+        generator: torch.Generator | None = None, progress: bool = True, **settings: object) -> pd.DataFrame:
+    """Train a graph in place: the sensory vertices are clamped to each batch, the rest relax, the weights take a step.
+
+    Args:
+        data: ``(images, labels)``, or group -> tensor, or a data loader that yields such mappings. Images flatten to
+            the pixels; whole-number labels become one-hot and are left out where the graph has no labels.
+        validation: share of ``data`` to hold out, or data of its own. None: no validation, no early stopping.
+        score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
+            on half of the first sensory group, asked from the other half), a function of ``(graph, batch)`` where
+            larger is better, or "auto": accuracy where there are labels, else energy.
+        checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, for
+            data in memory with the same result as an undisturbed run (a loader shuffles by itself). One of other
+            settings, data, score or seed of the generator is refused; the first weights are not compared, because those
+            of the checkpoint take their place. None: nothing is written.
+        generator: shuffles the data. None: a new one seeded with 0.
+        settings: fields of Training.
+
+    Returns:
+        one row an epoch: epoch, energy (mean, after relaxation), value_lr, validation, seconds.
+
+    Raises:
+        WrongShape, BadValues, BadInput, UnknownGroup, UnknownName: data or settings that do not fit the graph.
+        BadFile: a checkpoint that is damaged or of other settings. UnstableStep: a value step that is too large.
+    """
+    if bad := settings.keys() - {f.name for f in fields(Training)}:
+        raise unknown("setting of fit", bad.pop(), [f.name for f in fields(Training)])
+    training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
+    batches, held_out = _split(graph, data, validation, training, generator)
+    measure = _measure(graph, score, held_out)
+    facts = _facts(graph) | {"score": None if held_out is None else getattr(measure, "__qualname__", str(measure))}
+    known = [batches.data if isinstance(batches, _Batches) else {}, held_out or {}]
+    data = [part[name] for part in known for name in sorted(part)]
+    state = State(graph, training, generator, checkpoint, facts, _rates(graph, training.weight_lr), data=data)
+    return run(state, lambda: _epoch(graph, batches, state, progress),
+               None if held_out is None else lambda: measure(graph, held_out), progress)
+
+
+def accuracy(graph: PCGraph, batch: Batch) -> float:
+    """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex."""
+    batch = as_batch(graph, batch)
+    if "labels" not in batch:
+        raise BadInput(f"accuracy needs labels; got {list(batch)}. Give (images, labels) to a graph that has labels.")
+    clamp = {name: values for name, values in batch.items() if name != "labels"}
+    answer = query(graph, clamp, steps=100, momentum=0.95, batch_size=2000).values["labels"]
+    return float((answer.argmax(-1) == batch["labels"].to(answer.device).argmax(-1)).double().mean())
+
+
+def minus_energy(graph: PCGraph, batch: Batch) -> float:
+    """Minus the mean energy with all sensory groups clamped."""
+    batch = as_batch(graph, batch)
+    if batch.keys() == graph.topology.groups.keys():                       # nothing is free
+        x = torch.cat([batch[name] for name in graph.topology.groups], -1).to(graph.device)
+        return -float(graph.energy(x if graph.replicas is None else x.expand(graph.replicas, *x.shape)).mean())
+    return -float(query(graph, batch, steps=100, momentum=0.95, batch_size=2000).energy[-1].mean())
+
+
+def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
+    """Minus the mean squared error on the second half of the first sensory group, asked from its first half.
+
+    For images that is the lower half of the picture from the upper one, without labels.
+    """
+    batch, name = as_batch(graph, batch), graph.topology.sensory[0]
+    values, size = batch[name].to(graph.device), graph.topology.size(name)
+    known = torch.arange(size) < size // 2
+    answer = query(graph, {name: observed(values, known)}, steps=100, momentum=0.95, batch_size=2000).values[name]
+    return -float((answer - values)[..., ~known].square().mean())
+
+
+def _facts(graph: PCGraph) -> dict[str, object]:
+    """What a graph is, for the fingerprint of its checkpoint."""
+    edges = [(e.source, e.target, None if e.mask is None else tensor_digest({"mask": e.mask}))
+             for e in graph.topology.edges]
+    return {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
+            "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
+            "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
+
+
+def _rates(graph: PCGraph, weight_lr: float | Sequence[float]) -> Tensor | None:
+    """Weight steps ``(replica, 1, 1)`` where each replica has its own, else None. Raises WrongShape."""
+    if not isinstance(weight_lr, Sequence):
+        return None
+    if len(weight_lr) != graph.replicas:
+        raise WrongShape(f"weight_lr has {len(weight_lr)} numbers; expected one, or one for each replica of the graph.")
+    return torch.tensor(weight_lr, dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
+
+
+class _Batches:
+    """Group -> tensor for the whole data set, cut into shuffled batches; the last, smaller one is kept."""
+
+    def __init__(self, data: Batch, size: int, generator: torch.Generator) -> None:
+        self.data, self.size, self.generator = data, size, generator
+        self.count = len(next(iter(data.values())))
+
+    def __len__(self) -> int:
+        return -(-self.count // self.size)
+
+    def __iter__(self) -> Iterable[Batch]:
+        order = torch.randperm(self.count, generator=self.generator)
+        for rows in order.split(self.size):
+            yield {name: values[rows] for name, values in self.data.items()}
+
+
+def _epoch(graph: PCGraph, batches: Iterable[Batch], state: State, progress: bool) -> dict[str, float]:
+    """One pass over the data; every batch is alg. 1 once."""
+    began, energy, seen, value_lr = time.perf_counter(), 0.0, 0, state.schedule.value_lr
+    size = len(batches) if hasattr(batches, "__len__") else None
+    bar = tqdm(batches, total=size, desc=f"epoch {state.epoch + 1}", leave=False, disable=not progress)
+    for k, batch in enumerate(bar):
+        batch = batch if isinstance(batches, _Batches) else as_batch(graph, batch)     # those are checked already
+        renew = state.schedule.value_lr == "safe" and k % CURVATURE_EVERY == 0
+        total, value_lr = _learn(graph, batch, state, "safe" if renew else value_lr)
+        energy, seen = energy + total, seen + len(next(iter(batch.values())))
+    if not seen:
+        raise BadInput("the data loader yielded no batch; give it data, or a list where a generator is spent.")
+    return {"epoch": state.epoch + 1, "energy": energy / seen, "value_lr": float(torch.as_tensor(value_lr).mean()),
+            "seconds": time.perf_counter() - began}
+
+
+def _learn(graph: PCGraph, batch: Batch, state: State,
+           value_lr: float | str | Tensor) -> tuple[float, float | Tensor]:
+    """Relax one batch and take one weight step. Returns the summed energy (mean over replicas) and the value step."""
+    count, schedule = len(next(iter(batch.values()))), state.schedule
+    try:
+        relaxed = settle(started(graph, batch, count), schedule.relaxation(value_lr))
+    except UnstableStep:
+        if schedule.value_lr != "safe":
+            raise
+        # the weights outgrew the safe step of some batches ago: find it anew
+        relaxed = settle(started(graph, batch, count), schedule.relaxation())
+    for name, gradient in relaxed.problem.weight_gradient(1 / count).items():
+        state.parameters[name].grad = gradient
+    state.step()
+    for parameter in state.parameters.values():
+        parameter.grad = None                                              # not held through the next relaxation
+    return float(relaxed.energy[-1].sum()) / (graph.replicas or 1), relaxed.value_lr
+
+
+@torch.no_grad()
+def started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
+    """Clamp a batch in every replica, start the other groups at their predictions, and evaluate there."""
+    x = torch.zeros(count, graph.topology.n, dtype=graph.dtype, device=graph.device)
+    clamped = torch.zeros(graph.topology.n, dtype=torch.bool, device=graph.device)
+    for name, values in batch.items():
+        where = graph.topology.slice(name)
+        x[:, where], clamped[where] = values.to(graph.device, non_blocking=True), True
+    if graph.replicas is not None:
+        x = x.expand(graph.replicas, *x.shape).clone()                     # every replica sees the same batch
+    problem = Conditioned(graph, x, clamped)
+    problem.start_at_prediction(graph.topology.outwards(batch))
+    return problem
+
+
+def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, Tensor]:
+    """Turn ``(images, labels)`` or a mapping into group -> ``(batch, size)`` float tensors that fit the graph.
+
+    Raises:
+        UnknownGroup, WrongShape, BadValues, BadInput.
+    """
+    if not isinstance(data, Mapping):
+        if not isinstance(data, (tuple, list)) or len(data) != 2:
+            raise BadInput(f"the data is a {type(data).__name__}; expected (images, labels), or a mapping of group to "
+                           "tensor such as {'pixels': images}.")
+        images, labels = data
+        data = {graph.topology.sensory[0]: images}
+        if "labels" in graph.topology.groups:
+            data["labels"] = labels
+    batch = {name: _as_values(graph, name, torch.as_tensor(values)) for name, values in data.items()}
+    if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
+        raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")
+    return batch
+
+
+def _as_values(graph: PCGraph, name: str, values: Tensor) -> Tensor:
+    size = graph.topology.size(name)
+    if values.ndim == 1 and not values.is_floating_point():
+        if len(values) and not 0 <= int(values.min()) <= int(values.max()) < size:
+            raise BadInput(f"{name} run from {int(values.min())} to {int(values.max())}; expected 0 to {size - 1}.")
+        values = one_hot(values.long(), size)
+    if values.ndim < 2 or values.shape[1:].numel() != size:
+        raise WrongShape(f"{name} is {tuple(values.shape)}; expected (count, {size}) or images that flatten to it.")
+    refuse_bytes(values, name)
+    values = values.reshape(len(values), size).to(graph.dtype)
+    if not torch.isfinite(values).all():
+        raise BadValues(f"{name} holds NaN or infinite entries; clean the data first.")
+    return values
+
+
+def _split(graph: PCGraph, data: object, validation: object, training: Training,
+           generator: torch.Generator) -> tuple[Iterable[Batch], Batch | None]:
+    """Training batches and, where asked for, validation data."""
+    in_memory = isinstance(data, (Mapping, tuple, Tensor))
+    if not len(graph.weights):
+        raise BadInput("the graph has no edges, so there is nothing to learn; give its topology at least one.")
+    if isinstance(validation, (int, float)):
+        if not in_memory or not 0 < validation < 1:
+            raise BadInput(f"validation = {validation}; a share needs data in memory and lies between 0 and 1.")
+        data = as_batch(graph, data)
+        order = torch.randperm(len(next(iter(data.values()))), generator=generator)
+        cut = max(1, round(validation * len(order)))
+        held_out = {name: values[order[:cut]] for name, values in data.items()}
+        data = {name: values[order[cut:]] for name, values in data.items()}
+    else:
+        held_out = None if validation is None else as_batch(graph, validation)
+    batches = _Batches(as_batch(graph, data), training.batch_size, generator) if in_memory else data
+    return batches, held_out
+
+
+def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
+    scores = {"accuracy": accuracy, "energy": minus_energy, "completion": minus_completion_error}
+    if score == "auto":
+        score = "accuracy" if held_out and "labels" in held_out and len(held_out) > 1 else "energy"
+    if callable(score):
+        return score
+    if score not in scores:
+        raise unknown("score", score, ["auto", *scores])
+    if score == "accuracy" and (held_out is None or "labels" not in held_out):
+        raise BadInput("score='accuracy' needs validation data with labels; use score='energy'.")
+    return scores[score]

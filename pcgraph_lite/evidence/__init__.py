@@ -1,0 +1,1 @@
+"""From a specification to trained weights, from numbers to verdicts."""

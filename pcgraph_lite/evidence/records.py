@@ -1,0 +1,189 @@
+"""Records: one number each, with the claim it serves and everything needed to believe it."""
+
+import json
+import math
+import resource
+import sys
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import Field, ValidationError
+
+from .. import checkout
+from ..errors import BadFile, BadInput, BadValues
+from ..files import write_aside
+from . import claims, config
+from .config import Strict
+
+PACKAGES = ("torch", "torchvision", "torchmetrics", "numpy")
+PROVENANCE = ["device", "commit", "dirty", "seconds", "date"]
+Scalar = str | int | float | bool | None
+
+
+class Record(Strict):
+    """One measured number.
+
+    ``seed`` None: nothing was drawn. ``n``: number of examples behind the value. ``parameters``: what else differs
+    between records of the same quantity (noise variance, steps, ...).
+    """
+
+    claim: str
+    quantity: str
+    value: float
+    dataset: str | None = None
+    model: str | None = None
+    seed: int | None = None
+    n: int | None = None
+    parameters: dict[str, Scalar] = Field(default_factory=dict)
+
+    def key(self) -> tuple[str, ...]:
+        """What must be unique within a notebook, and the order of the file."""
+        return (self.claim, self.quantity, self.dataset or "", self.model or "",
+                "" if self.seed is None else f"{self.seed:09d}", json.dumps(self.parameters, sort_keys=True))
+
+
+COLUMNS = ["notebook", "profile", *Record.model_fields, *PROVENANCE]
+
+
+class Recorder:
+    """Collects the records of one notebook and writes them as one JSON file.
+
+    Args:
+        notebook: name of the notebook, without extension.
+        profile: name of the profile that it runs with.
+        device: what computes; words or a ``torch.device``.
+        out: folder of the run. Empty: ``_build/<profile>``.
+
+    Raises:
+        UnknownName: no such profile.
+    """
+
+    def __init__(self, notebook: str, profile: str, device: object, out: str | Path = "") -> None:
+        self.notebook, self.profile, self.device = notebook, profile, device
+        self.folder = folder(profile, out)
+        self.rows: dict[tuple[str, ...], Record] = {}
+        self._claims = claims.load_claims()
+        self._started, self._version = time.monotonic(), checkout.version()
+
+    def add(self, *, claim: str, quantity: str, value: float, dataset: str | None = None, model: str | None = None,
+            seed: int | None = None, n: int | None = None, **parameters: Scalar) -> Record:
+        """Add one number.
+
+        Raises:
+            UnknownName: a claim or quantity that ``claims.yaml`` does not have.
+            BadValues: the value is NaN or infinite.
+            BadInput: the same record twice, or a parameter that JSON cannot hold.
+        """
+        claims.check_known(claim, quantity, self._claims)
+        what = f"{quantity} of claim {claim} (dataset {dataset}, model {model}, seed {seed})"
+        number = float(value)
+        if not math.isfinite(number):
+            raise BadValues(f"{what} is {number}; a record holds a finite number. Find out why before recording it.")
+        try:
+            record = Record(claim=claim, quantity=quantity, value=number, dataset=dataset, model=model,
+                            seed=_plain(seed), n=_plain(n), parameters={k: _plain(v) for k, v in parameters.items()})
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, first["loc"]))
+            raise BadInput(f"{what}: {key} = {first['input']!r}: {first['msg'].lower()}.") from None
+        if record.key() in self.rows:
+            raise BadInput(f"{what} with parameters {record.parameters} is recorded twice; tell the two apart by a "
+                           "parameter.")
+        self.rows[record.key()] = record
+        return record
+
+    def save(self) -> Path:
+        """Write ``records/<notebook>.json`` in the folder of the run and return its path."""
+        path = self.folder / "records" / f"{self.notebook}.json"
+        content = {"notebook": self.notebook, "profile": self.profile,
+                   "provenance": provenance(self.device, time.monotonic() - self._started, self._version),
+                   "records": [self.rows[key].model_dump() for key in sorted(self.rows)]}
+        with write_aside(path) as part:
+            part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        return path
+
+
+def folder(profile: str, out: str | Path = "") -> Path:
+    """The folder that a run writes to: ``out``, or ``_build/<profile>``. Raises UnknownName for the profile."""
+    config.load_profile(profile)
+    return checkout.ROOT / out if str(out) else checkout.ROOT / "_build" / profile
+
+
+def provenance(device: object, seconds: float | None = None,
+               version: tuple[str, bool] | None = None) -> dict[str, Any]:
+    """Where a number comes from: code, versions, device, time, and the most memory that the process has held.
+
+    ``dirty`` tells whether files of the code differed from the commit (see ``checkout.py``). ``version`` is both as
+    they were when the run began, for runs so long that the checkout may have moved on; None: as they are now.
+    """
+    import platform
+    commit, dirty = version or checkout.version()
+    return {"commit": commit, "dirty": dirty,
+            "device": _device_words(device), "memory": f"{_peak_memory():.0f} MiB",
+            "seconds": None if seconds is None else round(seconds, 1),
+            "date": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
+            **{package: _version(package) for package in PACKAGES}}
+
+
+def _peak_memory() -> float:
+    """Largest resident size of this process in MiB; Linux counts in KiB, macOS in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def read(*folders: Path | str) -> pd.DataFrame:
+    """All records below some folders, one row each, columns ``COLUMNS``.
+
+    Where two folders hold the same notebook and profile, the later folder counts. A folder that is not there is empty.
+
+    Raises:
+        BadFile: a file is damaged or does not have the form of a records file; it is named.
+    """
+    files: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for path in (path for place in folders for path in sorted(Path(place).glob("*.json"))):
+        notebook, profile, rows = read_file(path)
+        files[notebook, profile] = rows
+    return pd.DataFrame([row for key in sorted(files) for row in files[key]], columns=COLUMNS)
+
+
+def places(profiles: Iterable[str], published: bool = True) -> list[Path]:
+    """Folders for ``read``: the committed records first, then those of one's own runs with these profiles."""
+    committed = [checkout.ROOT / "results" / "records"] if published else []
+    return committed + [checkout.ROOT / "_build" / name / "records" for name in profiles]
+
+
+def read_file(path: Path) -> tuple[str, str, list[dict[str, Any]]]:
+    """Notebook, profile and rows of one records file. Raises BadFile: it does not have the form; it is named."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        origin = content["provenance"]
+        common = {"notebook": content["notebook"], "profile": content["profile"],
+                  **{key: origin[key] for key in PROVENANCE}}
+        rows = [Record.model_validate(row).model_dump() | common for row in content["records"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadFile(f"{checkout.shown(path)} is not a records file ({type(error).__name__}: {error}). Delete it and "
+                      f"run the notebook again: pcgraph run {path.stem}") from error
+    return content["notebook"], content["profile"], rows
+
+
+def _device_words(device: object) -> str:
+    if isinstance(device, str) and device not in ("auto", "cpu", "cuda"):
+        return device
+    from .. import hardware  # only here: it needs torch
+    picked = hardware.pick_device(device) if isinstance(device, str) else device
+    return hardware.describe(picked)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"

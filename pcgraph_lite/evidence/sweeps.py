@@ -1,0 +1,390 @@
+"""Recorded sweeps: one model trained with many settings, so that what a setting gives is looked up and not believed.
+
+``config/sweeps/NAME.yaml`` names a model, what is changed of it first (the base), and grids of settings. Each setting
+is trained on training images and measured on validation images; the test set is never read. A seed gives every setting
+the same images, so that settings are compared in pairs. The rows, one an epoch, lie in
+``_build/<profile>/sweeps/NAME.csv``, those of the paper profile also in ``results/sweeps``. A run that is there already
+with the same settings is not trained again.
+"""
+
+import hashlib
+import itertools
+import math
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import torch
+from filelock import FileLock
+from pydantic import Field
+from torch import nn
+
+from .. import checkout, hardware
+from ..baselines import checks
+from ..engine import learning
+from ..engine.graph import PCGraph
+from ..engine.query import query
+from ..errors import BadFile, BadInput, BadValues, UnstableStep, unknown
+from ..files import write_aside
+from ..images import datasets, metrics
+from ..images.datasets import ImageSet
+from ..images.judge import RECIPES, load_judge
+from ..studies import tasks
+from . import config, records, zoo
+from .config import AnySpec, ModelSpec, Positive, Strict
+
+MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
+            "labelled_agreement", "seam"]
+EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
+FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
+VARIANCE = 0.5                                                             # of the noise, as on the pages
+SCHEDULE = (1, 2, 3, 5, 10, 20, 40, 80, 160)                               # plain steps at which denoising is looked at
+
+Grid = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], Field(min_length=1)]
+
+
+class ProfilePart(Strict):
+    """What a sweep file says anew for one profile; ``base`` is merged, the others replace."""
+
+    base: dict[str, Any] = Field(default_factory=dict)
+    seeds: Positive | None = None
+    images: Positive | None = None
+    vary: list[Grid] | None = None
+
+
+class Sweep(Strict):
+    """A sweep file. ``vary`` is a list of grids: dotted key of the model's specification -> values, all crossed.
+
+    ``images``: how many validation images are completed and denoised. The base runs as well, once.
+    """
+
+    description: str
+    model: str
+    base: dict[str, Any] = Field(default_factory=dict)
+    seeds: Positive = 1
+    images: Positive = 100
+    vary: list[Grid]
+    profiles: dict[str, ProfilePart] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training of a sweep: a setting and a seed. ``values``: each varied key with its value here."""
+
+    setting: str
+    values: Mapping[str, object]
+    model: str
+    spec: AnySpec
+    seed: int
+    images: int
+    identity: str
+
+
+def names() -> list[str]:
+    """The sweeps that ``config/sweeps`` holds."""
+    return sorted(file.stem for file in (checkout.ROOT / "config" / "sweeps").glob("*.yaml"))
+
+
+def path(name: str, profile: str) -> Path:
+    """Where the rows of a sweep lie, whether or not they are there. Raises UnknownName."""
+    _source(name)
+    return checkout.ROOT / "_build" / config.load_profile(profile).name / "sweeps" / f"{name}.csv"
+
+
+def plan(name: str, profile: str) -> list[Run]:
+    """Every run of a sweep: the base first, then each grid in order; all seeds of a setting together.
+
+    A setting is the model of ``config/models.yaml``, changed by the sweep's base, the profile's entry for the model,
+    the sweep's base for the profile, and the point of the grid, in this order.
+
+    Raises:
+        UnknownName: no such sweep, profile or model. BadFile: the sweep file is not YAML.
+        BadInput: a key, type or value that the schemas refuse, or no validation images to measure on.
+    """
+    source, settings = _source(name), config.load_profile(profile)
+    sweep = _load(source)
+    part = sweep.profiles.get(profile, ProfilePart())
+    points = [{}] + [dict(zip(grid, values, strict=True)) for grid in part.vary or sweep.vary
+                     for values in itertools.product(*grid.values())]
+    keys = list(dict.fromkeys(key for point in points for key in point))
+    base, images, runs = _base(sweep, part, settings), part.images or sweep.images, {}
+    specs = [_spec(sweep.model, base, point, source) for point in points]
+    usual = _values(specs[0], keys)
+    for spec, seed in itertools.product(specs, range(part.seeds or sweep.seeds)):
+        identity = hashlib.sha256(f"{spec.identity(seed, settings.data.sample)} {images}".encode()).hexdigest()[:16]
+        values = _values(spec, keys)
+        differs = ", ".join(f"{key} = {value}" for key, value in values.items() if value != usual[key])
+        runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, images, identity))
+    return list(runs.values())
+
+
+def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
+    """Train and measure what is missing of a sweep, one line a run; a killed sweep goes on after its last whole run.
+
+    Returns:
+        the file of rows, see ``load``.
+
+    Raises:
+        UnknownName, BadInput: the sweep, profile or device. BadFile: rows or data that are damaged.
+    """
+    runs, target, picked = plan(name, profile), path(name, profile), hardware.pick_device(device)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(target.with_suffix(".lock")):
+        rows = _rows(name, profile)
+        done = set(rows["identity"])
+        for number, one in enumerate(sorted(runs, key=lambda run: run.seed), start=1):   # all settings once, then again
+            if one.identity in done:
+                continue
+            made = _trained(one, profile, picked)
+            rows = made if rows.empty else pd.concat([rows, made])
+            _write(target, runs, rows)
+            best = "" if made["status"].iloc[0] != "ok" else f", best validation score {made['validation'].max():.4g}"
+            print(f"{number} of {len(runs)}: {one.setting}, seed {one.seed}: {made['status'].iloc[0]}{best}, "
+                  f"{made['run_seconds'].iloc[0]:.0f} s", flush=True)
+        _write(target, runs, rows)
+    return target
+
+
+def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
+    """The rows of a sweep; what is missing is trained first, saying so.
+
+    Returns:
+        one row an epoch, in the order of ``plan``: setting (what differs from the base), the varied keys, seed, the
+        columns EPOCHS, the columns MEASURES (on the last row of a run, taken with the weights of its best epoch) and
+        FACTS. A run that failed is one row of epoch 0 whose status says how.
+
+    Raises:
+        UnknownName, BadInput, BadFile: as ``run``.
+    """
+    runs, rows = plan(name, profile), _rows(name, profile)
+    missing = sum(one.identity not in set(rows["identity"]) for one in runs)
+    if missing:
+        print(f"sweep {name}: {missing} of {len(runs)} runs are missing in profile {profile}: training them.",
+              flush=True)
+        run(name, profile, device)
+        rows = _rows(name, profile)
+    return _arranged(runs, rows)
+
+
+def finals(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a run, its last, with the final measures and two columns more: the best epoch, and the best score."""
+    ends = rows.groupby("identity", sort=False).tail(1).set_index("identity")
+    scored = rows[rows["status"] == "ok"].dropna(subset="validation")
+    best = scored.loc[scored.groupby("identity")["validation"].idxmax()].set_index("identity")     # the first of equals
+    ends["best_epoch"], ends["best_validation"] = best["epoch"], best["validation"]
+    return ends.reset_index()
+
+
+def factors(rows: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
+    """The rows of whole runs by what was varied: key -> label -> rows, the base first in each.
+
+    A setting that differs in several keys stands with the first of them.
+    """
+    rows = rows[rows["status"] == "ok"]
+    parts: dict[str, dict[str, pd.DataFrame]] = {}
+    for setting, some in rows[rows["setting"] != "base"].groupby("setting", sort=False):
+        key, _, label = str(setting).partition(" = ")
+        base = rows[rows["setting"] == "base"]
+        usual = "base" if base.empty or base[key].iloc[0] == "default" else f"{base[key].iloc[0]} (base)"
+        parts.setdefault(key, {usual: base})[label] = some
+    return parts
+
+
+def changes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Final measures of each setting minus those of the base with the same seed; index (setting, seed)."""
+    ends = finals(rows).set_index(["setting", "seed"])[["best_validation", *MEASURES]].astype(float)
+    return ends.drop("base", level="setting").sub(ends.loc["base"], level="seed")
+
+
+def ranks(rows: pd.DataFrame, key: str, value: object, measure: str) -> dict[int, int]:
+    """The place of one value of a varied key among the settings that differ from the base in this key alone, by seed.
+
+    1 is the smallest ``measure``; a setting that failed comes after all others.
+
+    Raises:
+        BadInput: the sweep does not have that value.
+    """
+    ends = finals(rows)
+    ends = ends[ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")]
+    ours, score = ends[key] == value, ends[measure].astype(float).fillna(math.inf)
+    if not ours.any():
+        raise BadInput(f"no setting with {key} = {value!r} in this sweep; there are {sorted(set(ends[key]), key=str)}.")
+    places = {}
+    for row, seed in ends.loc[ours, "seed"].items():
+        of_seed = score[ends["seed"] == seed]
+        places[int(seed)] = 1 + int((of_seed < score[row]).sum()) if score[row] < math.inf else len(of_seed)
+    return places
+
+
+def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
+    """For each seed the value of ``key`` whose mean ``measure`` over the *other* seeds is lowest.
+
+    A seed's own result then has no part in the choice that it is compared under. A single seed chooses by itself.
+
+    Args:
+        ends: one row a run, as ``finals`` gives them.
+
+    Returns:
+        seed -> value of ``key``.
+    """
+    seeds = ends["seed"].unique()
+    others = {seed: ends[(ends["seed"] != seed) | (len(seeds) == 1)] for seed in seeds}
+    return pd.Series({seed: some.groupby(key)[measure].mean().idxmin() for seed, some in others.items()})
+
+
+def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dict[str, float]:
+    """Final measures on validation images; what makes no sense for a model is left out.
+
+    A classifier that is no graph has an accuracy alone.
+
+    accuracy: labels asked from pixels. generated: share of the ten labels whose image the judge reads as that class.
+    completion_mse: lower half asked from the upper one. denoised_mse: by initialization, at the best of SCHEDULE steps
+    (denoised_step). safe_step: 1 / largest eigenvalue of the linear Hessian with nothing held. settling_steps: plain
+    steps of a completion of ten images until it has come to rest, see ``tasks.settling_steps``. labelled_agreement and
+    seam: of images whose upper half was asked from label and lower half, what the judge reads and metrics.seam.
+    """
+    if hasattr(model, "classify"):
+        return {"accuracy": checks.accuracy(model, (held_out.images, held_out.labels))}
+    device = next(model.parameters()).device
+    some = held_out.subset(min(images, len(held_out)))
+    truth, top, found = some.images.to(device), datasets.top_half(some.shape), {}
+    if isinstance(model, PCGraph) and "labels" in model.topology.groups:
+        found["accuracy"] = learning.accuracy(model, (held_out.images, held_out.labels))
+        if not model.topology.in_degree()[model.topology.slice("pixels")].any():
+            return found                                                   # pixels that nothing predicts: a classifier
+        if held_out.name in RECIPES:
+            found |= _with_labels(model, some, device)
+    completed = tasks.complete(model, truth, top.to(device))
+    found["completion_mse"] = float(metrics.mse(completed[:, ~top], truth[:, ~top]).mean())
+    noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(device)
+    if not isinstance(model, PCGraph):
+        return found | {"denoised_mse": float(metrics.mse(tasks.denoise(model, noisy, 1), truth).mean())}
+    seen, _ = tasks.denoise_path(model, noisy, SCHEDULE)
+    errors = {step: float(metrics.mse(cleaned, truth).mean()) for step, cleaned in seen.items()}
+    found["denoised_step"] = min(errors, key=errors.get)
+    found["safe_step"] = float(query(model, init={"pixels": truth[:1]}, steps=1).value_lr)
+    found["settling_steps"] = tasks.settling_steps(model, truth[:10], top.to(device))
+    return found | {"denoised_mse": errors[found["denoised_step"]]}
+
+
+def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, float]:
+    """What the judge reads where labels are held: of images drawn from them alone, and of completed upper halves."""
+    judge, classes = load_judge(some.name), torch.arange(model.topology.size("labels"))
+    drawn = tasks.generate(model, classes.to(device)).values["pixels"].cpu().clamp(0, 1)
+    bottom = datasets.bottom_half(some.shape)
+    whole = tasks.complete(model, some.images.to(device), bottom.to(device), some.labels.to(device)).cpu()
+    return {"generated": float((tasks.judge_reads(judge, drawn) == classes).double().mean()),
+            "labelled_agreement": float((tasks.judge_reads(judge, whole) == some.labels).double().mean()),
+            "seam": float(metrics.seam(whole, bottom, some.shape).mean())}
+
+
+def _source(name: str) -> Path:
+    if name not in names():
+        raise unknown("sweep", name, names())
+    return checkout.ROOT / "config" / "sweeps" / f"{name}.yaml"
+
+
+def _load(source: Path) -> Sweep:
+    sweep = config.validated(Sweep, config.read_yaml(source), source)
+    for kind, wanted, known in (("model", [sweep.model], config.load_models()),
+                                ("profile", sweep.profiles, config.profile_names())):
+        for wrong in set(wanted) - set(known):
+            raise BadInput(f"{checkout.shown(source)}: {unknown(kind, wrong, known)}")
+    return sweep
+
+
+def _base(sweep: Sweep, part: ProfilePart, settings: config.Profile) -> dict[str, Any]:
+    """The entries of the model's specification before anything is varied."""
+    base = config.read_yaml(config.models_file())[sweep.model]
+    for change in (sweep.base, settings.models.get(sweep.model, {}), part.base):
+        base = config.merged(base, change)
+    return base
+
+
+def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> AnySpec:
+    """The checked specification at one point of a grid."""
+    for key, value in point.items():
+        for name in reversed(key.split(".")):
+            value = {name: value}
+        base = config.merged(base, value)
+    spec = config.validated(dict[str, ModelSpec], {model: base}, source)[model]
+    if not spec.validation_count:
+        raise BadInput(f"{checkout.shown(source)}: {model} keeps no validation images; set validation_count in its "
+                       "base.")
+    return spec
+
+
+def _values(spec: AnySpec, keys: list[str]) -> dict[str, object]:
+    """The value of each varied key: numbers as they are, all else in words."""
+    values = {}
+    for key in keys:
+        value: Any = spec.model_dump()
+        for name in key.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        values[key] = value if isinstance(value, int | float) and not isinstance(value, bool) else _words(value)
+    return values
+
+
+def _words(value: object) -> str:
+    if isinstance(value, list):
+        plain = all(isinstance(entry, str) for entry in value)
+        return " to ".join(value) if plain else " and ".join(map(_words, value))
+    return "default" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _trained(one: Run, profile: str, device: torch.device) -> pd.DataFrame:
+    """The rows of one run; a training that diverges gives one row that says so."""
+    began, version = time.monotonic(), checkout.version()                  # of the code that runs, whatever comes
+    model, _ = zoo.build(one.spec, one.seed, device)
+    generator = torch.Generator().manual_seed(one.seed)                    # every graph of a seed sees the same images
+    rest, held_out = zoo.split(one.spec, config.load_profile(profile), generator)
+    try:
+        rows, status = zoo.fit(model, one.spec, rest, held_out, generator=generator, progress=False), "ok"
+        for key, value in measure(model, held_out, one.images, one.seed).items():
+            rows.loc[rows.index[-1], key] = value
+    except (UnstableStep, BadValues) as error:
+        rows, status = pd.DataFrame({"epoch": [0]}), f"{type(error).__name__}: {error}"
+    seconds = time.monotonic() - began
+    facts = records.provenance(hardware.describe(device), seconds, version)
+    known = {"status": status, "profile": profile, "model": one.model, "n": len(rest),
+             "run_seconds": round(seconds, 1), "identity": one.identity}
+    return rows.assign(seed=one.seed, **{key: known.get(key, facts.get(key)) for key in FACTS})
+
+
+def _rows(name: str, profile: str) -> pd.DataFrame:
+    """The rows that are there: one's own, else for the paper profile the committed ones. Raises BadFile."""
+    places = [path(name, profile)]
+    if profile == "paper":
+        places.append(checkout.ROOT / "results" / "sweeps" / f"{name}.csv")
+    for place in filter(Path.is_file, places):
+        return read(place, f"Delete it and run it again: pcgraph sweep {name} --profile {profile}")
+    return pd.DataFrame({"identity": pd.Series(dtype=str)})
+
+
+def read(place: Path, advice: str) -> pd.DataFrame:
+    """The rows of a file as they are. Raises BadFile, which ends with ``advice``."""
+    try:
+        rows = pd.read_csv(place, dtype={"identity": str, "commit": str})
+        if lacking := {"seed", *EPOCHS, *FACTS} - set(rows.columns):
+            raise ValueError(f"no column {sorted(lacking)[0]!r}")
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{checkout.shown(place)} is not a file of sweep rows ({error}). {advice}") from error
+    return rows
+
+
+def _arranged(runs: list[Run], rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of these runs in their order; setting and varied values are those of today's sweep file."""
+    found = [rows[rows["identity"] == one.identity].assign(setting=one.setting, **one.values) for one in runs]
+    keys = list(runs[0].values)
+    return pd.concat(found, ignore_index=True).reindex(columns=["setting", *keys, "seed", *EPOCHS, *MEASURES, *FACTS])
+
+
+def _write(target: Path, runs: list[Run], rows: pd.DataFrame) -> None:
+    """Write the rows of these runs in their order, and after them those of an earlier plan: they cost time, too."""
+    others = rows[~rows["identity"].isin([one.identity for one in runs])]
+    with write_aside(target) as part:
+        pd.concat([_arranged(runs, rows), others]).to_csv(part, index=False, float_format="%.6g")

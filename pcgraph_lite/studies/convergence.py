@@ -1,0 +1,127 @@
+"""Training copies of a graph side by side, each with steps of its own, and watching which come to rest (appendix G).
+
+``learning.fit`` refuses a value step that diverges. Here nothing is refused, because the question is who would: copies
+are replicas that share no number, so one whose energy leaves the finite numbers does not disturb the others.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..engine.conditioned import Conditioned
+from ..engine.epochs import Schedule, State
+from ..engine.graph import PCGraph
+from ..engine.learning import Batch, as_batch, started
+from ..engine.solvers import Plain
+from ..errors import BadInput, WrongShape, number, whole
+
+LATE, SHARE = 0.1, 0.05              # a steady fall loses LATE of the whole in the last LATE of the way; at rest, less
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """What was seen in training, one column a copy; energies are means over the batch, pixels and labels held."""
+
+    seconds: Tensor                                                        # (batches,): since the start, all copies
+    before: Tensor                                                         # (batches, copies): before the value steps
+    after: Tensor                                                          # (batches, copies): after them
+    looks: list[int]                                                       # batches at which the bound was taken
+    bound: Tensor                                                          # (looks, copies): of the value step
+
+    def diverged(self) -> Tensor:
+        """Whose energy was not finite at some time, ``(copies,)`` bool."""
+        return ~(self.before.isfinite() & self.after.isfinite()).all(0)
+
+    def rising(self) -> Tensor:
+        """Whose relaxations end higher than they begin, at the end of training (last tenth), ``(copies,)`` bool."""
+        last = -_window(len(self.after))
+        return ~(self.after[last:].mean(0) < self.before[last:].mean(0))
+
+    def settled(self) -> Tensor:
+        """Whose energy after relaxation fell and no longer does: at most 5 % of the whole fall in the last tenth.
+
+        Means over tenths of the training; a straight line falls by a ninth of the whole from one tenth to the next.
+        ``(copies,)`` bool.
+        """
+        size = _window(len(self.after))
+        first, late, last = (part.mean(0) for part in (self.after[:size], self.after[-2 * size:-size],
+                                                       self.after[-size:]))
+        return (last < first) & ((late - last).abs() <= SHARE * (first - last))
+
+    def converged(self) -> Tensor:
+        """Finite, settled, and with relaxations that lower the energy, ``(copies,)`` bool."""
+        return ~self.diverged() & ~self.rising() & self.settled()
+
+    def predicted(self, value_lr: Tensor) -> Tensor:
+        """Whose value step was above the bound at some look, ``(copies,)`` bool: f = identity would diverge."""
+        return (value_lr.to(self.bound) > self.bound).any(0)
+
+
+def watch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, value_lr: Sequence[float], weight_lr: Sequence[float], *,
+          steps: int = 20, batches: int = 100, batch_size: int = 100, weight_decay: float = 0.0, every: int = 10,
+          generator: torch.Generator | None = None) -> Watched:
+    """Train every copy on the same batches (alg. 1, plain value steps, Adam) and look at its energies.
+
+    Args:
+        graph: with ``replicas``; trained in place.
+        data: as for ``learning.fit``.
+        value_lr, weight_lr: one number for each replica.
+        steps: T.
+        batches: weight steps.
+        every: how many batches from one look at the bound to the next; it takes 30 products with a vector.
+        generator: draws the batches. None: a new one seeded with 0.
+
+    Raises:
+        BadInput: a graph without replicas, a count below 1, a step that is not positive.
+        WrongShape: not one step for each replica, or data that does not fit the graph.
+    """
+    for name, value in (("steps", steps), ("batches", batches), ("batch_size", batch_size), ("every", every)):
+        whole(value, name)
+    rates = {"value_lr": _column(graph, value_lr, "value_lr"), "weight_lr": _column(graph, weight_lr, "weight_lr")}
+    generator, data = generator or torch.Generator().manual_seed(0), as_batch(graph, data)
+    schedule = Schedule(epochs=1, weight_lr=tuple(weight_lr), weight_decay=weight_decay)
+    state = State(graph, schedule, generator, None, {}, rates["weight_lr"])
+    began, seen, looks, bounds = time.perf_counter(), [], [], []
+    for k in range(batches):
+        rows = torch.randint(len(next(iter(data.values()))), (batch_size,), generator=generator)
+        problem = started(graph, {name: values[rows] for name, values in data.items()}, batch_size)
+        if k % every == 0:
+            looks.append(k)
+            bounds.append(2 / problem.curvature())
+        energies = _learn(problem, state, rates["value_lr"], steps, batch_size)
+        seen.append((time.perf_counter() - began, *energies))
+    seconds, before, after = zip(*seen, strict=True)
+    return Watched(torch.tensor(seconds), torch.stack(before), torch.stack(after), looks, torch.stack(bounds).cpu())
+
+
+@torch.no_grad()
+def _learn(problem: Conditioned, state: State, value_lr: Tensor, steps: int, count: int) -> tuple[Tensor, Tensor]:
+    """T value steps and one weight step. Returns the mean energy before and after the value steps, ``(replica,)``."""
+    solver = Plain(problem, value_lr)
+    before = problem.energy().mean(-1)                                     # (replica,)
+    for _ in range(steps):
+        solver.step()
+        problem.evaluate()
+    after = problem.energy().mean(-1)
+    for name, gradient in problem.weight_gradient().items():
+        state.parameters[name].grad = gradient.div_(count)
+    state.step()
+    return before.cpu(), after.cpu()
+
+
+def _column(graph: PCGraph, steps: Sequence[float], name: str) -> Tensor:
+    """``(replica, 1, 1)``."""
+    if graph.replicas is None:
+        raise BadInput("the graph has no replicas; build it with PCGraph(..., replicas=k), k = 1 for a single copy.")
+    if len(steps) != graph.replicas:
+        raise WrongShape(f"{name} has {len(steps)} numbers; expected one for each of {graph.replicas} replicas.")
+    for step in steps:
+        number(step, name, "a positive number", lambda lr: lr > 0)
+    return torch.tensor(list(steps), dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
+
+
+def _window(batches: int) -> int:
+    return max(1, round(LATE * batches))

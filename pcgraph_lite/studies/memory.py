@@ -1,0 +1,97 @@
+"""Asking a graph for images that it was trained on: from a part of one, or from one under noise (section 3).
+
+A query by conditioning has an answer that does not depend on the way there, so it may be accelerated. A query by
+initialization is plain descent, as in the paper; ``run_on`` shows where its last state would go if it had the time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..engine.graph import PCGraph
+from ..engine.inference import WINDOW
+from ..engine.query import Answer, observed, query
+from ..errors import BadInput, WrongShape
+
+MOMENTUM = 0.95
+PATIENCE = 0.98                                                            # momentum of a state that hardly moves
+REST = 1e-9                            # the valley of the memories is shallow: at the usual 1e-6 images still move
+
+
+@dataclass(frozen=True, eq=False)
+class Recall:
+    """How a query for memories went."""
+
+    images: Tensor                                                         # (batch, pixels), cut to [0, 1]
+    seen: dict[int, Tensor]                                                # images after so many steps
+    energy: Tensor                                                         # (steps + 1, batch), before and after each
+    converged: Tensor                                                      # (batch,) bool
+    steps: int
+    last: Answer                                                           # the state at the end, internals and all
+
+
+def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000) -> Recall:
+    """Query by conditioning: the known pixels are held, the others are asked for.
+
+    Args:
+        memories: ``(batch, pixels)``; pixels that are not known are never looked at.
+        known: ``(pixels,)`` bool.
+    """
+    answer = query(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
+    images = answer.values["pixels"].clamp(0, 1)
+    trace = torch.cat([answer.initial_energy[None], answer.energy])
+    return Recall(images, {answer.steps: images}, trace, answer.converged, answer.steps, answer)
+
+
+def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: str = "zeros") -> Recall:
+    """Query by initialization: the pixels start at ``start`` ``(batch, pixels)`` and everything is let go.
+
+    Args:
+        looks: after which numbers of plain steps to keep the images; the last one ends the query.
+        internal: where the other vertices begin, "zeros" or "prediction".
+
+    Raises:
+        BadInput: ``looks`` are not whole numbers of at least 1 in rising order.
+    """
+    if not looks or sorted(set(looks)) != list(looks) or looks[0] < 1:
+        raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
+    values, seen, traces, done, begin = {"pixels": start}, {}, [], 0, internal
+    for until in looks:
+        answer = query(graph, init=values, steps=until - done, tolerance=None, start=begin)
+        traces.append(answer.energy if done else torch.cat([answer.initial_energy[None], answer.energy]))
+        values, done, begin = answer.values, until, "zeros"
+        seen[until] = answer.values["pixels"].clamp(0, 1)
+    trace = torch.cat(traces)                                              # (steps + 1, batch)
+    return Recall(seen[done], seen, trace, at_rest(trace), done, answer)
+
+
+def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
+    """Go on from where a query by initialization ended, with the accelerated solver; its numbers count both."""
+    answer = query(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
+    images, trace = answer.values["pixels"].clamp(0, 1), torch.cat([recall.energy, answer.energy])
+    done = recall.steps + steps
+    return Recall(images, recall.seen | {done: images}, trace, at_rest(trace), done, answer)
+
+
+def at_rest(energy: Tensor, tolerance: float = REST) -> Tensor:
+    """Which examples changed their energy by at most ``tolerance`` of the first over the last ten steps. ``(batch,)``.
+
+    Args:
+        energy: ``(steps + 1, batch)``, the first row before any step.
+    """
+    if energy.ndim != 2 or len(energy) <= WINDOW:
+        raise WrongShape(f"energy is {tuple(energy.shape)}; expected (steps + 1, batch) with at least {WINDOW} steps.")
+    return (energy[-1] - energy[-1 - WINDOW]).abs() <= tolerance * energy[0]
+
+
+def on_the_span(memories: Tensor, images: Tensor) -> Tensor:
+    """Each image's nearest point on the span of the memories, ``(batch, pixels)``.
+
+    Where f is linear every combination of stored images has no energy either, so a graph of pixels alone that stores
+    them, and nothing else, leaves of an image started there exactly this; of noise of variance v about v * k / pixels.
+    """
+    _, singular, directions = torch.linalg.svd(memories.double(), full_matrices=False)
+    kept = directions[singular > 1e-6 * singular[0]]                       # (rank, pixels)
+    return (images.double() @ kept.T @ kept).to(images.dtype)

@@ -1,0 +1,153 @@
+"""The paper's tasks as one call each, for graphs and for the autoencoder they are compared with, and their measures.
+
+Queries by conditioning go down to a minimum of the energy, and use the accelerated solver to get there. Queries by
+initialization depend on the path (ambiguity log, point 14), so they are plain descent; the pages choose how many steps
+on validation images.
+"""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import one_hot
+
+from ..baselines import autoencoder
+from ..baselines.autoencoder import Autoencoder
+from ..engine.graph import PCGraph
+from ..engine.query import Answer, observed, query
+from ..errors import BadInput
+from ..images import metrics
+from ..images.judge import read
+
+SETTLE = {"steps": 400, "momentum": 0.95}                                  # a query by conditioning: accelerated
+
+
+def generate(graph: PCGraph, labels: Tensor) -> Answer:
+    """Hold one-hot labels, ``labels`` ``(batch,)`` int; the pixels of the answer are the images drawn (gen-a)."""
+    return query(graph, {"labels": one_hot(labels, graph.topology.size("labels"))}, **SETTLE)
+
+
+def classify(graph: PCGraph, images: Tensor) -> Answer:
+    """Hold the pixels ``(batch, pixels)``; the labels of the answer peak at the class found."""
+    return query(graph, {"pixels": images}, **SETTLE)
+
+
+def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Tensor:
+    """Fill in the unknown pixels (gen-b), with the label held as well if given (gen-d).
+
+    Args:
+        known: ``(pixels,)`` bool.
+        labels: ``(batch,)`` int.
+
+    Returns:
+        ``(batch, pixels)``; known pixels as they came, the others cut to [0, 1].
+    """
+    if isinstance(model, Autoencoder):
+        return autoencoder.complete(model, images, known)
+    return filled(images, known, completion(model, images, known, labels))
+
+
+def completion(graph: PCGraph, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Answer:
+    """The query behind ``complete``: the known pixels, and the label if given, are held."""
+    clamp = {"pixels": observed(images, known)}
+    if labels is not None:
+        clamp["labels"] = one_hot(labels, graph.topology.size("labels"))
+    return query(graph, clamp, **SETTLE)
+
+
+def filled(images: Tensor, known: Tensor, answer: Answer) -> Tensor:
+    """Known pixels from the images, the others from an answer and cut to [0, 1]. ``(batch, pixels)``."""
+    return torch.where(known, images, answer.values["pixels"].clamp(0, 1))
+
+
+def complete_by_start(graph: PCGraph, images: Tensor, known: Tensor, steps: int) -> Tensor:
+    """Completion by initialization: known pixels start at their values, unknown ones at 0, and all are let go."""
+    answer = query(graph, init={"pixels": observed(images, known)}, steps=steps, tolerance=None)
+    return answer.values["pixels"].clamp(0, 1)
+
+
+def denoise_path(graph: PCGraph, images: Tensor, steps: Sequence[int]) -> tuple[dict[int, Tensor], Tensor]:
+    """Start the pixels at noisy images, let go, and look at them after each number of plain steps.
+
+    Returns:
+        steps -> images ``(batch, pixels)`` cut to [0, 1]; and the energy of every step ``(last step, batch)``.
+    """
+    if not steps or sorted(set(steps)) != list(steps) or steps[0] < 1:
+        raise BadInput(f"steps = {list(steps)}; expected whole numbers of at least 1 in rising order.")
+    values, seen, traces, done = {"pixels": images}, {}, [], 0
+    for until in steps:
+        answer = query(graph, init=values, steps=until - done, tolerance=None)
+        values, done = answer.values, until
+        seen[until] = answer.values["pixels"].clamp(0, 1)
+        traces.append(answer.energy)
+    return seen, torch.cat(traces)
+
+
+def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:
+    """Clean noisy images (gen-c): ``steps`` plain steps of a query by initialization. ``(batch, pixels)`` in [0, 1]."""
+    if isinstance(model, Autoencoder):
+        with torch.no_grad():
+            return model(images)
+    return denoise_path(model, images, [steps])[0][steps]
+
+
+def best_steps(graph: PCGraph, noisy: Tensor, clean: Tensor, steps: Sequence[int]) -> int:
+    """After which number of plain steps the denoised images are best, by mean PSNR: to be asked on held-out images.
+
+    Args:
+        noisy, clean: ``(batch, pixels)``.
+        steps: numbers of steps to choose from, in rising order.
+    """
+    seen, _ = denoise_path(graph, noisy.to(graph.device), steps)
+    quality = {k: float(metrics.psnr(images.cpu(), clean.cpu()).mean()) for k, images in seen.items()}
+    return max(quality, key=quality.get)
+
+
+def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int = 300) -> float:
+    """Plain steps until the energy of a completion has come 99 % of its way down; mean over images (section B of the
+    paper: deeper graphs converge more slowly).
+
+    The way goes from the energy of the start to that of the accelerated query. An image that is not there after
+    ``longest`` steps counts as ``longest``.
+
+    Args:
+        images: ``(batch, pixels)``.
+        known: ``(pixels,)`` bool.
+    """
+    lowest = completion(graph, images, known).energy[-1]                   # (batch,)
+    plain = query(graph, {"pixels": observed(images, known)}, steps=longest, tolerance=None)
+    goal = lowest + 0.01 * (plain.initial_energy - lowest)
+    there = plain.energy <= goal                                           # (steps, batch)
+    first = torch.where(there.any(0), there.int().argmax(0) + 1, longest)
+    return float(first.double().mean())
+
+
+def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
+    """Completion by the training image whose known pixels are nearest. ``(batch, pixels)``."""
+    nearest = torch.cdist(images[:, known], train[:, known]).argmin(-1)    # (batch,)
+    return torch.where(known, images, train[nearest])
+
+
+def missing_part(completed: Tensor, images: Tensor, known: Tensor, judge: nn.Module, labels: Tensor) -> pd.DataFrame:
+    """Measures of a completed lower half, one row an image: mse and ssim on the missing pixels, agrees (judge).
+
+    Args:
+        known: ``(784,)`` bool, whole rows of a 28 x 28 picture.
+    """
+    rows = int((~known).sum()) // 28
+    hidden, truth = completed[:, ~known], images[:, ~known]
+    return pd.DataFrame({"mse": metrics.mse(hidden, truth).numpy(),
+                         "ssim": metrics.ssim(hidden, truth, (1, rows, 28)).numpy(),
+                         "agrees": (judge_reads(judge, completed) == labels).numpy()})
+
+
+def whole_image(cleaned: Tensor, images: Tensor, judge: nn.Module, labels: Tensor) -> pd.DataFrame:
+    """Measures of whole pictures, one row an image: mse, psnr in dB, agrees (judge)."""
+    return pd.DataFrame({"mse": metrics.mse(cleaned, images).numpy(), "psnr": metrics.psnr(cleaned, images).numpy(),
+                         "agrees": (judge_reads(judge, cleaned) == labels).numpy()})
+
+
+def judge_reads(judge: nn.Module, images: Tensor) -> Tensor:
+    """Classes that the judge sees, ``(batch,)`` on the CPU."""
+    return read(judge, images).cpu()

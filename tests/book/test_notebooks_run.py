@@ -1,0 +1,183 @@
+"""Notebooks run with checked parameters, and leave nothing half done.
+
+Oracles: jupytext's own reading of the same file; plain papermill for the same result; the records that a run leaves.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from project import HERE, Project
+
+from pcgraph_lite import checkout
+from pcgraph_lite.book import notebooks
+from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
+from pcgraph_lite.evidence import config
+
+NAME = "01-tiny"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the small project as the checkout, for what runs in this process."""
+    shutil.copytree(HERE / "fixtures" / "project", tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The small project on its own, for real runs; its models are trained once."""
+    return Project(tmp_path_factory.mktemp("project"))
+
+
+def values(path: Path) -> list[float]:
+    """The recorded numbers of a run."""
+    return [row["value"] for row in json.loads(path.read_text())["records"]]
+
+
+@pytest.mark.parametrize("path", [*sorted((HERE.parent / "notebooks").glob("*.md")),
+                                  HERE / "fixtures/project/notebooks/01-tiny.md"], ids=lambda path: path.stem)
+def test_our_reading_of_cells_is_jupytexts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code and tags of every cell, and the line that the code starts on."""
+    monkeypatch.setattr(checkout, "ROOT", path.parent.parent)
+    ours = notebooks.cells(path.stem)
+    theirs = [cell for cell in jupytext.read(path).cells if cell.cell_type == "code"]
+    assert [(cell.code, list(cell.tags)) for cell in ours] == \
+        [(cell.source, list(cell.metadata.get("tags", []))) for cell in theirs]
+    lines = path.read_text().splitlines()
+    assert [lines[cell.line - 1] for cell in ours] == [cell.code.splitlines()[0] for cell in ours]
+
+
+def test_parameters_are_read_without_running(root: Path) -> None:
+    """Names, types, defaults and help of the parameters cell; models of the front matter."""
+    known = notebooks.parameters(NAME)
+    assert (known["images"].type, known["images"].default, known["images"].help) == ("int", 50, "test images")
+    assert known["sizes"].default == [1, 2]
+    assert notebooks.models(NAME) == {"tiny": "seeds", "other": "seeds"}
+    assert notebooks.seeds(NAME, config.load_profile("smoke"), "images") == list(range(20))
+    assert notebooks.seeds(NAME, config.load_profile("smoke")) == [0]
+
+
+def test_given_values_come_before_the_profile_and_the_notebook(root: Path) -> None:
+    """Text is read as the declared type; a whole number is fine where a float is declared."""
+    smoke, laptop = config.load_profile("smoke"), config.load_profile("laptop")
+    assert notebooks.resolve(NAME, laptop, {})["images"] == 50
+    assert notebooks.resolve(NAME, smoke, {})["images"] == 20
+    given = notebooks.resolve(NAME, smoke, {"images": "7", "variance": "1", "fail": "true", "device": "cpu",
+                                            "sizes": "[3]"})
+    assert (given["images"], given["variance"], given["fail"], given["sizes"]) == (7, 1.0, True, [3])
+    assert given["profile"] == "smoke"
+
+
+@pytest.mark.parametrize(("line", "words"), [
+    ("imagse: 20", ["'imagse'", "Did you mean 'images'"]),
+    ("images: twenty", ["'images' = 'twenty'", "expected int", "50"]),
+    ("images: true", ["'images' = True", "expected int"]),
+    ("variance: 'high'", ["'variance' = 'high'", "expected float"]),
+])
+def test_wrong_parameters_of_a_profile(root: Path, line: str, words: list[str]) -> None:
+    """Refused with the file, the notebook, the name and what was expected."""
+    path = root / "config/profiles/smoke.yaml"
+    path.write_text(path.read_text().replace("images: 20", line))
+    with pytest.raises((UnknownName, BadInput)) as caught:
+        notebooks.run(NAME, "smoke")
+    for word in ["config/profiles/smoke.yaml: notebooks.01-tiny", *words]:
+        assert word in str(caught.value)
+    assert not (root / "_build").exists()
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    (":tags: [parameters]", ":tags: [other]", "no code cell with the tag 'parameters'"),
+    ("images: int = 50", "images = 50", r"line 2\d: expected 'name: type = value'"),
+    ("images: int = 50", "images: complex = 50", r"line 2\d: expected 'name: type = value'"),
+    ("models: [tiny, other]", "models: [tinny]", "no model 'tinny'.*Did you mean 'tiny'"),
+    ("models: [tiny, other]", "models: [tiny", "front matter of notebooks/01-tiny.md is not YAML"),
+])
+def test_wrong_notebooks(root: Path, old: str, new: str, words: str) -> None:
+    """A notebook that cannot be checked is named with the line."""
+    path = root / "notebooks/01-tiny.md"
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises((BadFile, BadInput), match=words):
+        notebooks.models(NAME), notebooks.parameters(NAME)
+
+
+def test_run_writes_notebook_and_records(project: Project) -> None:
+    """Under _build/PROFILE; the executed notebook holds no path of this machine."""
+    said = project.pcgraph("run", NAME, "--profile", "smoke")
+    assert "_build/smoke/notebooks/01-tiny.ipynb" in said
+    built = project.root / "_build/smoke"
+    executed = nbformat.read(built / "notebooks/01-tiny.ipynb", as_version=4)
+    assert executed.metadata.papermill["parameters"]["images"] == 20
+    assert executed.metadata.papermill["input_path"] == "notebooks/01-tiny.md"
+    assert str(project.root) not in (built / "notebooks/01-tiny.ipynb").read_text()
+    assert len(values(built / "records/01-tiny.json")) == 2
+    assert not list(built.rglob("*.part*"))
+
+
+def test_other_parameters_get_a_folder_of_their_own(project: Project) -> None:
+    """And leave the profile's run alone."""
+    project.pcgraph("run", NAME, "--profile", "smoke", "-p", "images", "5", "-p", "device", "cpu")
+    folder = project.root / "_build/runs/01-tiny/smoke_device-cpu_images-5"
+    assert (folder / "01-tiny.ipynb").is_file() and (folder / "records/01-tiny.json").is_file()
+
+
+def test_long_parameters_are_told_apart(root: Path) -> None:
+    """A folder's name is cut, but never the same for other values."""
+    settings = config.load_profile("smoke")
+    folders = {notebooks._folder(NAME, settings, {"a": "x" * 300, "steps": steps}, "") for steps in (50, 2000)}
+    assert len(folders) == 2 and all(len(folder.name) < 140 for folder in folders)
+
+
+def test_plain_cells_and_plain_papermill_give_the_same_numbers(project: Project, tmp_path: Path) -> None:
+    """One way is as good as another: --plain, and the pipe jupytext | papermill that each page shows."""
+    project.pcgraph("run", NAME, "--profile", "smoke", "-p", "variance", "0.3", "--out", str(tmp_path / "a"))
+    project.pcgraph("run", NAME, "--profile", "smoke", "-p", "variance", "0.3", "--out", str(tmp_path / "b"), "--plain")
+    pipe = (f"jupytext --to ipynb -o - notebooks/{NAME}.md | papermill - {tmp_path}/c.ipynb -p profile smoke "
+            f"-p images 20 -p variance 0.3 -p out {tmp_path}/c")
+    subprocess.run(pipe, shell=True, cwd=project.root, env=project.environment, check=True, capture_output=True)
+    runs = [values(tmp_path / run / "records/01-tiny.json") for run in "abc"]
+    assert len(runs[0]) == 2 and runs[0] == runs[1] == runs[2]
+
+
+def test_failing_cell_is_shown_and_what_ran_is_kept(project: Project) -> None:
+    """The old notebook stays; the new one is kept under another name, and the message holds the cell's error."""
+    project.pcgraph("run", NAME, "--profile", "smoke")                     # does not lean on another test's run
+    before = (project.root / "_build/smoke/notebooks/01-tiny.ipynb").read_bytes()
+    said = project.pcgraph("run", NAME, "--profile", "smoke", "-p", "fail", "true", "--out", "_build/smoke", code=2)
+    assert "failed in code cell" in said and "RuntimeError: asked to fail" in said
+    kept = project.root / "_build/smoke/notebooks/01-tiny.failed.ipynb"
+    assert "notebooks/01-tiny.failed.ipynb" in said and kept.is_file()
+    assert (project.root / "_build/smoke/notebooks/01-tiny.ipynb").read_bytes() == before
+
+
+def test_plain_run_shows_the_failing_line(root: Path) -> None:
+    """With the line of the Markdown file."""
+    path = root / "notebooks/01-tiny.md"
+    path.write_text(path.read_text().replace("if fail:", "if True:").replace("import pcgraph_lite as pcg", ""))
+    line = 1 + path.read_text().splitlines().index("    raise RuntimeError(\"asked to fail\")")
+    words = rf"(?s)code cell 3.*01-tiny\.md\", line {line}.*RuntimeError: asked to fail"
+    with pytest.raises(PCGraphError, match=words):
+        notebooks.run(NAME, "smoke", plain=True)
+
+
+def test_without_papermill_the_way_out_is_said(project: Project) -> None:
+    """On a bare host the message names --plain."""
+    code = ("import sys; sys.modules['papermill'] = None; from pcgraph_lite.cli import main; "
+            f"main(['run', '{NAME}', '--profile', 'smoke'])")
+    done = subprocess.run([sys.executable, "-c", code], cwd=project.root, env=project.environment, text=True,
+                          capture_output=True)
+    assert done.returncode == 2 and "add --plain" in done.stderr
+
+
+def test_a_model_may_have_a_seed_count_of_its_own(root: Path) -> None:
+    """``name: parameter`` in the front matter: the workflow trains as many seeds of it as that parameter says."""
+    path = root / "notebooks" / f"{NAME}.md"
+    path.write_text(path.read_text().replace("models: [tiny, other]", "models: [tiny, other: images]"))
+    assert notebooks.models(NAME) == {"tiny": "seeds", "other": "images"}
+    assert len(notebooks.seeds(NAME, config.load_profile("smoke"), "images")) == 20

@@ -1,0 +1,184 @@
+"""Figures are made from objects: what they draw is what the objects hold, and every axis has a name."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+import numpy as np
+import pytest
+import torch
+
+from pcgraph_lite import PCGraph
+from pcgraph_lite.book import plots
+from pcgraph_lite.engine import topology
+from pcgraph_lite.errors import BadInput, WrongShape
+from pcgraph_lite.studies import circuits
+
+
+def test_curves_draw_mean_band_levels_and_labels():
+    values = torch.tensor([[1.0, 3.0], [2.0, 6.0]])
+    lines = {"a": ([0, 1], values), "b": ([0, 1], values[:, 0])}
+    axis = plots.curves(lines, "t", "E", log=True, levels={"low": 0.5}).axes[0]
+    assert axis.lines[0].get_ydata().tolist() == [2.0, 4.0]
+    assert len(axis.collections) == 1                                      # a band only where there are repeats
+    assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_yscale()) == ("t", "E", "log")
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a", "b", "low"]
+
+
+def test_panels_draw_each_part_on_common_axes():
+    parts = {"decay": {"base": ([1, 2], torch.tensor([3.0, 4.0])), "0.1": ([1, 2], torch.tensor([5.0, 9.0]))},
+             "T": {"base": ([1, 2], torch.tensor([3.0, 4.0]))}}
+    figure = plots.panels(parts, "epoch", "accuracy", levels={"T": {"ridge": 7.0}})
+    first, second = figure.axes
+    assert [line.get_ydata().tolist() for line in first.lines] == [[3.0, 4.0], [5.0, 9.0]]
+    assert second.lines[1].get_ydata() == [7.0, 7.0] and first.get_ylim() == second.get_ylim()
+    assert (first.get_title(), second.get_title()) == ("decay", "T")
+    assert [text.get_text() for text in second.get_legend().get_texts()] == ["base", "ridge"]
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("epoch", "accuracy")
+
+
+def test_panels_can_have_logarithmic_axes_and_one_legend():
+    parts = {title: {"base": ([0.1, 10.0], torch.tensor([1.0, 100.0]))} for title in ("a", "b")}
+    figure = plots.panels(parts, "seconds", "E", {"a": {"step": 5.0}}, log=True, log_x=True, one_legend=True)
+    for axis in figure.axes:
+        assert (axis.get_xscale(), axis.get_yscale(), axis.get_legend()) == ("log", "log", None)
+    legend, = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["base", "step"]
+    figure.canvas.draw()
+    for label in figure.texts:                                             # those of both axes
+        assert not legend.get_window_extent().overlaps(label.get_window_extent()), label
+
+
+def test_differences_draw_every_seed_and_shade_the_better_side():
+    values = {"a": torch.tensor([0.5, 1.5]), "b": torch.tensor([-3.0, -1.0])}
+    figure = plots.differences({"accuracy": values, "error": values}, less_is_better=["error"])
+    for axis, (low, high) in zip(figure.axes, [(0, None), (None, 0)], strict=True):
+        _, dots_a, mean_a, dots_b, mean_b = axis.lines
+        assert dots_a.get_xdata().tolist() == [0.5, 1.5] and mean_a.get_xdata() == [1.0]
+        assert dots_b.get_xdata().tolist() == [-3.0, -1.0] and mean_b.get_xdata() == [-2.0]
+        shaded = axis.patches[0].get_extents().transformed(axis.transData.inverted())
+        ends = (low if low is not None else axis.get_xlim()[0], high if high is not None else axis.get_xlim()[1])
+        assert (shaded.x0, shaded.x1) == pytest.approx(ends)
+    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["a", "b"]
+
+
+def test_dots_draw_every_seed_and_the_published_value():
+    parts = {"digits": {"a": torch.tensor([1.0, 3.0]), "b": torch.tensor([5.0])},
+             "clothing": {"a": torch.tensor([2.0]), "b": torch.tensor([4.0])}}
+    figure = plots.dots(parts, "accuracy (%)", {"digits": {"b": 7.0}})
+    first, second = figure.axes
+    assert [line.get_xdata().tolist() for line in first.lines[:2]] == [[1.0, 3.0], [5.0]]
+    assert list(first.lines[2].get_xdata()) == [7.0] and list(first.lines[2].get_ydata()) == [1]
+    assert [line.get_xdata().tolist() for line in second.lines] == [[2.0], [4.0]]
+    assert [tick.get_text() for tick in first.get_yticklabels()] == ["a", "b"] and first.get_xlabel() == "accuracy (%)"
+
+
+def test_mistakes_are_shares_of_the_true_class_in_rows():
+    predicted, true = torch.tensor([0, 1, 1, 1, 0]), torch.tensor([0, 0, 0, 0, 1])      # 3 of 4 zeros taken for ones
+    axis = plots.mistakes({"x": (predicted, true, ["zero", "one"])}).axes[0]
+    assert [text.get_text() for text in axis.texts] == ["75", "100"]       # row by row, without the diagonal
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("answered", "true class")
+
+
+def test_image_rows_show_the_images_and_the_marks():
+    images = torch.rand(3, 784)
+    figure = plots.image_rows({"given": images, "found": images / 2}, columns=["x", "y", "z"],
+                              marks={"found": [True, False, True]})
+    assert np.allclose(figure.axes[4].images[0].get_array(), images[1].view(28, 28) / 2)
+    assert figure.axes[0].get_title() == "x" and figure.axes[3].get_ylabel() == "found"
+    good, bad = (figure.axes[k].spines["left"].get_edgecolor()[:3] for k in (3, 4))
+    assert good == plots.COLORS[2] and bad == plots.COLORS[3]
+
+
+def test_image_rows_take_a_shape_each_and_draw_colours():
+    """Colour planes one after the other become the last axis; a single channel is drawn as grey."""
+    grey, colour = torch.rand(2, 784), torch.rand(2, 3 * 32 * 32)
+    figure = plots.image_rows({"grey": grey, "colour": colour}, {"grey": (1, 28, 28), "colour": (3, 32, 32)})
+    assert np.allclose(figure.axes[1].images[0].get_array(), grey[1].view(28, 28))
+    assert np.allclose(figure.axes[3].images[0].get_array(), colour[1].view(3, 32, 32).permute(1, 2, 0))
+
+
+def test_mask_picture_has_sources_in_rows():
+    drawn = topology.generative(2, [5], 6)
+    axis = plots.mask_picture({"generative": drawn}).axes[0]
+    assert np.array_equal(np.asarray(axis.images[0].get_array(), dtype=bool), drawn.mask().numpy())
+    assert axis.get_ylabel() == "source vertex"
+
+
+def test_graph_picture_names_vertices_and_weights():
+    graph = PCGraph(topology.from_mask(torch.tensor([[0, 1], [0, 0]])), init_std=1.0)
+    texts = {text.get_text() for text in plots.graph_picture(graph, ["a", "b"]).axes[0].texts}
+    assert {"a", "b", f"{float(graph.weight[0, 1]):.2f}"} <= texts
+
+
+def test_landscape_is_the_energy():
+    graph = PCGraph(topology.fully_connected(1, 1, 1), "tanh", dtype=torch.float64)
+    start = torch.zeros(3, dtype=torch.float64)
+    figure = plots.landscape(graph, start, (1, 2), {"p": torch.zeros(2, 3)}, ["a", "b", "c"])
+    assert figure.axes[0].get_xlabel() == "value of b" and figure.axes[1].get_ylabel() == "log10 of the energy E"
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(WrongShape, match="differ in length"):
+        plots.image_rows({"a": torch.rand(2, 784), "b": torch.rand(3, 784)})
+    with pytest.raises(BadInput, match="at least one"):
+        plots.mask_picture({})
+    with pytest.raises(BadInput, match="at least one"):
+        plots.panels({}, "x", "y")
+    with pytest.raises(BadInput, match="at least one"):
+        plots.differences({})
+    with pytest.raises(BadInput, match="at least one"):
+        plots.dots({}, "x")
+    with pytest.raises(BadInput, match="at least one"):
+        plots.mistakes({})
+    with pytest.raises(WrongShape, match="1 names for 2 vertices"):
+        plots.graph_picture(PCGraph(topology.from_mask(torch.ones(2, 2))), ["a"])
+
+
+def test_network_picture_draws_every_edge_of_the_object():
+    """A layered graph and one with cycles and a self-loop left out; the lines are read back from the figure."""
+    layered = topology.discriminative(3, [4], 2)
+    cyclic = topology.from_mask(torch.tensor([[0, 1, 0], [0, 0, 1], [1, 0, 0]]))
+    figure = plots.network_picture({"layered": layered, "ring": cyclic})
+    for axis, drawn in zip(figure.axes, (layered, cyclic), strict=True):
+        assert plots.lines_drawn(axis) == {tuple(edge) for edge in drawn.mask().nonzero().tolist()}
+    assert [axis.get_title() for axis in figure.axes] == ["layered", "ring"]
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_circuit_picture_draws_every_wire_with_its_sign(around):
+    """Side by side and on a circle; a dendritic circuit is drawn side by side."""
+    graph = PCGraph(topology.from_mask(torch.tensor([[0, 1], [1, 0]])), "tanh")
+    graph.set_weight(torch.tensor([[0.0, 0.5], [-0.5, 0.0]]))
+    made = {"standard": circuits.standard(graph)} | ({} if around else {"dendritic": circuits.dendritic(graph)})
+    figure = plots.circuit_picture(made, around)
+    for axis, circuit in zip(figure.axes, made.values(), strict=True):
+        wires = {(wire.source, wire.target, wire.weight > 0) for wire in circuit.wires}
+        assert plots.wires_drawn(axis) == wires
+        axis.patches[0].remove()
+        assert len(wires - plots.wires_drawn(axis)) == 1                   # a wire that is not there is missed
+
+
+def test_roc_draws_each_score_with_its_area():
+    """A perfect score has the corner as its curve and an area of 1; a reversed one, 0."""
+    positive = torch.tensor([False, False, True])
+    axis = plots.roc({"good": torch.tensor([1.0, 2.0, 3.0]), "bad": torch.tensor([3.0, 2.0, 1.0])}, positive).axes[0]
+    assert axis.lines[1].get_ydata().tolist() == [0, 1, 1, 1]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["good: 1.000", "bad: 0.000"]
+    assert axis.get_xlabel() and axis.get_ylabel()
+
+
+def test_counts_draw_means_ranges_and_the_number_itself():
+    """Two sizes at 50 and 100: the bars are means over repeats, the outlines the numbers."""
+    parts = {"half": {"small": {50: [10, 20], 100: [5, 5]}, "large": {50: [50, 50]}}}
+    axis = plots.counts(parts, "stored", "retrieved").axes[0]
+    bars = [part for part in axis.containers if hasattr(part, "patches")]
+    assert [[bar.get_height() for bar in part] for part in bars] == [[50, 100], [15, 5], [50], [50]]
+    low, high = bars[1].errorbar.lines[2][0].get_segments()[0][:, 1]
+    assert (low, high) == (10, 20)
+    assert [tick.get_text() for tick in axis.get_xticklabels()] == ["50", "100"]
+    assert (axis.get_title(), axis.get_xlabel(), axis.get_ylabel()) == ("half", "stored", "retrieved")
+
+
+def test_curves_mark_a_position():
+    axis = plots.curves({"a": ([1, 2], torch.tensor([1.0, 2.0]))}, "t", "E", marks={"here": 1.5}).axes[0]
+    assert axis.lines[1].get_xdata() == [1.5, 1.5]

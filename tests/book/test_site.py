@@ -1,0 +1,254 @@
+"""The book builds with warnings as errors, shows what the records say, and loads nothing from the net.
+
+Oracles: HTML of our own making for the address finder; the files given in for what the built pages must show.
+"""
+
+import base64
+import json
+import re
+import shutil
+from io import BytesIO
+from pathlib import Path
+
+import matplotlib.image
+import nbformat
+import numpy as np
+import pytest
+import typer
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from pcgraph_lite.book import site
+from pcgraph_lite.checkout import ROOT
+from pcgraph_lite.cli import app
+from pcgraph_lite.errors import BadFile, PCGraphError
+from pcgraph_lite.evidence.claims import load_claims
+
+RECORDS = {
+    "notebook": "02-pc-graphs", "profile": "smoke",
+    "provenance": {"commit": "0123456789", "dirty": False, "device": "the test's device", "seconds": 7.0,
+                   "date": "now"},
+    "records": [{"claim": "eq3", "quantity": "max_relative_error", "value": 3e-15, "parameters": {"dtype": "float64"}}]}
+CAPTION = "What to look at in the picture."
+
+
+def picture() -> str:
+    """A small PNG, base64."""
+    file = BytesIO()
+    matplotlib.image.imsave(file, np.eye(8), format="png")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def notebook(name: str) -> nbformat.NotebookNode:
+    """A tiny notebook as papermill leaves it: equation, table, captioned figure, links into the book."""
+    figure = new_code_cell("plot()", execution_count=2, outputs=[new_output("display_data", {"image/png": picture()})],
+                           metadata={"mystnb": {"figure": {"caption": CAPTION, "name": f"figure-{name}"}}})
+    title = f"# Page {name}\n\n**Claim.** $x_i$, {{doc}}`../scorecard`, [partly]{{.verdict .partly}}\n\n$$\\mu = 1$$"
+    table = new_output("execute_result", {"text/html": "<table><tr><td>1</td></tr></table>"}, execution_count=3)
+    return new_notebook(
+        cells=[new_markdown_cell(title), new_code_cell("seed: int = 0", execution_count=1), figure,
+               new_code_cell("frame", execution_count=3, outputs=[table])],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+                  "language_info": {"name": "python"}, "papermill": {"duration": 12.5}})
+
+
+def small_book(root: Path) -> Path:
+    """A copy of the book's sources under ``root``, with tiny executed notebooks of the profile ``smoke``."""
+    shutil.copytree(ROOT / "book", root / "book", ignore=shutil.ignore_patterns("*.ipynb"))
+    for name in ("_config.yml", "_toc.yml"):
+        shutil.copy2(ROOT / name, root / name)
+    shutil.copytree(ROOT / "results/bench", root / "results/bench")
+    folder = root / "_build/smoke/notebooks"
+    folder.mkdir(parents=True)
+    for name in site.notebook_names(root / "_toc.yml"):
+        nbformat.write(notebook(name), folder / f"{name}.ipynb")
+    (root / "_build/smoke/records").mkdir()
+    (root / "_build/smoke/records/02-pc-graphs.json").write_text(json.dumps(RECORDS))
+    return root
+
+
+@pytest.fixture(scope="session")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_book(tmp_path_factory.mktemp("repository"))
+
+
+@pytest.fixture(scope="session")
+def built(root: Path) -> Path:
+    """The folder of the website built from the small book."""
+    return site.build(site.stage("smoke", root=root), root / "_build/smoke/site").parent
+
+
+def test_every_page_of_the_contents_is_built(built: Path, root: Path) -> None:
+    pages = {path.relative_to(built).with_suffix("").as_posix() for path in built.rglob("*.html")}
+    listed = {chapter["file"] for part in site.read_yaml(root / "_toc.yml")["parts"] for chapter in part["chapters"]}
+    assert {"index", "book/index"} | listed <= pages
+
+
+def test_pages_load_nothing_from_the_net(built: Path) -> None:
+    assert site.outside_references(built) == []
+    assert not any("unpkg.com" in page.read_text(encoding="utf-8") for page in built.rglob("*.html"))
+
+
+def test_mathjax_is_in_the_site_and_pages_with_formulas_load_it(built: Path) -> None:
+    page = (built / "book/notebooks/02-pc-graphs.html").read_text()
+    assert 'src="../../_static/../mathjax/tex-mml-chtml.js' in page
+    assert (built / "mathjax/tex-mml-chtml.js").stat().st_size > 500_000
+    assert list((built / "mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
+
+
+def test_pictures_have_a_text_for_those_who_do_not_see_them(built: Path) -> None:
+    alts = [(page.name, alt) for page in (built / "book").rglob("*.html")
+            for alt in re.findall(r'<img[^>]*?alt="([^"]*)"', page.read_text()) if "logo" not in alt.lower()]
+    assert {name for name, alt in alts if alt == CAPTION} >= {"index.html", "02-pc-graphs.html"}
+    assert not [(name, alt) for name, alt in alts if ".png" in alt or not alt]
+    assert not [page for page in built.rglob("*.html") if re.search(r"<img(?![^>]*alt=)", page.read_text())]
+
+
+def test_records_reach_the_pages(built: Path) -> None:
+    landing, full = ((built / f"book/{name}.html").read_text() for name in ("index", "scorecard"))
+    assert all(claim in full for claim in load_claims())
+    assert "eq3" in landing and "converge-48" not in landing      # the landing page has what was run
+    assert landing.count('class="verdict reproduced"') == 2       # its column among the counts, and eq3
+    assert "3e-15" in full and "smoke, the test’s device, n = 1" in full.replace("'", "’")
+    assert "the test" in (built / "book/ledger.html").read_text()
+
+
+def test_a_page_says_what_made_it(built: Path) -> None:
+    page = (built / "book/notebooks/02-pc-graphs.html").read_text()
+    line = page.partition('class="made-by"')[2].partition("</p>")[0]
+    assert "smoke" in line and "7 s" in line and "012345678" in line and "ledger.html" in line
+
+
+def test_the_style_of_the_book_is_on_every_page(built: Path) -> None:
+    for page in (built / "book").rglob("*.html"):
+        assert "_static/book.css" in page.read_text(), page
+    assert 'class="verdict partly"' in (built / "book/notebooks/02-pc-graphs.html").read_text()
+
+
+@pytest.mark.parametrize("page", [
+    '<script src="https://cdn.example.org/a.js"></script>', '<img src="//example.org/a.png">',
+    '<link rel="stylesheet" href="http://example.org/a.css">', '<p style="background:url(https://example.org/b)">',
+    "<style>@import 'https://example.org/c.css';</style>", '<img srcset="https://example.org/a.png 2x">',
+    "<style>\n@font-face { src: url( 'https://example.org/d.woff2' ) }</style>"])
+def test_an_outside_address_that_loads_is_found(tmp_path: Path, page: str) -> None:
+    (tmp_path / "a.html").write_text(f"<html><body>{page}</body></html>")
+    assert len(site.outside_references(tmp_path)) == 1
+    assert "example.org" in site.outside_references(tmp_path)[0]
+
+
+def test_plain_links_and_inner_addresses_are_not_outside(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<a href="https://example.org">x</a><script src="../b.js"></script>'
+                                     '<img src="a.png"><img src="data:image/png;base64,AA//"><p>see https://example.org</p>')
+    (tmp_path / "a.css").write_text("p { background: url(a.png) }")
+    assert site.outside_references(tmp_path) == []
+
+
+def test_an_outside_address_in_a_style_file_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.css").write_text("@import url(https://example.org/font.css);")
+    assert site.outside_references(tmp_path) == ["a.css: https://example.org/font.css"]
+
+
+def test_the_page_on_speed_shows_the_committed_benchmark(built: Path) -> None:
+    """Each target with its limit, the figures, and the device that it was measured on."""
+    page = (built / "book/speed.html").read_text(encoding="utf-8")
+    bench = json.loads((ROOT / "results/bench/cpu/bench.json").read_text(encoding="utf-8"))
+    assert bench["provenance"]["commit"][:9] in page and "floor.svg" in page and "scaling.svg" in page
+    for row in bench["rows"]:
+        assert f">{row['name']}<" in page
+        assert all(target["quantity"] in page for target in row["targets"])
+    assert "fabricpc" in page and "pcx" in page
+
+
+def test_a_missing_notebook_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:
+    small_book(tmp_path)
+    (tmp_path / "_build/smoke/notebooks/04a-topologies.ipynb").unlink()
+    with pytest.raises(BadFile, match=r"04a-topologies.*pcgraph run 04a-topologies --profile smoke"):
+        site.stage("smoke", root=tmp_path)
+    assert not (tmp_path / "_build/smoke/site-source").exists()
+
+
+def test_a_page_without_a_published_run_is_shown_without_results_and_says_so(tmp_path: Path) -> None:
+    """Of all pages only one was run; the others come from their sources."""
+    small_book(tmp_path)
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    (tmp_path / "book/notebooks").mkdir(exist_ok=True)
+    nbformat.write(notebook("02-pc-graphs"), tmp_path / "book/notebooks/02-pc-graphs.ipynb")
+    staged = site.stage("paper", published=True, root=tmp_path) / "book/notebooks"
+    ran, other = (nbformat.read(staged / f"{name}.ipynb", as_version=4) for name in ("02-pc-graphs", "04a-topologies"))
+    assert "Not run yet" not in ran.cells[0].source and any(cell.get("outputs") for cell in ran.cells)
+    assert "Not run yet" in other.cells[0].source and "pcgraph run 04a-topologies" in other.cells[0].source
+    assert not any(cell.get("outputs") for cell in other.cells)
+    ledger = (staged.parent / "generated/ledger.csv").read_text()
+    assert "02-pc-graphs" in ledger and "04a-topologies" not in ledger
+
+
+def test_a_notebook_that_stopped_with_an_error_is_not_published(tmp_path: Path) -> None:
+    small_book(tmp_path)
+    path = tmp_path / "_build/smoke/notebooks/02-pc-graphs.ipynb"
+    broken = nbformat.read(path, as_version=4)
+    broken.cells[1].outputs = [new_output("error", ename="ValueError", evalue="no such seed", traceback=[])]
+    nbformat.write(broken, path)
+    with pytest.raises(BadFile, match=r"stopped with ValueError: no such seed.*pcgraph run 02-pc-graphs"):
+        site.stage("smoke", root=tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"cells": 3}'])
+def test_a_damaged_notebook_is_named(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "02-pc-graphs.ipynb"
+    path.write_text(content)
+    with pytest.raises(BadFile, match=r"02-pc-graphs.*pcgraph run 02-pc-graphs"):
+        site.read_notebook(path, "laptop")
+
+
+def test_a_warning_stops_the_build_and_the_last_good_site_stays(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "site"
+    source.mkdir()
+    target.mkdir()
+    (target / "index.html").write_text("the last good one")
+    (source / "_config.yml").write_text("title: t\nauthor: a\n")
+    (source / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+    (source / "index.md").write_text("# Title\n\n{doc}`no-such-page`\n")
+    with pytest.raises(PCGraphError, match="no-such-page"):
+        site.build(source, target)
+    assert (target / "index.html").read_text() == "the last good one"
+    (source / "index.md").write_text("# Title\n\nText.\n")
+    assert "Text." in site.build(source, target).read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["site", "source"]
+
+
+def test_a_build_killed_between_its_renames_loses_no_site(tmp_path: Path) -> None:
+    (tmp_path / "site.old").mkdir()
+    (tmp_path / "site.old/index.html").write_text("the last good one")
+    with pytest.raises(PCGraphError):
+        site.build(tmp_path / "nothing-here", tmp_path / "site")
+    assert (tmp_path / "site/index.html").read_text() == "the last good one"
+
+
+PROSE = sorted([ROOT / "README.md", *(ROOT / "book").glob("*.md")])
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
+def test_every_command_that_a_page_names_exists(page: Path) -> None:
+    known = set(typer.main.get_command(app).commands)
+    text = page.read_text()
+    assert set(re.findall(r"(?m)(?:`|^|/)pcgraph ([a-z]+)", text)) <= known
+    targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
+    assert set(re.findall(r"(?m)(?:`|^)make ([a-z-]+)", text)) <= targets
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert links and all((ROOT / link).exists() for link in links if "://" not in link)
+
+
+def test_the_citation_names_this_work_and_the_paper() -> None:
+    citation = site.read_yaml(ROOT / "CITATION.cff")
+    assert citation["cff-version"] == "1.2.0" and citation["license"] == "MIT"
+    assert citation["references"][0]["authors"][0]["family-names"] == "Salvatori"
+
+
+def test_every_ambiguity_has_its_number_its_choice_and_its_page() -> None:
+    points = re.split(r"(?m)^\(ambiguity-\d+\)=$", (ROOT / "book/ambiguities.md").read_text())[1:]
+    assert len(points) == 18
+    for number, point in enumerate(points, start=1):
+        assert f"### {number}. " in point
+        assert all(f"**{part}" in point for part in ("Unclear.", "Choice.", "To change it.", "Matters on")), number

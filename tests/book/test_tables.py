@@ -1,0 +1,175 @@
+"""The book's tables say what the records say, in text that Markdown cannot twist.
+
+Oracles: the records and rules given in; the verdicts themselves are tested in test_claims.py.
+"""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from scipy import stats
+
+from pcgraph_lite.book import tables
+from pcgraph_lite.evidence import claims, records
+from pcgraph_lite.evidence.claims import Check
+
+PIXEL = "iVBORw0KGgo="                        # decodes; nothing here looks at the picture
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def saved(folder: Path, **provenance: object) -> Path:
+    """A records file of notebook 02-pc-graphs, as the Recorder writes it."""
+    origin = {"commit": "0123456789abcdef", "dirty": False, "device": "a CPU [x86]", "seconds": 41.26,
+              "date": "2030-01-02T03:04:05+00:00", "python": "3.11.7", "torch": "2.14.1"} | provenance
+    row = {"claim": "eq3", "quantity": "max_relative_error", "value": 2e-15, "parameters": {"dtype": "float64"}}
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "02-pc-graphs.json"
+    path.write_text(json.dumps({"notebook": "02-pc-graphs", "profile": "laptop", "provenance": origin,
+                                "records": [row]}))
+    return path
+
+
+def test_intervals_over_images_are_scipys() -> None:
+    numbers, hits = [0.5, 1.25, 2.0, 4.5], np.array([True] * 7 + [False] * 3)
+    low, high = stats.t.interval(0.95, 3, np.mean(numbers), stats.sem(numbers))
+    assert tables.interval(numbers) == f"2.062 ({low:.4g} to {high:.4g})"
+    wilson = stats.binomtest(7, 10).proportion_ci(method="wilson")
+    assert tables.interval(hits) == f"70.0 % ({100 * wilson.low:.1f} to {100 * wilson.high:.1f})"
+
+
+def test_without_records_every_claim_is_there_and_not_run(tmp_path: Path) -> None:
+    tables.write_scorecard(tmp_path, claims.scorecard(records.read(tmp_path)), ["02-pc-graphs"])
+    full = rows(tmp_path / "scorecard.csv")
+    assert len(full) == len(rows(tmp_path / "claims.csv")) == len(claims.load_claims())
+    assert {row["verdict"] for row in full} == {"[not run]{.verdict .not-run}"}
+    assert {row["note and run"] for row in full} == {"no records yet"}
+    row = next(row for row in full if "eq1" in row["claim"])
+    assert row["measured, and the rule"] == "- max relative error (dtype float64): at most 1e-10"
+
+
+def test_counts_have_one_column_a_verdict_and_add_up(tmp_path: Path) -> None:
+    card = pd.DataFrame([_card(claim, verdict) for claim, verdict in {
+        "eq1": "reproduced", "eq2": "partly", "eq3": "not reproduced", "eq4": "preliminary: partly",
+        "eq5": "preliminary: reproduced", "eq6": "not run"}.items()])
+    tables.write_scorecard(tmp_path, card, [])
+    assert [list(row.values()) for row in rows(tmp_path / "counts.csv")] == [["1", "1", "1", "2", "1"]]
+    assert list(rows(tmp_path / "counts.csv")[0]) == [
+        "[reproduced]{.verdict .reproduced}", "[partly]{.verdict .partly}", "[not reproduced]{.verdict .not}",
+        "[preliminary]{.verdict .preliminary}", "[not run]{.verdict .not-run}"]
+    words = (tmp_path / "counts.md").read_text()
+    assert "checked exactly (1)" in words and "trained models (0)" in words
+    assert words.count("\n- ") == 2 and "{.verdict .not}" in words        # eq3 and eq2: final, and not reproduced
+    shown = [row["verdict"] for row in rows(tmp_path / "claims.csv")]
+    assert shown[3] == "[preliminary: partly]{.verdict .preliminary}" and len(shown) == 5     # without what did not run
+
+
+def _card(claim: str, verdict: str) -> dict[str, object]:
+    return {"claim": claim, "verdict": verdict, "notebook": "02-pc-graphs", "profile": "laptop", "device": "cpu",
+            "n": 1, "ours": "", "note": ""}
+
+
+def test_a_claim_links_to_its_page_only_if_the_page_is_in_the_book(tmp_path: Path) -> None:
+    card = claims.scorecard(records.read(tmp_path))
+    tables.write_scorecard(tmp_path, card, ["02-pc-graphs"])
+    shown = [row["claim"] for row in rows(tmp_path / "claims.csv")]
+    assert "{doc}`eq3 <notebooks/02-pc-graphs>`" in shown and "fid" in shown
+
+
+def test_what_was_measured_is_in_the_full_table(tmp_path: Path) -> None:
+    saved(tmp_path / "records")
+    tables.write_scorecard(tmp_path, claims.scorecard(records.read(tmp_path / "records")), ["02-pc-graphs"])
+    row = next(row for row in rows(tmp_path / "scorecard.csv") if "eq3" in row["claim"])
+    assert "2e-15" in row["measured, and the rule"] and row["measured, and the rule"].startswith("- ")
+    assert row["verdict"] == "[reproduced]{.verdict .reproduced}"
+    assert row["note and run"].endswith(r"; laptop, a CPU \[x86\], n = 1")
+
+
+@pytest.mark.parametrize("check, words", [
+    (Check(quantity="accuracy", dataset="mnist", at_least=0.9, percent=True), "accuracy (mnist): at least 90 %"),
+    (Check(quantity="max_relative_error", where={"dtype": "float64"}, at_most=1e-10),
+     "max relative error (dtype float64): at most 1e-10"),
+    (Check(quantity="accuracy", model="a", near={"value": 0.9176, "tolerance": 0.01}, percent=True),
+     "accuracy (a): 91.76 % ± 1 %"),
+    (Check(quantity="psnr", model="a", greater_than={"model": "b", "where": {"width": "wide"}}),
+     "psnr (a): greater than b, width wide"),
+    (Check(quantity="mse", less_than={"quantity": "mean_image_mse"}), "mse: less than mean image mse")])
+def test_rules_read_as_words(check: Check, words: str) -> None:
+    assert tables.rule(check) == words
+
+
+def test_every_rule_of_the_package_reads_as_one_line() -> None:
+    for claim in claims.load_claims().values():
+        assert all(tables.rule(check).count("\n") == 0 and ": " in tables.rule(check) for check in claim.checks)
+
+
+def test_the_ledger_says_who_ran_what_for_how_long(tmp_path: Path) -> None:
+    saved(tmp_path)
+    noted = new_notebook(metadata={"papermill": {"duration": 12.4, "parameters": {"profile": "smoke"}}})
+    tables.write_ledger(tmp_path, tmp_path, {"02-pc-graphs": new_notebook(), "04a-topologies": noted})
+    first, second = rows(tmp_path / "ledger.csv")
+    assert first == {"notebook": "{doc}`02-pc-graphs <notebooks/02-pc-graphs>`", "profile": "laptop", "seconds": "41",
+                     "device": r"a CPU \[x86\]", "versions": "python 3.11.7, torch 2.14.1", "commit": "`012345678`",
+                     "date": "2030-01-02 03:04"}
+    assert (second["profile"], second["seconds"], second["device"]) == ("smoke", "12", tables.DASH)
+
+
+def test_a_changed_checkout_and_known_memory_are_said(tmp_path: Path) -> None:
+    saved(tmp_path, dirty=True, memory="1.2 GiB")
+    tables.write_ledger(tmp_path, tmp_path, {"02-pc-graphs": new_notebook()})
+    assert rows(tmp_path / "ledger.csv")[0]["commit"] == "`012345678` with changes"
+    assert rows(tmp_path / "ledger.csv")[0]["memory"] == "1.2 GiB"
+
+
+def test_the_line_under_a_title_says_only_what_is_known() -> None:
+    assert tables.made_by({}) == ""
+    assert tables.made_by({"seconds": 3.2}).startswith("[Made in 3 s. ")
+    run = {"profile": "paper", "device": "cuda", "seconds": 60.0, "commit": "0123456789ab"}
+    assert tables.made_by(run).startswith("[Made with the profile `paper` on cuda in 60 s at commit `012345678`. ")
+
+
+def _figure(caption: str, *tags: str) -> object:
+    return new_code_cell(outputs=[new_output("display_data", {"image/png": PIXEL})], metadata={
+        "tags": list(tags), "mystnb": {"figure": {"caption": caption, "name": "f"}}})
+
+
+def test_the_lead_picture_is_the_tagged_one_else_the_last(tmp_path: Path) -> None:
+    plain = {"a": new_notebook(cells=[_figure("First.")]), "b": new_notebook(cells=[_figure("Second.")])}
+    tables.write_lead(tmp_path, plain)
+    assert "Second. From {doc}`notebooks/b`." in (tmp_path / "lead.md").read_text()
+    tables.write_lead(tmp_path, plain | {"a": new_notebook(cells=[_figure("With $x$.", "landing")])})
+    assert ":alt: With x.\n" in (tmp_path / "lead.md").read_text()
+    tables.write_lead(tmp_path, {"a": new_notebook(cells=[new_code_cell("1")])})
+    assert (tmp_path / "lead.md").read_text() == ""
+
+
+def test_markdown_in_cells_is_shown_not_obeyed() -> None:
+    assert tables.escaped("*a* [b](c) <d> `e` $f$ {g}") == r"\*a\* \[b\](c) \<d\> \`e\` \$f\$ \{g\}"
+    assert tables.escaped("") == tables.DASH
+
+
+def test_without_a_committed_benchmark_the_page_says_how_to_make_one(tmp_path: Path) -> None:
+    tables.write_speed(tmp_path / "generated", tmp_path / "results/bench")
+    assert "pcgraph bench" in (tmp_path / "generated/speed.md").read_text()
+
+
+def test_a_benchmark_is_shown_for_each_device_that_has_one(tmp_path: Path) -> None:
+    """Only the tables and figures that are there, copied beside the page."""
+    folder = tmp_path / "results/bench/cuda"
+    folder.mkdir(parents=True)
+    origin = {"device": "cuda: a [GPU]", "commit": "0123456789abcdef", "dirty": True, "date": "2030-01-02T03:04:05"}
+    (folder / "bench.json").write_text(json.dumps({"provenance": origin}))
+    (folder / "targets.csv").write_text("work,met\nlayered,yes\n")
+    tables.write_speed(tmp_path / "generated", tmp_path / "results/bench")
+    text = (tmp_path / "generated/speed.md").read_text()
+    assert "## On a GPU" in text and "On a CPU" not in text and "Other projects" not in text
+    assert "generated/bench/cuda/targets.csv" in text and "times.csv" not in text and "svg" not in text
+    assert r"a \[GPU\]" in text and "`012345678` with changes" in text
+    assert (tmp_path / "generated/bench/cuda/targets.csv").is_file()

@@ -1,0 +1,116 @@
+"""The workflow: a killed run resumes, an edit reruns what depends on it and nothing else.
+
+Oracle: an undisturbed run in this process; the files' times and Snakemake's own plan.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from project import HERE, Project
+from safetensors.torch import load_file
+
+from pcgraph_lite import checkout, hardware
+from pcgraph_lite.evidence import zoo
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The small project, killed in the middle of its notebook and then run to the end."""
+    project = Project(tmp_path_factory.mktemp("project"))
+    running = project.start()
+    wait_for(project.root / "_build/smoke/notebooks", "01-tiny.ipynb.*.part", running)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.communicate()
+    project.trained = {path: path.stat().st_mtime_ns for path in (project.root / "_build").rglob("*.safetensors")}
+    project.resumed = project.snakemake()
+    return project
+
+
+def wait_for(folder: Path, pattern: str, running: object) -> None:
+    """Until such a file is there, or fail with what the run printed."""
+    end = time.monotonic() + 120
+    while not list(folder.glob(pattern)):
+        assert running.poll() is None and time.monotonic() < end, running.communicate()[0]
+        time.sleep(0.02)
+
+
+def plan_after(project: Project, changes: dict[str, tuple[str, str]]) -> dict[str, int]:
+    """What a run would do after a replacement in some files; files and their times are put back."""
+    before = {path: (path.read_text(), path.stat()) for path in (project.root / file for file in changes)}
+    for (path, (text, _)), (old, new) in zip(before.items(), changes.values(), strict=True):
+        changed = re.sub(old, new, text, count=1, flags=re.DOTALL)
+        assert changed != text
+        path.write_text(changed)
+    try:
+        return project.planned()
+    finally:
+        for path, (text, times) in before.items():
+            path.write_text(text)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def test_killed_run_goes_on(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finished models are not trained again, the notebook is, and the weights are those of an undisturbed run."""
+    assert len(project.trained) == 2
+    assert all(path.stat().st_mtime_ns == when for path, when in project.trained.items())
+    assert "rule notebook" in project.resumed and "rule model" not in project.resumed
+    built = project.root / "_build/smoke"
+    assert len(json.loads((built / "records/01-tiny.json").read_text())["records"]) == 2
+    assert "gen-c" in (built / "scorecard.csv").read_text()
+    shutil.copytree(HERE / "fixtures/project", tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    hardware.prepare(1)                                                    # as the command does: denormals matter
+    undisturbed = load_file(zoo.train("tiny", "smoke", progress=False))
+    found = load_file(built / "models/tiny-seed0.safetensors")
+    assert all((found[name] == tensor).all() for name, tensor in undisturbed.items())
+
+
+def test_nothing_changed_takes_seconds_and_does_nothing(project: Project) -> None:
+    """And everything, Snakemake's notes included, is under _build."""
+    began = time.monotonic()
+    assert "Nothing to be done" in project.snakemake()
+    assert time.monotonic() - began < 30
+    made = {path.name for path in project.root.iterdir()}
+    assert made <= {"_build", "config", "notebooks", "pcgraph_lite", "Snakefile", ".snakemake"}
+
+
+@pytest.mark.parametrize(("changes", "plan"), [
+    ({"pcgraph_lite/engine/learning.py": ("$", "# edited")}, {"model": 2, "notebook": 1, "scorecard": 1}),
+    ({"pcgraph_lite/evidence/records.py": ("$", "# edited")}, {"notebook": 1, "scorecard": 1}),
+    ({"pcgraph_lite/evidence/claims.yaml": ("$", "# edited")}, {"notebook": 1, "scorecard": 1}),    # pages show verdicts
+    ({"config/models.yaml": ("(other:.*?epochs: )1", r"\g<1>2")}, {"model": 1, "notebook": 1, "scorecard": 1}),
+    ({"config/profiles/smoke.yaml": ("images: 20", "images: 21")}, {"notebook": 1, "scorecard": 1}),
+    ({"pcgraph_lite/cli.py": ("$", "# edited"), "config/profiles/smoke.yaml": ("for tests", "in other words"),
+      "config/models.yaml": ("a few", "some")}, {}),
+], ids=["engine", "records", "rules", "one model", "parameter", "words"])
+def test_an_edit_reruns_its_dependents_only(project: Project, changes: dict[str, tuple[str, str]],
+                                            plan: dict[str, int]) -> None:
+    """Sources are inputs of what depends on them; settings act through the models and values that they change."""
+    assert plan_after(project, changes) == plan
+
+
+def test_misspelt_settings_stop_the_workflow_before_any_job(project: Project) -> None:
+    """The message names the file; no job was started."""
+    path = project.root / "config/profiles/smoke.yaml"
+    text = path.read_text()
+    path.write_text(text.replace("images:", "imagse:"))
+    try:
+        output, _ = (running := project.start()).communicate()
+    finally:
+        path.write_text(text)
+    assert running.returncode != 0 and "config/profiles/smoke.yaml" in output and "Did you mean 'images'" in output
+    assert "rule " not in output and "Traceback" not in output
+
+
+def test_unknown_profile_is_refused(project: Project) -> None:
+    """With a near match."""
+    output, _ = (running := project.start(profile="smoek")).communicate()
+    assert running.returncode != 0 and "Did you mean 'smoke'" in output

@@ -1,0 +1,142 @@
+"""Values and weights after T steps of every solver, on every plan and device, with and without replicas.
+
+Oracle: the paper's algorithm written down again in float64 on one n x n matrix, its gradients by autograd. The solvers
+with guards follow the rules that their docstrings give, example by example.
+"""
+
+import copy
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from pretended_gpu import pretended_gpu
+from strategies import graphs, values
+from torch import Tensor
+
+from pcgraph_lite import PCGraph, fit, relax
+from pcgraph_lite.engine import topology
+from pcgraph_lite.engine.conditioned import Conditioned
+from pcgraph_lite.engine.query import start_at_prediction
+from pcgraph_lite.engine.solvers import GROWTH, REACH, STRIDE
+from pcgraph_lite.errors import BadInput
+from pcgraph_lite.studies import oracles
+
+PLANS = ("dense", "blocks", "sparse")
+COMBINATIONS = [(plan, replicas) for plan in PLANS for replicas in (None, 3) if (plan, replicas) != ("sparse", 3)]
+SOLVERS = {"plain": {"value_lr": 0.1}, "plain, larger": {"value_lr": 0.2}, "safe": {"value_lr": "safe"},
+           "accelerated": {"value_lr": "safe", "momentum": 0.9},
+           "accelerated, too large": {"value_lr": 2.5, "momentum": 0.9}}
+TOPOLOGIES = {
+    "assemblies": lambda: topology.assemblies(3, 8, 0.5, 5, 3, generator=torch.Generator().manual_seed(1)),
+    "small world": lambda: topology.small_world(5, 3, 7, neighbours=6, generator=torch.Generator().manual_seed(1))}
+STEPS, WEIGHT_LR, COUNT = 12, 0.3, 4
+
+
+def data() -> dict[str, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return {"pixels": torch.rand(COUNT, 5, generator=generator, dtype=torch.float64),
+            "labels": torch.eye(3, dtype=torch.float64)[[0, 1, 2, 0]]}
+
+
+def energy(graph: PCGraph, x: Tensor) -> Tensor:
+    """eq. 2 on the n x n matrix, ``(..., batch, 1)``."""
+    return (x - torch.cat(graph.activate(x), -1) @ graph.weight).square().sum(-1, keepdim=True) / 2
+
+
+def descended(graph: PCGraph, x: Tensor, clamped: Tensor, step: Tensor, momentum: float, guarded: bool) -> Tensor:
+    """T steps from ``x``: eq. 3 as it is, or with a step for each example that is halved where its energy rises."""
+    lr = step.expand_as(x[..., :1])
+    largest, growth = (lr * REACH, STRIDE) if momentum else (lr, GROWTH)
+    velocity, plain, lowest = torch.zeros_like(x), torch.ones_like(lr, dtype=torch.bool), energy(graph, x)
+    for _ in range(STEPS):
+        velocity = momentum * velocity + oracles.value_gradient(graph, x) * ~clamped
+        moved = x - lr * velocity
+        now = energy(graph, moved)
+        rose = (now > lowest) & guarded                                    # ties within rounding do not occur here
+        x, lowest = torch.where(rose, x, moved), torch.where(rose, lowest, now)
+        lr = torch.where(rose, torch.where(plain, lr / 2, lr), (lr * growth).minimum(largest)) if guarded else lr
+        velocity, plain = torch.where(rose, 0, velocity), rose if momentum else plain
+    return x
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each device in turn; the GPU is a pretended one where there is none."""
+    if request.param == "cpu" or torch.cuda.is_available():
+        yield request.param
+        return
+    with pretended_gpu():
+        yield request.param
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(("plan", "replicas"), COMBINATIONS)
+def test_values_and_weights_are_those_of_the_paper(name, solver, plan, replicas, device):
+    """One batch of alg. 1: start at the prediction, T steps of eq. 3, one step along eq. 4 (SGD)."""
+    graph = PCGraph(TOPOLOGIES[name](), "tanh", plan=plan, replicas=replicas, init_std=0.5, dtype=torch.float64)
+    lead, batch, settings = () if replicas is None else (replicas,), data(), SOLVERS[solver]
+    x, clamped = torch.zeros(*lead, COUNT, graph.topology.n, dtype=torch.float64), torch.zeros(graph.topology.n)
+    for group, given_values in batch.items():
+        x[..., graph.topology.slice(group)], clamped[graph.topology.slice(group)] = given_values, 1
+    clamped = clamped.bool()
+    x = start_at_prediction(graph, x, clamped)
+    there = copy.deepcopy(graph).to(device)
+    got = relax(there, x.to(device), clamped, steps=STEPS, trace=False, **settings)
+    lr = torch.as_tensor(got.value_lr, dtype=torch.float64).cpu().view(-1, 1, 1).expand(*lead or (1,), 1, 1)
+    lr = lr if replicas else lr[0]
+    expected = descended(graph, x, clamped, lr, settings.get("momentum", 0.0), not solver.startswith("plain"))
+    torch.testing.assert_close(got.x.cpu(), expected, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(got.energy[-1].cpu(), energy(graph, expected)[..., 0], rtol=1e-9, atol=1e-11)
+
+    weights = [weight.clone() for weight in graph.weights]
+    gradient = oracles.weight_gradient(graph, expected)
+    fit(there, batch, epochs=1, batch_size=COUNT, steps=STEPS, optimizer="sgd", weight_lr=WEIGHT_LR, progress=False,
+        **settings)
+    for k, before in enumerate(weights):
+        moved = before - WEIGHT_LR * gradient[f"weights.{k}"] / COUNT
+        assert float((moved - before).abs().max()) > 1e-4                  # a step that can be seen
+        torch.testing.assert_close(there.weights[k].cpu(), moved, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_buffers_are_freed_with_the_answer(name, solver):
+    """At once, not when the garbage collector comes by: no part of a problem refers back to it."""
+    graph = PCGraph(TOPOLOGIES[name](), "tanh", plan="blocks", dtype=torch.float64)
+    clamped = torch.arange(graph.topology.n) < 3
+    gc.disable()
+    try:
+        got = relax(graph, values(graph), clamped, steps=3, **SOLVERS[solver])
+        kept = [weakref.ref(part) for part in got.problem.parts]
+        del got
+        assert [ref() for ref in kept] == [None] * len(kept)
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_a_sparse_plan_refuses_replicas(name):
+    with pytest.raises(BadInput, match="plan='sparse' does not do replicas"):
+        PCGraph(TOPOLOGIES[name](), plan="sparse", replicas=3)
+
+
+@given(graphs(), st.sampled_from(["a", "b"]))
+def test_a_problem_starts_where_a_query_does(graph, held):
+    """Groups at their predictions, errors those of eq. 1 and 2, for any graph with two groups."""
+    groups = graph.topology.groups
+    held = held if held in groups else next(iter(groups))
+    clamped = torch.zeros(graph.topology.n, dtype=torch.bool)
+    clamped[graph.topology.slice(held)] = len(groups) > 1
+    x = values(graph) * clamped
+    problem = Conditioned(graph, x.clone(), clamped)
+    problem.start_at_prediction(graph.topology.outwards([held] if len(groups) > 1 else []))
+    expected = start_at_prediction(graph, x, clamped)
+    torch.testing.assert_close(problem.assembled(), expected, rtol=1e-10, atol=1e-12)
+    error = torch.cat([part.error for part in problem.parts], -1)
+    torch.testing.assert_close(error, graph.error(expected), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(problem.energy(), graph.energy(expected), rtol=1e-10, atol=1e-12)

@@ -1,0 +1,138 @@
+"""What a GPU would refuse, and how often the CPU would wait for it, on a pretended one where there is none.
+
+Oracles: the same call on the CPU, number for number; the rules of the pretended GPU, tried first by breaking them.
+"""
+
+import pytest
+import torch
+from pretended_gpu import pretended_gpu, waited
+from strategies import values
+
+from pcgraph_lite import PCGraph, fit, hardware, relax
+from pcgraph_lite.engine import captured, query, topology
+from pcgraph_lite.engine.query import observed
+from pcgraph_lite.evidence import config, zoo
+
+
+def graph(device: str = "cpu", **arguments: object) -> PCGraph:
+    """A recurrent graph, always the same."""
+    return PCGraph(topology.recurrent(3, [8, 9], 12), "tanh", device=device, **arguments)
+
+
+@pytest.fixture
+def gpu():
+    with pretended_gpu():
+        yield
+
+
+@pytest.mark.parametrize("broken", [
+    lambda there, here: there + here, lambda there, here: here @ there.T, lambda there, here: torch.mm(there, here.T),
+    lambda there, here: torch.cat([there, here]), lambda there, here: here[there[0].long()],
+    lambda there, here: there.numpy(), lambda there, here: here.add_(there),
+    lambda there, here: torch.add(there, there, out=here), lambda there, here: torch.stack([there.sum(), here.sum()]),
+    lambda there, here: there.long().index_put_((torch.tensor([0]),), here[0].long()),
+    lambda there, here: torch.randn(3, device="cuda", generator=torch.Generator())])
+def test_the_pretended_gpu_refuses_what_a_gpu_refuses(gpu, broken):
+    here = torch.ones(2, 3)
+    with pytest.raises((RuntimeError, TypeError), match="cuda"):
+        broken(here.cuda(), here)
+
+
+def test_the_pretended_gpu_computes_and_counts(gpu):
+    there = torch.arange(6.0, device="cuda").view(2, 3)
+    view = there[:, 1:]
+    view += 1                                                              # a view of the same memory
+    there[:, torch.tensor([0])] = 7.0                                      # an index may come from the CPU
+    assert there.is_cuda and (there * torch.tensor(2.0)).device.type == "cuda" and not waited["to the CPU"]
+    assert there.cpu().tolist() == [[7, 2, 3], [7, 5, 6]] and waited["to the CPU"] == 1
+    assert bool(there.any()) and float(there.sum()) == 30 and waited["aten::_local_scalar_dense"] == 2
+    assert there[there > 6].tolist() == [7, 7] and waited["aten::index"] == waited["tolist"] == 1
+
+
+@pytest.mark.parametrize("replicas", [None, 2])
+@pytest.mark.parametrize("ask", [
+    {}, {"momentum": 0.9}, {"tolerance": 1e-3}, {"value_lr": 0.1, "steps": 30}, {"start": "prediction"},
+    {"start": "random"}, {"batch_size": 2}])
+def test_queries_answer_as_on_the_cpu(gpu, replicas, ask):
+    images = torch.rand(3, 12)
+    half = observed(images, torch.arange(12) < 6)
+    given = {"steps": 40} | ask
+    for clamp, init in (({"pixels": half}, None), (None, {"pixels": images}),
+                        ({"labels": torch.eye(3)}, {"pixels": half})):
+        expected = query(graph(replicas=replicas), clamp, init=init, **given)
+        got = query(graph("cuda", replicas=replicas), clamp, init=init, **given)
+        for name, answer in got.values.items():
+            assert torch.equal(answer.cpu(), expected.values[name].cpu())
+
+
+@pytest.mark.parametrize("settings", [
+    {}, {"value_lr": 0.1}, {"momentum": 0.9}, {"optimizer": "sgd", "weight_decay": 0.1},
+    {"validation": 0.25, "patience": 1}])
+@pytest.mark.parametrize("replicas", [None, 2])
+def test_training_is_that_of_the_cpu_and_resumes(gpu, tmp_path, replicas, settings):
+    data = torch.rand(40, 12), torch.arange(40) % 3
+    here, there = graph(replicas=replicas), graph("cuda", replicas=replicas)
+    if replicas and "validation" in settings:
+        settings = settings | {"score": "energy"}
+    fit(here, data, epochs=3, batch_size=8, progress=False, **settings)
+    for epochs in (1, 3):
+        fit(there, data, epochs=epochs, batch_size=8, progress=False, checkpoint=tmp_path / "state", **settings)
+    for expected, got in zip(here.parameters(), there.parameters(), strict=True):
+        assert torch.equal(got.cpu(), expected)
+
+
+@pytest.mark.parametrize("replicas", [None, 2])
+def test_a_plain_step_never_waits(gpu, replicas):
+    """Only the looks at the energy do, one every 10 steps: else a GPU would idle between its kernels."""
+    there = graph("cuda", replicas=replicas)
+    x, clamped = values(there).cuda(), torch.arange(there.topology.n) < 12
+    counts = {}
+    for steps in (10, 50):
+        waited.clear()
+        relax(there, x, clamped, steps=steps, value_lr=0.1, trace=False)
+        counts[steps] = sum(waited.values())
+    assert counts[50] - counts[10] <= 4
+
+
+def test_what_is_recorded_neither_waits_nor_leaves_the_gpu(gpu, monkeypatch):
+    """A CUDA graph cannot hold a step that asks for a number."""
+    seen = []
+
+    class Recorded(captured._Recorded):
+        def __call__(self) -> None:
+            waited.clear()
+            self.step()
+            seen.append(sum(waited.values()))
+
+    monkeypatch.setattr(captured, "_Recorded", Recorded)
+    monkeypatch.setattr(captured, "enabled", True)
+    there = graph("cuda")
+    relax(there, values(there).cuda(), torch.arange(there.topology.n) < 12, steps=12, value_lr=0.1, trace=False)
+    assert seen == [0] * 12
+
+
+def test_the_gpu_s_own_precision_is_measured(gpu):
+    try:
+        chosen = hardware.prepare()
+        assert chosen["gpu_precision"] == "ieee" and chosen["gpu_product_error"] < 1e-5
+    finally:
+        torch.set_flush_denormal(False)
+
+
+@pytest.mark.parametrize("name", [
+    "fully-connected-mnist", "small-world-mnist", "autoencoder-mnist", "memory-mnist", "hopfield-mnist",
+    "boltzmann-mnist", "almeida-pineda-mnist", "least-squares-mnist", "logistic-regression-mnist", "mlp-2-mnist",
+    "rbm-mnist", "dam-mnist"])
+def test_each_kind_of_model_trains_as_on_the_cpu(gpu, name):
+    """The baselines as well, with the settings of the smoke profile and 100 images."""
+    settings, trained = zoo.spec(name, "smoke"), {}
+    if "epochs" in type(settings.train).model_fields:
+        settings = settings.model_copy(update={"train": settings.train.model_copy(update={"epochs": 2})})
+    for device in ("cpu", "cuda"):
+        trained[device], generator = zoo.build(settings, 0, torch.device(device))
+        rest, held_out = zoo.split(settings, config.load_profile("smoke"), generator)
+        rest = rest.subset(min(100, len(rest)), torch.Generator().manual_seed(0))
+        zoo.fit(trained[device], settings, rest, held_out, progress=False, generator=generator)
+    for key, expected in trained["cpu"].state_dict().items():
+        got = trained["cuda"].state_dict()[key]
+        assert got.is_cuda and torch.equal(got.cpu(), expected)

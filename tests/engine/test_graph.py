@@ -1,0 +1,197 @@
+"""Equations 1 to 4 against autograd in float64, loops over vertices, and equal graphs written differently."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import ACTIVATIONS, graphs, values
+from torch import nn
+from torch.nn import functional
+
+from pcgraph_lite import PCGraph
+from pcgraph_lite.engine import topology
+from pcgraph_lite.errors import BadInput, BadValues, UnknownName, WrongShape
+from pcgraph_lite.studies import oracles
+
+EXACT = {"rtol": 1e-10, "atol": 1e-12}
+
+
+@given(graphs(replicas=False))
+def test_eq1_and_eq2_are_sums_over_vertices(graph):
+    x = values(graph)
+    torch.testing.assert_close(graph.prediction(x), oracles.loop_prediction(graph, x), **EXACT)
+    torch.testing.assert_close(graph.energy(x), oracles.loop_energy(graph, x), **EXACT)
+
+
+@given(graphs())
+def test_eq3_is_the_gradient_of_the_energy(graph):
+    x = values(graph)
+    torch.testing.assert_close(graph.value_gradient(x), oracles.value_gradient(graph, x), **EXACT)
+
+
+@given(graphs())
+def test_eq4_is_the_gradient_of_the_energy(graph):
+    x = values(graph)
+    expected = oracles.weight_gradient(graph, x)
+    got = graph.weight_gradient(x)
+    assert got.keys() == expected.keys()
+    for name in got:
+        torch.testing.assert_close(got[name], expected[name], **EXACT)
+
+
+@given(graphs(replicas=False, activation="tanh"), st.integers(0, 10**6))
+def test_vertex_order_does_not_matter(graph, seed):
+    order = torch.randperm(graph.topology.n, generator=torch.Generator().manual_seed(seed))
+    twin = PCGraph(topology.from_mask(graph.topology.mask()[order][:, order]), "tanh", dtype=graph.dtype,
+                   prior=graph.prior, bias=graph.bias is not None)
+    twin.set_weight(graph.weight[order][:, order])
+    if graph.bias is not None:
+        graph.bias.data = torch.randn_like(graph.bias)
+        twin.bias.data = graph.bias[:, order]
+    x = values(graph)
+    torch.testing.assert_close(twin.energy(x[:, order]), graph.energy(x), **EXACT)
+    torch.testing.assert_close(twin.value_gradient(x[:, order]), graph.value_gradient(x)[:, order], **EXACT)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: topology.discriminative(6, [5, 4], 3), lambda: topology.generative(3, [4, 5], 6),
+    lambda: topology.recurrent(3, [4, 5], 6), lambda: topology.lateral(3, [4, 5], 6),
+    lambda: topology.assemblies(3, 8, 0.4, 5, 2, generator=torch.Generator().manual_seed(1)),
+    lambda: topology.small_world(5, 3, 6, neighbours=4, generator=torch.Generator().manual_seed(1)),
+    lambda: topology.fully_connected(5, 3, 6)])
+@pytest.mark.parametrize("top_k", [None, 0.3])
+def test_all_plans_are_the_same_graph(make, top_k):
+    dense, block, sparse = (PCGraph(make(), "hardtanh", top_k=top_k, plan=plan, dtype=torch.float64, bias=True)
+                            for plan in ("dense", "blocks", "sparse"))
+    x = values(dense)
+    for other in (block, sparse):
+        assert torch.equal(dense.weight, other.weight)
+        torch.testing.assert_close(dense.energy(x), other.energy(x), **EXACT)
+        torch.testing.assert_close(dense.value_gradient(x), other.value_gradient(x), **EXACT)
+        for name in dense.topology.groups:
+            torch.testing.assert_close(dense.group_prediction(x, name), other.group_prediction(x, name), **EXACT)
+
+
+def test_a_sparse_plan_stores_existing_edges_alone_and_exchanges_weights_with_the_others():
+    t = topology.assemblies(3, 8, 0.4, 5, 2, generator=torch.Generator().manual_seed(1))
+    block, sparse, drawn_anew = (PCGraph(t, plan=plan, generator=torch.Generator().manual_seed(seed))
+                                 for plan, seed in (("blocks", 0), ("sparse", 1), ("blocks", 2)))
+    assert sum(w.numel() for w in sparse.weights) == t.edge_count() < sum(w.numel() for w in block.weights)
+    sparse.load_state_dict(block.state_dict())
+    assert torch.equal(sparse.weight, block.weight)
+    drawn_anew.load_state_dict(sparse.state_dict())
+    assert torch.equal(drawn_anew.weight, block.weight)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        PCGraph(topology.generative(2, [8], 5)).load_state_dict(sparse.state_dict(), strict=False)
+    with pytest.raises(BadInput, match="does not do replicas"):
+        PCGraph(t, plan="sparse", replicas=2)
+
+
+def test_auto_stores_big_blocks_with_few_edges_by_their_edges():
+    few, many = (topology.from_mask(torch.rand(600, 600, generator=torch.Generator().manual_seed(0)) < share)
+                 for share in (0.1, 0.3))
+    assert len(PCGraph(few).patterns) == 1 and not PCGraph(many).patterns and not PCGraph(few, replicas=2).patterns
+
+
+def test_a_masked_fully_connected_graph_is_the_layerwise_network():
+    """The mask figure, a: each prediction equals that of a stack of torch layers."""
+    t = topology.discriminative(6, [5, 4], 3)
+    full = PCGraph(topology.from_mask(torch.ones(t.n, t.n)), "tanh", dtype=torch.float64)
+    masked = PCGraph(t, "tanh", plan="dense", dtype=torch.float64)
+    masked.set_weight(full.weight * t.mask())
+    layers = [nn.Linear(a, b, bias=False, dtype=torch.float64) for a, b in ((6, 5), (5, 4), (4, 3))]
+    order = ["pixels", "hidden1", "hidden2", "labels"]
+    for layer, a, b in zip(layers, order[:-1], order[1:], strict=True):
+        layer.weight.data = full.weight[t.slice(a), t.slice(b)].T
+    x = values(masked)
+    mu = masked.prediction(x)
+    for layer, a, b in zip(layers, order[:-1], order[1:], strict=True):
+        torch.testing.assert_close(mu[:, t.slice(b)], layer(x[:, t.slice(a)].tanh()), **EXACT)
+    assert (mu[:, t.slice("pixels")] == 0).all()
+
+
+@given(st.integers(1, 40), st.floats(0.01, 1.0), st.integers(0, 10**6))
+def test_top_k_fires_the_largest_of_each_pool(size, fraction, seed):
+    graph = PCGraph(topology.fully_connected(size, 3, 2), "linear", top_k=fraction, dtype=torch.float64)
+    x = values(graph, seed=seed)
+    fx = torch.cat(graph.activate(x), -1)
+    for name, count in graph.topology.groups.items():
+        part, fired = x[:, graph.topology.slice(name)], fx[:, graph.topology.slice(name)] != 0
+        k = max(1, round(fraction * count))
+        assert (fired.sum(-1) == k).all()
+        assert torch.equal(part.where(fired, part.amin(-1, keepdim=True)).amax(-1), part.amax(-1))
+        assert (part.where(fired, torch.inf).amin(-1) >= part.where(~fired, -torch.inf).amax(-1)).all()
+
+
+@pytest.mark.parametrize(("name", "reference"), [
+    ("linear", lambda x: x), ("hardtanh", functional.hardtanh), ("tanh", torch.tanh), ("relu", functional.relu),
+    ("sigmoid", torch.sigmoid)])
+def test_activations_are_those_of_torch(name, reference):
+    graph = PCGraph(topology.from_mask(torch.ones(50, 50)), name, dtype=torch.float64)
+    x = 3 * values(graph)
+    fx, = graph.activate(x)
+    torch.testing.assert_close(fx, reference(x), **EXACT)
+    moved = x.clone().requires_grad_()
+    slope, = torch.autograd.grad(reference(moved).sum(), moved)
+    torch.testing.assert_close(graph.slope(x), slope, **EXACT)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_float32_agrees_with_float64(name):
+    double = PCGraph(topology.generative(3, [4, 5], 6), name, dtype=torch.float64)
+    single = PCGraph(topology.generative(3, [4, 5], 6), name)
+    single.set_weight(double.weight.float())
+    x = values(double)
+    torch.testing.assert_close(single.value_gradient(x.float()).double(), double.value_gradient(x),
+                               rtol=1e-4, atol=1e-5)
+
+
+@settings(max_examples=20)
+@given(graphs(replicas=False))
+def test_replicas_are_independent_graphs(graph):
+    name = getattr(graph.activations[0], "base", graph.activations[0]).name
+    graph = PCGraph(graph.topology, name, prior=graph.prior, dtype=graph.dtype, init_std=0.4)
+    batch = PCGraph(graph.topology, name, prior=graph.prior, dtype=graph.dtype, replicas=2)
+    twin = graph.weight * 0.5
+    batch.set_weight(torch.stack([graph.weight, twin]))
+    x = torch.stack([values(graph), values(graph, seed=1)])
+    torch.testing.assert_close(batch.energy(x)[0], graph.energy(x[0]), **EXACT)
+    graph.set_weight(twin)
+    torch.testing.assert_close(batch.energy(x)[1], graph.energy(x[1]), **EXACT)
+
+
+def test_initial_weights_follow_the_generator_and_the_scale():
+    t = topology.fully_connected(300, 10, 90)
+    a, b = (PCGraph(t, init_std=0.03, generator=torch.Generator().manual_seed(s)) for s in (1, 2))
+    again = PCGraph(t, init_std=0.03, generator=torch.Generator().manual_seed(1))
+    assert torch.equal(a.weight, again.weight) and not torch.equal(a.weight, b.weight)
+    edges = a.weight[t.mask()]
+    assert edges.std() == pytest.approx(0.03, rel=0.02) and (a.weight[~t.mask()] == 0).all()
+    assert PCGraph(t).weight[t.mask()].std() == pytest.approx(399**-0.5, rel=0.02)
+
+
+@pytest.mark.parametrize(("arguments", "error", "says"), [
+    ({"activation": "hardtan"}, UnknownName, "'hardtan'.*Did you mean 'hardtanh'"),
+    ({"prior": "zeros"}, UnknownName, "Did you mean 'zero'"),
+    ({"plan": "block"}, UnknownName, "Did you mean 'blocks'"),
+    ({"top_k": 0}, BadInput, "top_k = 0"), ({"top_k": 1.5}, BadInput, "top_k = 1.5"),
+    ({"init_std": -1.0}, BadInput, "init_std = -1.0"), ({"init_std": float("nan")}, BadInput, "nan"),
+    ({"replicas": 0}, BadInput, "replicas = 0"),
+])
+def test_bad_arguments_are_refused(arguments, error, says):
+    with pytest.raises(error, match=says):
+        PCGraph(topology.generative(2, [3], 4), **arguments)
+
+
+def test_bad_values_and_weights_are_refused():
+    graph = PCGraph(topology.generative(2, [3], 4))
+    with pytest.raises(WrongShape, match=r"\(5, 8\).*batch, 9"):
+        graph.energy(torch.zeros(5, 8))
+    with pytest.raises(WrongShape, match=r"float64.*float32"):
+        graph.energy(torch.zeros(5, 9, dtype=torch.float64))
+    with pytest.raises(WrongShape, match=r"\(8, 8\)"):
+        graph.set_weight(torch.zeros(8, 8))
+    with pytest.raises(BadInput, match="no edge"):
+        graph.set_weight(torch.ones(9, 9))
+    with pytest.raises(BadValues, match="NaN"):
+        graph.set_weight(torch.full((9, 9), float("nan")))

@@ -1,0 +1,361 @@
+"""Learning against the weight gradient, exact steps of torch's optimizers, and an undisturbed run after a kill."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch.utils.data import DataLoader
+
+from pcgraph_lite import PCGraph, Training, accuracy, fit, minus_energy, relax
+from pcgraph_lite.engine import topology
+from pcgraph_lite.engine.learning import _split, as_batch, minus_completion_error
+from pcgraph_lite.engine.query import start_at_prediction
+from pcgraph_lite.errors import (
+    BadFile,
+    BadInput,
+    BadValues,
+    PCGraphError,
+    UnknownGroup,
+    UnknownName,
+    UnstableStep,
+    WrongShape,
+)
+
+
+def small(**arguments: object) -> PCGraph:
+    return PCGraph(topology.generative(3, [5, 4], 6), dtype=torch.float64, **arguments)
+
+
+def toy(count: int = 60, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Three noisy patterns with their labels."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(3, (count,), generator=generator)
+    patterns = torch.tensor([[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1]], dtype=torch.float64)
+    return patterns[labels] + 0.1 * torch.randn(count, 6, generator=generator, dtype=torch.float64), labels
+
+
+def test_one_batch_is_algorithm_1():
+    """Relax T steps, then theta <- theta - alpha dE/dtheta, averaged over the batch (plain SGD on the weights)."""
+    images, labels = toy(8)
+    graph, twin = small(), small()
+    fit(graph, (images, labels), epochs=1, batch_size=8, steps=7, value_lr=0.1, optimizer="sgd", weight_lr=0.5,
+        progress=False)
+    x = torch.zeros(8, twin.topology.n, dtype=torch.float64)
+    x[:, :6], x[:, 6:9] = images, torch.eye(3, dtype=torch.float64)[labels]
+    clamped = torch.arange(twin.topology.n) < 9
+    x = start_at_prediction(twin, x, clamped)
+    for _ in range(7):
+        x = x - 0.1 * twin.value_gradient(x) * ~clamped
+    for k, weight in enumerate(twin.weights):
+        weight -= 0.5 * twin.weight_gradient(x)[f"weights.{k}"] / 8
+    torch.testing.assert_close(graph.weight, twin.weight, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+def test_missing_edges_stay_missing(optimizer):
+    t = topology.small_world(6, 3, 5, neighbours=4, generator=torch.Generator().manual_seed(0))
+    graph = PCGraph(t, "tanh", dtype=torch.float64, plan="dense")
+    before = graph.weight
+    fit(graph, toy(), epochs=2, batch_size=20, weight_lr=1e-2, weight_decay=0.1, optimizer=optimizer, progress=False)
+    assert (graph.weight[~t.mask()] == 0).all()
+    assert (graph.weight[t.mask()] != before[t.mask()]).all()
+
+
+def test_training_learns_to_classify_and_to_explain():
+    """The toy patterns are separable: accuracy on new ones is perfect, and the energy falls."""
+    graph = small()
+    history = fit(graph, toy(150), epochs=20, batch_size=10, weight_lr=1e-2, validation=toy(60, 1), progress=False)
+    assert history.validation.max() == 1.0
+    labels_pay = 0.5                                                       # a one-hot row against its prior at 0
+    assert history.energy.iloc[-1] - labels_pay < (history.energy.iloc[0] - labels_pay) / 3
+    images, labels = toy(100, 2)
+    assert accuracy(graph, {"pixels": images, "labels": torch.eye(3, dtype=torch.float64)[labels]}) == 1.0
+
+
+def test_plans_and_input_forms_train_alike():
+    images, labels = toy()
+    dense, block, mapping, loader, square = (small(plan=p) for p in ("dense", "blocks", "blocks", "blocks", "blocks"))
+    one_hot = torch.eye(3, dtype=torch.float64)[labels]
+    settings = {"epochs": 2, "batch_size": 60, "steps": 9, "progress": False}
+    fit(dense, (images, labels), **settings)
+    fit(block, (images, labels), **settings)
+    fit(mapping, {"pixels": images, "labels": one_hot}, **settings)
+    rows = [{"pixels": i, "labels": o} for i, o in zip(images, one_hot, strict=True)]
+    fit(loader, DataLoader(rows, batch_size=60), **settings)
+    fit(square, (images.view(-1, 1, 2, 3), labels), **settings)
+    for other in (dense, mapping, loader, square):
+        torch.testing.assert_close(other.weight, block.weight, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("value_lr", [0.1, "safe"])
+def test_replicas_train_as_graphs_of_their_own(value_lr):
+    """Each replica ends where a single graph with its first weights ends."""
+    settings = {"epochs": 2, "batch_size": 20, "steps": 9, "value_lr": value_lr, "validation": toy(30, 1),
+                "progress": False}
+    together = small(replicas=3)
+    first = together.weight
+    fit(together, toy(), **settings)
+    for k in range(3):
+        single = small()
+        single.set_weight(first[k])
+        fit(single, toy(), **settings)
+        if value_lr != "safe":                                             # safe steps are found for all at once
+            torch.testing.assert_close(together.weight[k], single.weight, rtol=1e-8, atol=1e-10)
+    assert not torch.equal(together.weight[0], together.weight[1])
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+def test_replicas_have_steps_of_their_own(optimizer):
+    """One batched training with two steps each is two trainings."""
+    steps = {"value_lr": (0.05, 0.2), "weight_lr": (1e-3, 1e-2)}
+    settings = {"epochs": 2, "batch_size": 20, "steps": 9, "weight_decay": 0.1, "optimizer": optimizer,
+                "progress": False}
+    together = small(replicas=2)
+    first = together.weight
+    fit(together, toy(), **settings, **steps)
+    for k in range(2):
+        single = small()
+        single.set_weight(first[k])
+        fit(single, toy(), **settings, **{name: rates[k] for name, rates in steps.items()})
+        torch.testing.assert_close(together.weight[k], single.weight, rtol=1e-8, atol=1e-10)
+    with pytest.raises(WrongShape, match="weight_lr has 2 numbers"):
+        fit(small(replicas=3), toy(), weight_lr=(1e-3, 1e-2), progress=False)
+
+
+def test_a_sparse_graph_trains_as_its_masked_twin():
+    t = topology.assemblies(3, 8, 0.4, 5, 3, generator=torch.Generator().manual_seed(1))
+    images, labels = toy()
+    data = {"pixels": images[:, :5], "labels": labels}
+    twins = [PCGraph(t, top_k=0.4, plan=plan, dtype=torch.float64) for plan in ("blocks", "sparse")]
+    for graph in twins:
+        fit(graph, data, epochs=2, batch_size=20, value_lr=0.1, weight_decay=0.1, progress=False)
+    torch.testing.assert_close(twins[1].weight, twins[0].weight, rtol=1e-8, atol=1e-10)
+
+
+def test_scores_are_what_they_say():
+    """Accuracy by hand, minus the energy of eq. 2, minus the squared error of a copied half."""
+    images, labels = toy(12)
+    mute = small(init_std=0)                                               # predicts 0 everywhere
+    batch = {"pixels": images, "labels": labels}
+    assert accuracy(mute, (images, labels)) == pytest.approx(float((labels == 0).double().mean()))   # a tie: the first
+    visible = PCGraph(topology.from_mask(torch.ones(6, 6)), dtype=torch.float64)
+    assert minus_energy(visible, {"vertices": images}) == pytest.approx(-float(visible.energy(images).mean()))
+    held = (images.square().sum(-1) + 1).mean() / 2                        # pixels and one-hot labels against 0
+    assert minus_energy(mute, batch) == pytest.approx(-float(held))
+    edges = torch.eye(6, dtype=torch.float64).roll(3, 1).triu(1)           # vertex k predicts vertex k + 3
+    copy = PCGraph(topology.from_mask(edges), "linear", dtype=torch.float64)
+    copy.set_weight(edges)
+    expected = (images[:, 3:] - images[:, :3]).square().mean()
+    assert minus_completion_error(copy, {"vertices": images}) == pytest.approx(-float(expected), rel=1e-3)
+
+
+def test_a_held_out_share_is_not_trained_on():
+    graph, (images, labels) = small(), toy(40)
+    batches, held_out = _split(graph, (images, labels), 0.25, Training(), torch.Generator().manual_seed(0))
+    rows = torch.cat([batches.data["pixels"], held_out["pixels"]])
+    assert len(held_out["pixels"]) == 10 and len(rows) == 40
+    assert torch.equal(rows.sort(0).values, images.sort(0).values)
+
+
+def test_a_checkpoint_knows_its_graph(tmp_path: Path):
+    """Other edges, another activation or prior: refused, even where all shapes agree."""
+    def graph(seed: int = 0, activation: str = "tanh", prior: str = "zero") -> PCGraph:
+        edges = topology.small_world(6, 3, 5, neighbours=4, generator=torch.Generator().manual_seed(seed))
+        return PCGraph(edges, activation, prior=prior, dtype=torch.float64)
+
+    fit(graph(), toy(), epochs=1, checkpoint=tmp_path / "s", progress=False)
+    for other in (graph(seed=1), graph(activation="relu"), graph(prior="flat")):
+        with pytest.raises(BadFile, match="another training"):
+            fit(other, toy(), epochs=2, checkpoint=tmp_path / "s", progress=False)
+
+
+@pytest.mark.parametrize("make", [topology.fully_connected, topology.discriminative, topology.generative,
+                                  topology.recurrent, topology.lateral, topology.small_world, topology.assemblies])
+def test_images_go_to_the_pixels_and_labels_to_the_labels(make):
+    """(images, labels) means the same on every topology of the paper, wherever the groups stand."""
+    sizes = {topology.assemblies: {"size": 40}, topology.small_world: {"internal": 5, "neighbours": 4},
+             topology.fully_connected: {"internal": 5}}.get(make, {"hidden": [6, 5]})
+    generator = torch.Generator().manual_seed(0)
+    drawn = {"generator": generator} if make in (topology.assemblies, topology.small_world) else {}
+    graph = PCGraph(make(pixels=20, labels=3, **sizes, **drawn))
+    images, labels = torch.rand(4, 20, generator=generator), torch.tensor([0, 2, 1, 1])
+    batch = as_batch(graph, (images, labels))
+    assert batch.keys() == {"pixels", "labels"} == set(graph.topology.sensory)
+    assert torch.equal(batch["pixels"], images) and torch.equal(batch["labels"].argmax(-1), labels)
+
+
+def test_one_group_trains_from_a_mapping():
+    graph = PCGraph(topology.from_mask(~torch.eye(6, dtype=torch.bool)), "linear", dtype=torch.float64)
+    images, _ = toy()
+    history = fit(graph, {"vertices": images}, epochs=30, weight_lr=1e-2, batch_size=20, progress=False)
+    assert history.energy.iloc[-1] < history.energy.iloc[0]
+
+
+def test_the_best_epoch_is_kept_and_patience_stops():
+    scores = iter([0.1, 0.9, 0.5, 0.4, 0.3, 0.2])
+    seen = []
+
+    def score(graph: PCGraph, batch: object) -> float:
+        seen.append(graph.weight)
+        return next(scores)
+
+    graph = small()
+    history = fit(graph, toy(), epochs=6, patience=2, validation=0.2, score=score, progress=False)
+    assert history.validation.tolist() == [0.1, 0.9, 0.5, 0.4]
+    assert torch.equal(graph.weight, seen[1])
+
+
+def test_the_generator_decides_the_order():
+    def train(seed: int) -> torch.Tensor:
+        graph = small()
+        fit(graph, toy(), epochs=1, batch_size=7, generator=torch.Generator().manual_seed(seed), progress=False)
+        return graph.weight
+
+    assert torch.equal(train(1), train(1)) and not torch.equal(train(1), train(2))
+
+
+SCRIPT = """
+import sys, torch
+sys.path.insert(0, {tests!r})
+from test_learning import small, toy
+from pcgraph_lite import fit
+graph = small()
+fit(graph, toy(), epochs={epochs}, batch_size=20, checkpoint={path!r}, validation=0.2, progress=False)
+torch.save(graph.weight, {path!r} + ".pt")
+"""
+
+
+def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path):
+    """kill -9 in the middle, then the same call again: bit for bit the weights of an undisturbed run."""
+    path = tmp_path / "state.safetensors"
+    script = SCRIPT.format(tests=str(Path(__file__).parent.parent), epochs=60, path=str(path))
+    child = subprocess.Popen([sys.executable, "-c", script])
+    while not path.exists():
+        assert child.poll() is None, "the training ended before its first checkpoint"
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    assert not (tmp_path / "state.safetensors.pt").exists()
+    resumed, undisturbed = small(), small()
+    history = fit(resumed, toy(), epochs=60, batch_size=20, checkpoint=path, validation=0.2, progress=False)
+    expected = fit(undisturbed, toy(), epochs=60, batch_size=20, validation=0.2, progress=False)
+    assert torch.equal(resumed.weight, undisturbed.weight)
+    pd.testing.assert_frame_equal(history.drop(columns="seconds"), expected.drop(columns="seconds"))
+
+
+def test_a_finished_training_can_be_prolonged(tmp_path: Path):
+    graph, undisturbed = small(), small()
+    for epochs in (2, 4):
+        history = fit(graph, toy(), epochs=epochs, batch_size=7, checkpoint=tmp_path / "s", progress=False)
+    fit(undisturbed, toy(), epochs=4, batch_size=7, progress=False)
+    assert len(history) == 4 and torch.equal(graph.weight, undisturbed.weight)
+
+
+def test_checkpoints_cost_little_where_epochs_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Writing made a hundred times slower than an epoch: few are written, the last epoch's always."""
+    written, write = [], save_file
+
+    def slow(*arguments: object) -> None:
+        written.append(arguments)
+        time.sleep(0.3)
+        write(*arguments)
+
+    monkeypatch.setattr("pcgraph_lite.engine.epochs.save_file", slow)
+    graph, path = small(), tmp_path / "s"
+    fit(graph, toy(), epochs=40, batch_size=100, checkpoint=path, progress=False)
+    assert 2 <= len(written) <= 8
+    resumed = small()
+    assert len(fit(resumed, toy(), epochs=40, batch_size=100, checkpoint=path, progress=False)) == 40
+    assert torch.equal(resumed.weight, graph.weight)
+
+
+def test_a_checkpoint_knows_its_data_score_and_seed(tmp_path: Path):
+    images, labels = toy()
+    one = {"epochs": 1, "checkpoint": tmp_path / "s", "progress": False, "validation": 0.2, "score": "accuracy"}
+    fit(small(), (images, labels), **one)
+    for change in ({"validation": None, "score": "auto"}, {"validation": 0.3}, {"score": "energy"},
+                   {"generator": torch.Generator().manual_seed(1)}):
+        with pytest.raises(BadFile, match="another training"):
+            fit(small(), (images, labels), **one | change)
+    with pytest.raises(BadFile, match="another training"):
+        fit(small(), (images.flip(0), labels), **one)
+
+
+def test_replicas_without_free_vertices_are_scored():
+    """Nothing relaxes in a graph of clamped vertices alone: the energy is that of the data in every replica."""
+    graph = PCGraph(topology.from_mask(~torch.eye(4, dtype=torch.bool)), replicas=2, dtype=torch.float64)
+    x = torch.rand(5, 4, dtype=torch.float64)
+    assert minus_energy(graph, {"vertices": x}) == pytest.approx(-float(graph.energy(x.expand(2, 5, 4)).mean()))
+
+
+def test_damaged_and_foreign_checkpoints_are_named(tmp_path: Path):
+    path = tmp_path / "state.safetensors"
+    fit(small(), toy(), epochs=1, checkpoint=path, progress=False)
+    with pytest.raises(BadFile, match="another training"):
+        fit(small(), toy(), epochs=2, steps=3, checkpoint=path, progress=False)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(BadFile, match=r"state.safetensors cannot be read.*delete it"):
+        fit(small(), toy(), epochs=2, checkpoint=path, progress=False)
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "state.safetensors"
+    fit(small(), toy(), epochs=1, checkpoint=path, progress=False)
+    before = path.read_bytes()
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pcgraph_lite.engine.epochs.save_file", full)
+    with pytest.raises(PCGraphError, match=r"No space left.*untouched"):
+        fit(small(), toy(), epochs=2, checkpoint=path, progress=False)
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+IMAGES, LABELS = toy(10)
+
+
+@pytest.mark.parametrize(("data", "settings", "error", "says"), [
+    ((IMAGES, LABELS), {"epoch": 3}, UnknownName, "'epoch'.*Did you mean 'epochs'"),
+    ((IMAGES, LABELS), {"epochs": 0}, BadInput, "epochs = 0"),
+    ((IMAGES, LABELS), {"batch_size": 2.5}, BadInput, "batch_size = 2.5"),
+    ((IMAGES, LABELS), {"steps": -1}, BadInput, "steps = -1"),
+    ((IMAGES, LABELS), {"weight_lr": 0}, BadInput, "weight_lr = 0"),
+    ((IMAGES, LABELS), {"weight_decay": -0.1}, BadInput, "weight_decay = -0.1"),
+    ((IMAGES, LABELS), {"optimizer": "Adam"}, UnknownName, "Did you mean 'adam'"),
+    ((IMAGES, LABELS), {"validation": 1.5}, BadInput, "validation = 1.5"),
+    ((IMAGES, LABELS), {"score": "acc", "validation": 0.2}, UnknownName, "'acc'"),
+    ((IMAGES, LABELS), {"score": "accuracy"}, BadInput, "needs validation data"),
+    ((IMAGES[:5], LABELS), {}, WrongShape, "differ in length"),
+    ((IMAGES[:0], LABELS[:0]), {}, WrongShape, "empty"),
+    ((IMAGES[:, :5], LABELS), {}, WrongShape, r"pixels is \(10, 5\)"),
+    ((IMAGES, LABELS + 1), {}, BadInput, "labels run from . to 3; expected 0 to 2"),
+    ((IMAGES / 0, LABELS), {}, BadValues, "pixels holds NaN"),
+    ({"pixel": IMAGES}, {}, UnknownGroup, "Did you mean 'pixels'"),
+    ([], {}, BadInput, "yielded no batch"),
+    (IMAGES, {}, BadInput, r"Tensor; expected \(images, labels\)"),
+    ((IMAGES, LABELS, LABELS), {}, BadInput, r"tuple; expected \(images, labels\)"),
+    ((IMAGES, LABELS), {"epochs": None}, BadInput, "epochs = None"),
+    ((IMAGES, LABELS), {"batch_size": 2.0}, BadInput, r"batch_size = 2\.0"),
+    ((IMAGES, LABELS), {"weight_lr": float("inf")}, BadInput, "weight_lr = inf"),
+    ((IMAGES, LABELS), {"validation": 1}, BadInput, "validation = 1"),
+    ((IMAGES, LABELS), {"validation": 0.2, "score": lambda graph, batch: float("nan")}, BadValues, "epoch 1 is nan"),
+    ((IMAGES, LABELS), {"value_lr": 50.0}, UnstableStep, "value_lr = 50"),
+])
+def test_bad_input_is_refused(data, settings, error, says):
+    with pytest.raises(error, match=says):
+        fit(small(), data, **{"epochs": 2, "progress": False} | settings)
+
+
+def test_a_safe_step_survives_weights_that_grow():
+    """Where a step that was safe no longer is, it is found anew rather than reported as a failure."""
+    graph = PCGraph(topology.fully_connected(6, 3, 5), "linear", dtype=torch.float64)
+    fit(graph, toy(), epochs=5, batch_size=5, weight_lr=0.3, progress=False)
+    clamped = torch.arange(graph.topology.n) < 9
+    assert 1 / float(relax(graph, torch.zeros(1, 14, dtype=torch.float64), clamped, steps=1).problem.curvature()) < 0.2

@@ -1,0 +1,345 @@
+"""Relaxation and queries against exact linear solutions and the mathematics of gradient descent."""
+
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import graphs, values
+from torch.utils.flop_counter import FlopCounterMode
+
+from pcgraph_lite import PCGraph, fit, observed, relax
+from pcgraph_lite.engine import query, topology
+from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
+from pcgraph_lite.studies import oracles
+
+
+@given(graphs(activation="linear", replicas=False, scale=0.3), st.integers(1, 5))
+def test_conditioning_is_the_exact_linear_solution(graph, held):
+    """eq. 5 for f = identity, cycles and self-loops included, with one answer wherever free rows have full rank."""
+    n = graph.topology.n
+    clamped = torch.arange(n) < min(held, n - 1)
+    x = values(graph)
+    best, unique = oracles.linear_solution(graph, x, clamped)
+    assume(unique and torch.linalg.cond(oracles.paying_matrix(graph)[~clamped]) < 8)
+    got = relax(graph, x, clamped, steps=3000, value_lr=1 / oracles.curvature(graph, clamped))
+    torch.testing.assert_close(got.energy[-1], graph.energy(best), rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(got.x, best, rtol=1e-8, atol=1e-8)
+    safe = relax(graph, x, clamped, steps=3000, tolerance=1e-12)            # power iteration and a stopping rule
+    torch.testing.assert_close(safe.x, best, rtol=1e-3, atol=1e-3)
+
+
+@given(graphs(activation="linear", replicas=False))
+def test_below_the_exact_bound_the_energy_never_rises(graph):
+    """alg. 1, eq. 3: with linear f, plain steps below 2 / largest eigenvalue of the free Hessian only go down."""
+    clamped = torch.arange(graph.topology.n) < 1
+    bound = 2 / oracles.curvature(graph, clamped)
+    got = relax(graph, values(graph), clamped, steps=50, value_lr=0.99 * bound)
+    trace = torch.cat([got.initial_energy[None], got.energy])
+    assert (trace.diff(dim=0) <= 1e-12 * trace[0]).all()
+
+
+@given(graphs(activation="linear", replicas=False))
+def test_power_iteration_finds_the_largest_eigenvalue(graph):
+    clamped = torch.arange(graph.topology.n) < 1
+    largest = oracles.curvature(graph, clamped)
+    problem = relax(graph, values(graph), clamped, steps=1).problem
+    assert float(problem.curvature(300)) == pytest.approx(largest, rel=1e-2)
+    assert 0.7 * largest <= float(problem.curvature()) <= largest * (1 + 1e-9)   # what "safe" uses: never too large
+
+
+@given(graphs())
+def test_safe_steps_never_raise_the_energy(graph):
+    """Backtracking holds for every f, kinks included, with and without momentum."""
+    clamped = torch.arange(graph.topology.n) < 1
+    for momentum in (0.0, 0.9):
+        got = relax(graph, values(graph), clamped, steps=40, momentum=momentum)
+        trace = torch.cat([got.initial_energy[None], got.energy])
+        assert (trace.diff(dim=0) <= 1e-12 * trace[0]).all()
+        torch.testing.assert_close(got.energy[-1], graph.energy(got.x), rtol=1e-9, atol=1e-12)
+
+
+@given(graphs(activation="linear", replicas=False, scale=0.3), st.integers(1, 5))
+def test_the_accelerated_solver_finds_the_exact_linear_solution(graph, held):
+    clamped = torch.arange(graph.topology.n) < min(held, graph.topology.n - 1)
+    x = values(graph)
+    best, unique = oracles.linear_solution(graph, x, clamped)
+    assume(unique and torch.linalg.cond(oracles.paying_matrix(graph)[~clamped]) < 8)
+    torch.testing.assert_close(relax(graph, x, clamped, steps=800, momentum=0.95).x, best, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["relu", "hardtanh", "tanh"])
+def test_the_accelerated_solver_gets_below_plain_descent_with_a_tenth_of_the_steps(name):
+    generator = torch.Generator().manual_seed(0)
+    graph = PCGraph(topology.fully_connected(30, 0, 40), name, init_std=0.2, dtype=torch.float64, generator=generator)
+    images = torch.rand(20, 30, generator=generator, dtype=torch.float64)
+    half = {"pixels": observed(images, torch.arange(30) < 15)}
+    plain = query(graph, half, steps=2000, value_lr=0.5 * float(query(graph, half, steps=1).value_lr), tolerance=None)
+    fast = query(graph, half, steps=200, momentum=0.95, tolerance=None)
+    reached, aim = fast.energy[-1], plain.energy[-1] * (1 + 1e-6)
+    assert reached.sum() <= aim.sum()
+    if name != "relu":                                                     # which has more than one minimum
+        assert (reached <= aim).all()
+
+
+@pytest.mark.parametrize("solver", [0.0, 0.95])
+@pytest.mark.parametrize(("pull", "rest"), [(1.0, 0.0), (-1.0, -1.0), (3.0, 0.5)])
+def test_at_a_kink_of_relu(pull, rest, solver):
+    """1 -> x -> 2 with x's mean at ``m``, its target at ``y``: E = (x - m)^2/2 + (y - relu(x))^2/2, solved by hand.
+
+    m = -1, y = 0: x = -1, away from the kink. m = 0, y = -1: down to the left and up to the right of it: x = 0.
+    m = -1, y = 2: x = (m + y) / 2 = 0.5 on the right, reached across the kink.
+    """
+    mean, target = {1.0: (0.0, -1.0), -1.0: (-1.0, 0.0), 3.0: (-1.0, 2.0)}[pull]
+    graph = PCGraph(topology.from_mask(torch.tensor([[0, 1, 0], [0, 0, 1], [0, 0, 0]])), "relu", bias=True,
+                    dtype=torch.float64)
+    graph.set_weight(torch.tensor([[0, 0, 0], [0, 0, 1], [0, 0, 0]], dtype=torch.float64) + 0 * graph.weight)
+    graph.bias.copy_(torch.tensor([[0.0, mean, 0.0]]))
+    x = torch.tensor([[0.0, 1.0, target]], dtype=torch.float64)
+    got = relax(graph, x, torch.tensor([True, False, True]), steps=200, momentum=solver)
+    assert float(got.x[0, 1]) == pytest.approx(rest, abs=1e-3 if solver == 0 else 1e-9)
+
+
+@given(graphs(), st.sampled_from(["alternate", "by example", "first group"]))
+def test_one_plain_step_is_eq3(graph, held):
+    """A step moves free vertices by -gamma dE/dx and leaves clamped ones bit for bit, also with masks per example."""
+    x, n = values(graph), graph.topology.n
+    first = next(iter(graph.topology.groups.values()))
+    clamped = {"alternate": torch.arange(n) % 2 == 0, "first group": torch.arange(n) < first,
+               "by example": torch.rand(3, n, generator=torch.Generator().manual_seed(n)) < 0.4}[held]
+    got = relax(graph, x, clamped, steps=1, value_lr=1e-3)
+    expected = x - 1e-3 * graph.value_gradient(x) * ~clamped
+    torch.testing.assert_close(got.x, expected, rtol=1e-10, atol=1e-12)
+    assert torch.equal(got.x[..., clamped], x[..., clamped])
+    torch.testing.assert_close(got.initial_energy, graph.energy(x), rtol=1e-10, atol=1e-12)
+
+
+@given(graphs(replicas=False))
+def test_the_weight_gradient_after_a_relaxation_is_eq4(graph):
+    got = relax(graph, values(graph), torch.arange(graph.topology.n) < 1, steps=5)
+    for name, gradient in graph.weight_gradient(got.x).items():
+        torch.testing.assert_close(got.problem.weight_gradient()[name], gradient, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("top_k", [None, 0.4])
+@pytest.mark.parametrize("make", [topology.generative, topology.recurrent, topology.lateral])
+def test_all_plans_settle_alike(make, top_k):
+    dense, block, sparse = (PCGraph(make(3, [4, 5], 6), "hardtanh", top_k=top_k, plan=plan, dtype=torch.float64)
+                            for plan in ("dense", "blocks", "sparse"))
+    images = torch.rand(4, 6, dtype=torch.float64)
+    known = torch.tensor([True] * 3 + [False] * 3)
+    a, b, c = (query(g, {"pixels": observed(images, known)}, steps=50, value_lr=0.1, tolerance=None)
+               for g in (dense, block, sparse))
+    for other in (b, c):
+        torch.testing.assert_close(a.x, other.x, rtol=1e-6, atol=1e-7)
+        torch.testing.assert_close(a.energy, other.energy, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["hardtanh", "relu", "tanh", "sigmoid"])
+def test_float32_settles_where_float64_does(name):
+    double, single = (PCGraph(topology.fully_connected(6, 2, 5), name, dtype=d) for d in (torch.float64, torch.float32))
+    single.set_weight(double.weight.float())
+    pixels = torch.rand(4, 6, generator=torch.Generator().manual_seed(0))
+    a, b = (query(g, {"pixels": pixels}, steps=300, tolerance=None) for g in (double, single))
+    loose = 2e-2 if name == "relu" else 1e-3                                # at a kink rounding decides the path
+    torch.testing.assert_close(a.energy[-1].float(), b.energy[-1], rtol=loose, atol=1e-5)
+
+
+def test_conditioning_holds_and_initialization_lets_go():
+    """eqs. 5 and 6, several groups at once, on parts of groups, with a mask for each example."""
+    graph = PCGraph(topology.fully_connected(6, 2, 5), "tanh", dtype=torch.float64)
+    images, labels = torch.rand(4, 6, dtype=torch.float64), torch.eye(2, dtype=torch.float64)[[0, 1, 0, 1]]
+    known = torch.rand(4, 6, generator=torch.Generator().manual_seed(3)) < 0.5
+    answer = query(graph, {"pixels": observed(images, known), "labels": labels}, {"internal": torch.ones(4, 5)})
+    assert torch.equal(answer.values["pixels"][known], images[known])
+    assert torch.equal(answer.values["labels"], labels)
+    assert not torch.allclose(answer.values["pixels"][~known], images[~known])
+    free = query(graph, init={"pixels": images}, steps=3, tolerance=None)
+    assert not torch.equal(free.values["pixels"], images)
+    torch.testing.assert_close(free.initial_energy, graph.energy(torch.nn.functional.pad(images, (0, 7))))
+    for row in range(4):                                                   # alone or in a batch: the same answer
+        alone = query(graph, {"pixels": observed(images[row:row + 1], known[row]), "labels": labels[row:row + 1]},
+                      {"internal": torch.ones(1, 5)}, tolerance=None)
+        torch.testing.assert_close(alone.x[0], answer.x[row], rtol=1e-3, atol=1e-3)
+
+
+def test_a_stored_memory_is_a_fixed_point():
+    """eq. 6: an exact zero of the energy stays where it is."""
+    memory = torch.tensor([1.0, -1.0, 1.0, 1.0], dtype=torch.float64)
+    graph = PCGraph(topology.from_mask(~torch.eye(4, dtype=torch.bool)), "hardtanh", dtype=torch.float64)
+    graph.set_weight(torch.outer(memory, memory).fill_diagonal_(0) / 3)    # mu_i = memory_i at the memory
+    answer = query(graph, init={"vertices": memory[None]}, steps=100)
+    torch.testing.assert_close(answer.x[0], memory)
+    nudged = query(graph, init={"vertices": memory[None] * 1.2}, steps=500)
+    assert float(nudged.energy[-1]) < 1e-6
+
+
+def test_the_answer_says_what_happened():
+    graph = PCGraph(topology.generative(3, [4], 6))
+    pixels = torch.rand(5, 6)
+    fixed = query(graph, {"pixels": pixels}, steps=17, tolerance=None)
+    assert fixed.energy.shape == (17, 5) and fixed.steps == 17 and not fixed.converged.any()
+    torch.testing.assert_close(fixed.energy[-1], graph.energy(fixed.x))
+    settled = query(graph, {"pixels": pixels}, steps=5000, tolerance=1e-7)
+    assert settled.converged.all() and settled.steps == len(settled.energy) < 5000
+    cut = query(graph, {"pixels": pixels}, steps=5000, tolerance=1e-7, batch_size=2)
+    torch.testing.assert_close(cut.x, settled.x, rtol=1e-3, atol=1e-3)
+    assert cut.energy.shape == (cut.steps, 5)
+    square = query(graph, {"pixels": pixels.view(5, 1, 2, 3)}, steps=17, tolerance=None)
+    assert torch.equal(square.x, fixed.x)
+
+
+def test_starting_at_the_prediction_is_a_forward_pass():
+    """With labels clamped, each layer of a generative graph starts where eq. 1 puts it, so all errors are zero."""
+    graph = PCGraph(topology.generative(3, [4, 5], 6), "tanh", dtype=torch.float64)
+    answer = query(graph, {"labels": torch.eye(3)}, start="prediction", steps=1)
+    only_labels = (torch.eye(3, dtype=torch.float64) ** 2).sum(-1) / 2     # labels themselves pay x - 0
+    torch.testing.assert_close(answer.initial_energy, only_labels)
+
+
+def test_replicas_are_asked_together():
+    graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", replicas=3, dtype=torch.float64)
+    pixels = torch.rand(5, 4)
+    answer = query(graph, {"pixels": pixels}, steps=40, tolerance=None, value_lr=0.1)
+    for k in range(3):
+        single = PCGraph(graph.topology, "tanh", dtype=torch.float64)
+        single.set_weight(graph.weight[k])
+        alone = query(single, {"pixels": pixels}, steps=40, tolerance=None, value_lr=0.1)
+        torch.testing.assert_close(answer.x[k], alone.x)
+
+
+def test_random_starts_follow_the_generator():
+    graph = PCGraph(topology.generative(3, [4], 6))
+    ask = lambda seed: query(graph, {"pixels": torch.ones(2, 6)}, start="random", steps=1,  # noqa: E731
+                             generator=torch.Generator().manual_seed(seed)).x
+    assert torch.equal(ask(1), ask(1)) and not torch.equal(ask(1), ask(2))
+
+
+def test_a_mask_for_each_example_starts_each_by_itself():
+    """start="prediction" of an example does not depend on what the others of its batch know."""
+    graph = PCGraph(topology.generative(3, [4, 5], 6), "tanh", dtype=torch.float64)
+    known = torch.tensor([[True] * 3, [False] * 3])
+    clamp = {"labels": observed(torch.ones(2, 3), known), "pixels": torch.rand(2, 6)}
+    together = query(graph, clamp, start="prediction", steps=1)
+    for row in range(2):
+        one = {"labels": observed(torch.ones(1, 3), known[row]), "pixels": clamp["pixels"][row:row + 1]}
+        alone = query(graph, one, start="prediction", steps=1)
+        torch.testing.assert_close(alone.initial_energy[0], together.initial_energy[row])
+
+
+def test_flat_energies_are_answered_and_endless_ones_refused():
+    """No curvature: nothing moves and nothing is NaN. Weights beyond float32: an error, not NaN."""
+    flat = PCGraph(topology.generative(3, [4], 6), init_std=0, prior="flat")
+    answer = query(flat, {"pixels": torch.ones(2, 6), "hidden1": torch.ones(2, 4)})
+    assert torch.isfinite(answer.x).all() and answer.converged.all()
+    huge = PCGraph(topology.generative(3, [4], 6), init_std=1e25)
+    with pytest.raises(UnstableStep, match="not finite, or too large"):
+        query(huge, {"pixels": torch.ones(2, 6)})
+
+
+@pytest.mark.parametrize(("top_k", "excess"), [(None, 0.02), (0.2, 0.1)])
+def test_a_step_that_was_halved_recovers(top_k, excess):
+    """At kinks and switches of winners a safe query must not freeze far above what small plain steps reach.
+
+    Below it cannot always end: a path on which the energy never rises may not cross a ridge that others jump over.
+    """
+    graph = PCGraph(topology.fully_connected(60, 3, 40), "relu", top_k=top_k)
+    pixels = torch.rand(8, 60, generator=torch.Generator().manual_seed(1))
+    safe = query(graph, {"pixels": pixels}, steps=1000)
+    plain = query(graph, {"pixels": pixels}, steps=1000, value_lr=safe.value_lr / 4, tolerance=None)
+    assert (safe.energy[-1] <= (1 + excess) * plain.energy[-1]).all()
+
+
+def test_an_unstable_step_is_reported_with_the_bound():
+    graph = PCGraph(topology.fully_connected(6, 2, 5), "linear", dtype=torch.float64)
+    bound = 2 / float(relax(graph, values(graph), torch.arange(13) < 6, steps=1).problem.curvature(500))
+    with pytest.raises(UnstableStep, match=r"value_lr = 5.0.*stable below (\d|\.)+.*value_lr=\"safe\"") as caught:
+        query(graph, {"pixels": torch.rand(3, 6)}, value_lr=5.0)
+    for trace in (True, False):                                            # the step is named, however much is traced
+        with pytest.raises(UnstableStep, match="rose at step 10 "):
+            relax(graph, values(graph), torch.arange(13) < 6, steps=30, value_lr=5.0, trace=trace)
+    told = float(str(caught.value).split("stable below ")[1].split()[0])
+    assert told == pytest.approx(bound, rel=0.05)
+
+
+GRAPH = PCGraph(topology.generative(3, [4], 6))
+GOOD = torch.rand(2, 6)
+
+
+@pytest.mark.parametrize(("ask", "error", "says"), [
+    (lambda: query(GRAPH), BadInput, "nothing is asked"),
+    (lambda: query(GRAPH, {"pixles": GOOD}), UnknownGroup, "Did you mean 'pixels'"),
+    (lambda: query(GRAPH, GOOD), BadInput, "Tensor; expected a mapping"),
+    (lambda: query(GRAPH, {"pixels": torch.rand(2, 7)}), WrongShape, r"clamp\['pixels'\] is \(2, 7\).*\(batch, 6\)"),
+    (lambda: query(GRAPH, {"pixels": torch.rand(6)}), WrongShape, r"\(6,\)"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, {"labels": torch.rand(3, 3)}), WrongShape, "batch sizes differ"),
+    (lambda: query(GRAPH, {"pixels": torch.rand(0, 6)}), WrongShape, "are 0"),
+    (lambda: query(GRAPH, {"pixels": GOOD * float("nan")}), BadValues, "12 NaN"),
+    (lambda: query(GRAPH, init={"pixels": GOOD / 0}), BadValues, r"init\['pixels'\]"),
+    (lambda: query(GRAPH, {"pixels": observed(GOOD, torch.ones(6))}), BadInput, "torch.bool"),
+    (lambda: query(GRAPH, {"pixels": observed(GOOD, torch.ones(5).bool())}), WrongShape, r"mask.*\(5,\)"),
+    (lambda: query(GRAPH, dict.fromkeys(GRAPH.topology.groups, GOOD)), WrongShape, "labels"),
+    (lambda: query(GRAPH, {"pixels": GOOD, "labels": torch.ones(2, 3), "hidden1": torch.ones(2, 4)}), BadInput,
+     "every vertex is clamped"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, start="noise"), UnknownName, "'noise'"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, steps=0), BadInput, "steps = 0"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, steps=2.0), BadInput, r"steps = 2\.0"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, steps=None), BadInput, "steps = None"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=None), BadInput, "value_lr = None"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=torch.ones(2)), WrongShape, "one for each replica"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, momentum="a"), BadInput, "momentum = 'a'"),
+    (lambda: query(GRAPH, {"pixels": torch.rand(3, 5, 6)}), WrongShape, r"\(3, 5, 6\)"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr="fast"), BadInput, "'fast'.*'safe'"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=-1.0), BadInput, "value_lr = -1.0"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=float("nan")), BadInput, "nan"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, momentum=1.0), BadInput, "momentum = 1.0"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, tolerance=0.0), BadInput, "tolerance = 0.0"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, batch_size=0), BadInput, "batch_size = 0"),
+    (lambda: relax(GRAPH, torch.zeros(2, 5), torch.zeros(13).bool()), WrongShape, r"\(2, 5\)"),
+    (lambda: relax(GRAPH, torch.zeros(2, 13), torch.zeros(4).bool()), WrongShape, r"clamped is \(4,\)"),
+    (lambda: relax(GRAPH, torch.full((2, 13), torch.nan), torch.zeros(13).bool()), BadValues, "NaN"),
+])
+def test_bad_input_is_refused(ask, error, says):
+    with pytest.raises(error, match=says):
+        ask()
+
+
+def test_unknown_entries_under_a_mask_may_be_nan():
+    """What is not known may hold anything, NaN included."""
+    images = torch.tensor([[0.1, 0.2, 0.3, torch.nan, torch.nan, torch.nan]])
+    answer = query(GRAPH, {"pixels": observed(images, ~images[0].isnan())})
+    assert torch.isfinite(answer.x).all()
+
+
+def products(graph: PCGraph, clamped: torch.Tensor, steps: int) -> int:
+    """Floating-point operations of all matrix products of a relaxation, as torch dispatches them."""
+    def product(out: torch.Size, a: torch.Size, b: torch.Size, **options: object) -> int:
+        return 2 * a.numel() * b[-1]
+
+    in_place = {torch.ops.aten.addmm_: product, torch.ops.aten.baddbmm_: product}
+    with FlopCounterMode(display=False, custom_mapping=in_place) as counter:
+        relax(graph, values(graph, batch=7), clamped, steps=steps, value_lr=1e-3)
+    return counter.get_total_flops()
+
+
+@pytest.mark.parametrize(("make", "free_edges"), [
+    (lambda: topology.fully_connected(40, 5, 30), 30 * 75),                # 75 vertices, 30 of them free
+    (lambda: topology.generative(5, [30, 20], 40), 30 * 20 + 20 * 40),     # edges that leave a free vertex
+    (lambda: topology.discriminative(40, [30, 20], 5), 30 * 20 + 20 * 5)])
+def test_clamped_vertices_cost_nothing_inside_the_loop(make, free_edges):
+    """A step is two products over the edges that leave free vertices, counted exactly."""
+    graph = PCGraph(make())
+    clamped = torch.zeros(graph.topology.n, dtype=torch.bool)
+    for name in graph.topology.sensory:
+        clamped[graph.topology.slice(name)] = True
+    each = (products(graph, clamped, 30) - products(graph, clamped, 10)) / 20
+    assert each == 2 * 2 * 7 * free_edges
+
+
+def test_bytes_are_refused_wherever_images_come_in():
+    """Images of 0 to 255 would be values far outside of what a graph is trained on."""
+    graph, images = PCGraph(topology.generative(3, [5], 12)), torch.full((4, 12), 255, dtype=torch.uint8)
+    for pixels in (images, observed(images, torch.arange(12) < 6)):
+        with pytest.raises(BadInput, match=r"pixels'\] holds bytes .uint8.*Divide images by 255"):
+            query(graph, {"pixels": pixels})
+    with pytest.raises(BadInput, match="pixels holds bytes"):
+        fit(graph, (images, torch.arange(4) % 3), progress=False)

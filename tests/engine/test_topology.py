@@ -1,0 +1,150 @@
+"""Topologies against their definitions, edge by edge."""
+
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given
+from strategies import masks
+
+from pcgraph_lite.engine import topology
+from pcgraph_lite.errors import BadInput, UnknownGroup, WrongShape
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def blocks(t: topology.Topology) -> set[tuple[str, str]]:
+    """Pairs of groups between which the full mask has an edge."""
+    mask = t.mask()
+    return {(a, b) for a in t.groups for b in t.groups if mask[t.slice(a), t.slice(b)].any()}
+
+
+@given(masks())
+def test_a_mask_comes_back_as_it_went_in(mask):
+    t = topology.from_mask(mask)
+    assert torch.equal(t.mask(), mask)
+    assert list(t.groups) == ["vertices"]
+    assert t.edge_count() == int(mask.sum())
+    assert torch.equal(t.in_degree(), mask.sum(0))
+
+
+@given(masks())
+def test_networkx_and_mask_agree(mask):
+    graph = nx.from_numpy_array(mask.int().numpy(), create_using=nx.DiGraph)
+    assert torch.equal(topology.from_networkx(graph).mask(), mask)
+
+
+def test_networkx_groups_follow_their_attribute():
+    graph = nx.DiGraph([("x", "y"), ("z", "x")])
+    nx.set_node_attributes(graph, {"x": "seen", "y": "hidden", "z": "seen"}, "group")
+    t = topology.from_networkx(graph)
+    assert t.groups == {"seen": 2, "hidden": 1}
+    assert t.mask().nonzero().tolist() == [[0, 2], [1, 0]]                 # x -> y, z -> x in the order x, z, y
+
+
+def test_fully_connected_has_every_edge_but_self_loops():
+    t = topology.fully_connected(4, 2, 3)
+    assert list(t.groups.items()) == [("pixels", 4), ("labels", 2), ("internal", 3)]
+    assert torch.equal(t.mask(), ~torch.eye(9, dtype=torch.bool))
+    assert topology.fully_connected(4, 2, 3, self_loops=True).mask().all()
+    assert topology.fully_connected(pixels=784, labels=10, internal=1206).n == 2000
+
+
+def test_fully_connected_without_some_pairs_of_groups():
+    """The definition again: the full mask with zeros where a pair is left out, and nothing else changed."""
+    expected = ~torch.eye(9, dtype=torch.bool)
+    expected[4:6, 4:6] = expected[4:6, 6:9] = False                        # labels -> labels, labels -> internal
+    t = topology.fully_connected(4, 2, 3, without=[("labels", "labels"), ["labels", "internal"]])
+    assert torch.equal(t.mask(), expected)
+    assert t.edge_count() == 9 * 8 - 2 * 1 - 2 * 3
+    other = topology.from_mask(expected, t.groups, sensory=t.sensory)
+    for same in (topology.Topology.mask, topology.Topology.in_degree):
+        assert torch.equal(same(t), same(other))
+    assert (t.groups, t.sensory) == (other.groups, other.sensory)
+    loops = topology.fully_connected(4, 2, 3, self_loops=True, without=[("labels", "labels")])
+    assert loops.edge_count() == 9 * 9 - 2 * 2 and not loops.mask()[4:6, 4:6].any()
+
+
+def test_fully_connected_names_a_pair_that_cannot_be_left_out():
+    with pytest.raises(UnknownGroup, match=r"no vertex group 'lables'.*Did you mean 'labels'"):
+        topology.fully_connected(4, 2, 3, without=[("pixels", "lables")])
+    with pytest.raises(BadInput, match=r"'labels'; expected pairs of groups"):
+        topology.fully_connected(4, 2, 3, without=["labels"])
+    with pytest.raises(BadInput, match=r"\('labels',\); expected pairs of groups"):
+        topology.fully_connected(4, 2, 3, without=[("labels",)])
+
+
+def test_layered_topologies_join_neighbouring_layers_only():
+    chain = {("labels", "hidden1"), ("hidden1", "hidden2"), ("hidden2", "pixels")}
+    assert blocks(topology.generative(2, [3, 4], 5)) == chain
+    assert blocks(topology.discriminative(5, [3, 4], 2)) == {
+        ("pixels", "hidden1"), ("hidden1", "hidden2"), ("hidden2", "labels")}
+    inside = {("hidden1", "hidden1"), ("hidden2", "hidden2")}
+    assert blocks(topology.recurrent(2, [3, 4], 5)) == chain | inside
+    assert blocks(topology.lateral(2, [3, 4], 5)) == chain | inside | {("pixels", "pixels")}
+    assert "labels" not in topology.generative(0, [3], 5).groups
+    assert not topology.recurrent(2, [3, 4], 5).mask().diagonal().any()
+    assert topology.recurrent(2, [3, 4], 5, self_loops=True).mask().diagonal().sum() == 7
+
+
+def test_assemblies_have_bernoulli_edges_inside_and_along_the_chain():
+    t = topology.assemblies(3, 100, 0.3, pixels=40, labels=5, generator=generator())
+    cluster = {"labels": 0, "pixels": 3, "cluster3": 3, "cluster1": 1, "cluster2": 2}
+    for a in t.groups:
+        for b in t.groups:
+            share = t.mask()[t.slice(a), t.slice(b)].double().mean()
+            joined = cluster[a] and cluster[b] - cluster[a] in (0, 1)
+            expected = 1.0 if (a, b) == ("labels", "cluster1") else 0.3 if joined else 0.0
+            sd = (0.3 * 0.7 / (t.size(a) * t.size(b))) ** 0.5
+            assert abs(share - expected) < 5 * sd + 0.01 * (a == b), (a, b)
+    assert not t.mask().diagonal().any()
+    assert sorted(map(sorted, t.pools)) == [["cluster1"], ["cluster2"], ["cluster3", "pixels"], ["labels"]]
+    again = topology.assemblies(3, 100, 0.3, pixels=40, labels=5, generator=generator())
+    assert torch.equal(t.mask(), again.mask())
+    other = topology.assemblies(3, 100, 0.3, pixels=40, labels=5, links=[(2, 0)], generator=generator())
+    assert other.mask()[other.slice("pixels"), other.slice("cluster1")].any()
+    assert not other.mask()[other.slice("cluster1"), other.slice("cluster2")].any()
+
+
+def test_small_world_links_go_both_ways_and_keep_their_number():
+    t = topology.small_world(20, 4, 26, neighbours=6, rewire=0.2, generator=generator())
+    mask = t.mask()
+    assert torch.equal(mask, mask.T) and not mask.diagonal().any()
+    assert t.edge_count() == 50 * 6                                        # Watts-Strogatz keeps n k / 2 links
+    lattice = topology.small_world(20, 4, 26, neighbours=6, rewire=0.0, generator=generator()).mask()
+    clustering = nx.average_clustering(nx.from_numpy_array(lattice.int().numpy()))
+    assert clustering == pytest.approx(3 * (6 - 2) / (4 * (6 - 1)))        # of a ring lattice (Watts and Strogatz)
+
+
+@pytest.mark.parametrize(("make", "error", "says"), [
+    (lambda: topology.from_mask(torch.ones(2, 3)), WrongShape, r"\(2, 3\).*square"),
+    (lambda: topology.from_mask(torch.full((2, 2), 0.5)), BadInput, "other than 0 and 1"),
+    (lambda: topology.from_mask(torch.full((2, 2), float("nan"))), BadInput, "other than 0 and 1"),
+    (lambda: topology.from_mask(torch.ones(2, 2), {"a": 3}), WrongShape, "groups hold 3 vertices, the mask 2"),
+    (lambda: topology.from_networkx(nx.Graph()), BadInput, "no nodes"),
+    (lambda: topology.fully_connected(0, 10, 5), BadInput, "pixels.*at least 1"),
+    (lambda: topology.generative(10, [5, -1], 7), BadInput, "hidden layer 2"),
+    (lambda: topology.discriminative(4.5, [2], 2), BadInput, "4.5"),
+    (lambda: topology.assemblies(2, 10, 1.5, 4, generator=generator()), BadInput, "p = 1.5.*probability"),
+    (lambda: topology.assemblies(2, 10, 0.5, 11, generator=generator()), BadInput, "not pixels"),
+    (lambda: topology.assemblies(2, 10, 0.5, 4, links=[(0, 2)], generator=generator()), BadInput, r"\(0, 2\)"),
+    (lambda: topology.small_world(4, 2, 3, neighbours=9, generator=generator()), BadInput, "neighbours = 9"),
+    (lambda: topology.small_world(4, 2, 3, neighbours=5, generator=generator()), BadInput, "even number"),
+    (lambda: topology.small_world(4, 2, 3, neighbours=4, generator=None), BadInput, "torch.Generator"),
+    (lambda: topology.assemblies(2, 10, 0.5, 4, generator=None), BadInput, "torch.Generator"),
+    (lambda: topology.fully_connected("abc"), BadInput, "'abc'.*whole number"),
+    (lambda: topology.Topology({}, []), BadInput, "at least one"),
+    (lambda: topology.Topology({"a": 2}, [topology.Edges("a", "b")]), UnknownGroup, "'b'"),
+    (lambda: topology.Topology({"a": 2}, [topology.Edges("a", "a")] * 2), BadInput, "twice"),
+    (lambda: topology.Topology({"a": 2}, [topology.Edges("a", "a", torch.ones(2, 3).bool())]), WrongShape, r"\(2, 3\)"),
+    (lambda: topology.Topology({"a": 2, "b": 1}, [], pools=[["a"]]), BadInput, "exactly once"),
+])
+def test_bad_input_is_refused(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
+
+
+def test_an_unknown_group_gets_a_suggestion():
+    with pytest.raises(UnknownGroup, match=r"'pixles'.*'pixels' \(784\).*Did you mean 'pixels'"):
+        topology.generative().slice("pixles")

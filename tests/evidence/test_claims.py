@@ -1,0 +1,227 @@
+"""Claims: the rules are complete, and verdicts follow from records alone.
+
+Oracle: records made by the test whose verdict is plain to see.
+"""
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from pcgraph_lite import checkout
+from pcgraph_lite.errors import BadInput
+from pcgraph_lite.evidence import claims, config, records
+from pcgraph_lite.evidence.claims import Check, Claim
+
+
+def frame(*rows: dict[str, object], profile: str = "paper") -> pd.DataFrame:
+    """Records as ``records.read`` gives them."""
+    empty = dict.fromkeys(records.COLUMNS) | {"profile": profile, "device": "cpu", "seed": 0, "parameters": {}}
+    return pd.DataFrame([empty | {"claim": "c"} | row for row in rows], columns=records.COLUMNS)
+
+
+def seeds(quantity: str, *values: float, **fields: object) -> list[dict[str, object]]:
+    """One record a seed."""
+    return [{"quantity": quantity, "value": value, "seed": seed, **fields} for seed, value in enumerate(values)]
+
+
+def claim(*checks: dict[str, object], profile: str = "paper", needed: int = 3, least: dict[str, float] | None = None,
+          **fields: object) -> dict[str, Claim]:
+    """One claim under the id ``c``."""
+    values = {"section": "3", "kind": "order", "statement": "s", "paper": "p", "notebook": "n",
+              "needs": {"profile": profile, "seeds": needed, "least": least or {}}, "checks": list(checks)} | fields
+    return {"c": Claim.model_validate(values)}
+
+
+def verdict(rules: dict[str, Claim], rows: pd.DataFrame) -> str:
+    """The verdict on ``c``."""
+    return claims.scorecard(rows, rules)["verdict"].item()
+
+
+LESS = {"quantity": "ours", "less_than": {"quantity": "theirs"}}
+
+
+def test_without_records_nothing_is_claimed() -> None:
+    """No records: every row of the scorecard says so, with the command that runs it."""
+    card = claims.scorecard(frame())
+    assert set(card["verdict"]) == {"not run"}
+    assert list(card["claim"]) == list(claims.load_claims())
+    assert all(card["command"].str.match(r"pcgraph run \S+ --profile (paper|laptop)$"))
+
+
+@pytest.mark.parametrize(("limit", "value", "expected"), [
+    ({"at_least": 0.9}, 0.901, "reproduced"), ({"at_least": 0.9}, 0.89, "not reproduced"),
+    ({"at_most": 0.1}, 0.099, "reproduced"), ({"at_most": 0.1}, 0.11, "not reproduced"),
+    ({"near": {"value": 0.5, "tolerance": 0.1}}, 0.59, "reproduced"),
+    ({"near": {"value": 0.5, "tolerance": 0.1}}, 0.39, "not reproduced")])
+def test_fixed_numbers(limit: dict[str, object], value: float, expected: str) -> None:
+    """The mean over seeds is held against the number."""
+    rows = frame(*seeds("q", value - 0.001, value, value + 0.001))
+    assert verdict(claim({"quantity": "q", **limit}), rows) == expected
+
+
+def test_all_and_some_checks() -> None:
+    """All hold: reproduced; some: partly; none: not reproduced."""
+    high, low = {"quantity": "q", "at_least": 0.4}, {"quantity": "q", "at_most": 0.3}
+    rows = frame(*seeds("q", 0.5, 0.5, 0.5))
+    assert verdict(claim(high), rows) == "reproduced"
+    assert verdict(claim(high, low), rows) == "partly"
+    assert verdict(claim(low), rows) == "not reproduced"
+
+
+def test_smaller_runs_are_preliminary() -> None:
+    """A smaller profile, fewer seeds, or a check without records."""
+    check = {"quantity": "q", "at_least": 0.4}
+    assert verdict(claim(check), frame(*seeds("q", 1, 1, 1), profile="laptop")) == "preliminary: reproduced"
+    assert verdict(claim(check), frame(*seeds("q", 1, 1))) == "preliminary: reproduced"
+    assert verdict(claim(check, LESS), frame(*seeds("q", 1, 1, 1))) == "preliminary: reproduced"
+    exact = claim(check, profile="any", needed=1)
+    assert verdict(exact, frame(*seeds("q", 1), profile="smoke")) == "reproduced"
+
+
+@pytest.mark.parametrize(("graphs", "expected"), [
+    ((48, 48, 48), "reproduced"), ((48, 6, 48), "preliminary: reproduced"), ((), "preliminary: reproduced")])
+def test_a_run_that_was_cut_is_preliminary(graphs: tuple[int, ...], expected: str) -> None:
+    """The least record of what a claim needs counts; without any it is missing, and the note says what."""
+    rules = claim({"quantity": "q", "at_least": 0.4}, least={"graphs": 48})
+    row = claims.scorecard(frame(*seeds("q", 1, 1, 1), *seeds("graphs", *graphs)), rules).iloc[0]
+    assert row["verdict"] == expected
+    assert ("needs 48 graphs" in row["note"]) == (expected != "reproduced")
+    assert "graphs" in rules["c"].quantities()
+
+
+def test_a_stand_in_counts_only_where_the_model_is_missing() -> None:
+    """Without the model the stand-in is judged, as preliminary; with it the stand-in decides nothing."""
+    rules = claim({"quantity": "q", "model": "large", "at_least": 0.5}, stand_ins={"large": "small"})
+    small, large = seeds("q", 1, 1, 1, model="small"), seeds("q", 0, 0, 0, model="large")
+    row = claims.scorecard(frame(*small), rules).iloc[0]
+    assert row["verdict"] == "preliminary: reproduced"
+    assert row["note"].endswith("needs large; small stands in for it")
+    assert "[small]" in row["ours"]
+    assert verdict(rules, frame(*small, *large)) == "not reproduced"
+
+
+def test_pairs_are_compared_seed_by_seed() -> None:
+    """Seeds that differ more than the two sides do not hide an order that every seed shows."""
+    ours, theirs = (0.1, 0.5, 0.9), (0.12, 0.53, 0.92)
+    rows = frame(*seeds("ours", *ours), *seeds("theirs", *theirs))
+    assert verdict(claim(LESS), rows) == "reproduced"
+    assert verdict(claim({"quantity": "theirs", "greater_than": {"quantity": "ours"}}), rows) == "reproduced"
+    assert verdict(claim({"quantity": "theirs", "less_than": {"quantity": "ours"}}), rows) == "not reproduced"
+
+
+def test_an_order_that_seeds_do_not_share_does_not_hold() -> None:
+    """A lower mean is not enough where the seeds disagree."""
+    rows = frame(*seeds("ours", 0.1, 0.5, 0.2), *seeds("theirs", 0.9, 0.4, 0.1))
+    assert verdict(claim(LESS), rows) == "not reproduced"
+
+
+@given(st.lists(st.floats(-3, 3).map(lambda value: round(value, 3)), min_size=2, max_size=12, unique=True))
+def test_the_t_test_is_scipys(numbers: list[float]) -> None:
+    """The package does without scipy here, because a bare GPU host lacks it; scipy is the oracle."""
+    expected = stats.ttest_1samp(numbers, 0, alternative="less").pvalue
+    assert claims._chance_of_less(pd.Series(numbers)) == pytest.approx(expected, rel=1e-9, abs=1e-14)
+
+
+def test_a_tie_is_no_order() -> None:
+    """Equal on every seed: neither less nor greater."""
+    rows = frame(*seeds("ours", 0.5, 0.5, 0.5), *seeds("theirs", 0.5, 0.5, 0.5))
+    assert verdict(claim(LESS), rows) == "not reproduced"
+
+
+def test_models_and_parameters_can_be_held_against_each_other() -> None:
+    """The other side may be another model or other parameters of the same quantity."""
+    rows = frame(*seeds("q", 3, 4, 5, model="a"), *seeds("q", 1, 2, 2, model="b"))
+    assert verdict(claim({"quantity": "q", "model": "a", "greater_than": {"model": "b"}}), rows) == "reproduced"
+    rows = frame(*seeds("q", 3, 4, 5, parameters={"width": 9}), *seeds("q", 1, 2, 2, parameters={"width": 1}))
+    check = {"quantity": "q", "where": {"width": 9}, "greater_than": {"where": {"width": 1}}}
+    assert verdict(claim(check), rows) == "reproduced"
+
+
+def test_every_dataset_must_hold() -> None:
+    """A check without a data set holds only if it holds on each one recorded; with one, others do not matter."""
+    rows = frame(*seeds("q", 1, 1, 1, dataset="mnist"), *seeds("q", 0, 0, 0, dataset="fashion"))
+    assert verdict(claim({"quantity": "q", "at_least": 0.5}), rows) == "not reproduced"
+    assert verdict(claim({"quantity": "q", "dataset": "mnist", "at_least": 0.5}), rows) == "reproduced"
+    paired = frame(*seeds("ours", 1, 1, 1, dataset="mnist"), *seeds("theirs", 2, 2, 2, dataset="mnist"),
+                   *seeds("ours", 1, 1, 1, dataset="fashion"), *seeds("theirs", 0, 0, 0, dataset="fashion"))
+    assert verdict(claim(LESS), paired) == "not reproduced"
+
+
+def test_paper_records_count_before_smaller_ones() -> None:
+    """Where both profiles have records of a claim, the larger decides alone."""
+    rows = pd.concat([frame(*seeds("q", 0, 0, 0), profile="paper"), frame(*seeds("q", 1, 1, 1), profile="laptop")])
+    row = claims.scorecard(rows, claim({"quantity": "q", "at_least": 0.5})).iloc[0]
+    assert (row["verdict"], row["profile"], row["n"]) == ("not reproduced", "paper", 3)
+
+
+def test_our_value_is_shown_with_spread_and_unit() -> None:
+    """Mean ± sd, as per cent where the rule says so."""
+    rows = frame(*seeds("q", 0.90, 0.91, 0.92))
+    row = claims.scorecard(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
+    assert row["ours"] == "q 91.00 % ± 1.00 % (at least 50.00 %)"
+
+
+@pytest.mark.parametrize(("check", "words"), [
+    ({"quantity": "q"}, "exactly one of"),
+    ({"quantity": "q", "at_least": 1, "at_most": 2}, "exactly one of"),
+    ({"quantity": "q", "atleast": 1}, "Did you mean 'at_least'"),
+    ({"quantity": "q", "at_least": "high"}, "valid number")])
+def test_wrong_rules_are_refused(check: dict[str, object], words: str) -> None:
+    """Naming the file and what was expected."""
+    with pytest.raises(BadInput, match=words) as caught:
+        config.validated(Check, check, checkout.ROOT / "rules.yaml")
+    assert "rules.yaml" in str(caught.value)
+
+
+def test_every_claim_has_a_home_and_a_rule_that_records_can_serve() -> None:
+    """A section of the plan serves each claim, and a recorder takes every quantity that its rule asks for."""
+    plan = {"02-pc-graphs", "03a-fully-connected", "03b-classification", "03c-associative-memory", "04a-topologies",
+            "04b-fid", "04c-comparison", "04d-width-depth", "05-labels", "06-assemblies", "a-drawings",
+            "b1-feedforward-recurrent", "b2-weight-decay", "c-memory-capacity", "d-multilayer", "e-rbm", "f-high-noise",
+            "g-efficiency"}
+    rules = claims.load_claims()
+    assert {rule.notebook for rule in rules.values()} == plan
+    for name, rule in rules.items():
+        for check in rule.checks:
+            claims.check_known(name, check.quantity, rules)
+
+
+def test_a_guard_can_fail_a_claim_but_not_carry_it():
+    """Where only the guard holds, nothing of the claim was seen; where only it fails, not all of it was."""
+    low, high = {"quantity": "q", "at_most": 1}, {"quantity": "q", "at_least": 1}
+    rows = frame(*seeds("q", 2, 2, 2))
+    for check, guard, expected in ((high, high, "reproduced"), (high, low, "partly"), (low, high, "not reproduced"),
+                                   (low, low, "not reproduced")):
+        assert verdict(claim(check, guard | {"guard": True}), rows) == expected
+    with pytest.raises(ValueError, match="no guard"):
+        claim(high | {"guard": True})
+
+
+def test_what_has_no_counterpart_makes_a_verdict_preliminary():
+    """Ours of a second data set, or a further seed, that theirs lack."""
+    ours, theirs = [seeds("q", 1, 1.1, 1.2, model=model, dataset="mnist") for model in ("a", "b")]
+    theirs = [row | {"value": row["value"] + 1} for row in theirs]
+    rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
+    assert verdict(rules, frame(*ours, *theirs)) == "reproduced"
+    for more in (seeds("q", 9, 9, 9, model="a", dataset="fashion"), [ours[0] | {"seed": 3, "value": 9.0}]):
+        row = claims.scorecard(frame(*ours, *theirs, *more), rules).iloc[0]
+        assert row["verdict"] == "preliminary: reproduced" and f"{len(more)} runs have no counterpart" in row["note"]
+
+
+def test_the_seeds_of_a_verdict_are_those_of_its_smallest_part():
+    """Three of one data set and two of another are two; so are three of one check and two of another."""
+    rows = frame(*seeds("q", 1, 1, 1, dataset="mnist"), *seeds("q", 1, 1, dataset="fashion"), *seeds("r", 1, 1, 1))
+    q, r = {"quantity": "q", "at_least": 1}, {"quantity": "r", "at_least": 1}
+    for rules in (claim(q), claim(q, r), claim(r, q)):
+        row = claims.scorecard(rows, rules).iloc[0]
+        assert (row["n"], row["verdict"]) == (2, "preliminary: reproduced")
+
+
+def test_a_difference_counts_at_five_per_cent():
+    """Differences 1, 2, x: by scipy the one-sided p is 0.059 with x = 0.5 and 0.029 with x = 1."""
+    for third, expected in ((0.5, "not reproduced"), (1.0, "reproduced")):
+        pairs = [{"quantity": "q", "model": model, "seed": seed, "value": gap if model == "b" else 0.0}
+                 for seed, gap in enumerate((1.0, 2.0, third)) for model in "ab"]
+        assert verdict(claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}}), frame(*pairs)) == expected

@@ -1,0 +1,123 @@
+"""Records: finite, unique, known to a claim, and read back as written.
+
+Oracle: what the test itself put in.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pcgraph_lite import checkout
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName
+from pcgraph_lite.evidence import records
+
+CPU = "a processor"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Runs write below a temporary folder; settings are the committed ones."""
+    monkeypatch.setattr(records, "folder", lambda profile, out="": tmp_path / profile)
+    return tmp_path
+
+
+def filled(order: list[int]) -> records.Recorder:
+    """A recorder with three seeds, added in the order given."""
+    recorder = records.Recorder("03a-fully-connected", "laptop", CPU)
+    for seed in order:
+        recorder.add(claim="gen-c", quantity="denoised_mse", value=0.1 * seed, dataset="mnist", model="tiny", seed=seed,
+                     n=20, variance=0.5)
+    return recorder
+
+
+def test_what_is_saved_is_read(root: Path) -> None:
+    """All fields come back, with notebook, profile and provenance beside them."""
+    path = filled([0, 1]).save()
+    assert path == root / "laptop/records/03a-fully-connected.json"
+    frame = records.read(path.parent)
+    assert list(frame.columns) == records.COLUMNS
+    assert frame["value"].tolist() == [0.0, 0.1]
+    row = frame.iloc[1]
+    assert (row["claim"], row["seed"], row["n"], row["parameters"]) == ("gen-c", 1, 20, {"variance": 0.5})
+    assert (row["notebook"], row["profile"], row["device"]) == ("03a-fully-connected", "laptop", CPU)
+
+
+def test_order_of_the_file_does_not_depend_on_the_order_of_adding(root: Path) -> None:
+    """Sorted by what a record is."""
+    contents = [json.loads(filled(order).save().read_text())["records"] for order in ([2, 0, 10], [10, 2, 0])]
+    assert contents[0] == contents[1]
+    assert [row["seed"] for row in contents[0]] == [0, 2, 10]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_only_finite_values(root: Path, value: float) -> None:
+    """NaN and infinity are refused, naming the record."""
+    with pytest.raises(BadValues, match=r"denoised_mse of claim gen-c .*seed 7.* is (nan|inf|-inf)"):
+        records.Recorder("n", "laptop", CPU).add(claim="gen-c", quantity="denoised_mse", value=value, seed=7)
+
+
+def test_unknown_claim_or_quantity(root: Path) -> None:
+    """Both with a near match; a quantity with what to do to have a new one."""
+    recorder = records.Recorder("n", "laptop", CPU)
+    with pytest.raises(UnknownName, match=r"no claim 'gen-z'.*Did you mean 'gen-"):
+        recorder.add(claim="gen-z", quantity="denoised_mse", value=1)
+    with pytest.raises(UnknownName, match=r"'denoised_mes'.*Did you mean 'denoised_mse'.*claims\.yaml"):
+        recorder.add(claim="gen-c", quantity="denoised_mes", value=1)
+
+
+def test_duplicates_are_refused(root: Path) -> None:
+    """The same record twice is an error, unless a parameter tells the two apart."""
+    recorder = filled([0])
+    with pytest.raises(BadInput, match="recorded twice"):
+        recorder.add(claim="gen-c", quantity="denoised_mse", value=3, dataset="mnist", model="tiny", seed=0, n=9,
+                     variance=0.5)
+    recorder.add(claim="gen-c", quantity="denoised_mse", value=3, dataset="mnist", model="tiny", seed=0, variance=0.7)
+
+
+def test_wrong_types_are_refused(root: Path) -> None:
+    """A seed that is no whole number, and a parameter that JSON cannot hold."""
+    recorder = records.Recorder("n", "laptop", CPU)
+    with pytest.raises(BadInput, match=r"seed = 'one'"):
+        recorder.add(claim="gen-c", quantity="denoised_mse", value=1, seed="one")
+    with pytest.raises(BadInput, match="parameters"):
+        recorder.add(claim="gen-c", quantity="denoised_mse", value=1, where=object())
+
+
+def test_unknown_profile() -> None:
+    """Refused when the recorder is made, not at the end of the notebook."""
+    with pytest.raises(UnknownName, match="Did you mean 'laptop'"):
+        records.Recorder("n", "labtop", CPU)
+
+
+def test_later_folder_counts(root: Path, tmp_path: Path) -> None:
+    """The same notebook and profile in two folders: the later folder replaces the earlier one as a whole."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    filled([0, 1, 2]).save().rename(first.mkdir() or first / "03a-fully-connected.json")
+    filled([5]).save().rename(second.mkdir() or second / "03a-fully-connected.json")
+    assert records.read(first, second)["seed"].tolist() == [5]
+    assert records.read(second, first)["seed"].tolist() == [0, 1, 2]
+
+
+def test_nothing_there_is_an_empty_table(tmp_path: Path) -> None:
+    """A folder that is missing holds no records."""
+    assert records.read(tmp_path / "missing").empty
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"notebook": "n", "profile": "p"}'])
+def test_damaged_file_is_named(tmp_path: Path, content: str) -> None:
+    """With the command that makes it again."""
+    (tmp_path / "02-pc-graphs.json").write_text(content)
+    with pytest.raises(BadFile, match=r"02-pc-graphs\.json is not a records file.*pcgraph run 02-pc-graphs"):
+        records.read(tmp_path)
+
+
+def test_provenance_says_commit_versions_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a checkout the commit is git's; a copy without git takes it from a variable."""
+    facts = records.provenance(CPU, 1.234)
+    assert len(facts["commit"]) == 40
+    assert (facts["device"], facts["seconds"]) == (CPU, 1.2)
+    assert set(records.PACKAGES) <= facts.keys()
+    monkeypatch.setenv("PCGRAPH_COMMIT", "abc")
+    monkeypatch.setattr(checkout, "ROOT", Path("/"))
+    assert records.provenance(CPU)["commit"] == "abc"

@@ -1,0 +1,305 @@
+"""Sweeps: every setting once, measured on validation images, kept, found again, and its failures told.
+
+Oracles: grids crossed by hand; the same training by the zoo; measures taken anew from their definitions; counted
+trainings; files damaged by the test.
+"""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+from pcgraph_lite import PCGraph, checkout
+from pcgraph_lite.engine import learning
+from pcgraph_lite.engine.query import query
+from pcgraph_lite.errors import BadFile, BadInput, UnknownName
+from pcgraph_lite.evidence import config, sweeps, zoo
+from pcgraph_lite.images import datasets
+from pcgraph_lite.images.judge import load_judge
+from pcgraph_lite.studies import tasks
+
+FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the small project as the checkout."""
+    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by the seed of each training that starts."""
+    begun, original = [], zoo.build
+    monkeypatch.setattr(zoo, "build", lambda spec, seed, device: (begun.append(seed), original(spec, seed, device))[1])
+    return begun
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """Replace text that must be there."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize("profile", config.profile_names())
+@pytest.mark.parametrize("name", sweeps.names())
+def test_committed_sweeps_fit_the_schemas(name: str, profile: str) -> None:
+    """Every committed sweep is accepted in every profile and has its base and something to compare it with."""
+    runs = sweeps.plan(name, profile)
+    assert runs[0].setting == "base" and len({run.setting for run in runs}) > 1
+
+
+def test_grids_are_crossed_and_no_setting_runs_twice(root: Path) -> None:
+    """Decay 0 is the base's own, so: base, one decay, two activations times two scales; two seeds each."""
+    runs = sweeps.plan("tiny", "laptop")
+    assert [run.setting for run in runs[::2]] == [
+        "base", "train.weight_decay = 0.01", "activation = linear, init_std = 0.1", "activation = linear",
+        "activation = relu, init_std = 0.1", "activation = relu"]
+    assert [run.seed for run in runs] == [0, 1] * 6 and len({run.identity for run in runs}) == 12
+    assert runs[4].spec.activation == "linear" and runs[4].spec.init_std == 0.1
+    assert runs[4].values == {"train.weight_decay": 0.0, "activation": "linear", "init_std": 0.1}
+    assert {run.spec.train.batch_size for run in runs} == {25}
+
+
+def test_profile_comes_before_the_base_of_the_model_and_after_that_of_the_sweep(root: Path) -> None:
+    """Three epochs from the profile's entry for the model; the sweep's entry for the profile has the last word."""
+    assert {run.spec.train.epochs for run in sweeps.plan("tiny", "smoke")} == {3}
+    edit(root / "config/sweeps/tiny.yaml", "base: {train: {batch_size: 25}}", "base: {train: {epochs: 7}}")
+    assert {run.spec.train.epochs for run in sweeps.plan("tiny", "smoke")} == {3}
+    edit(root / "config/sweeps/tiny.yaml", "    seeds: 1", "    seeds: 1\n    base: {train: {epochs: 4}}")
+    assert {run.spec.train.epochs for run in sweeps.plan("tiny", "smoke")} == {4}
+
+
+def test_lists_and_switches_are_told_in_words(root: Path) -> None:
+    """What stands in the column of a varied key that is no number."""
+    edit(root / "config/sweeps/tiny.yaml", "  - train.weight_decay: [0.0, 0.01]",
+         "  - {topology.without: [[[labels, labels], [labels, internal]]], topology.self_loops: [true]}")
+    edit(root / "config/models.yaml", "{constructor: generative, labels: 10, hidden: [8], pixels: 784}",
+         "{constructor: fully_connected, internal: 5}")
+    values = sweeps.plan("tiny", "laptop")[2].values
+    assert values["topology.without"] == "labels to labels and labels to internal"
+    assert values["topology.self_loops"] == "true"
+    assert sweeps.plan("tiny", "laptop")[0].values["topology.without"] == "default"
+
+
+def judged(graph: PCGraph, some: datasets.ImageSet, known: torch.Tensor) -> dict[str, float]:
+    """What is measured where labels are held: the judge's readings, and the step where the lower half is known."""
+    reads = load_judge("mnist")                                            # it cuts to [0, 1] itself
+    drawn = query(graph, {"labels": torch.eye(10)}, steps=400, momentum=0.9).values["pixels"]
+    whole = tasks.complete(graph, some.images, ~known, some.labels)
+    above, below = whole[:, 13 * 28:14 * 28], whole[:, 14 * 28:15 * 28]
+    return {"generated": float((reads(drawn).argmax(-1) == torch.arange(10)).double().mean()),
+            "labelled_agreement": float((reads(whole).argmax(-1) == some.labels).double().mean()),
+            "seam": float((above - below).abs().mean())}
+
+
+def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
+    """The same steps by hand: same history, and measures taken again from the weights."""
+    edit(root / "config/sweeps/tiny.yaml", "base: {train: {batch_size: 25}}", "base: {}")
+    rows = sweeps.load("tiny", "smoke", "cpu")
+    assert list(rows["setting"]) == ["base"] * 3 + ["activation = linear"] * 3
+    spec, generator = zoo.spec("tiny", "smoke"), torch.Generator().manual_seed(0)
+    graph, _ = zoo.build(spec, 0, torch.device("cpu"))
+    rest, held_out = zoo.split(spec, config.load_profile("smoke"), generator)
+    history = zoo.fit(graph, spec, rest, held_out, generator=generator, progress=False)
+    ours = rows[rows["setting"] == "base"]
+    for column in ("epoch", "energy", "validation", "value_lr"):
+        assert ours[column].tolist() == pytest.approx(history[column].tolist(), rel=1e-5)
+    last, some = ours.iloc[-1], held_out.subset(10)
+    assert last["accuracy"] == learning.accuracy(graph, (held_out.images, held_out.labels))
+    known = torch.arange(784) < 392
+    error = (tasks.complete(graph, some.images, known) - some.images)[:, ~known].square().mean()
+    assert last["completion_mse"] == pytest.approx(float(error), rel=1e-5)
+    noisy = some.images + 0.5 ** 0.5 * torch.randn(some.images.shape, generator=datasets.noise_generator(0, "held-out"))
+    cleaned = tasks.denoise(graph, noisy, int(last["denoised_step"]))
+    assert last["denoised_mse"] == pytest.approx(float((cleaned - some.images).square().mean()), rel=1e-5)
+    weight = graph.weight.detach().double()
+    slope = torch.eye(len(weight)) - weight
+    assert last["safe_step"] == pytest.approx(1 / float(torch.linalg.matrix_norm(slope, 2)) ** 2, rel=0.05)
+    for name, expected in judged(graph, some, known).items():
+        assert last[name] == pytest.approx(expected, rel=1e-4), name
+    assert ours[sweeps.MEASURES].iloc[:-1].isna().all(axis=None)
+    assert set(rows["status"]) == {"ok"} and set(rows["n"]) == {100} and rows["commit"].notna().all()
+
+
+def test_a_seed_gives_every_setting_the_same_images(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where graphs draw different numbers of weights."""
+    edit(root / "config/sweeps/tiny.yaml", "activation: [linear]", "topology.hidden: [[5]]")
+    seen, original = [], zoo.fit
+    monkeypatch.setattr(zoo, "fit", lambda model, spec, *data, **options: (
+        seen.append(data), original(model, spec, *data, **options))[1])
+    sweeps.run("tiny", "smoke", "cpu")
+    for one, other in zip(*seen, strict=True):
+        assert torch.equal(one.images, other.images)
+
+
+def test_measures_use_validation_images_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No sweep ever asks for the test set."""
+    original = datasets.load
+    monkeypatch.setattr(datasets, "load", lambda name, split="train", **rest: original(
+        name, split if split == "train" else pytest.fail("the test set was read"), **rest))
+    assert len(sweeps.load("tiny", "smoke", "cpu")) == 6
+
+
+def test_finished_runs_are_kept_and_a_killed_sweep_goes_on(root: Path, trainings: list[int],
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped in the second run, only that one is trained again; an edit trains what it changes; old rows stay."""
+    original = zoo.fit
+
+    def stopped(model: object, spec: config.GraphSpec, *rest: object, **options: object) -> pd.DataFrame:
+        if spec.activation == "linear":
+            raise KeyboardInterrupt
+        return original(model, spec, *rest, **options)
+
+    monkeypatch.setattr(zoo, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        sweeps.run("tiny", "smoke", "cpu")
+    assert len(trainings) == 2 and len(pd.read_csv(sweeps.path("tiny", "smoke"))) == 3
+    monkeypatch.setattr(zoo, "fit", original)
+    first = sweeps.load("tiny", "smoke", "cpu")
+    assert len(trainings) == 3
+    pd.testing.assert_frame_equal(first, sweeps.load("tiny", "smoke", "cpu"))
+    assert len(trainings) == 3
+    edit(root / "config/sweeps/tiny.yaml", "activation: [linear]", "activation: [relu]")
+    assert list(sweeps.load("tiny", "smoke", "cpu")["activation"]) == ["hardtanh"] * 3 + ["relu"] * 3
+    assert len(trainings) == 4
+    edit(root / "config/sweeps/tiny.yaml", "activation: [relu]", "activation: [linear]")
+    pd.testing.assert_frame_equal(first, sweeps.load("tiny", "smoke", "cpu"))
+    assert len(trainings) == 4
+
+
+def test_divergence_is_a_row_and_not_a_crash(root: Path, trainings: list[int]) -> None:
+    """A value step far beyond the bound: the row says so, the other run is there, and it is not tried again."""
+    edit(root / "config/sweeps/tiny.yaml", "- activation: [linear]", "- {train.value_lr: [1000.0], train.steps: [30]}")
+    rows = sweeps.load("tiny", "smoke", "cpu")
+    assert len(rows) == 4 and rows["status"].iloc[-1].startswith("UnstableStep: the energy of")
+    ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
+    assert len(trainings) == 2 and list(ends["epoch"]) == [3, 0]
+    assert ends["best_validation"].iloc[0] == rows["validation"].max() and ends["best_validation"].isna().iloc[1]
+
+
+def test_published_rows_serve_the_paper_profile(root: Path, trainings: list[int]) -> None:
+    """Where one's own rows are missing the committed ones are read; other profiles do not see them."""
+    shutil.copy(root / "config/profiles/smoke.yaml", root / "config/profiles/paper.yaml")
+    edit(root / "config/sweeps/tiny.yaml", "  smoke:", "  paper:")
+    made = sweeps.run("tiny", "paper", "cpu")
+    published = root / "results" / "sweeps" / "tiny.csv"
+    published.parent.mkdir(parents=True)
+    made.rename(published)
+    assert len(sweeps.load("tiny", "paper", "cpu")) == 6 and len(trainings) == 2 and not made.exists()
+    edit(root / "config/sweeps/tiny.yaml", "  paper:", "  smoke:")
+    sweeps.load("tiny", "smoke", "cpu")
+    assert len(trainings) == 4
+
+
+def test_factors_and_changes_compare_with_the_base() -> None:
+    """By hand: two factors, a setting in two of them, a failed run, two seeds."""
+    names = ["base", "base", "f = a", "f = a", "f = a, g = 2", "g = 2", "g = 3"]
+    rows = pd.DataFrame({"setting": names, "seed": [0, 1, 0, 1, 0, 0, 0], "f": ["default"] * 7, "g": [1] * 7,
+                         "epoch": [1] * 6 + [0], "validation": [5.0, 6, 7, 9, 8, 4, float("nan")],
+                         "status": ["ok"] * 6 + ["UnstableStep: ..."], "identity": list("abcdefg")})
+    rows = rows.reindex(columns=[*rows, *sweeps.MEASURES])
+    rows["completion_mse"] = [1.0, 2, 4, 8, 16, 32, float("nan")]
+    parts = sweeps.factors(rows)
+    labels = {key: {label: list(some["identity"]) for label, some in part.items()} for key, part in parts.items()}
+    assert labels == {"f": {"base": ["a", "b"], "a": ["c", "d"], "a, g = 2": ["e"]},
+                      "g": {"1 (base)": ["a", "b"], "2": ["f"]}}
+    changed = sweeps.changes(rows)
+    assert changed.loc["f = a", "best_validation"].to_dict() == {0: 2.0, 1: 3.0}
+    assert changed.loc["f = a", "completion_mse"].to_dict() == {0: 3.0, 1: 6.0}
+    assert changed.loc[("g = 2", 0), "best_validation"] == -1.0 and changed.loc[("g = 3", 0)].isna().all()
+
+
+def test_ranks_count_what_is_better_seed_by_seed() -> None:
+    """By hand: a setting of two keys does not count, ties share a place, a failed run is last."""
+    names = ["base", "f = 2", "f = 3", "f = 2, g = 1", "base", "f = 2", "f = 3"]
+    rows = pd.DataFrame({"setting": names, "seed": [0] * 4 + [1] * 3, "f": [1, 2, 3, 2, 1, 2, 3], "epoch": 1,
+                         "validation": 0.0, "status": "ok", "identity": list("abcdefg"),
+                         "error": [5.0, 4, 6, 1, 2, 2, float("nan")]})
+    assert sweeps.ranks(rows, "f", 1, "error") == {0: 2, 1: 1}
+    assert sweeps.ranks(rows, "f", 3, "error") == {0: 3, 1: 3}
+    with pytest.raises(BadInput, match=r"no setting with f = 9.*\[1, 2, 3\]"):
+        sweeps.ranks(rows, "f", 9, "error")
+
+
+@pytest.mark.parametrize("profile", config.profile_names())
+def test_the_search_of_appendix_a_has_the_papers_values_in_every_profile(profile: str) -> None:
+    """A profile's own weight step must not take the place of the paper's, whose rank page B2 asks for."""
+    settings = {run.setting: run.values for run in sweeps.plan("hyper", profile)}
+    base = settings["base"]
+    assert (base["train.weight_lr"], base["train.weight_decay"], base["activation"]) == (1e-4, 1e-2, "hardtanh")
+    assert settings["train.value_lr = 1.0"] == base | {"train.value_lr": 1.0}
+
+
+def test_a_seed_has_no_part_in_its_own_choice() -> None:
+    """By hand: seed 0 alone chooses b and the others a; with it among them, b wins. A single seed chooses by itself."""
+    ends = pd.DataFrame({"seed": [0, 0, 1, 1, 2, 2], "width": list("ababab"),
+                         "mse": [9.0, 1.0, 3.0, 4.0, 3.0, 4.0]})
+    assert sweeps.best_by_others(ends, "width", "mse").to_dict() == {0: "a", 1: "b", 2: "b"}
+    assert sweeps.best_by_others(ends[ends["seed"] == 0], "width", "mse").to_dict() == {0: "b"}
+
+
+@pytest.mark.parametrize("model", ["other", "copier"])
+def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> None:
+    """A graph without labels is asked for none; an autoencoder has no value step either."""
+    (root / "config/sweeps/tiny.yaml").write_text(
+        f"description: for tests\nmodel: {model}\nbase: {{validation_count: 20}}\nvary: [train.weight_decay: [0.1]]\n")
+    ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
+    absent = {"accuracy", "generated", "labelled_agreement", "seam"}
+    absent |= {"denoised_step", "safe_step", "settling_steps"} if model == "copier" else set()
+    assert {key for key in sweeps.MEASURES if ends[key].isna().all()} == absent
+    assert len(ends) == 2 and ends["best_validation"].notna().all()
+
+
+def test_a_graph_whose_pixels_nothing_predicts_is_a_classifier(root: Path) -> None:
+    """It is asked for labels, and never to draw."""
+    (root / "config/sweeps/tiny.yaml").write_text(
+        "description: for tests\nmodel: tiny\nbase: {topology: {constructor: discriminative, pixels: 784, hidden: [8], "
+        "labels: 10}, train: {score: accuracy}}\nvary: [train.weight_decay: [0.1]]\n")
+    ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
+    assert ends["accuracy"].notna().all() and (ends["accuracy"] == ends["best_validation"]).all()
+    assert ends[[key for key in sweeps.MEASURES if key != "accuracy"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("train.weight_decay", "train.weight_dekay", ["no key 'weight_dekay'", "Did you mean 'weight_decay'"]),
+    ("[0.0, 0.01]", "[0.0, much]", ["tiny", "train.weight_decay", "'much'"]),
+    ("[0.0, 0.01]", "0.01", ["vary", "weight_decay", "list"]),
+    ("[0.0, 0.01]", "[]", ["vary", "weight_decay", "at least 1"]),
+    ("batch_size: 25", "batch_sise: 25", ["no key 'batch_sise'", "Did you mean 'batch_size'"]),
+    ("batch_size: 25}", "epochs: 1}, validation_count: 0", ["keeps no validation images", "validation_count"]),
+    ("model: tiny", "model: tinny", ["no model 'tinny'", "Did you mean 'tiny'"]),
+    ("  smoke:", "  smoek:", ["no profile 'smoek'", "Did you mean 'smoke'"]),
+    ("    seeds: 1", "    sedes: 1", ["no key 'sedes'", "Did you mean 'seeds'"]),
+    ("seeds: 2", "seeds: 2.5", ["seeds", "integer", "2.5"]),
+    ("images: 10", "imges: 10", ["no key 'imges'", "Did you mean 'images'"]),
+])
+def test_wrong_sweep_is_refused_before_anything_runs(root: Path, old: str, new: str, words: list[str]) -> None:
+    """The message names the file, the key, what was expected and a near match."""
+    edit(root / "config/sweeps/tiny.yaml", old, new)
+    with pytest.raises(BadInput) as caught:
+        sweeps.load("tiny", "laptop", "cpu")
+    for word in ["config/sweeps/tiny.yaml", *words]:
+        assert word in str(caught.value)
+    assert not (root / "_build").exists()
+
+
+def test_unknown_names_and_damaged_rows(root: Path) -> None:
+    """Near matches for names; a damaged file of rows is named with the command that makes it anew."""
+    with pytest.raises(UnknownName, match=r"no sweep 'tinny'.*Did you mean 'tiny'"):
+        sweeps.load("tinny", "smoke")
+    with pytest.raises(UnknownName, match=r"Did you mean 'smoke'"):
+        sweeps.load("tiny", "smoek")
+    with pytest.raises(UnknownName, match=r"no device 'gpu'"):
+        sweeps.load("tiny", "smoke", "gpu")
+    target = sweeps.path("tiny", "smoke")
+    target.parent.mkdir(parents=True)
+    for damage in ("", "identity,seed\na,1\n"):
+        target.write_text(damage)
+        with pytest.raises(BadFile, match=r"(?s)sweeps/tiny\.csv is not a file.*pcgraph sweep tiny --profile smoke"):
+            sweeps.load("tiny", "smoke")

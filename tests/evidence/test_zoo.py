@@ -1,0 +1,213 @@
+"""The zoo: trained once, found again, damaged or stale files noticed, a killed training resumed.
+
+Oracles: the same training undisturbed; files damaged by the test.
+"""
+
+import shutil
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from pcgraph_lite import checkout
+from pcgraph_lite.baselines import almeida_pineda, boltzmann
+from pcgraph_lite.engine import learning, topology
+from pcgraph_lite.errors import BadFile, BadInput, UnknownName
+from pcgraph_lite.evidence import zoo
+
+FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
+QUIET = {"device": "cpu", "progress": False}
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the small project as the checkout."""
+    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    return tmp_path
+
+
+def same(a: torch.nn.Module, b: torch.nn.Module) -> bool:
+    """Whether two models have bit-identical weights."""
+    return all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
+
+
+def test_missing_weights_are_trained_and_then_found(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first load says that it trains; the second finds the file and gives the same weights and history."""
+    first = zoo.load("tiny", "smoke", **QUIET)
+    assert "has no weights in profile smoke yet" in capsys.readouterr().out
+    when = first.path.stat().st_mtime_ns
+    second = zoo.load("tiny", "smoke", **QUIET)
+    assert capsys.readouterr().out == ""
+    assert first.path == root / "_build/smoke/models/tiny-seed0.safetensors" == second.path
+    assert second.path.stat().st_mtime_ns == when and same(first.graph, second.graph)
+    assert len(second.history) == 3 == first.provenance["epochs"]
+    assert second.provenance["n"] == 100 and 0 <= second.provenance["validation"] <= 1
+
+
+def test_training_moves_the_weights_and_follows_the_seed(root: Path) -> None:
+    """The same seed gives the same weights; another seed others; and they are not the initial ones."""
+    first = zoo.load("tiny", "smoke", **QUIET)
+    zoo.train("tiny", "smoke", force=True, **QUIET)
+    assert same(first.graph, zoo.load("tiny", "smoke", **QUIET).graph)
+    assert not same(first.graph, zoo.load("tiny", "smoke", seed=1, **QUIET).graph)
+    assert not same(first.graph, zoo.build(first.spec, 0, torch.device("cpu"))[0])
+
+
+def test_stale_weights_are_trained_again(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A changed setting is noticed by its hash and said."""
+    zoo.load("tiny", "smoke", **QUIET)
+    path = root / "config/profiles/smoke.yaml"
+    path.write_text(path.read_text().replace("epochs: 3", "epochs: 1"))
+    capsys.readouterr()
+    assert len(zoo.load("tiny", "smoke", **QUIET).history) == 1
+    assert "weights of other settings: training it again" in capsys.readouterr().out
+
+
+def test_settings_edited_while_a_model_trains_are_not_its_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights carry the identity of the settings they began with, so the next load sees that they are of others."""
+    before, fit, path = zoo.identity("tiny", "smoke"), zoo.fit, root / "config/profiles/smoke.yaml"
+
+    def fit_while_somebody_edits(*arguments: object, **options: object) -> object:
+        path.write_text(path.read_text().replace("epochs: 3", "epochs: 1"))
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(zoo, "fit", fit_while_somebody_edits)
+    with safe_open(zoo.train("tiny", "smoke", **QUIET), "pt") as file:
+        assert file.metadata()["identity"] == before != zoo.identity("tiny", "smoke")
+
+
+def test_header_says_what_the_weights_are(root: Path) -> None:
+    """Specification, identity and provenance travel with the file."""
+    with safe_open(zoo.train("tiny", "smoke", **QUIET), "pt") as file:
+        header = file.metadata()
+    assert header["identity"] == zoo.identity("tiny", "smoke")
+    assert '"epochs":3' in header["spec"] and '"commit"' in header["provenance"]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "text", "no history"])
+def test_damaged_weights_are_named_with_the_command(root: Path, damage: str) -> None:
+    """Never used in silence, never a traceback of the file format."""
+    path = zoo.train("tiny", "smoke", **QUIET)
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 0x40
+    {"truncated": lambda: path.write_bytes(content[:-100]), "flipped": lambda: path.write_bytes(content),
+     "text": lambda: path.write_text("weights"), "no history": path.with_suffix(".csv").unlink}[damage]()
+    command = "pcgraph train tiny --profile smoke --seed 0 --force"
+    with pytest.raises(BadFile, match=rf"(?s)tiny-seed0\.safetensors.*{command}"):
+        zoo.load("tiny", "smoke", **QUIET)
+    zoo.train("tiny", "smoke", force=True, **QUIET)
+    zoo.load("tiny", "smoke", **QUIET)
+
+
+def test_killed_training_goes_on_where_it_was(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped after one epoch, the second call does only the rest and ends at the undisturbed result."""
+    undisturbed = zoo.load("tiny", "smoke", **QUIET)
+    undisturbed.path.unlink()
+    epochs, original = [], learning._epoch
+
+    def counted(*arguments: object) -> dict[str, float]:
+        if epochs == [1]:
+            epochs.append(0)
+            raise KeyboardInterrupt
+        epochs.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(learning, "_epoch", counted)
+    with pytest.raises(KeyboardInterrupt):
+        zoo.train("tiny", "smoke", **QUIET)
+    assert list(undisturbed.path.parent.glob("*.checkpoint"))
+    resumed = zoo.load("tiny", "smoke", **QUIET)
+    assert epochs == [1, 0, 1, 1] and same(resumed.graph, undisturbed.graph)
+    assert not list(undisturbed.path.parent.glob("*.checkpoint"))
+
+
+def test_the_images_of_a_model_are_those_it_was_trained_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for afterwards: the very images that the training was handed, and other ones for another seed."""
+    handed, original = [], zoo.fit
+
+    def noted(model: object, settings: object, rest: object, *others: object, **options: object) -> object:
+        handed.append(rest.images)
+        return original(model, settings, rest, *others, **options)
+
+    monkeypatch.setattr(zoo, "fit", noted)
+    zoo.train("tiny", "smoke", seed=1, **QUIET)
+    assert torch.equal(zoo.trained_on("tiny", "smoke", 1).images, handed[0])
+    assert not torch.equal(zoo.trained_on("tiny", "smoke", 0).images, handed[0])
+
+
+def test_autoencoders_come_by_the_same_call(root: Path) -> None:
+    """Trained, kept and found again like a graph; 784 -> 8 -> 784 with biases."""
+    first = zoo.load("copier", "smoke", **QUIET)
+    assert same(first.graph, zoo.load("copier", "smoke", **QUIET).graph) and len(first.history) == 2
+    assert zoo.parameter_count(first.graph) == 2 * 784 * 8 + 8 + 784
+
+
+@pytest.mark.parametrize("name", ["hopfield", "boltzmann", "almeida-pineda", "linear", "mlp", "rbm", "dam"])
+def test_classifiers_come_by_the_same_call(root: Path, name: str) -> None:
+    """Trained, kept and found again; the accuracy in the history is that of the weights that were kept."""
+    first = zoo.load(name, "smoke", **QUIET)
+    again = zoo.load(name, "smoke", **QUIET)
+    assert same(first.graph, again.graph) and first.spec.kind == name and first.seconds > 0
+    held_out = zoo.held_out(name, "smoke")
+    right = (again.graph.classify(held_out.images) == held_out.labels).double().mean()
+    assert float(right) == pytest.approx(again.provenance["validation"]) and len(held_out) == 50
+
+
+@pytest.mark.parametrize(("name", "module"), [("boltzmann", boltzmann), ("almeida-pineda", almeida_pineda)])
+def test_killed_baselines_go_on_where_they_were(root: Path, name: str, module: ModuleType,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped after one epoch, the second call does the other two and ends at the undisturbed weights."""
+    undisturbed, original, calls = zoo.load(name, "smoke", **QUIET), module._epoch, []
+    undisturbed.path.unlink()
+
+    def counted(*arguments: object) -> dict[str, float]:
+        calls.append("killed" if len(calls) == 1 else "ran")
+        if calls[-1] == "killed":
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(module, "_epoch", counted)
+    with pytest.raises(KeyboardInterrupt):
+        zoo.train(name, "smoke", **QUIET)
+    resumed = zoo.load(name, "smoke", **QUIET)
+    assert calls == ["ran", "killed", "ran", "ran"] and same(resumed.graph, undisturbed.graph)
+
+
+def test_parameters_are_counted_as_edges(root: Path) -> None:
+    """Labels 10 -> 8 -> 784 without bias: 10 * 8 + 8 * 784."""
+    assert zoo.parameter_count(zoo.load("tiny", "smoke", **QUIET).graph) == 10 * 8 + 8 * 784
+
+
+@pytest.mark.parametrize("name", ["recurrent-equal-mnist", "lateral-mnist", "assemblies-equal-mnist",
+                                  "assemblies-all-mnist", "small-world-mnist", "fully-connected-equal-mnist"])
+def test_topologies_that_are_compared_at_equal_size_have_it(name: str) -> None:
+    """As many parameters as the layered graph, 10 * 512 + 512 * 512 + 512 * 784, to one per cent; no biases."""
+    spec = zoo.spec(name, "paper")
+    arguments = spec.topology.model_dump(exclude={"constructor"})
+    if spec.topology.constructor in ("assemblies", "small_world"):
+        arguments["generator"] = torch.Generator().manual_seed(0)
+    edges = getattr(topology, spec.topology.constructor)(**arguments).edge_count()
+    assert not spec.bias and edges == pytest.approx(668_672, rel=0.01)
+
+
+def test_wrong_calls(root: Path) -> None:
+    """Unknown names with a near match; seeds and devices that are none."""
+    with pytest.raises(UnknownName, match="Did you mean 'tiny'"):
+        zoo.load("tinny", "smoke")
+    with pytest.raises(UnknownName, match="Did you mean 'smoke'"):
+        zoo.load("tiny", "smoky")
+    with pytest.raises(BadInput, match=r"seed = -1; expected a whole number"):
+        zoo.load("tiny", "smoke", seed=-1)
+    with pytest.raises(UnknownName, match="no device 'gpu'"):
+        zoo.load("tiny", "smoke", device="gpu", progress=False)
+
+
+def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those that are missing, and none while the code is as it was."""
+    zoo.train("tiny", "smoke", **QUIET)
+    assert zoo.of_other_code("tiny", "smoke", [0, 1]) == []
+    monkeypatch.setattr(zoo, "_engine_hash", lambda: "0" * 64)
+    assert zoo.of_other_code("tiny", "smoke", [0, 1]) == ["pcgraph train tiny --profile smoke --seed 0 --force"]

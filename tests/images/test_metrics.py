@@ -1,0 +1,421 @@
+"""Measures. Oracles: closed formulas, counting by hand, and distances between Gaussians that are known exactly."""
+
+import math
+
+import pytest
+import torch
+from scipy import stats
+from torch import nn
+from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
+
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
+from pcgraph_lite.images import datasets, judge, metrics
+
+NAN = float("nan")
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def pictures(count: int = 4, seed: int = 0) -> torch.Tensor:
+    return torch.rand(count, 784, generator=seeded(seed))
+
+
+# ------------------------------------------------------------------------------------------------- classification
+
+def test_accuracy_is_the_share_of_equal_entries():
+    assert metrics.accuracy(torch.tensor([1, 2, 3, 4]), torch.tensor([1, 2, 0, 4])) == pytest.approx(0.75)
+    assert metrics.accuracy(torch.tensor([0]), torch.tensor([0])) == 1.0
+
+
+def test_table_matches_counting_by_hand():
+    predicted, labels = torch.tensor([0, 0, 1, 1, 1, 0]), torch.tensor([0, 0, 0, 1, 1, 1])
+    table = metrics.classification_table(predicted, labels, ["cat", "dog", "cow"])
+    assert table.loc["cat"].tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3, 3])
+    assert table.loc["dog"].tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3, 3])
+    assert table.loc["cow"].tolist() == [0, 0, 0, 0]
+    assert table.loc["all"].tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3, 6]), "mean over classes that occur"
+
+
+def test_table_tells_precision_from_recall():
+    table = metrics.classification_table(torch.tensor([0, 0, 0, 1]), torch.tensor([0, 1, 1, 1]), ["a", "b"])
+    assert table.loc["a"].tolist() == pytest.approx([1 / 3, 1, 0.5, 1])
+    assert table.loc["b"].tolist() == pytest.approx([1, 1 / 3, 0.5, 3])
+
+
+@pytest.mark.parametrize("measure", [metrics.accuracy,
+                                     lambda a, b: metrics.classification_table(a, b, ["a", "b"])])
+def test_class_numbers_are_checked(measure):
+    right = torch.tensor([0, 1])
+    for wrong in (torch.tensor([0]), torch.zeros(2, 10, dtype=torch.int64)):
+        with pytest.raises(WrongShape, match="two vectors of one length"):
+            measure(wrong, right)
+    with pytest.raises(WrongShape, match=">= 1"):
+        measure(right[:0], right[:0])
+    for wrong in (torch.tensor([0.0, 1.0]), torch.tensor([0, -1]), torch.tensor([True, False])):
+        with pytest.raises(BadInput, match="whole numbers >= 0"):
+            measure(wrong, right)
+
+
+def test_table_needs_a_name_for_each_class():
+    with pytest.raises(BadInput, match="2 class names cannot name the classes up to 2"):
+        metrics.classification_table(torch.tensor([0, 2]), torch.tensor([0, 1]), ["a", "b"])
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_auroc_counts_ordered_pairs_at_any_scale(scale):
+    """torchmetrics alone would squash large scores to ties; pairs are counted by hand, ties as a half."""
+    scores = scale * torch.tensor([3.0, 1.0, 2.0, 2.0, 9.0, -5.0])
+    positive = torch.tensor([True, False, True, False, True, False])
+    pairs = [(p > n) + 0.5 * (p == n) for p in scores[positive].tolist() for n in scores[~positive].tolist()]
+    assert metrics.auroc(scores, positive) == pytest.approx(sum(pairs) / len(pairs))
+    assert metrics.auroc(-scores, positive) == pytest.approx(1 - sum(pairs) / len(pairs))
+    assert metrics.auroc(torch.ones(6), positive) == pytest.approx(0.5)
+
+
+def test_roc_counts_what_is_at_or_above_each_level():
+    """Levels 9, 3, 2, 1 from the highest down, by hand; the tie at 2 is one slanted piece."""
+    scores = torch.tensor([9.0, 3.0, 2.0, 2.0, 1.0])
+    positive = torch.tensor([True, False, True, False, True])
+    false_rate, true_rate = metrics.roc(scores, positive)
+    assert false_rate.tolist() == pytest.approx([0, 0, 1 / 2, 1, 1])
+    assert true_rate.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 2 / 3, 1])
+
+
+def test_the_area_below_the_roc_curve_is_auroc():
+    """By the trapezoid rule, ties and all."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randint(0, 20, (100,), generator=generator).float()
+    positive = torch.rand(100, generator=generator) < 0.05 * scores
+    false_rate, true_rate = metrics.roc(scores, positive)
+    assert float(torch.trapezoid(true_rate, false_rate)) == pytest.approx(metrics.auroc(scores, positive))
+    with pytest.raises(BadInput, match="both positive and negative"):
+        metrics.roc(scores, torch.ones(100, dtype=torch.bool))
+
+
+def test_auroc_refuses_what_has_no_answer():
+    scores = torch.tensor([0.1, 0.2])
+    with pytest.raises(BadInput, match="both positive and negative"):
+        metrics.auroc(scores, torch.tensor([True, True]))
+    with pytest.raises(BadInput, match="bool vector"):
+        metrics.auroc(scores, torch.tensor([0, 1]))
+    with pytest.raises(BadInput, match="0 positive of 0"):
+        metrics.auroc(scores[:0], torch.zeros(0, dtype=torch.bool))
+    with pytest.raises(WrongShape):
+        metrics.auroc(scores, torch.tensor([True]))
+    with pytest.raises(BadValues, match="1 NaN or infinite"):
+        metrics.auroc(torch.tensor([0.1, NAN]), torch.tensor([True, False]))
+
+
+# -------------------------------------------------------------------------------------------------- image by image
+
+def test_seam_is_the_step_between_the_halves():
+    """Rows 0 to 3 of two columns; known rows 2 and 3. The steps from row 1 to row 2 are 0.5 and 0.25."""
+    image = torch.tensor([[0, 0], [0.25, 0.5], [0.75, 0.75], [0, 1]]).reshape(1, 8)
+    known = datasets.bottom_half((1, 4, 2))
+    assert metrics.seam(image, known, (1, 4, 2)).tolist() == [0.375]
+    assert metrics.seam(image, ~known, (1, 4, 2)).tolist() == [0.375]     # whichever half is known
+    with pytest.raises(BadInput, match="no seam"):
+        metrics.seam(image, torch.ones(8, dtype=torch.bool), (1, 4, 2))
+    with pytest.raises(WrongShape, match=r"known is \(4,\)"):
+        metrics.seam(image, known[:4], (1, 4, 2))
+
+
+
+def test_mse_and_psnr_of_a_known_offset():
+    """An offset of d everywhere: MSE d^2 and PSNR -20 log10(d), each image by itself."""
+    originals = torch.full((3, 784), 0.2)
+    offset = torch.tensor([0.0, 0.1, 0.5])
+    images = originals + offset[:, None]
+    torch.testing.assert_close(metrics.mse(images, originals), offset.square())
+    expected = torch.tensor([math.inf, 20.0, -20 * math.log10(0.5)])
+    torch.testing.assert_close(metrics.psnr(images, originals), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_ssim_of_flat_images_is_the_luminance_term():
+    """Without variance SSIM is (2ab + C1) / (a^2 + b^2 + C1), C1 = 0.01^2."""
+    a, b, c1 = 0.3, 0.6, 0.01 ** 2
+    value = metrics.ssim(torch.full((2, 784), a), torch.full((2, 784), b))
+    assert value.tolist() == pytest.approx([(2 * a * b + c1) / (a * a + b * b + c1)] * 2, rel=1e-4)
+
+
+def test_ssim_is_one_only_for_equal_images_and_per_image():
+    images = pictures()
+    torch.testing.assert_close(metrics.ssim(images, images), torch.ones(4))
+    other = images.clone()
+    other[2] = 1 - other[2]
+    value = metrics.ssim(other, images)
+    assert value[2] < 0 and torch.allclose(value[[0, 1, 3]], torch.ones(3))
+
+
+def test_ssim_reads_colours_and_half_images():
+    assert metrics.ssim(torch.rand(2, 3072, generator=seeded()), torch.zeros(2, 3072), (3, 32, 32)).shape == (2,)
+    assert metrics.ssim(pictures()[:, 392:], pictures()[:, 392:], (1, 14, 28)).shape == (4,)
+
+
+def test_psnr_is_the_error_in_decibels():
+    images, originals = pictures(seed=1), pictures()
+    expected = [-10 * math.log10(error) for error in metrics.mse(images, originals)]
+    assert metrics.psnr(images, originals).tolist() == pytest.approx(expected, rel=1e-5)
+
+
+def test_retrieved_share_counts_memories_below_the_threshold():
+    originals = torch.zeros(4, 784)
+    images = originals + torch.tensor([0.0, 0.03, 0.0317, 0.1])[:, None]           # MSE 0, 0.0009, 0.001005, 0.01
+    assert metrics.retrieved_share(images, originals) == 0.5
+    assert metrics.retrieved_share(images, originals, threshold=0.02) == 1.0
+    for threshold in (0, -1, NAN):
+        with pytest.raises(BadInput, match="threshold"):
+            metrics.retrieved_share(images, originals, threshold)
+
+
+@pytest.mark.parametrize("measure", [metrics.mse, metrics.psnr, metrics.ssim, metrics.retrieved_share])
+def test_pairs_of_images_are_checked(measure):
+    good = pictures()
+    for bad in (good[:2], good[0], good.view(4, 1, 28, 28)):
+        with pytest.raises(WrongShape, match=r"\(batch, pixels\)"):
+            measure(bad, good)
+    with pytest.raises(WrongShape, match="batch >= 1"):
+        measure(good[:0], good[:0])
+    with pytest.raises(BadInput, match="floating point of one kind"):
+        measure((255 * good).byte(), good)
+    with pytest.raises(BadInput, match="floating point of one kind"):
+        measure(good.double(), good)
+    hole = good.clone()
+    hole[0, 0] = NAN
+    with pytest.raises(BadValues, match="images hold 1 NaN"):
+        measure(hole, good)
+    with pytest.raises(BadValues, match="originals hold 1 NaN"):
+        measure(good, hole)
+
+
+def test_ssim_refuses_shapes_that_do_not_fit():
+    with pytest.raises(WrongShape, match="do not have the shape"):
+        metrics.ssim(pictures(), pictures(), (1, 28, 27))
+    with pytest.raises(WrongShape, match="too small"):
+        metrics.ssim(pictures()[:, :280], pictures()[:, :280], (1, 10, 28))
+
+
+def test_background_energy_is_the_mean_square_where_the_original_is_0():
+    """Three dark pixels of 0.6, -0.8 and 0: (0.36 + 0.64 + 0) / 3; the bright ones do not count."""
+    original = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.5, 0.5]])
+    images = torch.tensor([[0.6, -0.8, 0.3], [0.0, 0.9, 0.9]])
+    assert metrics.background_energy(images, original) == pytest.approx(1 / 3)
+    with pytest.raises(BadInput, match="none of the 2 originals has a pixel of 0"):
+        metrics.background_energy(images, original + 0.1)
+
+
+# ----------------------------------------------------------------------------------------- judge, Frechet distance
+
+class FourPixels(nn.Module):
+    """Features that are known: the first four pixels."""
+
+    feature_size = 4
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+
+    def features(self, images):
+        return images[:, :4] * self.weight
+
+
+def test_frechet_distance_of_a_shift_and_of_a_scale():
+    """Shift by d: |d|^2. Scale by s about the mean: (s - 1)^2 tr(C). Both exact for sample moments."""
+    real = torch.randn(4000, 784, generator=seeded())
+    shift = torch.tensor([1.0, -2.0, 0.5, 0.0])
+    shifted = real.clone()
+    shifted[:, :4] += shift
+    distance = metrics.frechet_judge_distance(FourPixels(), real, shifted)
+    assert distance == pytest.approx(shift.square().sum().item(), rel=1e-3)
+    mean = real.mean(0)
+    trace = real[:, :4].double().var(0).sum().item()
+    distance = metrics.frechet_judge_distance(FourPixels(), real, mean + 3 * (real - mean))
+    assert distance == pytest.approx(4 * trace, rel=1e-3)
+
+
+def test_frechet_distance_is_zero_for_equal_sets_and_grows_with_noise():
+    data = datasets.load("mnist", "test", sample=True)
+    network = judge.load_judge("mnist")
+    first, second = data.images[:500], data.images[500:]
+    assert metrics.frechet_judge_distance(network, first, first.flip(0)) == pytest.approx(0, abs=1e-3)
+    found = [metrics.frechet_judge_distance(network, first, datasets.noisy(second, variance, seeded()))
+             for variance in (0.0, 0.1, 0.5)]
+    assert found == sorted(found) and found[0] < 0.2 * found[1]
+
+
+def test_frechet_distance_needs_images_enough():
+    network = judge.load_judge("mnist")
+    enough, few = pictures(128), pictures(127)
+    for real, fake in ((few, enough), (enough, few)):
+        with pytest.raises(BadInput, match=r"64 features needs at least 128 images in each set.*got 127"):
+            metrics.frechet_judge_distance(network, real, fake)
+    assert metrics.frechet_judge_distance(network, enough, enough) >= 0
+    hole = enough.clone()
+    hole[3, 3] = NAN
+    with pytest.raises(BadValues, match="images hold 1 NaN"):
+        metrics.frechet_judge_distance(network, enough, hole)
+    with pytest.raises(WrongShape):
+        metrics.frechet_judge_distance(network, enough.view(128, 28, 28), enough)
+    with pytest.raises(WrongShape):
+        metrics.frechet_judge_distance(network, enough[:, :700], enough)
+
+
+# ----------------------------------------------------------------------------------------------------- Inception
+
+@pytest.fixture(scope="module")
+def inception(tmp_path_factory):
+    """A weights file with the names and shapes of the real one; the weights are drawn, so no value means anything."""
+    path = tmp_path_factory.mktemp("inception") / "weights.pth"
+    blank = FeatureExtractorInceptionV3.__new__(FeatureExtractorInceptionV3)
+    held, torch_load = {}, torch.load
+    load_state = nn.Module.load_state_dict
+
+    def take_shapes(self, _state):
+        held.update(self.state_dict())
+
+    nn.Module.load_state_dict, torch.load = take_shapes, lambda *_args, **_kwargs: {}
+    try:
+        blank.__init__("inception-v3-compat", ["64"], feature_extractor_weights_path="none")
+    finally:
+        nn.Module.load_state_dict, torch.load = load_state, torch_load
+    generator = seeded()
+    for key, value in held.items():
+        if key.endswith("conv.weight"):
+            nn.init.kaiming_normal_(value, generator=generator)
+    torch.save(held, path)
+    return path
+
+
+@pytest.mark.slow
+def test_fid_runs_from_a_weights_file(inception, monkeypatch):
+    monkeypatch.setenv("PCGRAPH_INCEPTION", str(inception))
+    monkeypatch.setattr(metrics, "TIMES_FEATURES", 0.5)                # drawn weights need no good covariance
+    real = datasets.load("mnist", "test", sample=True).images[:32]
+    same = metrics.fid(real, real.flip(0), feature=64)
+    worse = metrics.fid(real, datasets.noisy(real, 0.5, seeded()), feature=64)
+    assert same == pytest.approx(0, abs=1e-3) and worse > 10 * same + 1e-3
+
+
+def test_bytes_for_inception_are_rounded_clipped_and_grey():
+    images = torch.tensor([[-1.0, 0.0, 0.5, 0.999, 1.0, 2.0]])
+    colour = metrics._colour_bytes(images, (1, 2, 3))
+    assert colour.dtype == torch.uint8 and colour.shape == (1, 3, 2, 3)
+    assert all(plane.flatten().tolist() == [0, 0, 128, 255, 255, 255] for plane in colour[0])
+
+
+def test_missing_inception_weights_say_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.delenv("PCGRAPH_INCEPTION", raising=False)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    with pytest.raises(BadFile, match=r"no Inception weights at .*torch-fidelity.*PCGRAPH_INCEPTION.*not FID"):
+        metrics.fid(pictures(4096), pictures(4096))
+    monkeypatch.setenv("PCGRAPH_INCEPTION", str(tmp_path / "mine.pth"))
+    with pytest.raises(BadFile, match=r"no Inception weights at .*mine\.pth"):
+        metrics.inception_weights()
+
+
+class Bomb:
+    def __reduce__(self):
+        return (pytest.fail, ("a weights file was allowed to run code",))
+
+
+@pytest.mark.parametrize("content", ["text", "other", "bomb"])
+def test_foreign_inception_weights_are_refused_without_running_them(tmp_path, content):
+    path = tmp_path / "weights.pth"
+    if content == "text":
+        path.write_text("not weights")
+    else:
+        torch.save({"other": {"weight": torch.zeros(2)}, "bomb": Bomb()}[content], path)
+    with pytest.raises(BadFile, match=f"{path} does not hold Inception weights: expected.*6726825d.*found"):
+        metrics.fid(pictures(128), pictures(128), path, feature=64)
+
+
+def test_fid_checks_layer_shape_and_number():
+    images = pictures(128)
+    with pytest.raises(BadInput, match="layers"):
+        metrics.fid(images, images, feature=100)
+    with pytest.raises(BadInput, match="2048 features needs at least 4096 images"):
+        metrics.fid(images, images)
+    with pytest.raises(WrongShape, match="1 or 3 channels"):
+        metrics.fid(images, images, shape=(2, 14, 28), feature=64)
+    with pytest.raises(WrongShape, match="do not have the shape"):
+        metrics.fid(images, images, shape=(1, 28, 27), feature=64)
+    with pytest.raises(BadValues):
+        metrics.fid(images, images * NAN, feature=64)
+
+
+# ------------------------------------------------------------------------------------------------------ intervals
+
+def test_interval_is_students_t():
+    """For 1..5: mean 3, standard error sqrt(2.5 / 5), t(0.975; 4) = 2.776445."""
+    mean, low, high = metrics.mean_interval([1, 2, 3, 4, 5])
+    assert (mean, low, high) == pytest.approx((3, 3 - 2.776445 * math.sqrt(0.5), 3 + 2.776445 * math.sqrt(0.5)))
+    assert metrics.mean_interval([2.0, 2.0]) == (2, 2, 2)
+
+
+def test_interval_covers_as_often_as_it_says():
+    draws = torch.randn(2000, 5, generator=seeded(), dtype=torch.float64)
+    bounds = [metrics.mean_interval(row.tolist(), 0.9)[1:] for row in draws]
+    covered = sum(low <= 0 <= high for low, high in bounds)
+    assert stats.binom.ppf(1e-4, 2000, 0.9) <= covered <= stats.binom.ppf(1 - 1e-4, 2000, 0.9)
+
+
+def test_one_value_has_no_interval():
+    mean, low, high = metrics.mean_interval([0.7])
+    assert mean == 0.7 and math.isnan(low) and math.isnan(high)
+
+
+def test_interval_refuses_nothing_nan_and_odd_levels():
+    for values, level in (([], 0.95), ([1.0, 2.0], 0), ([1.0, 2.0], 1), ([1.0, 2.0], 95)):
+        with pytest.raises(BadInput, match="at least one value and a level"):
+            metrics.mean_interval(values, level)
+    with pytest.raises(BadValues, match="1 NaN"):
+        metrics.mean_interval([1.0, NAN])
+
+
+@pytest.mark.parametrize(("hits", "count"), [(0, 10), (7, 10), (100, 100), (450, 500)])
+def test_interval_of_a_share_is_wilsons_formula(hits: int, count: int):
+    """(p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n), by hand."""
+    z, p = stats.norm.ppf(0.975), hits / count
+    middle, half = p + z**2 / (2 * count), z * math.sqrt(p * (1 - p) / count + z**2 / (4 * count**2))
+    expected = [(middle + sign * half) / (1 + z**2 / count) for sign in (-1, 1)]
+    assert metrics.share_interval(hits, count) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [(-1, 10), (11, 10), (0, 0), (1, 2, 1.0)])
+def test_interval_of_a_share_needs_counts(wrong: tuple):
+    with pytest.raises(BadInput, match="0 <= hits <= count"):
+        metrics.share_interval(*wrong)
+
+
+def test_retrieved_share_counts_images_strictly_below_the_threshold():
+    """Errors made by hand: a constant offset d has the mean squared error d^2; exactly the threshold is too much."""
+    originals = torch.zeros(4, 100, dtype=torch.float64)
+    offsets = torch.tensor([0.0, 0.03, 0.0625, 0.5], dtype=torch.float64)
+    assert metrics.retrieved_share(originals + offsets[:, None], originals) == 0.5
+    assert metrics.retrieved_share(originals + offsets[:, None], originals, threshold=0.0625**2) == 0.5
+    assert metrics.retrieved_share(originals + offsets[:, None], originals, threshold=0.0040) == 0.75
+
+
+def test_diversity_is_the_mean_over_pairs() -> None:
+    """All ordered pairs of different images, written out."""
+    images = torch.rand(6, 9, generator=torch.Generator().manual_seed(0))
+    pairs = [float((a - b).square().mean()) for i, a in enumerate(images) for j, b in enumerate(images) if i != j]
+    assert metrics.diversity(images) == pytest.approx(sum(pairs) / len(pairs), rel=1e-5)
+    assert metrics.diversity(images[:1].expand(4, -1)) == pytest.approx(0, abs=1e-9)
+
+
+def test_repeats_are_counted_with_their_partners() -> None:
+    """Two that agree, one near them, one far away: mean squared errors 0, 0.01 and 1."""
+    images = torch.zeros(4, 5)
+    images[2], images[3] = 0.1, 1.0
+    assert metrics.repeated_share(images, 0.005) == 0.5
+    assert metrics.repeated_share(images, 0.02) == 0.75
+    for wrong in (images[:1], images[0]):
+        with pytest.raises(WrongShape):
+            metrics.repeated_share(wrong, 0.02)
+        with pytest.raises(WrongShape):
+            metrics.diversity(wrong)
+    with pytest.raises(BadInput, match="must be positive; got 0"):
+        metrics.repeated_share(images, 0.0)

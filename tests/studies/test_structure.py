@@ -1,0 +1,65 @@
+"""Measures of structure on graphs whose values are known.
+
+Oracles: complete graphs, rings and cliques, by hand.
+"""
+
+import pytest
+import torch
+
+from pcgraph_lite.engine import topology
+from pcgraph_lite.errors import BadInput
+from pcgraph_lite.studies import structure
+
+
+def test_a_complete_graph() -> None:
+    """Every two neighbours are neighbours, every way is one link, and no division is better than none."""
+    found = structure.measure(topology.from_mask(torch.ones(5, 5)))
+    assert (found.vertices, found.links) == (5, 10)
+    assert (found.clustering, found.path_length, found.modularity) == pytest.approx((1, 1, 0))
+
+
+def test_a_directed_ring() -> None:
+    """Six vertices, directions left aside: no triangles; distances 1, 1, 2, 2, 3 from each."""
+    found = structure.measure(topology.from_mask(torch.eye(6).roll(1, 0)))
+    assert (found.links, found.clustering, found.path_length) == (6, 0, pytest.approx(9 / 5))
+
+
+def test_two_cliques_joined_by_one_link() -> None:
+    """Modularity of the division into the two: sum of (links inside / L - (degree sum / 2L)^2)."""
+    mask = torch.block_diag(torch.ones(4, 4), torch.ones(4, 4))
+    mask[3, 4] = 1
+    found = structure.measure(topology.from_mask(mask))
+    assert found.links == 13
+    assert found.modularity == pytest.approx(2 * (6 / 13 - (13 / 26) ** 2))
+
+
+def test_a_layered_network_has_no_triangles() -> None:
+    assert structure.measure(topology.discriminative(4, [3], 2)).clustering == 0
+
+
+def test_random_graphs_have_as_many_vertices_and_links() -> None:
+    drawn = structure.random_like(topology.from_mask(torch.ones(8, 8).triu(2)), torch.Generator().manual_seed(0), 3)
+    assert [(one.vertices, one.links) for one in drawn] == [(8, 21)] * 3
+
+
+def test_regions_without_rewiring_would_fall_apart_and_rewired_ones_are_symmetric() -> None:
+    generator = torch.Generator().manual_seed(0)
+    with pytest.raises(BadInput, match=r"rewire = 0\.0.*fall apart"):
+        structure.brain_regions(3, 4, 0.0, generator=generator)
+    regions = structure.brain_regions(3, 5, 0.2, generator=generator)
+    mask = regions.mask()
+    assert torch.equal(mask, mask.T) and not mask.diagonal().any()
+    assert regions.groups == {"region1": 5, "region2": 5, "region3": 5}
+    assert int(mask.sum()) == 2 * 3 * 10                                   # rewiring moves links, it adds none
+
+
+@pytest.mark.parametrize(("arguments", "words"), [((1, 4, 0.1), "regions = 1"), ((2, 1, 0.1), "size = 1"),
+                                                  ((2, 4, 1.5), "rewire = 1.5")])
+def test_bad_regions(arguments: tuple, words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        structure.brain_regions(*arguments, generator=torch.Generator())
+
+
+def test_a_graph_in_parts_is_refused() -> None:
+    with pytest.raises(BadInput, match="falls into 2 parts"):
+        structure.measure(topology.from_mask(torch.block_diag(torch.ones(2, 2), torch.ones(2, 2))))

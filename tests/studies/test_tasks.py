@@ -1,0 +1,84 @@
+"""The paper's tasks: paths joined from pieces, baselines by brute force, and what completion may look at."""
+
+import pytest
+import torch
+
+from pcgraph_lite import PCGraph
+from pcgraph_lite.baselines.autoencoder import Autoencoder
+from pcgraph_lite.engine import query, topology
+from pcgraph_lite.engine.query import observed
+from pcgraph_lite.errors import BadInput, UnknownGroup
+from pcgraph_lite.images.judge import load_judge
+from pcgraph_lite.studies import tasks
+
+GRAPH = PCGraph(topology.generative(10, [20], 784), "tanh")
+IMAGES = torch.rand(4, 784, generator=torch.Generator().manual_seed(0))
+KNOWN = torch.arange(784) < 392
+
+
+def test_a_denoising_path_in_pieces_is_one_long_query():
+    seen, energy = tasks.denoise_path(GRAPH, IMAGES, [3, 10, 25])
+    for steps, images in seen.items():
+        whole = query(GRAPH, init={"pixels": IMAGES}, steps=steps, tolerance=None)
+        torch.testing.assert_close(images, whole.values["pixels"].clamp(0, 1), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(energy, whole.energy, rtol=1e-4, atol=1e-4)
+    assert torch.equal(tasks.denoise(GRAPH, IMAGES, 25), tasks.denoise_path(GRAPH, IMAGES, [25])[0][25])
+
+
+def test_best_steps_are_those_of_the_highest_psnr():
+    """The clean images are where the query stands after 10 steps, so 10 steps are best."""
+    clean = query(GRAPH, init={"pixels": IMAGES}, steps=10, tolerance=None).values["pixels"].clamp(0, 1)
+    assert tasks.best_steps(GRAPH, IMAGES, clean, [3, 10, 25]) == 10
+
+
+def test_settling_steps_end_where_99_percent_of_the_way_is_done():
+    """For one image: a query of that many steps is there and one step less is not; for several: the mean."""
+    def way(image, steps):
+        answer = query(GRAPH, {"pixels": observed(image, KNOWN)}, steps=steps, tolerance=None)
+        lowest = tasks.completion(GRAPH, image, KNOWN).energy[-1]
+        return float((answer.initial_energy - answer.energy[-1]) / (answer.initial_energy - lowest))
+
+    alone = [tasks.settling_steps(GRAPH, image[None], KNOWN) for image in IMAGES]
+    for image, steps in zip(IMAGES, alone, strict=True):
+        assert 1 < steps < 300 and way(image[None], int(steps) - 1) < 0.99 <= way(image[None], int(steps))
+    assert tasks.settling_steps(GRAPH, IMAGES, KNOWN) == pytest.approx(sum(alone) / len(alone), abs=1)
+    assert tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=2) == 2
+
+
+@pytest.mark.parametrize("steps", [[], [0, 5], [5, 3], [4, 4]])
+def test_a_path_needs_rising_steps(steps):
+    with pytest.raises(BadInput, match="rising order"):
+        tasks.denoise_path(GRAPH, IMAGES, steps)
+
+
+def test_completion_keeps_what_is_known_and_ignores_what_is_not():
+    for model in (GRAPH, Autoencoder(784, [8])):
+        got = tasks.complete(model, IMAGES, KNOWN)
+        assert torch.equal(got[:, KNOWN], IMAGES[:, KNOWN])
+        assert torch.equal(got, tasks.complete(model, torch.where(KNOWN, IMAGES, 0.7), KNOWN))
+    labels = torch.tensor([1, 2, 3, 4])
+    assert not torch.equal(tasks.complete(GRAPH, IMAGES, KNOWN, labels), tasks.complete(GRAPH, IMAGES, KNOWN))
+
+
+def test_nearest_neighbour_is_the_brute_force_one():
+    train = torch.rand(30, 784, generator=torch.Generator().manual_seed(1))
+    got = tasks.nearest_neighbour(train, IMAGES, KNOWN)
+    for row, image in zip(got, IMAGES, strict=True):
+        distances = [float(((candidate - image)[KNOWN] ** 2).sum()) for candidate in train]
+        best = train[distances.index(min(distances))]
+        assert torch.equal(row, torch.cat([image[:392], best[392:]]))
+
+
+def test_measures_look_at_the_right_pixels():
+    judge, labels = load_judge("mnist"), torch.zeros(4, dtype=torch.long)
+    changed = torch.where(KNOWN, IMAGES, (IMAGES + 0.1))
+    part = tasks.missing_part(changed, IMAGES, KNOWN, judge, labels)
+    whole = tasks.whole_image(changed, IMAGES, judge, labels)
+    assert part.mse.to_numpy() == pytest.approx(0.01, rel=1e-3)
+    assert whole.mse.to_numpy() == pytest.approx(0.005, rel=1e-3)
+    assert whole.psnr.to_numpy() == pytest.approx(23.01, rel=1e-3)         # 10 log10(1 / 0.005)
+
+
+def test_a_graph_without_labels_cannot_be_asked_about_them():
+    with pytest.raises(UnknownGroup, match="labels"):
+        tasks.generate(PCGraph(topology.generative(0, [5], 784)), torch.tensor([1]))
