@@ -31,8 +31,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import torchvision
-from PIL import Image
 
 from ..errors import BadFile, unknown
 
@@ -43,12 +41,7 @@ TIMEOUT = 30                                                    # seconds withou
 
 SPLITS = ("train", "test")
 UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress, "": bytes}     # by the ending of an idx file; bytes: as it is
-TORCHVISION = {
-    "mnist": torchvision.datasets.MNIST,
-    "fashion": torchvision.datasets.FashionMNIST,
-    "cifar10": torchvision.datasets.CIFAR10,
-    "svhn": torchvision.datasets.SVHN,
-}
+TORCHVISION = {"mnist": "MNIST", "fashion": "FashionMNIST", "cifar10": "CIFAR10", "svhn": "SVHN"}   # its classes
 # Where a data set lies below a root folder; the first is also the cache's layout.
 HOMES = {
     "mnist": ("MNIST/raw", "MNIST"),
@@ -227,10 +220,13 @@ def _read_root(name: str, split: str, root: Path | None) -> Pixels:
 
 
 def _read(name: str, split: str, folder: Path) -> Pixels:
-    if name == "cifar10":
-        return _read_cifar10(folder, split)
-    if name == "svhn":
-        return _read_svhn(folder, split)
+    try:
+        if name == "cifar10":
+            return _read_cifar10(folder, split)
+        if name == "svhn":
+            return _read_svhn(folder, split)
+    except ImportError as error:
+        raise BadFile(f"{name} can only be read with {error.name}. Install it: pip install {error.name}.") from error
     return _read_idx(folder, split, DIGESTS[name])
 
 
@@ -243,7 +239,7 @@ def _fetch(name: str, split: str, get: Callable[[str, str, Path], Path]) -> Pixe
             pixels = _read(name, split, folder)
             home = cache() / HOMES[name][0]
             _keep(folder, home)
-    except (OSError, RuntimeError, HTTPException, subprocess.SubprocessError, tarfile.TarError) as error:
+    except (ImportError, OSError, RuntimeError, HTTPException, subprocess.SubprocessError, tarfile.TarError) as error:
         raise _NotHere(" ".join(str(error).split()) or type(error).__name__) from error
     except BadFile as error:
         raise BadFile(f"what was fetched was not kept: {error}") from error
@@ -266,10 +262,16 @@ def _keep(folder: Path, home: Path) -> None:
 def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
     with _patience(TIMEOUT):
         if name == "svhn":
-            TORCHVISION[name](scratch, split=split, download=True)
+            _torchvision(name)(scratch, split=split, download=True)
             return scratch
-        TORCHVISION[name](scratch, train=split == "train", download=True)
+        _torchvision(name)(scratch, train=split == "train", download=True)
     return scratch if name == "cifar10" else scratch / HOMES[name][0]
+
+
+def _torchvision(name: str) -> type:
+    """Its class of a data set; imported here, so that the sample can be read without it."""
+    from torchvision import datasets
+    return getattr(datasets, TORCHVISION[name])
 
 
 @contextmanager
@@ -369,7 +371,7 @@ def _read_cifar10(folder: Path, split: str) -> Pixels:
 
 
 def _cifar10_batches(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    kind = TORCHVISION["cifar10"]
+    kind = _torchvision("cifar10")
     for file, md5 in (*kind.train_list, *kind.test_list, (kind.meta["filename"], kind.meta["md5"])):
         path = folder / kind.base_folder / file                # these are unpickled: no byte is read before this check
         found = hashlib.md5(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
@@ -399,6 +401,7 @@ def _cifar10_sheets(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, l
 
 def _sheet(path: Path) -> np.ndarray:
     """The 1,000 images of one sheet, ``(1000, 3072)``, colour planes first."""
+    from PIL import Image
     if not path.is_file():
         raise _NotHere(f"{path} is missing")
     try:
@@ -421,9 +424,9 @@ def _read_svhn(folder: Path, split: str) -> Pixels:
     if found != DIGESTS["svhn"][path.name]:
         raise _refuse(path, DIGESTS["svhn"][path.name], found)
     try:
-        data = TORCHVISION["svhn"](folder, split=split)
-    except ImportError as error:
-        raise BadFile(f"{path} can only be read with scipy ({error}). Install it: pip install scipy.") from error
+        data = _torchvision("svhn")(folder, split=split)
+    except ImportError:
+        raise
     except Exception as error:                 # scipy's reader raises many kinds, all of which mean the same here
         raise BadFile(f"{path} is not a readable .mat file ({error}). It was not used; replace it.") from error
     images = np.ascontiguousarray(data.data).reshape(len(data.data), -1)
