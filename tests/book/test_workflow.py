@@ -85,7 +85,7 @@ def test_nothing_changed_takes_seconds_and_does_nothing(project: Project) -> Non
 @pytest.mark.parametrize(("changes", "plan"), [
     ({"pcgraph_lite/engine/learning.py": ("$", "# edited")}, {"model": 2, "notebook": 1, "scorecard": 1}),
     ({"pcgraph_lite/evidence/records.py": ("$", "# edited")}, {"notebook": 1, "scorecard": 1}),
-    ({"pcgraph_lite/evidence/claims.yaml": ("$", "# edited")}, {"notebook": 1, "scorecard": 1}),    # pages show verdicts
+    ({"pcgraph_lite/evidence/claims.yaml": ("$", "# edited")}, {"notebook": 1, "scorecard": 1}),  # pages show them
     ({"config/models.yaml": ("(other:.*?epochs: )1", r"\g<1>2")}, {"model": 1, "notebook": 1, "scorecard": 1}),
     ({"config/profiles/smoke.yaml": ("images: 20", "images: 21")}, {"notebook": 1, "scorecard": 1}),
     ({"pcgraph_lite/cli.py": ("$", "# edited"), "config/profiles/smoke.yaml": ("for tests", "in other words"),

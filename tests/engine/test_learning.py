@@ -234,7 +234,7 @@ torch.save(graph.weight, {path!r} + ".pt")
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path):
     """kill -9 in the middle, then the same call again: bit for bit the weights of an undisturbed run."""
     path = tmp_path / "state.safetensors"
-    script = SCRIPT.format(tests=str(Path(__file__).parent.parent), epochs=60, path=str(path))
+    script = SCRIPT.format(tests=str(Path(__file__).parent), epochs=60, path=str(path))
     child = subprocess.Popen([sys.executable, "-c", script])
     while not path.exists():
         assert child.poll() is None, "the training ended before its first checkpoint"
