@@ -1,7 +1,7 @@
 """Predictive coding on arbitrary graph topologies: the engine and everything the book needs around it."""
 
 from . import equations, hardware
-from .engine import topology
+from .engine import constructors as topology
 from .engine.graph import PCGraph
 from .engine.inference import Settings, relax
 from .engine.learning import Training, accuracy, fit, minus_energy

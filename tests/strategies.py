@@ -3,8 +3,7 @@
 import torch
 from hypothesis import strategies as st
 
-from pcgraph_lite import PCGraph
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, topology
 
 # f and its derivative, written from their definitions; at a kink the slope is 1 (activations.py).
 FUNCTIONS = {

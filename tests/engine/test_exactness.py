@@ -17,8 +17,7 @@ from pretended_gpu import pretended_gpu
 from strategies import FUNCTIONS, graphs, values
 from torch import Tensor
 
-from pcgraph_lite import PCGraph, equations, fit, relax
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, equations, fit, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.engine.solvers import GROWTH, REACH, STRIDE

@@ -14,8 +14,7 @@ from safetensors.torch import save_file
 from strategies import FUNCTIONS
 from torch.utils.data import DataLoader
 
-from pcgraph_lite import PCGraph, Training, accuracy, equations, fit, minus_energy, relax
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, Training, accuracy, equations, fit, minus_energy, relax, topology
 from pcgraph_lite.engine.learning import _split, as_batch, minus_completion_error
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import (
