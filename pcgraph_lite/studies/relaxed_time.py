@@ -197,8 +197,8 @@ def missing(runs: list[Run], target: Path) -> Iterator[Run]:
 def main(arguments: list[str] | None = None) -> None:
     """Run what is missing, one line a run; the file is written aside and renamed after each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--settings", type=Path, default=config.ROOT / "config" / "studies" / "relaxed-time.yaml")
-    parser.add_argument("--out", type=Path, default=config.ROOT / "results" / "sweeps" / "relaxed-time.csv")
+    parser.add_argument("--settings", type=Path, default=checkout.ROOT / "config" / "studies" / "relaxed-time.yaml")
+    parser.add_argument("--out", type=Path, default=checkout.ROOT / "results" / "sweeps" / "relaxed-time.csv")
     given = parser.parse_args(arguments)
     hardware.prepare(1)
     while run := next(missing(plan(config.read_yaml(given.settings)), given.out), None):   # the queue may be changed
