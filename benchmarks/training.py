@@ -14,9 +14,9 @@ from benchmarks import floor, textbook
 from benchmarks.memory import peak_bytes, peak_of_process
 from benchmarks.rows import Row, Sizes, Target, contenders, ratios
 from benchmarks.timing import interleaved
-from pcgraph_lite import PCGraph, Topology, hardware
+from pcgraph_lite import PCGraph, Topology, hardware, topology
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.engine import epochs, learning, topology
+from pcgraph_lite.engine import epochs, learning
 from pcgraph_lite.images import datasets
 
 VALUE_LR, WEIGHT_LR = 0.05, 1e-4
