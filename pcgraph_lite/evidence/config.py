@@ -160,7 +160,7 @@ def load_profile(name: str) -> Profile:
     """
     if name not in profile_names():
         raise unknown("profile", name, profile_names())
-    path = checkout.ROOT / "config" / "profiles" / f"{name}.yaml"
+    path = profile_file(name)
     profile = validated(Profile, {"name": name} | read_yaml(path), path)
     for kind, given, known in (("model", profile.models, load_models()),
                                ("notebook", profile.notebooks, notebook_names())):
@@ -182,14 +182,24 @@ def load_model(name: str, profile: Profile) -> AnySpec:
 
     Raises:
         UnknownName: no such model.
-        BadInput: the profile's override has a key, type or value that the schema refuses.
+        BadInput: the profile has no entry for it, or one with a key, type or value that the schema refuses.
     """
     known = load_models()
     if name not in known:
         raise unknown("model", name, known)
-    if name not in profile.models:
-        return known[name]
-    return _changed(name, profile.models[name], checkout.ROOT / "config" / "profiles" / f"{profile.name}.yaml")
+    changes = entry(name, profile)
+    return _changed(name, changes, profile_file(profile.name)) if changes else known[name]
+
+
+def entry(name: str, profile: Profile) -> Mapping[str, Any]:
+    """What a profile changes of a model. On the bundled sample none is trained at the paper's size in silence.
+
+    Raises BadInput.
+    """
+    if profile.data.sample and name not in profile.models:
+        raise BadInput(f"{checkout.shown(profile_file(profile.name))}: no entry {name!r} under models, and the sizes of "
+                       f"config/models.yaml are for the full data sets. Add one ({name}: {{}} takes them as they are).")
+    return profile.models.get(name, {})
 
 
 def _changed(name: str, changes: Mapping[str, Any], path: Path) -> AnySpec:
@@ -241,6 +251,11 @@ class _Loader(yaml.SafeLoader):
 _Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()}
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+"),
                               list("-+0123456789"))
+
+
+def profile_file(name: str) -> Path:
+    """Where a profile is described."""
+    return checkout.ROOT / "config" / "profiles" / f"{name}.yaml"
 
 
 def models_file() -> Path:

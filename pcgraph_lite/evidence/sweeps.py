@@ -301,7 +301,7 @@ def _load(source: Path) -> Sweep:
 def _base(sweep: Sweep, part: ProfilePart, settings: config.Profile) -> dict[str, Any]:
     """The entries of the model's specification before anything is varied."""
     base = config.read_yaml(config.models_file())[sweep.model]
-    for change in (sweep.base, settings.models.get(sweep.model, {}), part.base):
+    for change in (sweep.base, config.entry(sweep.model, settings), part.base):
         base = config.merged(base, change)
     return base
 

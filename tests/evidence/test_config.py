@@ -41,13 +41,13 @@ def edit(path: Path, old: str, new: str) -> None:
 
 @pytest.mark.parametrize("profile", config.profile_names())
 def test_committed_profiles_fit_the_schemas(profile: str) -> None:
-    """Every committed profile, with every model and the parameters of every notebook, is accepted."""
+    """Every committed profile, with the parameters of every notebook and every model that one loads, is accepted."""
     settings = config.load_profile(profile)
-    for model in config.load_models():
-        config.load_model(model, settings)
     for notebook in config.notebook_names():
         notebooks.resolve(notebook, settings, {})
-        notebooks.models(notebook)
+        for model, count in notebooks.models(notebook).items():
+            if notebooks.seeds(notebook, settings, count):
+                config.load_model(model, settings)
 
 
 def test_profile_changes_single_entries(root: Path) -> None:
@@ -56,6 +56,17 @@ def test_profile_changes_single_entries(root: Path) -> None:
     plain = config.load_model("tiny", config.load_profile("laptop"))
     assert (smoke.train.epochs, plain.train.epochs) == (3, 2)
     assert smoke.model_copy(update={"train": plain.train}) == plain
+
+
+def test_a_model_without_an_entry_is_refused(root: Path) -> None:
+    """On the sample, and not with the full data sets, which the sizes of models.yaml are for."""
+    path, full = root / "config/profiles/laptop.yaml", root / "config/profiles/paper.yaml"
+    edit(path, "other: {}", "copier: {}")
+    full.write_text("description: all\ndata: {sample: false}\n")
+    with pytest.raises(BadInput, match=r"config/profiles/laptop\.yaml: no entry 'other' under models.*other: \{\}"):
+        config.load_model("other", config.load_profile("laptop"))
+    assert config.load_model("other", config.load_profile("paper")) == config.load_models()["other"]
+    config.load_model("copier", config.load_profile("laptop"))
 
 
 def test_merged_keeps_and_replaces() -> None:
