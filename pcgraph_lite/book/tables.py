@@ -23,7 +23,7 @@ from ..evidence.records import PACKAGES
 from ..images import metrics
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
-          "not run": "not-run"}                              # verdict -> class of its badge in book.css
+          "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
 FULL = ("claim", "verdict", "what the paper says", "paper", "measured, and the rule", "note and run")
 LEDGER = ("notebook", "profile", "device", "seconds", "memory", "date", "commit", "versions")

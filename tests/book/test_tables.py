@@ -56,9 +56,9 @@ def test_without_records_every_claim_is_there_and_not_run(tmp_path: Path) -> Non
 def test_counts_have_one_column_a_verdict_and_add_up(tmp_path: Path) -> None:
     card = pd.DataFrame([_card(claim, verdict) for claim, verdict in {
         "eq1": "reproduced", "eq2": "partly", "eq3": "not reproduced", "eq4": "preliminary: partly",
-        "eq5": "preliminary: reproduced", "eq6": "not run"}.items()])
+        "eq5": "preliminary: reproduced", "eq6": "not run", "alg1": "not comparable"}.items()])
     tables.write_scorecard(tmp_path, card, [])
-    assert [list(row.values()) for row in rows(tmp_path / "counts.csv")] == [["1", "1", "1", "2", "1"]]
+    assert [list(row.values()) for row in rows(tmp_path / "counts.csv")] == [["1", "1", "1", "2", "1", "1"]]
     assert list(rows(tmp_path / "counts.csv")[0]) == [
         "[reproduced]{.verdict .reproduced}", "[partly]{.verdict .partly}", "[not reproduced]{.verdict .not}",
         "[preliminary]{.verdict .preliminary}", "[not run]{.verdict .not-run}"]
