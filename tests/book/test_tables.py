@@ -61,7 +61,8 @@ def test_counts_have_one_column_a_verdict_and_add_up(tmp_path: Path) -> None:
     assert [list(row.values()) for row in rows(tmp_path / "counts.csv")] == [["1", "1", "1", "2", "1", "1"]]
     assert list(rows(tmp_path / "counts.csv")[0]) == [
         "[reproduced]{.verdict .reproduced}", "[partly]{.verdict .partly}", "[not reproduced]{.verdict .not}",
-        "[preliminary]{.verdict .preliminary}", "[not run]{.verdict .not-run}"]
+        "[preliminary]{.verdict .preliminary}", "[not run]{.verdict .not-run}",
+        "[not comparable]{.verdict .not-comparable}"]
     words = (tmp_path / "counts.md").read_text()
     assert "checked exactly (1)" in words and "trained models (0)" in words
     assert words.count("\n- ") == 2 and "{.verdict .not}" in words        # eq3 and eq2: final, and not reproduced
