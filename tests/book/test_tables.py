@@ -67,7 +67,7 @@ def test_counts_have_one_column_a_verdict_and_add_up(tmp_path: Path) -> None:
     assert "checked exactly (1)" in words and "trained models (0)" in words
     assert words.count("\n- ") == 2 and "{.verdict .not}" in words        # eq3 and eq2: final, and not reproduced
     shown = [row["verdict"] for row in rows(tmp_path / "claims.csv")]
-    assert shown[3] == "[preliminary: partly]{.verdict .preliminary}" and len(shown) == 5     # without what did not run
+    assert shown[3] == "[preliminary: partly]{.verdict .preliminary}" and len(shown) == 6     # without what did not run
 
 
 def _card(claim: str, verdict: str) -> dict[str, object]:
