@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode  # not there where notebooks run with --plain
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
-          "not run": "not-run"}                              # verdict -> class of its badge in book.css
+          "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
 FULL = ("claim", "verdict", "what the paper says", "paper", "measured, and the rule", "note and run")
 LEDGER = ("notebook", "profile", "device", "seconds", "memory", "date", "commit", "versions")
