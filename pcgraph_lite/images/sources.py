@@ -31,7 +31,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import torchvision
 from PIL import Image
 
 from ..errors import BadFile, unknown
@@ -43,12 +42,7 @@ TIMEOUT = 30                                                    # seconds withou
 
 SPLITS = ("train", "test")
 UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress, "": bytes}     # by the ending of an idx file; bytes: as it is
-TORCHVISION = {
-    "mnist": torchvision.datasets.MNIST,
-    "fashion": torchvision.datasets.FashionMNIST,
-    "cifar10": torchvision.datasets.CIFAR10,
-    "svhn": torchvision.datasets.SVHN,
-}
+TORCHVISION = {"mnist": "MNIST", "fashion": "FashionMNIST", "cifar10": "CIFAR10", "svhn": "SVHN"}
 # Where a data set lies below a root folder; the first is also the cache's layout.
 HOMES = {
     "mnist": ("MNIST/raw", "MNIST"),
@@ -263,12 +257,18 @@ def _keep(folder: Path, home: Path) -> None:
         os.replace(item, target)
 
 
+def _torchvision(name: str) -> type:
+    """torchvision's class of a data set. Its import takes seconds, and the bundled sample does without."""
+    from torchvision import datasets
+    return getattr(datasets, TORCHVISION[name])
+
+
 def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
     with _patience(TIMEOUT):
         if name == "svhn":
-            TORCHVISION[name](scratch, split=split, download=True)
+            _torchvision(name)(scratch, split=split, download=True)
             return scratch
-        TORCHVISION[name](scratch, train=split == "train", download=True)
+        _torchvision(name)(scratch, train=split == "train", download=True)
     return scratch if name == "cifar10" else scratch / HOMES[name][0]
 
 
@@ -369,7 +369,7 @@ def _read_cifar10(folder: Path, split: str) -> Pixels:
 
 
 def _cifar10_batches(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    kind = TORCHVISION["cifar10"]
+    kind = _torchvision("cifar10")
     for file, md5 in (*kind.train_list, *kind.test_list, (kind.meta["filename"], kind.meta["md5"])):
         path = folder / kind.base_folder / file                # these are unpickled: no byte is read before this check
         found = hashlib.md5(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
@@ -421,7 +421,7 @@ def _read_svhn(folder: Path, split: str) -> Pixels:
     if found != DIGESTS["svhn"][path.name]:
         raise _refuse(path, DIGESTS["svhn"][path.name], found)
     try:
-        data = TORCHVISION["svhn"](folder, split=split)
+        data = _torchvision("svhn")(folder, split=split)
     except ImportError as error:
         raise BadFile(f"{path} can only be read with scipy ({error}). Install it: pip install scipy.") from error
     except Exception as error:                 # scipy's reader raises many kinds, all of which mean the same here

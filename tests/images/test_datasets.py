@@ -417,7 +417,7 @@ def test_svhn_without_scipy_says_so(tiny_svhn, tmp_path, monkeypatch):
     def no_scipy(*_args, **_kwargs):
         raise ModuleNotFoundError("No module named 'scipy'")
 
-    monkeypatch.setitem(sources.TORCHVISION, "svhn", no_scipy)
+    monkeypatch.setattr(sources, "_torchvision", lambda _name: no_scipy)
     with pytest.raises(BadFile, match="pip install scipy"):
         datasets.load("svhn", "test", root=tmp_path / "data")
 
