@@ -81,6 +81,8 @@ rule book:
         PAGES,
     output:
         touch(BOOK),
+    message:
+        "building the book"
     params:
         code=inputs.code(["pcgraph_lite.book.site"]),
     log:
@@ -94,6 +96,8 @@ rule scorecard:
         [BUILD / "records" / f"{name}.json" for name in NOTEBOOKS],
     output:
         BUILD / "scorecard.csv",
+    message:
+        "judging the claims"
     params:
         rules=checked(inputs.rules),
         code=inputs.code(["pcgraph_lite.evidence.records"]),
@@ -110,6 +114,8 @@ rule notebook:
     output:
         BUILD / "notebooks" / "{name}.ipynb",
         BUILD / "records" / "{name}.json",
+    message:
+        "running {wildcards.name}"
     params:
         values=lambda wildcards: str(VALUES[wildcards.name]),
         runs=lambda wildcards: " ".join(RUNS.get(wildcards.name, [])),
@@ -131,6 +137,8 @@ if TOGETHER:
             output:
                 [weights(name, seed) for name in names for seed in seeds],
                 [weights(name, seed).replace(".safetensors", ".csv") for name in names for seed in seeds],
+            message:
+                f"training for {page}"
             log:
                 BUILD / "logs" / f"models-of-{page}-{'-'.join(seeds)}.log",
             threads: profile.threads
@@ -142,6 +150,8 @@ else:
         output:
             BUILD / "models" / "{weights}.safetensors",
             BUILD / "models" / "{weights}.csv",
+        message:
+            "training {wildcards.weights}"
         params:
             words=lambda wildcards: wildcards.weights.replace("-seed", " --seed "),
         log:
