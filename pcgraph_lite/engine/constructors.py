@@ -120,7 +120,7 @@ def small_world(pixels: int = 784, labels: int = 10, internal: int = 1206, *, ne
         raise BadInput(f"neighbours = {neighbours}; expected an even number from 2 to {n - 1} for {n} vertices.")
     _probability(rewire, "rewire")
     seed = int(torch.randint(2**31, (), generator=generator))
-    import networkx as nx                                      # takes as long to import as all of the engine
+    import networkx as nx  # here, because it takes as long to import as all of the engine
     ring = nx.watts_strogatz_graph(n, neighbours, rewire, seed=seed)
     place = torch.randperm(n, generator=generator)                        # (n,)
     ends = place[torch.tensor(list(ring.edges))]                          # (edges, 2)
