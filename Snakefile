@@ -147,13 +147,14 @@ if TOGETHER:
                 [weights(name, seed).replace(".safetensors", ".csv") for name in names for seed in seeds],
             message:
                 f"training for {page}"
-            params:
+            params:                                    # read now; a shell line is read when the job starts
+                words=f"{' '.join(names)} --seed {' --seed '.join(seeds)}",
                 models=[IDENTITY[name, int(seed)] for name in names for seed in seeds],
             log:
                 BUILD / "logs" / f"models-of-{page}-{'-'.join(seeds)}.log",
             threads: profile.threads
             shell:
-                f"pcgraph train {' '.join(names)} --profile {PROFILE} --seed {' --seed '.join(seeds)} > {{log:q}} 2>&1"
+                f"pcgraph train {{params.words}} --profile {PROFILE} > {{log:q}} 2>&1"
 else:
 
     rule model:
