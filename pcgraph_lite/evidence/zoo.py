@@ -92,6 +92,12 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
     return target
 
 
+def is_trained(name: str, profile: str, seed: int = 0) -> bool:
+    """Whether weights and history of these very settings are there. Raises UnknownName, BadInput."""
+    target = path(name, profile, seed)
+    return target.with_suffix(".csv").is_file() and _found_identity(target) == identity(name, profile, seed)
+
+
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
     """Load a model; train it first where it is missing or of other settings, saying so.
 

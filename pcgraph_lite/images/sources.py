@@ -234,6 +234,12 @@ def _keep(folder: Path, home: Path) -> None:
         os.replace(item, target)
 
 
+def _torchvision(name: str) -> type:
+    """torchvision's class of a data set. Its import takes seconds, and the bundled sample does without."""
+    from torchvision import datasets
+    return getattr(datasets, TORCHVISION[name])
+
+
 def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
     with _patience(TIMEOUT):
         if name == "svhn":
