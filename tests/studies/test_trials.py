@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pcgraph_lite import PCGraph
+from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.baselines.autoencoder import Autoencoder
-from pcgraph_lite.engine import topology
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.studies import tasks, trials
