@@ -66,12 +66,11 @@ def train(
     device: Device = "auto",
     force: Annotated[bool, typer.Option("--force", help="Train anew although weights are there.")] = False,
     tf32: Tf32 = False,
-    cuda_graphs: CudaGraphs = False,
 ) -> None:
     """Train one model and keep its weights. A killed training resumes; finished weights are not trained twice."""
     from . import hardware
     from .evidence import config, zoo
-    hardware.prepare(config.load_profile(profile).threads, tf32=tf32, cuda_graphs=cuda_graphs)
+    hardware.prepare(config.load_profile(profile).threads, tf32=tf32)
     made = zoo.train(name, profile, seed, device, force=force)
     out.print(f"{name}: {checkout.shown(made)}", highlight=False, soft_wrap=True)
 
