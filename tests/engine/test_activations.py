@@ -54,7 +54,8 @@ def test_one_of_the_reader_s_own_relaxes_and_learns_as_the_equations_say():
 
 def test_a_checkpoint_knows_its_activation(tmp_path):
     def train(f: Activation | str, epochs: int) -> None:
-        fit(PCGraph(FULL, f), {"vertices": drawn(4, 6).float()}, epochs=epochs, checkpoint=tmp_path / "s", progress=False)
+        data = {"vertices": drawn(4, 6).float()}
+        fit(PCGraph(FULL, f), data, epochs=epochs, checkpoint=tmp_path / "s", progress=False)
 
     train(OWN, 1)
     train(Activation(functional.softplus, torch.sigmoid), 2)               # the same function again
