@@ -7,15 +7,17 @@ Weights are stored in blocks between segments of vertices (weights.py); whicheve
 hold it against ``pcgraph_lite.equations``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import BadInput, BadValues, WrongShape, number, unknown
 from . import activations
-from .activations import Activation, TopK
+from .activations import ACTIVATIONS, Activation, TopK
+from .arguments import NotNegative, OneOf, PartOf
 from .topology import Topology
 from .weights import Layout, Matrix, homes
 
@@ -41,9 +43,11 @@ class PCGraph(nn.Module):
         UnknownName, BadInput: an argument that is not one of the above.
     """
 
-    def __init__(self, topology: Topology, activation: str | Activation = "hardtanh", *, top_k: float | None = None,
-                 bias: bool = False, prior: str = "zero", init_std: float | None = None,
-                 generator: torch.Generator | None = None, **layout: object) -> None:
+    def __init__(self, topology: Topology,
+                 activation: Annotated[str, OneOf(ACTIVATIONS)] | Callable[[Tensor], Tensor] = "hardtanh", *,
+                 top_k: PartOf | None = None, bias: bool = False, prior: Annotated[str, OneOf(PRIORS)] = "zero",
+                 init_std: NotNegative | None = None, generator: torch.Generator | None = None,
+                 **layout: object) -> None:
         super().__init__()
         if prior not in PRIORS:
             raise unknown("prior", prior, PRIORS)
