@@ -97,7 +97,7 @@ class Model(Strict):
 
 CALL = {"self", "model", "graph", "data", "images", "labels", "validation", "checkpoint", "generator", "progress",
         "settings"}                                                        # of every ``fit``, not of settings files
-HARDWARE = {"topology", "replicas", "plan", "generator", "dtype", "device"}            # of a graph, the same
+HARDWARE = {"topology", "generator", "layout"}                             # of a graph, the same
 
 
 def _topologies() -> Any:

@@ -33,7 +33,7 @@ from ..images.datasets import ImageSet
 from . import config, records
 from .config import AnySpec
 
-ENGINE = ("activations", "topology", "graph", "conditioned", "inference", "solvers", "sparse", "captured",
+ENGINE = ("activations", "topology", "graph", "conditioned", "inference", "solvers", "weights",
           "query", "epochs", "learning", "autoencoder", "checks", "hopfield", "boltzmann", "almeida_pineda", "linear",
           "mlp", "rbm", "dam")
 
