@@ -197,8 +197,8 @@ def entry(name: str, profile: Profile) -> Mapping[str, Any]:
     Raises BadInput.
     """
     if profile.data.sample and name not in profile.models:
-        raise BadInput(f"{checkout.shown(profile_file(profile.name))}: no entry {name!r} under models, and the sizes of "
-                       f"config/models.yaml are for the full data sets. Add one ({name}: {{}} takes them as they are).")
+        raise BadInput(f"{checkout.shown(profile_file(profile.name))}: no entry {name!r} under models, and the sizes "
+                       f"of config/models.yaml are for the full data. Add one: {name}: {{}} takes them as they are.")
     return profile.models.get(name, {})
 
 
