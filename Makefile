@@ -5,6 +5,7 @@ PYTHON ?= python3
 PROFILE ?= laptop
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 READY := .venv/ready.stamp
+QUIET := --disable-pip-version-check --root-user-action ignore --log .venv/install.log -qq     # errors are still shown
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export TQDM_MININTERVAL ?= 2
@@ -31,9 +32,11 @@ endif
 
 # One run at a time in a checkout; a second one waits (where the system has flock).
 ALONE = $(if $(shell command -v flock),flock -n lock true || echo "another run is working here; waiting for it"; flock lock)
-# It starts in _build/snakemake, because that is where Snakemake puts its notes.
-WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && $(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" \
-	$(WHERE) --keep-going --rerun-incomplete --nolock --quiet host reason rules --config profile=$(PROFILE)
+# It starts in _build/snakemake, because that is where Snakemake puts its notes. Weights and pages are written aside and
+# renamed, so what a failed job leaves is whole.
+WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH="$(CURDIR)/scripts:$$PYTHONPATH" && \
+	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
+	--nolock --logger line --config profile=$(PROFILE)
 
 .PHONY: help book site test paper bench data smoke-outputs clean
 
@@ -73,7 +76,7 @@ clean:  ## delete everything that was built, except .venv
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}. Choose one: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
-	@echo "installing the pinned environment into .venv (once; a few minutes)"
-	@.venv/bin/python -m pip install --disable-pip-version-check -r requirements.txt | grep --line-buffered -E '^(Collecting|Installing|Successfully)' || test $${PIPESTATUS[0]} -eq 0
-	@.venv/bin/python -m pip install --disable-pip-version-check -q --no-deps -e .
+	@echo "installing the pinned environment into .venv (once; a few minutes; progress in .venv/install.log)"
+	@.venv/bin/python -m pip install $(QUIET) -r requirements.txt
+	@.venv/bin/python -m pip install $(QUIET) --no-deps -e .
 	@touch $@

@@ -5,9 +5,8 @@ Settings files name a constructor by its function and give its arguments; those 
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import networkx as nx
 import torch
 from annotated_types import Len
 from torch import Tensor
@@ -15,6 +14,9 @@ from torch import Tensor
 from ..errors import BadInput, WrongShape, number, whole
 from .arguments import Count, CountOrNone, Pair, Share, Sizes
 from .topology import Edges, Topology, count, slices
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Link = Annotated[Sequence[int], Len(2, 2)]                                 # from cluster, to cluster
 CONSTRUCTORS: dict[str, Callable[..., Topology]] = {}
@@ -121,6 +123,7 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
         raise BadInput(f"neighbours = {neighbours}; expected an even number from 2 to {n - 1} for {n} vertices.")
     _probability(rewire, "rewire")
     seed = int(torch.randint(2**31, (), generator=generator))
+    import networkx as nx  # here, because it takes as long to import as all of the engine
     ring = nx.watts_strogatz_graph(n, neighbours, rewire, seed=seed)
     place = torch.randperm(n, generator=generator)                        # (n,)
     ends = place[torch.tensor(list(ring.edges))]                          # (edges, 2)
@@ -152,7 +155,7 @@ def from_mask(mask: Tensor, groups: Mapping[str, int] | None = None, sensory: Se
     return Topology(groups, edges, sensory, pools)
 
 
-def from_networkx(graph: nx.Graph, attribute: str = "group") -> Topology:
+def from_networkx(graph: "nx.Graph", attribute: str = "group") -> Topology:
     """Any networkx graph; an undirected link becomes two edges.
 
     Nodes with the attribute ``group`` are gathered by its value, in order of first appearance (other nodes join
@@ -164,6 +167,7 @@ def from_networkx(graph: nx.Graph, attribute: str = "group") -> Topology:
     for node, data in graph.nodes(data=True):
         members.setdefault(str(data.get(attribute, "vertices")), []).append(node)
     order = [node for nodes in members.values() for node in nodes]
+    import networkx as nx
     mask = torch.from_numpy(nx.to_numpy_array(graph, nodelist=order, weight=None) != 0)
     return from_mask(mask, {name: len(nodes) for name, nodes in members.items()})
 

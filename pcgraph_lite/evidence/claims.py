@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import mpmath
 import numpy as np
 import pandas as pd
 from pydantic import Field, model_validator
+from scipy import stats
 
 from ..errors import UnknownName, unknown
 from . import config
@@ -304,15 +304,7 @@ def _ordered(pairs: pd.DataFrame, below: bool) -> bool:
     difference = (pairs["ours"] - pairs["theirs"]) * (1 if below else -1)
     if len(difference) == 1 or difference.std() == 0:
         return bool(difference.mean() < 0)
-    return _chance_of_less(difference) < LEVEL
-
-
-def _chance_of_less(numbers: pd.Series) -> float:
-    """p of the one-sided t-test that the mean is below 0; mpmath comes with torch, so a bare GPU host has it."""
-    freedom = len(numbers) - 1
-    t = numbers.mean() / numbers.sem()
-    tail = float(mpmath.betainc(freedom / 2, 0.5, 0, freedom / (freedom + t * t), regularized=True)) / 2
-    return tail if t < 0 else 1 - tail
+    return stats.ttest_1samp(difference, 0, alternative="less").pvalue < LEVEL
 
 
 def _by(rows: pd.DataFrame, keys: list[str]) -> list[tuple[object, pd.DataFrame]]:

@@ -198,7 +198,8 @@ def entry(name: str, profile: Profile) -> Mapping[str, Any]:
     """
     if profile.data.sample and name not in profile.models:
         raise BadInput(f"{checkout.shown(profile_file(profile.name))}: no entry {name!r} under models, and the sizes "
-                       f"of config/models.yaml are for the full data. Add one: {name}: {{}} takes them as they are.")
+                       "of config/models.yaml are for the full data sets. Add one "
+                       f"({name}: {{}} takes them as they are).")
     return profile.models.get(name, {})
 
 

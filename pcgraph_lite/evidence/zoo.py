@@ -42,6 +42,9 @@ class Trained:
     history: pd.DataFrame
     provenance: dict[str, Any]
     path: Path
+    name: str
+    profile: str
+    seed: int
 
     @property
     def seconds(self) -> float:
@@ -88,6 +91,14 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
     return target
 
 
+def is_trained(name: str, profile: str, seed: int = 0) -> bool:
+    """Whether weights and history of these very settings and numerics are there. Raises UnknownName, BadInput."""
+    target = path(name, profile, seed)
+    found = _header(target)
+    return target.with_suffix(".csv").is_file() and fingerprint(name, profile, seed) == \
+        f"{found.get('identity')} {found.get('numerics')}"
+
+
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
     """Load a model; train it first where it is missing or of other settings, saying so.
 
@@ -104,6 +115,18 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
         print(f"{name} (seed {seed}) has weights of other settings: training it again.", flush=True)
         train(name, profile, seed, device, progress)
     return _read(target, settings, wanted, seed, device, f"pcgraph train {name} --profile {profile} --seed {seed}")
+
+
+def load_all(kinds: Sequence[str] | Mapping[str, str], data: Sequence[str], profile: str, seeds: Sequence[int],
+             device: str = "auto") -> dict[tuple[str, str, int], Trained]:
+    """The models ``<kind>-<data set>`` of all seeds, by ``(dataset, kind, seed)``, each as ``load`` would have it.
+
+    Args:
+        kinds: what the models are called, or what they shall be called -> the kind that is loaded.
+    """
+    kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
+    return {(name, called, s): load(f"{kind}-{name}", profile, s, device, progress=False)
+            for name in data for called, kind in kinds.items() for s in seeds}
 
 
 def identity(name: str, profile: str, seed: int = 0) -> str:
@@ -250,7 +273,8 @@ def _read(target: Path, settings: AnySpec, wanted: str, seed: int, device: str,
     except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
         raise BadFile(f"{checkout.shown(target)} (or its history, .csv) is damaged: {error}. "
                       f"Train it again: {command} --force") from error
-    return Trained(model, settings, history, provenance, target)
+    return Trained(model, settings, history, provenance, target, header["model"], header["profile"],
+                   int(header["seed"]))
 
 
 def _header(target: Path) -> dict[str, str]:
