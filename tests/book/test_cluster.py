@@ -36,7 +36,7 @@ class Cluster(Project):
         profiles = root / "config/profiles"
         shutil.copy2(profiles / "smoke.yaml", profiles / "paper.yaml")
         settings = yaml.safe_load((HERE.parent / "config/cluster/slurm/config.yaml").read_text())
-        settings |= {"slurm-status-command": "squeue", "slurm-no-account": True, "retries": 0,
+        settings |= {"retries": 0, "slurm-status-command": "squeue",                          # no accounting
                      "slurm-init-seconds-before-status-checks": 2}
         (root / "config/cluster/one").mkdir(parents=True)
         (root / "config/cluster/one/config.yaml").write_text(yaml.safe_dump(settings))
