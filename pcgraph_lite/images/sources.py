@@ -56,32 +56,7 @@ ADVICE = {
     "cifar10": "put the unpacked folder cifar-10-batches-py (of cifar-10-python.tar.gz) into FOLDER/CIFAR10",
     "svhn": "get train_32x32.mat and test_32x32.mat (format 2) where the network allows it, put them into FOLDER/SVHN",
 }
-DIGESTS = {
-    "mnist": {
-        "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-        "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-        "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-    },
-    "fashion": {
-        "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-        "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-        "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-        "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-    },
-    "cifar10": {                       # of the rebuilt binary batches, whose SHA-1 are the published ones
-        "data_batch_1": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
-        "data_batch_2": "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
-        "data_batch_3": "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
-        "data_batch_4": "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
-        "data_batch_5": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
-        "test_batch": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
-    },
-    "svhn": {
-        "train_32x32.mat": "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
-        "test_32x32.mat": "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",
-    },
-}
+DIGESTS = json.loads(Path(__file__).with_name("digests.json").read_text())       # SHA-256 of the content, see above
 SHEET_ROWS, SHEET_COLUMNS, SIDE = 25, 40, 32                    # a CIFAR10 sheet: 25 x 40 pictures of 32 x 32
 SHEETS_A_BATCH = 10                                             # 10 sheets of 1,000 make one official batch
 
@@ -257,6 +232,12 @@ def _keep(folder: Path, home: Path) -> None:
         if target.is_dir():
             shutil.rmtree(target)
         os.replace(item, target)
+
+
+def _torchvision(name: str) -> type:
+    """torchvision's class of a data set. Its import takes seconds, and the bundled sample does without."""
+    from torchvision import datasets
+    return getattr(datasets, TORCHVISION[name])
 
 
 def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
