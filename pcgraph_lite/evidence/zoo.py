@@ -46,6 +46,9 @@ class Trained:
     history: pd.DataFrame
     provenance: dict[str, Any]
     path: Path
+    name: str
+    profile: str
+    seed: int
 
     @property
     def seconds(self) -> float:
@@ -114,6 +117,18 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
         print(f"{name} (seed {seed}) has weights of other settings: training it again.", flush=True)
         train(name, profile, seed, device, progress)
     return _read(target, settings, wanted, seed, device, f"pcgraph train {name} --profile {profile} --seed {seed}")
+
+
+def load_all(kinds: Sequence[str] | Mapping[str, str], data: Sequence[str], profile: str, seeds: Sequence[int],
+             device: str = "auto") -> dict[tuple[str, str, int], Trained]:
+    """The models ``<kind>-<data set>`` of all seeds, by ``(dataset, kind, seed)``, each as ``load`` would have it.
+
+    Args:
+        kinds: what the models are called, or what they shall be called -> the kind that is loaded.
+    """
+    kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
+    return {(name, called, s): load(f"{kind}-{name}", profile, s, device, progress=False)
+            for name in data for called, kind in kinds.items() for s in seeds}
 
 
 def identity(name: str, profile: str, seed: int = 0) -> str:
@@ -255,7 +270,8 @@ def _read(target: Path, settings: AnySpec, wanted: str, seed: int, device: str,
     except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
         raise BadFile(f"{checkout.shown(target)} (or its history, .csv) is damaged: {error}. "
                       f"Train it again: {command} --force") from error
-    return Trained(model, settings, history, provenance, target)
+    return Trained(model, settings, history, provenance, target, header["model"], header["profile"],
+                   int(header["seed"]))
 
 
 def _found_identity(target: Path) -> str | None:
