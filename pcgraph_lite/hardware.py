@@ -14,7 +14,12 @@ LARGEST_ERROR = 1e-5                                                       # rel
 
 
 def pick_device(name: str = "auto") -> torch.device:
-    """"auto" is the GPU where there is one. Raises UnknownName, BadInput (no GPU here)."""
+    """"auto" is the GPU where there is one. Raises UnknownName, BadInput (no GPU here).
+
+    Example:
+        >>> pcg.hardware.pick_device("cpu")
+        device(type='cpu')
+    """
     if name not in DEVICES:
         raise unknown("device", name, DEVICES)
     if name == "cuda" and not torch.cuda.is_available():

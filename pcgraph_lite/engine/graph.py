@@ -41,6 +41,12 @@ class PCGraph(nn.Module):
 
     Raises:
         UnknownName, BadInput: an argument that is not one of the above.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.from_mask([[0, 1], [0, 0]]), "linear")
+        >>> graph.set_weight([[0, 2], [0, 0]])                           # x_0 predicts 2 x_0 at vertex 1
+        >>> graph.energy(torch.tensor([[1.0, 2.0], [1.0, 3.0]]))         # vertex 0 pays 1/2: nothing predicts it
+        tensor([0.5000, 1.0000])
     """
 
     def __init__(self, topology: Topology,

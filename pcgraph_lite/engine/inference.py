@@ -26,6 +26,10 @@ class Settings:
             last 10 steps; the relaxation stops when all have. None: run all steps. (A gradient rule would not do: at a
             kink of ReLU or HardTanh the minimum has no zero gradient.)
         trace: keep the energy of each step. False: plain descent measures it at every fifth step and the last.
+
+    Example:
+        >>> pcg.Settings(steps=20, value_lr=0.1)                         # the paper's plain descent
+        Settings(steps=20, value_lr=0.1, momentum=0.0, tolerance=None, trace=True)
     """
 
     steps: int = 200
@@ -69,6 +73,13 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
     Raises:
         WrongShape, BadValues, BadInput: arguments that do not fit the graph.
         UnstableStep: the energy rose or left the finite numbers; the message estimates a stable step.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.from_mask([[0, 1], [0, 0]]), "linear")
+        >>> graph.set_weight([[0, 2], [0, 0]])
+        >>> start, held = torch.tensor([[1.0, 0.0]]), torch.tensor([True, False])
+        >>> pcg.relax(graph, start, held, steps=1, value_lr=0.5).x       # half the way to 2, the prediction
+        tensor([[1., 1.]])
     """
     settings = replace(settings or Settings(), **changes)
     _check(graph, x, clamped)
