@@ -125,15 +125,18 @@ class Model(Strict):
     def identity(self, seed: int, sample: bool) -> str:
         """SHA-256 of everything that decides the weights: the settings, the seed, and which data."""
         settings = self.model_dump(mode="json", exclude={"description"}, exclude_none=True)
+        if settings.get("scale") == "[0, 1]":                              # what weights had before there was a choice
+            del settings["scale"]
         canonical = json.dumps({"settings": settings, "seed": seed, "sample": sample}, sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 class GraphSpec(Model):
-    """A predictive coding graph and how it is trained."""
+    """A predictive coding graph and how it is trained. ``scale``: of its pixels, see images/scale.py."""
 
     kind: Literal["pcgraph"]
     topology: TopologySpec
+    scale: Literal["[0, 1]", "[-1, 1]", "[-2, 2]", "standardized"] = "[0, 1]"
     activation: Literal["linear", "hardtanh", "tanh", "relu", "sigmoid"] = "hardtanh"
     top_k: Annotated[float, Field(gt=0, le=1)] | None = None
     init_std: Rate | None = None

@@ -27,7 +27,9 @@ from ..engine.graph import PCGraph
 from ..errors import BadFile, BadInput, PCGraphError, whole
 from ..files import tensor_digest, write_aside
 from ..images import datasets
+from ..images import scale as scales
 from ..images.datasets import ImageSet
+from ..images.scale import Scale
 from . import config, records
 from .config import AnySpec
 
@@ -50,6 +52,11 @@ class Trained:
     history: pd.DataFrame
     provenance: dict[str, Any]
     path: Path
+
+    @property
+    def scale(self) -> Scale:
+        """How the model's pixels are scaled; ``studies.scaled.ask`` does it."""
+        return scales.of(self.graph)
 
     @property
     def seconds(self) -> float:
@@ -177,6 +184,7 @@ def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module
     made = getattr(topology, settings.topology.constructor)(**arguments)
     graph = PCGraph(made, settings.activation, top_k=settings.top_k, bias=settings.bias, prior=settings.prior,
                     init_std=settings.init_std, generator=generator, device=device)
+    scales.give(graph, scales.named(settings.scale, settings.data))
     return graph, generator
 
 
@@ -220,8 +228,14 @@ def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet 
     if settings.kind in CLASSIFIERS:
         return CLASSIFIERS[settings.kind](model, rest.images, rest.labels, validation=validation,
                                           **settings.train.model_dump(), **options)
-    return learning.fit(model, (rest.images, rest.labels), validation=validation, **settings.train.model_dump(),
-                        **options)
+    scale = scales.of(model)
+    if held_out is not None:
+        validation = (scale.apply(held_out.images), held_out.labels)
+    history = learning.fit(model, (scale.apply(rest.images), rest.labels), validation=validation,
+                           **settings.train.model_dump(), **options)
+    if settings.train.score == "completion" and "validation" in history:
+        history["validation"] *= scale.unit**2                             # an error of pixels in [0, 1]
+    return history
 
 
 def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:

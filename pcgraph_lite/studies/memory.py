@@ -2,6 +2,7 @@
 
 A query by conditioning has an answer that does not depend on the way there, so it may be accelerated. A query by
 initialization is plain descent, as in the paper; ``run_on`` shows where its last state would go if it had the time.
+Images go in and come out in the units of [0, 1] (``scaled.ask``).
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,9 @@ from torch import Tensor
 
 from ..engine.graph import PCGraph
 from ..engine.inference import WINDOW
-from ..engine.query import Answer, observed, query
+from ..engine.query import Answer, observed
 from ..errors import BadInput, WrongShape
+from .scaled import ask
 
 MOMENTUM = 0.95
 PATIENCE = 0.98                                                            # momentum of a state that hardly moves
@@ -39,7 +41,7 @@ def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000
         memories: ``(batch, pixels)``; pixels that are not known are never looked at.
         known: ``(pixels,)`` bool.
     """
-    answer = query(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
+    answer = ask(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
     images = answer.values["pixels"].clamp(0, 1)
     trace = torch.cat([answer.initial_energy[None], answer.energy])
     return Recall(images, {answer.steps: images}, trace, answer.converged, answer.steps, answer)
@@ -59,7 +61,7 @@ def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: st
         raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
     values, seen, traces, done, begin = {"pixels": start}, {}, [], 0, internal
     for until in looks:
-        answer = query(graph, init=values, steps=until - done, tolerance=None, start=begin)
+        answer = ask(graph, init=values, steps=until - done, tolerance=None, start=begin)
         traces.append(answer.energy if done else torch.cat([answer.initial_energy[None], answer.energy]))
         values, done, begin = answer.values, until, "zeros"
         seen[until] = answer.values["pixels"].clamp(0, 1)
@@ -69,7 +71,7 @@ def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: st
 
 def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
     """Go on from where a query by initialization ended, with the accelerated solver; its numbers count both."""
-    answer = query(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
+    answer = ask(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
     images, trace = answer.values["pixels"].clamp(0, 1), torch.cat([recall.energy, answer.energy])
     done = recall.steps + steps
     return Recall(images, recall.seen | {done: images}, trace, at_rest(trace), done, answer)
