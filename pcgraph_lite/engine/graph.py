@@ -45,7 +45,8 @@ class PCGraph(nn.Module):
         bias: learn a constant b_i in mu_i. The paper has none.
         prior: what a vertex without incoming edges pays. "zero": eq. 2 to the letter, an error of x_i - 0;
             "flat": nothing, so that any value of it is as good (ambiguity log, point 14).
-        init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges).
+        init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges). A mapping such
+            as ``{"labels -> hidden1": 1.0}`` says it for the edges between two groups, None holding for the others.
         replicas: number of independent copies (seeds, hyper-parameters) computed as one. None: a single graph.
         plan: "dense"; "blocks"; "sparse", which is blocks with only their existing edges; or "auto" for what stores
             and multiplies less. Sparse blocks do not do replicas.
@@ -56,14 +57,13 @@ class PCGraph(nn.Module):
     """
 
     def __init__(self, topology: Topology, activation: str = "hardtanh", *, top_k: float | None = None,
-                 bias: bool = False, prior: str = "zero", init_std: float | None = None, replicas: int | None = None,
-                 plan: str = "auto", generator: torch.Generator | None = None, dtype: torch.dtype = torch.float32,
-                 device: torch.device | str | None = None) -> None:
+                 bias: bool = False, prior: str = "zero", init_std: float | Mapping[str, float] | None = None,
+                 replicas: int | None = None, plan: str = "auto", generator: torch.Generator | None = None,
+                 dtype: torch.dtype = torch.float32, device: torch.device | str | None = None) -> None:
         super().__init__()
         if prior not in PRIORS:
             raise unknown("prior", prior, PRIORS)
-        if init_std is not None:
-            number(init_std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
+        _check_stds(init_std, topology)
         if replicas is not None:
             whole(replicas, "replicas")
         self.topology, self.prior, self.replicas = topology, prior, replicas
@@ -241,7 +241,7 @@ class PCGraph(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @torch.no_grad()
-    def _draw(self, std: float | None, generator: torch.Generator) -> None:
+    def _draw(self, stds: float | Mapping[str, float] | None, generator: torch.Generator) -> None:
         """Draw group by group, so that both plans start from the same weights."""
         degree = self.topology.in_degree().clamp_min(1).to(self.dtype)     # (n,)
         lead = () if self.replicas is None else (self.replicas,)
@@ -251,10 +251,25 @@ class PCGraph(nn.Module):
             (s, rows), (t, columns) = self.home[e.source], self.home[e.target]
             shape = (*lead, self.topology.size(e.source), self.topology.size(e.target))
             drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
+            std = stds.get(_pair(e)) if isinstance(stds, Mapping) else stds
             drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std
             at[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.mask
         for k, (weight, drawn) in enumerate(zip(self.weights, matrix, strict=True)):
             weight.copy_(self.patterns[str(k)].existing(drawn) if str(k) in self.patterns else drawn)
+
+
+def _check_stds(stds: float | Mapping[str, float] | None, topology: Topology) -> None:
+    """Raise UnknownName for edges that are not there, BadInput for a number that is no standard deviation."""
+    pairs = [_pair(e) for e in topology.edges]
+    for pair in stds if isinstance(stds, Mapping) else ():
+        if pair not in pairs:
+            raise unknown("pair of groups in init_std", pair, pairs)
+    for std in stds.values() if isinstance(stds, Mapping) else () if stds is None else (stds,):
+        number(std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
+
+
+def _pair(edges: Edges) -> str:
+    return f"{edges.source} -> {edges.target}"
 
 
 def _masked(matrix: Tensor, mask: Tensor | None, rows: int = 32) -> Tensor:

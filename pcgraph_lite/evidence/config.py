@@ -139,7 +139,7 @@ class GraphSpec(Model):
     scale: Literal["[0, 1]", "[-1, 1]", "[-2, 2]", "standardized"] = "[0, 1]"
     activation: Literal["linear", "hardtanh", "tanh", "relu", "sigmoid"] = "hardtanh"
     top_k: Annotated[float, Field(gt=0, le=1)] | None = None
-    init_std: Rate | None = None
+    init_std: Rate | dict[str, NotNegative] | None = None
     prior: Literal["zero", "flat"] = "zero"
     bias: bool = False
     train: GraphTraining
