@@ -1,7 +1,7 @@
 """Predictive coding on arbitrary graph topologies: the engine and everything the book needs around it."""
 
-from . import hardware
-from .engine import topology
+from . import equations, hardware
+from .engine import constructors as topology
 from .engine.graph import PCGraph
 from .engine.inference import Settings, relax
 from .engine.learning import Training, accuracy, fit, minus_energy
@@ -9,5 +9,5 @@ from .engine.query import Answer, observed, query
 from .engine.topology import Topology
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "PCGraph", "Settings", "Topology", "Training", "accuracy", "fit", "hardware", "minus_energy",
-           "observed", "query", "relax", "topology"]
+__all__ = ["Answer", "PCGraph", "Settings", "Topology", "Training", "accuracy", "equations", "fit", "hardware",
+           "minus_energy", "observed", "query", "relax", "topology"]

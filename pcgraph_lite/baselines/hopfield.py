@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from ..errors import BadInput, unknown
-from .checks import Labelled, accuracy, check_images, check_training
+from .checks import Labelled, check_images, check_training, classifier_accuracy
 
 MOST_SWEEPS = 100                                                          # far more than ever needed
 
@@ -155,7 +155,7 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
         model.store(_binary(means, threshold), rule, size, order)
         for level in levels:
             model.level.fill_(level)
-            score = 0.0 if validation is None else accuracy(model, validation)
+            score = 0.0 if validation is None else classifier_accuracy(model, validation)
             best = max(best, (score, (size, threshold, level)))
     size, threshold, level = best[1]
     model.store(_binary(means, threshold), rule, size, order)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from ..errors import number, unknown, whole
-from .checks import Labelled, accuracy, check_images, check_training
+from .checks import Labelled, check_images, check_training, classifier_accuracy
 
 METHODS = ("least-squares", "logistic-regression")
 CHUNK = 5000                                                               # images that are float64 at a time
@@ -66,7 +66,7 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: str, va
     loss = _least_squares(model, images, labels, weight_decay) if method == "least-squares" else \
         _logistic(model, images.to(model.weight), labels.to(model.weight.device), weight_decay, iterations)
     row = {"epoch": 1, "loss": loss}
-    row |= {} if validation is None else {"validation": accuracy(model, validation)}
+    row |= {} if validation is None else {"validation": classifier_accuracy(model, validation)}
     return pd.DataFrame([row | {"seconds": time.perf_counter() - began}])
 
 

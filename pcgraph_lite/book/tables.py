@@ -238,25 +238,6 @@ def made_by(run: Mapping[str, Any]) -> str:
     return f"[Made {words}. All runs: {{doc}}`/book/ledger`.]{{.made-by}}" if words else ""
 
 
-def rule(check: claims.Check) -> str:
-    """One check of a claim as a reader sees it, for example ``accuracy (mnist): at least 90 %``."""
-    name = check.comparators()[0]
-    limit = getattr(check, name)
-
-    def number(value: float) -> str:
-        return f"{100 * value:g} %" if check.percent else f"{value:g}"
-
-    subject = check.quantity.replace("_", " ")
-    if inside := _where(check.dataset, check.model, check.where):
-        subject += f" ({inside})"
-    if name == "near":
-        return f"{subject}: {number(limit.value)} ± {number(limit.tolerance)}"
-    if check.other:
-        than = _where((limit.quantity or "").replace("_", " "), limit.model, limit.where or {})
-        return f"{subject}: {name.replace('_', ' ')} {than}"
-    return f"{subject}: {name.replace('_', ' ')} {number(limit)}"
-
-
 def badge(verdict: str) -> str:
     """A verdict as Markdown with the class that colours it."""
     return f"[{verdict}]{{.verdict .{BADGES[_kind(verdict)]}}}"
@@ -269,7 +250,7 @@ def escaped(text: object) -> str:
 
 def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str]) -> dict[str, str]:
     run = [f"{row['profile']}, {row['device']}, n = {row['n']}"] if row["profile"] else []
-    measured = list(filter(None, row["ours"].split("; "))) or [rule(check) for check in claim.checks]
+    measured = list(filter(None, row["ours"].split("; "))) or [claims.rule(check) for check in claim.checks]
     return {"claim": _link(row["claim"], row["notebook"], pages), "verdict": badge(row["verdict"]),
             "what the paper says": escaped(claim.statement), "paper": escaped(claim.paper),
             "measured, and the rule": _list(measured),                     # without records the rule alone
@@ -280,12 +261,6 @@ def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str])
 def _kind(verdict: str) -> str:
     """``preliminary: partly`` counts as preliminary."""
     return verdict.partition(":")[0]
-
-
-def _where(*parts: str | Mapping[str, object] | None) -> str:
-    words = [word for part in parts for word in
-             ([f"{key} {value}" for key, value in part.items()] if isinstance(part, Mapping) else [part])]
-    return ", ".join(filter(None, words))
 
 
 def _versions(run: Mapping[str, Any]) -> str:

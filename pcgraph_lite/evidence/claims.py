@@ -155,6 +155,11 @@ def apply(check: Check, records: pd.DataFrame) -> Outcome:
     return _against_other(check, rows, records) if check.other else _against_value(check, rows)
 
 
+def rule(check: Check) -> str:
+    """One check in words, for example ``accuracy [mnist] at least 90.00 %``."""
+    return f"{_label(check)} {_bound(check)}"
+
+
 def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     profile = max(records["profile"], key=_size, default="")
     records = records[records["profile"] == profile]
@@ -230,11 +235,7 @@ def _against_value(check: Check, rows: pd.DataFrame) -> Outcome:
     failing = [group for group in groups if not _holds(check, float(group["value"].mean()))]
     shown = max(failing or groups, key=lambda group: _distance(check, float(group["value"].mean())))
     seeds = min(group["seed"].nunique(dropna=False) for group in groups)
-    name = check.comparators()[0]
-    limit = getattr(check, name)
-    bound = (f"near {_number(limit.value, check)} ± {_number(limit.tolerance, check)}" if name == "near"
-             else f"{name.replace('_', ' ')} {_number(limit, check)}")
-    said = bound if passed else f"not {bound}"
+    said = _bound(check) if passed else f"not {_bound(check)}"
     text = f"{_label(check)} {_spread(shown['value'], check)} ({said})"
     return Outcome(passed, text + _cases(failing, groups, "worst"), seeds)
 
@@ -271,13 +272,13 @@ def _against_other(check: Check, rows: pd.DataFrame, records: pd.DataFrame) -> O
                          and set(rows[column].map(_plain)) & set(others[column].map(_plain)))]
     pairs = _pairs(rows, others, [*keys, "seed"])
     if pairs.empty:
-        return Outcome(None, f"no record to hold {_label(check)} against {_against(check)}")
+        return Outcome(None, f"no two records to compare for {rule(check)}")
     alone = len(_by(rows, [*keys, "seed"])) - len(pairs)
     groups = [group for _, group in _by(pairs, keys)]
     failing = [group for group in groups if not _ordered(group, below=check.less_than is not None)]
     shown = (failing or groups)[0]                       # the first; cases of different scale have no worst
-    sign = ("not " if failing else "") + ("<" if check.less_than else ">")
-    text = f"{_label(check)} {_spread(shown['ours'], check)} {sign} {_against(check)} {_spread(shown['theirs'], check)}"
+    said = ("not " if failing else "") + _bound(check)
+    text = f"{_label(check)} {_spread(shown['ours'], check)} {said} {_spread(shown['theirs'], check)}"
     seeds = min(group["seed"].nunique() for group in groups)
     return Outcome(not failing, text + _cases(failing, groups, "one"), seeds, alone)
 
@@ -324,11 +325,16 @@ def _cells(where: Mapping[str, object]) -> list[str]:
     return [f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in where.items()]
 
 
-def _against(check: Check) -> str:
-    other = check.other
-    parts = [other.quantity and other.quantity.replace("_", " "), other.model,
-             *_cells(other.where or {})]
-    return ", ".join(part for part in parts if part)
+def _bound(check: Check) -> str:
+    """What is asked of the quantity: a number, or what it is held against."""
+    if check.near:
+        return f"near {_number(check.near.value, check)} ± {_number(check.near.tolerance, check)}"
+    if check.other is None:
+        name = check.comparators()[0]
+        return f"{name.replace('_', ' ')} {_number(getattr(check, name), check)}"
+    quantity, model = check.other.quantity, check.other.model
+    parts = [quantity and quantity.replace("_", " "), model, *_cells(check.other.where or {})]
+    return ("< " if check.less_than else "> ") + ", ".join(filter(None, parts))
 
 
 def _spread(values: pd.Series, check: Check) -> str:

@@ -249,7 +249,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
     seam: of images whose upper half was asked from label and lower half, what the judge reads and metrics.seam.
     """
     if hasattr(model, "classify"):
-        return {"accuracy": checks.accuracy(model, (held_out.images, held_out.labels))}
+        return {"accuracy": checks.classifier_accuracy(model, (held_out.images, held_out.labels))}
     device = next(model.parameters()).device
     some = held_out.subset(min(images, len(held_out)))
     truth, top, found = some.images.to(device), datasets.top_half(some.shape), {}

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from torch import nn
 
 from .. import checkout, hardware
 from ..baselines import almeida_pineda, autoencoder, boltzmann, dam, hopfield, linear, mlp, rbm
-from ..engine import learning, topology
+from ..engine import learning
+from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
 from ..errors import BadFile, BadInput, PCGraphError, whole
 from ..files import tensor_digest, write_aside
@@ -179,9 +181,10 @@ def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module
     if settings.kind in CLASSIFIERS:
         return _classifier(settings, generator).to(device), generator
     arguments = settings.topology.model_dump(exclude={"constructor"})
-    if settings.topology.constructor in ("assemblies", "small_world"):
+    make = CONSTRUCTORS[settings.topology.constructor]
+    if "generator" in signature(make).parameters:                          # its edges are drawn
         arguments["generator"] = generator
-    made = getattr(topology, settings.topology.constructor)(**arguments)
+    made = make(**arguments)
     graph = PCGraph(made, settings.activation, top_k=settings.top_k, bias=settings.bias, prior=settings.prior,
                     init_std=settings.init_std, generator=generator, device=device)
     scales.give(graph, scales.named(settings.scale, settings.data))

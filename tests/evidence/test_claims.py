@@ -164,6 +164,20 @@ def test_our_value_is_shown_with_spread_and_unit() -> None:
 
 
 @pytest.mark.parametrize(("check", "words"), [
+    (Check(quantity="accuracy", dataset="mnist", at_least=0.9, percent=True), "accuracy [mnist] at least 90.00 %"),
+    (Check(quantity="max_relative_error", where={"dtype": "float64"}, at_most=1e-10),
+     "max relative error [dtype float64] at most 1e-10"),
+    (Check(quantity="accuracy", model="a", near={"value": 0.9176, "tolerance": 0.01}, percent=True),
+     "accuracy [a] near 91.76 % ± 1.00 %"),
+    (Check(quantity="psnr", model="a", greater_than={"model": "b", "where": {"width": "wide"}}),
+     "psnr [a] > b, width wide"),
+    (Check(quantity="mse", less_than={"quantity": "mean_image_mse"}), "mse < mean image mse")])
+def test_rules_read_as_words(check: Check, words: str) -> None:
+    """The same words on the scorecard with and without a measurement."""
+    assert claims.rule(check) == words
+
+
+@pytest.mark.parametrize(("check", "words"), [
     ({"quantity": "q"}, "exactly one of"),
     ({"quantity": "q", "at_least": 1, "at_most": 2}, "exactly one of"),
     ({"quantity": "q", "atleast": 1}, "Did you mean 'at_least'"),

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite import checkout
+from pcgraph_lite import checkout, topology
 from pcgraph_lite.baselines import almeida_pineda, boltzmann, dam, hopfield, linear, mlp, rbm
 from pcgraph_lite.book import notebooks
-from pcgraph_lite.engine import epochs, learning, topology
+from pcgraph_lite.engine import epochs, learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.evidence import config
 

@@ -12,9 +12,9 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from pcgraph_lite import checkout
+from pcgraph_lite import checkout, topology
 from pcgraph_lite.baselines import almeida_pineda, boltzmann
-from pcgraph_lite.engine import learning, topology
+from pcgraph_lite.engine import learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.evidence import config, zoo
 from pcgraph_lite.images import scale as scales
