@@ -5,7 +5,8 @@ that it stores). The test set is never read. ``config/studies/relaxed-time.yaml`
 
     python -m pcgraph_lite.studies.relaxed_time --out results/sweeps/relaxed-time.csv
 
-A row that is in the file already is not run again.
+A row that is in the file already is not run again. Other questions about settings are other settings files of the same
+form (``--settings config/studies/memories.yaml --out results/sweeps/memories.csv``).
 """
 
 import argparse
@@ -24,7 +25,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .. import checkout, hardware
-from ..engine import learning, topology
+from ..engine import constructors, learning
 from ..engine.graph import PCGraph
 from ..engine.query import observed, query
 from ..errors import BadValues, UnstableStep
@@ -83,11 +84,13 @@ def measured(run: Run) -> dict[str, object]:
     generator = torch.Generator().manual_seed(run.seed)
     images, held_out = datasets.split_off(datasets.load(run.data), max(2000, run.fixed["held_out"]), generator)
     images = images.subset(run.fixed["images"], generator)
-    made = getattr(topology, run.fixed["topology"])(**run.fixed["arguments"])
+    made = getattr(constructors, run.fixed["topology"])(**run.fixed["arguments"])
     graph = PCGraph(made, run.activation, init_std=run.fixed.get("init_std"), generator=generator)
-    row = {"task": run.task, "data": run.data, "model": repr(made), "scale": run.scale, "T": run.steps,
-           "gamma": run.gamma, "decay": run.decay, "activation": run.activation, "seed": run.seed, "n": len(images),
-           "epochs": run.fixed["epochs"], "batch_size": run.fixed["batch_size"], "weight_lr": run.fixed["weight_lr"]}
+    row = {"task": run.task, "data": run.data, "model": f"{run.fixed['topology']}, {made!r}", "scale": run.scale,
+           "T": run.steps, "gamma": run.gamma, "decay": run.decay, "activation": run.activation,
+           "seed": run.seed, "n": len(images), "epochs": run.fixed["epochs"],
+           "batch_size": run.fixed["batch_size"], "weight_lr": run.fixed["weight_lr"],
+           "init_std": json.dumps(run.fixed.get("init_std")), "optimizer": run.fixed.get("optimizer", "adam")}
     try:
         history = learning.fit(
             graph, (scale.apply(images.images), images.labels), epochs=run.fixed["epochs"], steps=run.steps,
@@ -199,9 +202,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--settings", type=Path, default=checkout.ROOT / "config" / "studies" / "relaxed-time.yaml")
     parser.add_argument("--out", type=Path, default=checkout.ROOT / "results" / "sweeps" / "relaxed-time.csv")
+    parser.add_argument("--runs", type=int, default=1_000_000, help="end after so many runs")
     given = parser.parse_args(arguments)
     hardware.prepare(1)
-    while run := next(missing(plan(config.read_yaml(given.settings)), given.out), None):   # the queue may be changed
+    for _ in range(given.runs):
+        run = next(missing(plan(config.read_yaml(given.settings)), given.out), None)   # the queue may have been changed
+        if run is None:
+            break
         row = pd.DataFrame([measured(run)])
         known = [pd.read_csv(given.out)] if given.out.is_file() else []
         with write_aside(given.out) as part:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pcgraph_lite import PCGraph
-from pcgraph_lite.engine import topology
+from pcgraph_lite.engine import constructors
 from pcgraph_lite.engine.query import observed, query
 from pcgraph_lite.errors import BadInput, UnknownName
 from pcgraph_lite.images import datasets, sources
@@ -59,7 +59,7 @@ def test_bad_names_are_refused():
 
 
 def twin(scale, activation="tanh"):
-    graph = PCGraph(topology.generative(10, [20], 784), activation)
+    graph = PCGraph(constructors.generative(10, [20], 784), activation)
     scales.give(graph, scale)
     return graph
 
@@ -78,7 +78,7 @@ def test_ask_is_the_query_in_scaled_pixels(name):
 
 
 def test_without_a_scale_nothing_changes():
-    graph = PCGraph(topology.generative(10, [20], 784), "tanh")
+    graph = PCGraph(constructors.generative(10, [20], 784), "tanh")
     assert scales.of(graph) is scales.PLAIN
     assert torch.equal(ask(graph, init={"pixels": IMAGES}, steps=5).x, query(graph, init={"pixels": IMAGES}, steps=5).x)
 
