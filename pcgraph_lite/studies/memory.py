@@ -66,7 +66,8 @@ def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: st
         values, done, begin = answer.values, until, "zeros"
         seen[until] = answer.values["pixels"].clamp(0, 1)
     trace = torch.cat(traces)                                              # (steps + 1, batch)
-    return Recall(seen[done], seen, trace, at_rest(trace), done, answer)
+    rests = at_rest(trace) if done >= WINDOW else torch.zeros_like(trace[0], dtype=torch.bool)     # too short to tell
+    return Recall(seen[done], seen, trace, rests, done, answer)
 
 
 def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:

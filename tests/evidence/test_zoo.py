@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from pcgraph_lite import checkout, topology
+from pcgraph_lite import checkout
 from pcgraph_lite.baselines import almeida_pineda, boltzmann
 from pcgraph_lite.engine import learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
@@ -188,10 +188,7 @@ def test_parameters_are_counted_as_edges(root: Path) -> None:
 def test_topologies_that_are_compared_at_equal_size_have_it(name: str) -> None:
     """As many parameters as the layered graph, 10 * 512 + 512 * 512 + 512 * 784, to one per cent; no biases."""
     spec = zoo.spec(name, "paper")
-    arguments = spec.topology.model_dump(exclude={"constructor"})
-    if spec.topology.constructor in ("assemblies", "small_world"):
-        arguments["generator"] = torch.Generator().manual_seed(0)
-    edges = getattr(topology, spec.topology.constructor)(**arguments).edge_count()
+    edges = zoo.build(spec, 0, torch.device("cpu"))[0].topology.edge_count()
     assert not spec.bias and edges == pytest.approx(668_672, rel=0.01)
 
 
@@ -215,7 +212,7 @@ def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyP
     assert zoo.of_other_code("tiny", "smoke", [0, 1]) == ["pcgraph train tiny --profile smoke --seed 0 --force"]
 
 
-def scaled(model: config.GraphSpec, scale: str, **train: object) -> config.GraphSpec:
+def scaled(model: config.AnySpec, scale: str, **train: object) -> config.AnySpec:
     """The model with another scale of its pixels."""
     return model.model_copy(update={"scale": scale, "train": model.train.model_copy(update=train)})
 
@@ -240,7 +237,7 @@ def test_pixels_are_scaled_for_training_and_measured_in_their_own_units(root: Pa
 
 def test_every_scale_can_be_asked_for() -> None:
     """The specification knows the scales that images/scale.py has."""
-    assert get_args(config.GraphSpec.model_fields["scale"].annotation) == scales.SCALES
+    assert get_args(config.SPECS["pcgraph"].model_fields["scale"].annotation) == scales.SCALES
 
 
 def test_a_choice_of_scale_leaves_older_weights_as_they_were() -> None:
@@ -250,4 +247,4 @@ def test_a_choice_of_scale_leaves_older_weights_as_they_were() -> None:
               "topology": {"constructor": "fully_connected", "pixels": 784, "labels": 0, "internal": 216},
               "activation": "tanh", "init_std": 0.005,
               "train": {"epochs": 1000, "batch_size": 100, "steps": 5, "weight_lr": 2e-4, "score": "energy"}}
-    assert config.GraphSpec.model_validate(fields).identity(0, False).startswith(published)
+    assert config.SPECS["pcgraph"].model_validate(fields).identity(0, False).startswith(published)

@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from pcgraph_lite import checkout
-from pcgraph_lite.evidence import config
+from pcgraph_lite.evidence import config, relaxed_time
 from pcgraph_lite.images import datasets
-from pcgraph_lite.studies import relaxed_time
 
 SMALL = """
 tasks:

@@ -6,7 +6,7 @@ for short times the others' are parallel: an error runs back one layer a step an
 be at least the number of hidden layers. At equilibrium, where f is linear, what runs back is not the error e at the
 labels but (I + sum of products)^-1 e, see ``equilibrium_error``.
 
-    python -m pcgraph_lite.studies.angle --out results/sweeps/angle.csv
+    python -m pcgraph_lite.evidence.angle --out results/sweeps/angle.csv
 """
 
 import argparse
@@ -23,9 +23,9 @@ from .. import checkout, hardware
 from ..engine import constructors, learning
 from ..engine.graph import PCGraph
 from ..engine.inference import Settings, settle
-from ..evidence import records
 from ..files import write_aside
 from ..images import datasets
+from . import records
 
 TIMES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 IMAGES, BATCH, EPOCHS = 20_000, 100, (0, 1, 5)                             # the angle is taken after so many epochs

@@ -8,7 +8,7 @@ from pcgraph_lite.engine import constructors
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.inference import Settings, settle
 from pcgraph_lite.engine.learning import started
-from pcgraph_lite.studies import angle
+from pcgraph_lite.evidence import angle
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 Every setting trains one graph on training images and is measured on held-out training images (memories: on the images
 that it stores). The test set is never read. ``config/studies/relaxed-time.yaml`` says what is run and in which order.
 
-    python -m pcgraph_lite.studies.relaxed_time --out results/sweeps/relaxed-time.csv
+    python -m pcgraph_lite.evidence.relaxed_time --out results/sweeps/relaxed-time.csv
 
 A row that is in the file already is not run again. Other questions about settings are other settings files of the same
 form (``--settings config/studies/memories.yaml --out results/sweeps/memories.csv``).
@@ -29,13 +29,13 @@ from ..engine import constructors, learning
 from ..engine.graph import PCGraph
 from ..engine.query import observed
 from ..errors import BadValues, UnstableStep
-from ..evidence import config, records
 from ..files import write_aside
 from ..images import datasets, metrics
 from ..images import scale as scales
 from ..images.judge import load_judge, read
-from . import memory, tasks
-from .scaled import ask
+from ..studies import memory, tasks
+from ..studies.scaled import ask
+from . import config, records
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning
 LOOKS = (1, 2, 3, 5, 10, 20, 40, 80, 160, 320)                             # plain steps after which denoising is seen
