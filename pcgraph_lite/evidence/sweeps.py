@@ -32,6 +32,7 @@ from ..engine.query import query
 from ..errors import BadFile, BadInput, BadValues, UnstableStep, unknown
 from ..files import write_aside
 from ..images import datasets, metrics
+from ..images import scale as scales
 from ..images.datasets import ImageSet
 from ..images.judge import RECIPES, load_judge
 from ..studies import tasks
@@ -254,7 +255,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
     some = held_out.subset(min(images, len(held_out)))
     truth, top, found = some.images.to(device), datasets.top_half(some.shape), {}
     if isinstance(model, PCGraph) and "labels" in model.topology.groups:
-        found["accuracy"] = learning.accuracy(model, (held_out.images, held_out.labels))
+        found["accuracy"] = learning.accuracy(model, (scales.of(model).apply(held_out.images), held_out.labels))
         if not model.topology.in_degree()[model.topology.slice("pixels")].any():
             return found                                                   # pixels that nothing predicts: a classifier
         if held_out.name in RECIPES:
