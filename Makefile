@@ -14,13 +14,29 @@ ifneq ($(wildcard ../shared/data),)
 export PCGRAPH_DATA ?= $(abspath ../shared/data)
 endif
 
+# Where the workflow's jobs run: on this machine, or as CLUSTER says, a folder of config/cluster.
+CLUSTER ?=
+CLUSTERS := $(notdir $(patsubst %/,%,$(dir $(wildcard config/cluster/*/config.yaml))))
+WHERE = --cores $(CORES) --resources gpu=1
+ifneq ($(CLUSTER),)
+ifneq ($(filter-out $(CLUSTERS),$(CLUSTER)),)
+$(error CLUSTER=$(CLUSTER) is unknown. Known: $(CLUSTERS). For one of your own, copy config/cluster/slurm to config/cluster/$(CLUSTER) and edit it)
+endif
+ifneq ($(shell grep -l '^executor: slurm' config/cluster/$(CLUSTER)/config.yaml),)
+ifeq ($(shell command -v sbatch),)
+$(error CLUSTER=$(CLUSTER): there is no sbatch on the PATH. Run make on a host that can submit Slurm jobs, or without CLUSTER to compute here)
+endif
+endif
+WHERE = --profile "$(CURDIR)/config/cluster/$(CLUSTER)"
+endif
+
 # One run at a time in a checkout; a second one waits (where the system has flock).
 ALONE = $(if $(shell command -v flock),flock -n lock true || echo "another run is working here; waiting for it"; flock lock)
 # It starts in _build/snakemake, because that is where Snakemake puts its notes. Weights and pages are written aside and
 # renamed, so what a failed job leaves is whole.
 WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH="$(CURDIR)/scripts:$$PYTHONPATH" && \
-	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" --cores $(CORES) --resources gpu=1 --keep-going --keep-incomplete \
-	--rerun-incomplete --nolock --logger line --config profile=$(PROFILE)
+	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
+	--nolock --logger line --config profile=$(PROFILE)
 
 .PHONY: help book site test paper bench data smoke-outputs clean
 
@@ -31,7 +47,7 @@ book: $(READY)  ## train, run the notebooks and build the website (PROFILE=lapto
 	@$(WORKFLOW)
 	@echo "the book is at file://$(CURDIR)/_build/$(PROFILE)/site/index.html"
 
-paper: $(READY)  ## the same at the paper's sizes; wants the full data sets and a GPU
+paper: $(READY)  ## the same at the paper's sizes; wants the full data sets and a GPU, here or CLUSTER=slurm
 	@$(MAKE) --no-print-directory book PROFILE=paper
 
 site: $(READY)  ## build the website of the committed paper results; executes nothing

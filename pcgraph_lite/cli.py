@@ -23,7 +23,8 @@ ProfileName = Annotated[str, typer.Option("--profile", help="Which settings: smo
 Device = Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")]
 Tf32 = Annotated[bool, typer.Option("--tf32", help="On a GPU multiply in TensorFloat-32 (three digits).")]
 CudaGraphs = Annotated[bool, typer.Option("--cuda-graphs", help="On a GPU record plain steps.")]
-STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not run": "dim"}
+STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not run": "dim",
+          "not comparable": "cyan"}
 
 
 def main(arguments: list[str] | None = None) -> None:

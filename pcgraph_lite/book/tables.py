@@ -11,19 +11,21 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from nbformat import NotebookNode
 from pandas.io.formats.style import Styler
 
 from ..evidence import claims, records
 from ..evidence.records import PACKAGES
 from ..images import metrics
 
+if TYPE_CHECKING:
+    from nbformat import NotebookNode  # not there where notebooks run with --plain
+
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
-          "not run": "not-run"}                              # verdict -> class of its badge in book.css
+          "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
 FULL = ("claim", "verdict", "what the paper says", "paper", "measured, and the rule", "note and run")
 LEDGER = ("notebook", "profile", "device", "seconds", "memory", "date", "commit", "versions")
@@ -69,7 +71,7 @@ def _in_words(card: pd.DataFrame, rules: Mapping[str, claims.Claim], pages: set[
     return text
 
 
-def write_ledger(folder: Path, records: Path, notebooks: Mapping[str, NotebookNode]) -> None:
+def write_ledger(folder: Path, records: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
     """Write ``ledger.csv``, one row a notebook; columns that no run knows are left out."""
     rows = []
     for name, notebook in notebooks.items():
@@ -85,7 +87,7 @@ def write_ledger(folder: Path, records: Path, notebooks: Mapping[str, NotebookNo
     _write_csv(folder / "ledger.csv", header, [[row.get(key, DASH) for key in header] for row in rows])
 
 
-def write_lead(folder: Path, notebooks: Mapping[str, NotebookNode]) -> None:
+def write_lead(folder: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
     """Write ``lead.md`` and ``lead.png``: the captioned figure tagged ``landing``, else the book's last captioned one.
 
     Without any such figure the page has no picture, and ``lead.md`` is empty.
@@ -210,14 +212,14 @@ def _four_digits(value: object) -> str:
     return "" if math.isnan(value) else f"{value:.4g}"
 
 
-def alt_text(cell: NotebookNode) -> str:
+def alt_text(cell: "NotebookNode") -> str:
     """What a reader who does not see a cell's picture is told: its ``alt``, else its caption without markup."""
     shown = cell.metadata.get("mystnb", {})
     caption = " ".join(shown.get("figure", {}).get("caption", "").split())
     return shown.get("image", {}).get("alt") or re.sub(r"[`*$\\{}]", "", caption) or "A picture without a caption."
 
 
-def run_of(records: Path, notebook: NotebookNode) -> dict[str, Any]:
+def run_of(records: Path, notebook: "NotebookNode") -> dict[str, Any]:
     """What is known of the run behind a page: its records' provenance, else what papermill noted in the notebook."""
     papermill = notebook.metadata.get("papermill", {})
     if records.is_file():
@@ -275,7 +277,7 @@ def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {escaped(line)}" for line in lines) or DASH
 
 
-def _pictures(cell: NotebookNode) -> list[str]:
+def _pictures(cell: "NotebookNode") -> list[str]:
     return [out.data["image/png"] for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
 
 

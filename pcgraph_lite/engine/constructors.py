@@ -5,17 +5,20 @@ Settings files name a constructor by its function and give its arguments; those 
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import torch
+from annotated_types import Len
 from torch import Tensor
 
 from ..errors import BadInput, WrongShape, number, whole
+from .arguments import Count, CountOrNone, Pair, Share, Sizes
 from .topology import Edges, Topology, count, slices
 
 if TYPE_CHECKING:
     import networkx as nx
 
+Link = Annotated[Sequence[int], Len(2, 2)]                                 # from cluster, to cluster
 CONSTRUCTORS: dict[str, Callable[..., Topology]] = {}
 
 
@@ -26,8 +29,8 @@ def constructor(make: Callable[..., Topology]) -> Callable[..., Topology]:
 
 
 @constructor
-def fully_connected(pixels: int = 784, labels: int = 10, internal: int = 1206, *, self_loops: bool = False,
-                    without: Sequence[tuple[str, str]] | None = None) -> Topology:
+def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Count = 1206, *,
+                    self_loops: bool = False, without: Sequence[Pair] | None = None) -> Topology:
     """Every vertex sends an edge to every other (section 3); with ``self_loops`` also to itself (E = V x V).
 
     Args:
@@ -43,7 +46,7 @@ def fully_connected(pixels: int = 784, labels: int = 10, internal: int = 1206, *
 
 
 @constructor
-def discriminative(pixels: int = 784, hidden: Sequence[int] = (256, 256), labels: int = 10) -> Topology:
+def discriminative(pixels: Count = 784, hidden: Sizes = (256, 256), labels: CountOrNone = 10) -> Topology:
     """Multilayer network from pixels to labels, edges in the direction of classification (mask figure, a)."""
     groups = _sensory_first(pixels, labels, _layers(hidden))
     order = ["pixels", *_layers(hidden), *(["labels"] if labels else [])]
@@ -51,14 +54,14 @@ def discriminative(pixels: int = 784, hidden: Sequence[int] = (256, 256), labels
 
 
 @constructor
-def generative(labels: int = 10, hidden: Sequence[int] = (512, 512), pixels: int = 784) -> Topology:
+def generative(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Count = 784) -> Topology:
     """Multilayer network towards the pixels (mask figure, b): labels -> hidden1 -> ... -> pixels; labels may be 0."""
     groups = _sensory_first(pixels, labels, _layers(hidden))
     return Topology(groups, [Edges(a, b) for a, b in pairwise(_chain(groups))], sensory=_sensory(groups))
 
 
 @constructor
-def recurrent(labels: int = 10, hidden: Sequence[int] = (512, 512), pixels: int = 784, *,
+def recurrent(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Count = 784, *,
               self_loops: bool = False) -> Topology:
     """Generative network whose hidden layers also feed themselves (section 4; appendix, "recurrent network").
 
@@ -69,15 +72,15 @@ def recurrent(labels: int = 10, hidden: Sequence[int] = (512, 512), pixels: int 
 
 
 @constructor
-def lateral(labels: int = 10, hidden: Sequence[int] = (512, 512), pixels: int = 784, *,
+def lateral(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Count = 784, *,
             self_loops: bool = False) -> Topology:
     """Generative network with edges inside every layer, the pixels included (mask figure, c)."""
     return _with_lateral(generative(labels, hidden, pixels), [*_layers(hidden), "pixels"], self_loops)
 
 
 @constructor
-def assemblies(clusters: int = 4, size: int = 3000, p: float = 0.1, pixels: int = 784, labels: int = 0, *,
-               links: Sequence[tuple[int, int]] | None = None, generator: torch.Generator) -> Topology:
+def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: Count = 784, labels: CountOrNone = 0, *,
+               links: Sequence[Link] | None = None, generator: torch.Generator) -> Topology:
     """Sparse clusters of neurons, sparsely linked (section 6; mask figure, d).
 
     Any ordered pair of distinct vertices of one cluster, and any pair of vertices of two linked clusters, is joined
@@ -107,8 +110,8 @@ def assemblies(clusters: int = 4, size: int = 3000, p: float = 0.1, pixels: int 
 
 
 @constructor
-def small_world(pixels: int = 784, labels: int = 10, internal: int = 1206, *, neighbours: int = 100,
-                rewire: float = 0.1, generator: torch.Generator) -> Topology:
+def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count = 1206, *, neighbours: Count = 100,
+                rewire: Share = 0.1, generator: torch.Generator) -> Topology:
     """Watts-Strogatz small world, each link in both directions: a ring with ``neighbours`` a vertex, some rewired.
 
     The vertices are shuffled around the ring, so pixels, labels and internal vertices are neighbours of each other.

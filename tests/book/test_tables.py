@@ -56,17 +56,18 @@ def test_without_records_every_claim_is_there_and_not_run(tmp_path: Path) -> Non
 def test_counts_have_one_column_a_verdict_and_add_up(tmp_path: Path) -> None:
     card = pd.DataFrame([_card(claim, verdict) for claim, verdict in {
         "eq1": "reproduced", "eq2": "partly", "eq3": "not reproduced", "eq4": "preliminary: partly",
-        "eq5": "preliminary: reproduced", "eq6": "not run"}.items()])
+        "eq5": "preliminary: reproduced", "eq6": "not run", "alg1": "not comparable"}.items()])
     tables.write_scorecard(tmp_path, card, [])
-    assert [list(row.values()) for row in rows(tmp_path / "counts.csv")] == [["1", "1", "1", "2", "1"]]
+    assert [list(row.values()) for row in rows(tmp_path / "counts.csv")] == [["1", "1", "1", "2", "1", "1"]]
     assert list(rows(tmp_path / "counts.csv")[0]) == [
         "[reproduced]{.verdict .reproduced}", "[partly]{.verdict .partly}", "[not reproduced]{.verdict .not}",
-        "[preliminary]{.verdict .preliminary}", "[not run]{.verdict .not-run}"]
+        "[preliminary]{.verdict .preliminary}", "[not run]{.verdict .not-run}",
+        "[not comparable]{.verdict .not-comparable}"]
     words = (tmp_path / "counts.md").read_text()
     assert "checked exactly (1)" in words and "trained models (0)" in words
     assert words.count("\n- ") == 2 and "{.verdict .not}" in words        # eq3 and eq2: final, and not reproduced
     shown = [row["verdict"] for row in rows(tmp_path / "claims.csv")]
-    assert shown[3] == "[preliminary: partly]{.verdict .preliminary}" and len(shown) == 5     # without what did not run
+    assert shown[3] == "[preliminary: partly]{.verdict .preliminary}" and len(shown) == 6     # without what did not run
 
 
 def _card(claim: str, verdict: str) -> dict[str, object]:

@@ -3,7 +3,7 @@
 Every setting trains one graph on training images and is measured on held-out training images (memories: on the images
 that it stores). The test set is never read. ``config/studies/relaxed-time.yaml`` says what is run and in which order.
 
-    python -m pcgraph_lite.studies.relaxed_time --out results/sweeps/relaxed-time.csv
+    python -m pcgraph_lite.evidence.relaxed_time --out results/sweeps/relaxed-time.csv
 
 A row that is in the file already is not run again.
 """
@@ -24,16 +24,17 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .. import checkout, hardware
-from ..engine import learning, topology
+from ..engine import constructors as topology
+from ..engine import learning
 from ..engine.graph import PCGraph
 from ..engine.query import observed, query
 from ..errors import BadValues, UnstableStep
-from ..evidence import config, records
 from ..files import write_aside
 from ..images import datasets, metrics
 from ..images import scale as scales
 from ..images.judge import load_judge, read
 from ..images.scale import Scale
+from . import config, records
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning
 LOOKS = (1, 2, 3, 5, 10, 20, 40, 80, 160, 320)                             # plain steps after which denoising is seen

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch.nn.functional import one_hot
 
-from pcgraph_lite.engine import topology
+from pcgraph_lite import topology
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.inference import Settings, settle
 from pcgraph_lite.engine.learning import started
-from pcgraph_lite.studies import angle
+from pcgraph_lite.evidence import angle
 
 
 @pytest.fixture

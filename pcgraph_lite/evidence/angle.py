@@ -6,7 +6,7 @@ for short times the others' are parallel: an error runs back one layer a step an
 be at least the number of hidden layers. At equilibrium, where f is linear, what runs back is not the error e at the
 labels but (I + sum of products)^-1 e, see ``equilibrium_error``.
 
-    python -m pcgraph_lite.studies.angle --out results/sweeps/angle.csv
+    python -m pcgraph_lite.evidence.angle --out results/sweeps/angle.csv
 """
 
 import argparse
@@ -20,12 +20,13 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, one_hot
 
 from .. import checkout, hardware
-from ..engine import learning, topology
+from ..engine import constructors as topology
+from ..engine import learning
 from ..engine.graph import PCGraph
 from ..engine.inference import Settings, settle
-from ..evidence import records
 from ..files import write_aside
 from ..images import datasets
+from . import records
 
 TIMES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 IMAGES, BATCH, EPOCHS = 20_000, 100, (0, 1, 5)                             # the angle is taken after so many epochs
