@@ -36,7 +36,7 @@ ALONE = $(if $(shell command -v flock),flock -n lock true || echo "another run i
 # renamed, so what a failed job leaves is whole.
 WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH="$(CURDIR)/scripts:$$PYTHONPATH" && \
 	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
-	--nolock --logger line --config profile=$(PROFILE)
+	--nolock --logger line --config profile=$(PROFILE) $(if $(CLUSTER),together=no)
 
 .PHONY: help book site test paper bench data smoke-outputs clean
 

@@ -30,7 +30,7 @@ def checked(call, *arguments):
 
 PROFILE = config.get("profile", "laptop")
 profile = checked(settings.load_profile, PROFILE)
-TOGETHER = str(config.get("together", profile.data.sample)).lower() in ("yes", "true")
+TOGETHER = str(config.get("together", PROFILE != "paper")).lower() in ("yes", "true")
 ROOT = checkout.ROOT
 BUILD = ROOT / "_build" / PROFILE
 NOTEBOOKS = settings.notebook_names()
