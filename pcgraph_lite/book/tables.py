@@ -9,7 +9,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from ..evidence import claims, records
+from ..evidence import claims, records, zoo
 from ..evidence.records import PACKAGES
+from ..evidence.zoo import Trained
 from ..images import metrics
 
 if TYPE_CHECKING:
@@ -184,6 +185,48 @@ def over_seeds(measured: pd.DataFrame, by: str) -> Styler:
     text = pd.DataFrame({column: [DASH if m != m else f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
     return plain(text.assign(seeds=count).reset_index(), f"by-{by}")
+
+
+def models(trained: Mapping[tuple, Trained], words: Mapping[str, str] | None = None, name: str = "models",
+           paper: Mapping[str, object] | None = None, **more: Callable[[Trained], object]) -> Styler:
+    """What was trained and how: a row for each data set and model, of its first seed.
+
+    Args:
+        trained: by ``(dataset, model, seed)``.
+        words: what models and data sets are called, where not by their own names.
+        paper: a last row, by column.
+        more: further columns, each with what it holds of a trained model; ``_`` stands for a space.
+    """
+    words, first = words or {}, {}
+    for key, t in trained.items():
+        first.setdefault(key[:2], t)
+    rows = [{"images of": words.get(data, data), "model": words.get(kind, kind)} | _trained_row(t)
+            | {"seeds": sum(key[:2] == (data, kind) for key in trained)}
+            | {column.replace("_", " "): value(t) for column, value in more.items()}
+            for (data, kind), t in first.items()]
+    return plain(pd.DataFrame(rows + ([dict(paper)] if paper else [])).astype(object).fillna(""), name)
+
+
+def _trained_row(t: Trained) -> dict[str, object]:
+    train, topology = t.spec.train, getattr(t.graph, "topology", None)
+    return {"vertices": "" if topology is None else topology.n, "parameters": f"{zoo.parameter_count(t.graph):,}",
+            "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
+            "f": getattr(t.spec, "activation", "relu"), "T": getattr(train, "steps", ""),
+            "weight step": train.weight_lr, "weight decay": train.weight_decay,
+            "trained in": f"{t.seconds:.0f} s on {t.provenance['device']}"}
+
+
+def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str) -> Styler:
+    """Mean and 95 % interval over all images of each group, those of all seeds together.
+
+    Args:
+        each: one row an image, as of ``trials.images``.
+        by: the columns that make a group.
+        columns: measures -> their titles, in order.
+    """
+    return plain(pd.DataFrame([dict(zip(by, group, strict=True)) | {title: interval(rows[column].dropna())
+                               for column, title in columns.items() if rows[column].notna().any()}
+                               for group, rows in each.groupby(list(by), sort=False)]).fillna(""), name)
 
 
 def interval(values: Sequence[float] | Sequence[bool]) -> str:

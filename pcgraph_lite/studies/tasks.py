@@ -16,9 +16,9 @@ from ..baselines import autoencoder
 from ..baselines.autoencoder import Autoencoder
 from ..engine.graph import PCGraph
 from ..engine.query import Answer, observed, query
-from ..errors import BadInput
 from ..images import metrics
 from ..images.judge import read
+from . import memory
 
 SETTLE = {"steps": 400, "momentum": 0.95}                                  # a query by conditioning: accelerated
 
@@ -73,15 +73,8 @@ def denoise_path(graph: PCGraph, images: Tensor, steps: Sequence[int]) -> tuple[
     Returns:
         steps -> images ``(batch, pixels)`` cut to [0, 1]; and the energy of every step ``(last step, batch)``.
     """
-    if not steps or sorted(set(steps)) != list(steps) or steps[0] < 1:
-        raise BadInput(f"steps = {list(steps)}; expected whole numbers of at least 1 in rising order.")
-    values, seen, traces, done = {"pixels": images}, {}, [], 0
-    for until in steps:
-        answer = query(graph, init=values, steps=until - done, tolerance=None)
-        values, done = answer.values, until
-        seen[until] = answer.values["pixels"].clamp(0, 1)
-        traces.append(answer.energy)
-    return seen, torch.cat(traces)
+    recall = memory.from_start(graph, images, steps)
+    return recall.seen, recall.energy[1:]
 
 
 def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:
