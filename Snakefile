@@ -152,6 +152,7 @@ if TOGETHER:
                 models=[FINGERPRINT[name, int(seed)] for name in names for seed in seeds],
             log:
                 BUILD / "logs" / f"models-of-{page}-{'-'.join(seeds)}.log",
+            priority: 1                                # before pages, which are shorter and fill the gaps at the end
             threads: profile.threads
             shell:
                 f"pcgraph train {{params.words}} --profile {PROFILE} > {{log:q}} 2>&1"
