@@ -28,6 +28,7 @@ $(error CLUSTER=$(CLUSTER): there is no sbatch on the PATH. Run make on a host t
 endif
 endif
 WHERE = --profile "$(CURDIR)/config/cluster/$(CLUSTER)"
+APART = together=no
 endif
 
 # One run at a time in a checkout; a second one waits (where the system has flock).
@@ -36,7 +37,7 @@ ALONE = $(if $(shell command -v flock),flock -n lock true || echo "another run i
 # renamed, so what a failed job leaves is whole.
 WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH="$(CURDIR)/scripts:$$PYTHONPATH" && \
 	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
-	--nolock --logger line --config profile=$(PROFILE)
+	--nolock --logger line --config profile=$(PROFILE) $(APART)
 
 .PHONY: help book site test paper bench data smoke-outputs clean
 

@@ -9,7 +9,7 @@ import torch
 from pandas.io.formats.style import Styler
 
 from .. import hardware
-from ..evidence import zoo
+from ..evidence import sweeps, zoo
 from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
 from ..images.datasets import ImageSet
@@ -42,6 +42,21 @@ class Page:
         """The first ``count`` images that the training of a model kept out, or all where there are fewer."""
         kept = zoo.held_out(trained.name, trained.profile, trained.seed)
         return kept.subset(min(count, len(kept)))
+
+    def tried(self, names: str, columns: Mapping[str, str]) -> Styler:
+        """The settings of recorded sweeps, ``names`` with a space between, the lowest of the first measure on top.
+
+        Args:
+            columns: measures of held-out images -> their titles.
+        """
+        parts = []
+        for name in names.split():
+            ends = sweeps.finals(sweeps.load(name, self.profile, str(self.device.type)))
+            order = ends.groupby("setting")[next(iter(columns))].mean()
+            parts.append(ends.assign(tried=name + ": " + ends["setting"], order=ends["setting"].map(order))
+                         .sort_values("order", kind="stable"))
+        ends = pd.concat(parts)
+        return tables.over_seeds(ends, "tried", columns | {"n": "training images"})
 
     def verdicts(self) -> Styler:
         """Write the records and show what they say about the claims of the page."""

@@ -173,13 +173,16 @@ def verdicts(saved: Path) -> Styler:
     return plain(shown, f"verdicts-{saved.stem}")
 
 
-def over_seeds(measured: pd.DataFrame, by: str) -> Styler:
+def over_seeds(measured: pd.DataFrame, by: str, columns: Mapping[str, str] | None = None) -> Styler:
     """Mean ± standard deviation over the rows of each group, and how many rows (seeds) there are. No ± where all agree,
     and a dash where nothing was measured.
 
     Args:
         measured: one row a seed: the column ``by``, ``seed``, and numbers.
+        columns: the numbers that are shown -> their titles. None: all, as they are called.
     """
+    if columns is not None:
+        measured = measured[[by, "seed", *columns]].rename(columns=columns)
     groups = measured.drop(columns="seed").groupby(by, sort=False)
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
     text = pd.DataFrame({column: [DASH if m != m else f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(

@@ -2,6 +2,7 @@
 
 A query by conditioning has an answer that does not depend on the way there, so it may be accelerated. A query by
 initialization is plain descent, as in the paper; ``run_on`` shows where its last state would go if it had the time.
+Images go in and come out in the units of [0, 1] (``scaled.ask``).
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,10 @@ from torch import Tensor
 
 from ..engine.graph import PCGraph
 from ..engine.inference import WINDOW
-from ..engine.query import Answer, observed, query
-from ..errors import BadInput, WrongShape
+from ..engine.query import Answer, observed
+from ..errors import WrongShape
+from .scaled import ask
+from .tasks import descend
 
 MOMENTUM = 0.95
 PATIENCE = 0.98                                                            # momentum of a state that hardly moves
@@ -39,37 +42,23 @@ def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000
         memories: ``(batch, pixels)``; pixels that are not known are never looked at.
         known: ``(pixels,)`` bool.
     """
-    answer = query(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
+    answer = ask(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
     images = answer.values["pixels"].clamp(0, 1)
     trace = torch.cat([answer.initial_energy[None], answer.energy])
     return Recall(images, {answer.steps: images}, trace, answer.converged, answer.steps, answer)
 
 
 def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: str = "zeros") -> Recall:
-    """Query by initialization: the pixels start at ``start`` ``(batch, pixels)`` and everything is let go.
-
-    Args:
-        looks: after which numbers of plain steps to keep the images; the last one ends the query.
-        internal: where the other vertices begin, "zeros" or "prediction".
-
-    Raises:
-        BadInput: ``looks`` are not whole numbers of at least 1 in rising order.
-    """
-    if not looks or sorted(set(looks)) != list(looks) or looks[0] < 1:
-        raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
-    values, seen, traces, done, begin = {"pixels": start}, {}, [], 0, internal
-    for until in looks:
-        answer = query(graph, init=values, steps=until - done, tolerance=None, start=begin)
-        traces.append(answer.energy if done else torch.cat([answer.initial_energy[None], answer.energy]))
-        values, done, begin = answer.values, until, "zeros"
-        seen[until] = answer.values["pixels"].clamp(0, 1)
-    trace = torch.cat(traces)                                              # (steps + 1, batch)
-    return Recall(seen[done], seen, trace, at_rest(trace), done, answer)
+    """Query by initialization: see ``tasks.descend``."""
+    seen, trace, last = descend(graph, start, looks, internal)
+    long_enough = looks[-1] >= WINDOW                                      # else nobody can tell
+    rests = at_rest(trace) if long_enough else torch.zeros_like(trace[0], dtype=torch.bool)
+    return Recall(seen[looks[-1]], seen, trace, rests, looks[-1], last)
 
 
 def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
     """Go on from where a query by initialization ended, with the accelerated solver; its numbers count both."""
-    answer = query(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
+    answer = ask(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
     images, trace = answer.values["pixels"].clamp(0, 1), torch.cat([recall.energy, answer.energy])
     done = recall.steps + steps
     return Recall(images, recall.seen | {done: images}, trace, at_rest(trace), done, answer)

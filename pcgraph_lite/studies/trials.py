@@ -5,7 +5,7 @@ From there it is one call to a row of pictures (``plots.trials``), to a table (`
 ``tables.over_seeds``) and to the records (``Recorder.add_frame``).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,6 +60,10 @@ class Trial:
         """Measure -> mean over the images."""
         return {name: self.each[name].mean() for name in self.each}
 
+    def of(self, rows: Tensor | slice) -> "Trial":
+        """The same of some images alone, ``(batch,)`` bool or a slice; without the answer."""
+        return Trial(self.images[rows], self.read[rows], self.each[rows.numpy() if isinstance(rows, Tensor) else rows])
+
 
 def case(name: str, count: int | None = None, sample: bool = False) -> Case:
     """A data set with ``count`` of its test images or all, or of those of the bundled sample.
@@ -113,8 +117,16 @@ def whole(images: Tensor, about: Case) -> Trial:
     return judged(images, about, about.test.labels, mse=metrics.mse(images, truth), psnr=metrics.psnr(images, truth))
 
 
-def judged(images: Tensor, about: Case, labels: Tensor, answer: Answer | None = None, **measures: Tensor) -> Trial:
-    """Any pictures that shall show classes ``(batch,)``. Measures: those given, agrees, and converged of an answer."""
+def joined(parts: Iterable[Trial]) -> Trial:
+    """Several trials as one, without their answers."""
+    parts = list(parts)
+    return Trial(torch.cat([one.images for one in parts]), torch.cat([one.read for one in parts]),
+                 pd.concat([one.each for one in parts], ignore_index=True))
+
+
+def judged(images: Tensor, about: Case, labels: Tensor | int, answer: Answer | None = None,
+           **measures: Tensor) -> Trial:
+    """Any pictures that shall show classes, ``(batch,)`` or one. Measures: those given, agrees; converged if asked."""
     read = tasks.judge_reads(about.judge, images)
     measures |= {"agrees": read == labels} | ({} if answer is None else {"converged": answer.converged})
     return Trial(images, read, pd.DataFrame({name: values.numpy() for name, values in measures.items()}), answer)
