@@ -19,7 +19,7 @@ from torch import Tensor
 from ..baselines.hopfield import RULES
 from ..baselines.kinds import KINDS
 from ..baselines.linear import METHODS
-from ..engine.activations import ELEMENTWISE
+from ..engine.activations import ACTIVATIONS
 from ..engine.constructors import CONSTRUCTORS
 from ..files import write_aside
 from ..images.datasets import ImageSet
@@ -46,7 +46,7 @@ def trainings() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield name, [_merged({"kind": name}, settings) for settings in BASELINES.get(name, ({},))]
     yield "pcgraph", [_graph(settings) for settings in GRAPHS]
     yield "top-k", [_graph({"top_k": 0.2, "activation": name}) for name in ("hardtanh", "tanh")]
-    for name in ELEMENTWISE:
+    for name in ACTIVATIONS:
         yield f"activation {name}", [_graph({"activation": name})]
     for name, make in CONSTRUCTORS.items():
         small = {key: SMALL[key] for key in signature(make).parameters if key in SMALL}
