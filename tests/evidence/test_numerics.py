@@ -93,5 +93,5 @@ def test_every_plan_is_trained() -> None:
     """Dense, blocks, and blocks stored by their edges, which big assemblies are."""
     graphs = {part: zoo.build(config.validated(dict[str, config.ModelSpec], {"a": TRAININGS[part][0]}, Path("a"))["a"],
                               0, torch.device("cpu"))[0] for part in TRAININGS if part.startswith("topology")}
-    assert len(graphs["topology fully_connected"].weights) == 1 < len(graphs["topology generative"].weights)
+    assert len(graphs["topology fully_connected"].blocks) == 1 < len(graphs["topology generative"].blocks)
     assert any(isinstance(block, Sparse) for block in graphs["topology assemblies"].blocks)
