@@ -6,6 +6,7 @@ on validation images. Images go in and come out in the units of [0, 1] (``scaled
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,9 +28,9 @@ def generate(graph: PCGraph, labels: Tensor) -> Answer:
     return ask(graph, {"labels": one_hot(labels, graph.topology.size("labels"))}, **SETTLE)
 
 
-def classify(graph: PCGraph, images: Tensor) -> Answer:
+def classify(graph: PCGraph, images: Tensor, **settings: Any) -> Answer:
     """Hold the pixels ``(batch, pixels)``; the labels of the answer peak at the class found."""
-    return ask(graph, {"pixels": images}, **SETTLE)
+    return ask(graph, {"pixels": images}, **(settings or SETTLE))
 
 
 def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Tensor:
