@@ -26,8 +26,14 @@ THIN = [
     "03b-classification",
     "03c-associative-memory",
     "04a-topologies",
+    "04b-fid",
+    "04c-comparison",
     "05-labels",
+    "06-assemblies",
+    "b1-feedforward-recurrent",
     "c-memory-capacity",
+    "e-rbm",
+    "f-high-noise",
 ]                                                                          # pages done so far
 LONGEST, VISIBLE, SHARE = 25, 12, 0.45                                     # share wanted over all pages: 0.40
 
