@@ -22,7 +22,7 @@ ASKS = {"pcg", "plots", "trials", "tasks", "memory", "oracles", "convergence", "
         "equations", "topology", "metrics"}
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
 THIN = ["03b-classification", "03c-associative-memory", "04a-topologies", "05-labels", "c-memory-capacity",
-        "d-multilayer", "b2-weight-decay"]
+        "d-multilayer", "b2-weight-decay", "g-efficiency"]
 LONGEST, VISIBLE, SHARE = 25, 12, 0.45                                     # share wanted over all pages: 0.40
 
 
