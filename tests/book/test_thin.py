@@ -31,9 +31,12 @@ THIN = [
     "05-labels",
     "06-assemblies",
     "b1-feedforward-recurrent",
+    "b2-weight-decay",
     "c-memory-capacity",
+    "d-multilayer",
     "e-rbm",
     "f-high-noise",
+    "g-efficiency",
 ]                                                                          # pages done so far
 LONGEST, VISIBLE, SHARE = 25, 12, 0.45                                     # share wanted over all pages: 0.40
 
