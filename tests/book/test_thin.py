@@ -21,7 +21,8 @@ PAGES = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
 ASKS = {"pcg", "plots", "trials", "tasks", "memory", "oracles", "convergence", "circuits", "structure", "learning",
         "equations", "topology", "metrics"}
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
-THIN = ["03a-fully-connected", "04a-topologies", "05-labels"]                                     # pages done so far
+# pages done so far
+THIN = ["02-pc-graphs", "03a-fully-connected", "04a-topologies", "04d-width-depth", "05-labels"]
 LONGEST, VISIBLE, SHARE = 25, 12, 0.45                                     # share wanted over all pages: 0.40
 
 
