@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
+import pandas as pd
 import seaborn as sns
 import torch
 from matplotlib.axes import Axes
@@ -100,6 +101,12 @@ def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, 
         axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(fontsize="small")
     return figure
+
+
+def by_seed(rows: pd.DataFrame, at: str, values: str) -> tuple[Sequence[float], Tensor]:
+    """Two columns of a frame with a column seed as ``curves`` draws them: positions, ``(positions, seeds)``."""
+    grid = rows.pivot(index=at, columns="seed", values=values)
+    return grid.index, torch.tensor(grid.to_numpy())
 
 
 def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:
