@@ -23,6 +23,7 @@ from ..engine.activations import ACTIVATIONS
 from ..engine.constructors import CONSTRUCTORS
 from ..files import write_aside
 from ..images.datasets import ImageSet
+from ..images.scale import SCALES
 from . import config, zoo
 from .numerics import FILE, committed
 
@@ -46,6 +47,8 @@ def trainings() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield name, [_merged({"kind": name}, settings) for settings in BASELINES.get(name, ({},))]
     yield "pcgraph", [_graph(settings) for settings in GRAPHS]
     yield "top-k", [_graph({"top_k": 0.2, "activation": name}) for name in ("hardtanh", "tanh")]
+    for name in SCALES[1:]:
+        yield f"scale {name}", [_graph({"scale": name})]
     for name in ACTIVATIONS:
         yield f"activation {name}", [_graph({"activation": name})]
     for name, make in CONSTRUCTORS.items():

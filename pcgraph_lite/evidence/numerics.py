@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import BadFile
+from ..images.scale import SCALES
 from .config import AnySpec
 
 COMMAND = "python -m pcgraph_lite.evidence.golden"
@@ -23,7 +24,7 @@ def parts(spec: AnySpec) -> list[str]:
     if spec.kind != "pcgraph":
         return [spec.kind]
     return ["pcgraph", f"activation {spec.activation}", f"topology {spec.topology.constructor}",
-            *(["top-k"] if spec.top_k else [])]
+            *(["top-k"] if spec.top_k else []), *([f"scale {spec.scale}"] if spec.scale != SCALES[0] else [])]
 
 
 def version(spec: AnySpec) -> str:

@@ -18,6 +18,7 @@ from ..errors import WrongShape
 from .scaled import ask
 from .tasks import descend
 
+RETRIEVED = 0.001                      # a memory with a mean squared error below this one came back (the paper's)
 MOMENTUM = 0.95
 PATIENCE = 0.98                                                            # momentum of a state that hardly moves
 REST = 1e-9                            # the valley of the memories is shallow: at the usual 1e-6 images still move
