@@ -1,5 +1,6 @@
 """Every figure style of the book in one place. Each function returns a matplotlib figure with labelled axes."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,7 @@ from torchmetrics.functional.classification import multiclass_confusion_matrix
 from ..engine.graph import PCGraph
 from ..engine.topology import Topology
 from ..errors import BadInput, WrongShape
-from ..images import metrics
+from ..images import datasets, metrics
 from ..studies.circuits import Circuit, Neuron
 from ..studies.trials import Key, Trial
 
@@ -66,7 +67,7 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | Mapping[str,
 
 
 def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequence[str] = ()) -> Figure:
-    """The first pictures of trials and of plain images in rows; those of trials framed by what the judge read.
+    """The first pictures of trials and of plain images in rows; those of trials framed by whether they agree.
 
     Args:
         rows: name -> a trial, or images ``(batch, pixels)``.
@@ -74,7 +75,8 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
     """
     pictures = {name: (row.images if isinstance(row, Trial) else row)[:count] for name, row in rows.items()}
     marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
-    return image_rows(pictures, columns=columns, marks=marks)
+    shapes = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
+    return image_rows(pictures, {name: shapes[images.shape[1]] for name, images in pictures.items()}, columns, marks)
 
 
 def gallery(rows: Mapping[Key, Tensor | Trial], words: Mapping[str, str], count: int = 10) -> Figure:

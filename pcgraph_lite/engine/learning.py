@@ -23,7 +23,7 @@ from .query import observed, query, refuse_bytes
 
 Batch = Mapping[str, Tensor]
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
-CURVATURE_EVERY = 20                                                       # batches between looks at the safe step
+CURVATURE_EVERY = 20                                                       # weight steps between looks at the safe one
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Training(Schedule):
 
     Args:
         steps, value_lr, momentum: the relaxation (inference.Settings). "safe" is found anew by power iteration every
-            20 batches; the batches between take plain steps of that size, unguarded. With replicas, ``value_lr`` and
-            ``weight_lr`` may be a sequence, one number for each.
+            20 weight steps, through all epochs; those between take plain value steps of that size, unguarded. With
+            replicas, ``value_lr`` and ``weight_lr`` may be a sequence, one number for each.
     """
 
     steps: Count = 20
@@ -76,6 +76,14 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
     Raises:
         WrongShape, BadValues, BadInput, UnknownGroup, UnknownName: data or settings that do not fit the graph.
         BadFile: a checkpoint that is damaged or of other settings. UnstableStep: a value step that is too large.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.discriminative(pixels=2, hidden=[], labels=2), "linear")
+        >>> images, labels = torch.eye(2), torch.tensor([1, 0])          # two pictures, and the other one's number
+        >>> history = pcg.fit(graph, (images, labels), epochs=100, batch_size=2, weight_lr=0.1, progress=False)
+        >>> pcg.query(graph, clamp={"pixels": images}).values["labels"].round(decimals=1).abs()
+        tensor([[0., 1.],
+                [1., 0.]])
     """
     if bad := settings.keys() - {f.name for f in fields(Training)}:
         raise unknown("setting of fit", bad.pop(), [f.name for f in fields(Training)])
@@ -91,7 +99,14 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
 
 
 def accuracy(graph: PCGraph, batch: Batch) -> float:
-    """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex."""
+    """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.discriminative(pixels=2, hidden=[], labels=2), "linear")
+        >>> graph.set_weight([[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]])      # a copy
+        >>> pcg.accuracy(graph, (torch.eye(2), torch.tensor([0, 1])))
+        1.0
+    """
     batch = as_batch(graph, batch)
     if "labels" not in batch:
         raise BadInput(f"accuracy needs labels; got {list(batch)}. Give (images, labels) to a graph that has labels.")
@@ -160,24 +175,23 @@ class _Batches:
 
 def _epoch(graph: PCGraph, batches: Iterable[Batch], state: State, progress: bool) -> dict[str, float]:
     """One pass over the data; every batch is alg. 1 once."""
-    began, energy, seen, value_lr = time.perf_counter(), 0.0, 0, state.schedule.value_lr
+    began, energy, seen = time.perf_counter(), 0.0, 0
     size = len(batches) if hasattr(batches, "__len__") else None
     bar = tqdm(batches, total=size, desc=f"epoch {state.epoch + 1}", leave=False, disable=not progress)
-    for k, batch in enumerate(bar):
+    for batch in bar:
         batch = batch if isinstance(batches, _Batches) else as_batch(graph, batch)     # those are checked already
-        renew = state.schedule.value_lr == "safe" and k % CURVATURE_EVERY == 0
-        total, value_lr = _learn(graph, batch, state, "safe" if renew else value_lr)
-        energy, seen = energy + total, seen + len(next(iter(batch.values())))
+        energy, seen = energy + _learn(graph, batch, state), seen + len(next(iter(batch.values())))
     if not seen:
         raise BadInput("the data loader yielded no batch; give it data, or a list where a generator is spent.")
-    return {"epoch": state.epoch + 1, "energy": energy / seen, "value_lr": float(torch.as_tensor(value_lr).mean()),
+    return {"epoch": state.epoch + 1, "energy": energy / seen, "value_lr": float(state.carried["value_lr"].mean()),
             "seconds": time.perf_counter() - began}
 
 
-def _learn(graph: PCGraph, batch: Batch, state: State,
-           value_lr: float | str | Tensor) -> tuple[float, float | Tensor]:
-    """Relax one batch and take one weight step. Returns the summed energy (mean over replicas) and the value step."""
+def _learn(graph: PCGraph, batch: Batch, state: State) -> float:
+    """Relax one batch and take one weight step. Returns the summed energy (mean over replicas)."""
     count, schedule = len(next(iter(batch.values()))), state.schedule
+    keep = schedule.value_lr == "safe" and state.steps % CURVATURE_EVERY
+    value_lr = state.carried["value_lr"] if keep else None                 # a checkpoint holds it, so resuming is exact
     try:
         relaxed = settle(started(graph, batch, count), schedule.relaxation(value_lr))
     except UnstableStep:
@@ -185,12 +199,13 @@ def _learn(graph: PCGraph, batch: Batch, state: State,
             raise
         # the weights outgrew the safe step of some batches ago: find it anew
         relaxed = settle(started(graph, batch, count), schedule.relaxation())
+    state.carried["value_lr"] = torch.as_tensor(relaxed.value_lr, dtype=torch.float64)
     for name, gradient in relaxed.problem.weight_gradient(1 / count).items():
         state.parameters[name].grad = gradient
     state.step()
     for parameter in state.parameters.values():
         parameter.grad = None                                              # not held through the next relaxation
-    return float(relaxed.energy[-1].sum()) / (graph.replicas or 1), relaxed.value_lr
+    return float(relaxed.energy[-1].sum()) / (graph.replicas or 1)
 
 
 @torch.no_grad()

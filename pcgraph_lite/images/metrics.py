@@ -37,7 +37,7 @@ TIMES_FEATURES = 2            # images needed for each feature, below which a co
 
 # ------------------------------------------------------------------------------------------------ classification
 
-def accuracy(predicted: Tensor, labels: Tensor) -> float:
+def share_right(predicted: Tensor, labels: Tensor) -> float:
     """Share of right answers; both are class numbers ``(batch,)``.
 
     Raises:
@@ -180,18 +180,6 @@ def seam(images: Tensor, known: Tensor, shape: tuple[int, int, int] = (1, 28, 28
     if not meeting.any():
         raise BadInput("known rows meet no others, so there is no seam; give a mask such as datasets.top_half(shape).")
     return (picture[:, :, 1:] - picture[:, :, :-1]).abs()[:, meeting].mean(-1)
-
-
-def retrieved_share(images: Tensor, originals: Tensor, threshold: float = 0.001) -> float:
-    """Share of memories that came back: those with a mean squared error below the threshold (the paper's 0.001).
-
-    Raises:
-        WrongShape, BadValues: as for ``mse``.
-        BadInput: a threshold that is not a positive number.
-    """
-    if not (math.isfinite(threshold) and threshold > 0):
-        raise BadInput(f"the threshold of a retrieved memory must be positive; got {threshold}.")
-    return (mse(images, originals) < threshold).double().mean().item()
 
 
 def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:

@@ -2,10 +2,11 @@
 
 Queries by conditioning go down to a minimum of the energy, and use the accelerated solver to get there. Queries by
 initialization depend on the path (ambiguity log, point 14), so they are plain descent; the pages choose how many steps
-on validation images.
+on validation images. Images go in and come out in the units of [0, 1] (``scaled.ask``).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,21 +15,22 @@ from torch.nn.functional import one_hot
 from ..baselines import autoencoder
 from ..baselines.autoencoder import Autoencoder
 from ..engine.graph import PCGraph
-from ..engine.query import Answer, observed, query
+from ..engine.query import Answer, observed
 from ..errors import BadInput
 from ..images.judge import read
+from .scaled import ask
 
 SETTLE = {"steps": 400, "momentum": 0.95}                                  # a query by conditioning: accelerated
 
 
 def generate(graph: PCGraph, labels: Tensor) -> Answer:
     """Hold one-hot labels, ``labels`` ``(batch,)`` int; the pixels of the answer are the images drawn (gen-a)."""
-    return query(graph, {"labels": one_hot(labels, graph.topology.size("labels"))}, **SETTLE)
+    return ask(graph, {"labels": one_hot(labels, graph.topology.size("labels"))}, **SETTLE)
 
 
-def classify(graph: PCGraph, images: Tensor) -> Answer:
+def classify(graph: PCGraph, images: Tensor, **settings: Any) -> Answer:
     """Hold the pixels ``(batch, pixels)``; the labels of the answer peak at the class found."""
-    return query(graph, {"pixels": images}, **SETTLE)
+    return ask(graph, {"pixels": images}, **(settings or SETTLE))
 
 
 def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Tensor:
@@ -51,7 +53,7 @@ def completion(graph: PCGraph, images: Tensor, known: Tensor, labels: Tensor | N
     clamp = {"pixels": observed(images, known)}
     if labels is not None:
         clamp["labels"] = one_hot(labels, graph.topology.size("labels"))
-    return query(graph, clamp, **SETTLE)
+    return ask(graph, clamp, **SETTLE)
 
 
 def filled(images: Tensor, known: Tensor, answer: Answer) -> Tensor:
@@ -61,7 +63,7 @@ def filled(images: Tensor, known: Tensor, answer: Answer) -> Tensor:
 
 def complete_by_start(graph: PCGraph, images: Tensor, known: Tensor, steps: int) -> Tensor:
     """Completion by initialization: known pixels start at their values, unknown ones at 0, and all are let go."""
-    answer = query(graph, init={"pixels": observed(images, known)}, steps=steps, tolerance=None)
+    answer = ask(graph, init={"pixels": observed(images, known)}, steps=steps, tolerance=None)
     return answer.values["pixels"].clamp(0, 1)
 
 
@@ -85,7 +87,7 @@ def descend(graph: PCGraph, start: Tensor, looks: Sequence[int],
         raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
     values, seen, traces, done, begin = {"pixels": start}, {}, [], 0, internal
     for until in looks:
-        answer = query(graph, init=values, steps=until - done, tolerance=None, start=begin)
+        answer = ask(graph, init=values, steps=until - done, tolerance=None, start=begin)
         traces.append(answer.energy if done else torch.cat([answer.initial_energy[None], answer.energy]))
         values, done, begin = answer.values, until, "zeros"
         seen[until] = answer.values["pixels"].clamp(0, 1)
@@ -118,7 +120,7 @@ def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int =
         known: ``(pixels,)`` bool.
     """
     lowest = completion(graph, images, known).energy[-1]                   # (batch,)
-    plain = query(graph, {"pixels": observed(images, known)}, steps=longest, tolerance=None)
+    plain = ask(graph, {"pixels": observed(images, known)}, steps=longest, tolerance=None)
     goal = lowest + 0.01 * (plain.initial_energy - lowest)
     there = plain.energy <= goal                                           # (steps, batch)
     first = torch.where(there.any(0), there.int().argmax(0) + 1, longest)

@@ -37,6 +37,12 @@ def test_settling_steps_end_where_99_percent_of_the_way_is_done():
     assert tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=2) == 2
 
 
+def test_a_few_steps_of_denoising_are_enough():
+    """The best picture may stand after fewer steps than it takes to tell whether the energy has come to rest."""
+    few = query(GRAPH, init={"pixels": IMAGES}, steps=2, tolerance=None).values["pixels"].clamp(0, 1)
+    assert torch.equal(tasks.denoise(GRAPH, IMAGES, 2), few)
+
+
 @pytest.mark.parametrize("steps", [[], [0, 5], [5, 3], [4, 4]])
 def test_a_path_needs_rising_steps(steps):
     with pytest.raises(BadInput, match="rising order"):
