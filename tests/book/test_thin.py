@@ -22,6 +22,7 @@ ASKS = {"pcg", "plots", "trials", "tasks", "memory", "oracles", "convergence", "
         "equations", "topology", "metrics"}
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
 THIN = [
+    "01-introduction",
     "02-pc-graphs",
     "03a-fully-connected",
     "03b-classification",
@@ -30,6 +31,7 @@ THIN = [
     "04a-topologies",
     "04d-width-depth",
     "05-labels",
+    "a-drawings",
     "c-memory-capacity",
 ]                                                                          # pages done so far
 LONGEST, VISIBLE, SHARE = 25, 12, 0.45                                     # share wanted over all pages: 0.40
