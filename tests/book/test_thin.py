@@ -22,6 +22,7 @@ ASKS = {"pcg", "plots", "trials", "tasks", "memory", "oracles", "convergence", "
         "equations", "topology", "metrics"}
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
 THIN = [
+    "01-introduction",
     "02-pc-graphs",
     "03a-fully-connected",
     "03b-classification",
@@ -33,6 +34,7 @@ THIN = [
     "04d-width-depth",
     "05-labels",
     "06-assemblies",
+    "a-drawings",
     "b1-feedforward-recurrent",
     "b2-weight-decay",
     "c-memory-capacity",
