@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
+import pandas as pd
 import seaborn as sns
 import torch
 from matplotlib.axes import Axes
@@ -22,7 +23,7 @@ from ..engine.topology import Topology
 from ..errors import BadInput, WrongShape
 from ..images import datasets, metrics
 from ..studies.circuits import Circuit, Neuron
-from ..studies.trials import Trial
+from ..studies.trials import Key, Trial
 
 COLORS = sns.color_palette("deep")
 # Where the neurons of a vertex sit around it, what they are called, and their colour.
@@ -78,6 +79,17 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
     return image_rows(pictures, {name: shapes[images.shape[1]] for name, images in pictures.items()}, columns, marks)
 
 
+def gallery(rows: Mapping[Key, Tensor | Trial], words: Mapping[str, str], count: int = 10) -> Figure:
+    """The same for each data set in turn: rows by (dataset, model, seed), those of the lowest seed.
+
+    Args:
+        words: what data sets and models are called, where not by their own names.
+    """
+    seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
+    return trials({f"{words.get(name, name)}: {words.get(key[1], key[1])}": row for name in names
+                   for key, row in rows.items() if (key[0], key[2]) == (name, seed)}, count)
+
+
 def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, *, log: bool = False,
            log_x: bool = False, levels: Mapping[str, float] | None = None,
            marks: Mapping[str, float] | None = None) -> Figure:
@@ -102,6 +114,12 @@ def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, 
         axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(fontsize="small")
     return figure
+
+
+def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[float], Tensor]]:
+    """Lines for ``curves`` from a frame, one row a seed: each ``by`` -> its ``x``, and ``y`` ``(positions, seeds)``."""
+    grids = {name: part.pivot(index=x, columns="seed", values=y) for name, part in frame.groupby(by, sort=False)}
+    return {name: (grid.index.tolist(), torch.tensor(grid.to_numpy())) for name, grid in grids.items()}
 
 
 def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:

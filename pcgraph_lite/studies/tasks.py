@@ -8,7 +8,6 @@ on validation images. Images go in and come out in the units of [0, 1] (``scaled
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
@@ -18,7 +17,6 @@ from ..baselines.autoencoder import Autoencoder
 from ..engine.graph import PCGraph
 from ..engine.query import Answer, observed
 from ..errors import BadInput
-from ..images import metrics
 from ..images.judge import read
 from .scaled import ask
 
@@ -110,18 +108,6 @@ def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:
     return denoise_path(model, images, [steps])[0][steps]
 
 
-def best_steps(graph: PCGraph, noisy: Tensor, clean: Tensor, steps: Sequence[int]) -> int:
-    """After which number of plain steps the denoised images are best, by mean PSNR: to be asked on held-out images.
-
-    Args:
-        noisy, clean: ``(batch, pixels)``.
-        steps: numbers of steps to choose from, in rising order.
-    """
-    seen, _ = denoise_path(graph, noisy.to(graph.device), steps)
-    quality = {k: float(metrics.psnr(images.cpu(), clean.cpu()).mean()) for k, images in seen.items()}
-    return max(quality, key=quality.get)
-
-
 def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int = 300) -> float:
     """Plain steps until the energy of a completion has come 99 % of its way down; mean over images (section B of the
     paper: deeper graphs converge more slowly).
@@ -145,25 +131,6 @@ def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
     """Completion by the training image whose known pixels are nearest. ``(batch, pixels)``."""
     nearest = torch.cdist(images[:, known], train[:, known]).argmin(-1)    # (batch,)
     return torch.where(known, images, train[nearest])
-
-
-def missing_part(completed: Tensor, images: Tensor, known: Tensor, judge: nn.Module, labels: Tensor) -> pd.DataFrame:
-    """Measures of a completed lower half, one row an image: mse and ssim on the missing pixels, agrees (judge).
-
-    Args:
-        known: ``(784,)`` bool, whole rows of a 28 x 28 picture.
-    """
-    rows = int((~known).sum()) // 28
-    hidden, truth = completed[:, ~known], images[:, ~known]
-    return pd.DataFrame({"mse": metrics.mse(hidden, truth).numpy(),
-                         "ssim": metrics.ssim(hidden, truth, (1, rows, 28)).numpy(),
-                         "agrees": (judge_reads(judge, completed) == labels).numpy()})
-
-
-def whole_image(cleaned: Tensor, images: Tensor, judge: nn.Module, labels: Tensor) -> pd.DataFrame:
-    """Measures of whole pictures, one row an image: mse, psnr in dB, agrees (judge)."""
-    return pd.DataFrame({"mse": metrics.mse(cleaned, images).numpy(), "psnr": metrics.psnr(cleaned, images).numpy(),
-                         "agrees": (judge_reads(judge, cleaned) == labels).numpy()})
 
 
 def judge_reads(judge: nn.Module, images: Tensor) -> Tensor:

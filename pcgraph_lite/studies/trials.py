@@ -139,10 +139,11 @@ def part(images: Tensor, about: Case, known: Tensor, held: Tensor | None = None,
                   ssim=metrics.ssim(*hidden, (1, rows, 28)))
 
 
-def whole(images: Tensor, about: Case) -> Trial:
+def whole(images: Tensor, about: Case, answer: Answer | None = None) -> Trial:
     """Any pictures ``(batch, 784)`` of the test images. Measures: mse, psnr in dB, agrees."""
     truth = about.test.images
-    return judged(images, about, about.test.labels, mse=metrics.mse(images, truth), psnr=metrics.psnr(images, truth))
+    return judged(images, about, about.test.labels, answer, mse=metrics.mse(images, truth),
+                  psnr=metrics.psnr(images, truth))
 
 
 def joined(parts: Iterable[Trial]) -> Trial:

@@ -100,9 +100,12 @@ TRAINED, SHOWN, JUDGED = {"models_of_01_tiny_0_1": 1}, {"notebook": 1}, {"scorec
     ({"pcgraph_lite/evidence/claims.yaml": ("at_most: 1e-10", "at_most: 1e-9")}, JUDGED),
     ({"pcgraph_lite/evidence/claims.yaml": ("notebook: 02-pc-graphs", "notebook: 01-tiny")}, SHOWN | JUDGED),
     ({"config/models.yaml": ("(other:.*?epochs: )1", r"\g<1>2")}, TRAINED | SHOWN | JUDGED),
+    ({"pcgraph_lite/evidence/numerics.json": (r'"pcgraph": \[\[', r'\g<0>1.0, ')},
+     {"models_of_01_tiny_0": 1} | TRAINED | SHOWN | JUDGED),
+    ({"pcgraph_lite/evidence/numerics.json": (r'"dam": \[\[', r'\g<0>1.0, ')}, {}),
     ({"config/profiles/smoke.yaml": ("images: 20", "images: 21")}, SHOWN | JUDGED),
 ], ids=["words", "code of others", "engine", "records", "another page's rule", "a rule of this page", "one model",
-        "parameter"])
+        "numbers", "numbers of others", "parameter"])
 def test_an_edit_reruns_its_dependents_only(project: Project, changes: dict[str, tuple[str, str]],
                                             plan: dict[str, int]) -> None:
     """What decides a result is read as Python and YAML read it; weights depend on settings, not on files."""
