@@ -5,6 +5,7 @@ PYTHON ?= python3
 PROFILE ?= laptop
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 READY := .venv/ready.stamp
+QUIET := --disable-pip-version-check --root-user-action ignore --log .venv/install.log -qq     # errors are still shown
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export TQDM_MININTERVAL ?= 2
@@ -13,11 +14,29 @@ ifneq ($(wildcard ../shared/data),)
 export PCGRAPH_DATA ?= $(abspath ../shared/data)
 endif
 
+# Where the workflow's jobs run: on this machine, or as CLUSTER says, a folder of config/cluster.
+CLUSTER ?=
+CLUSTERS := $(notdir $(patsubst %/,%,$(dir $(wildcard config/cluster/*/config.yaml))))
+WHERE = --cores $(CORES) --resources gpu=1
+ifneq ($(CLUSTER),)
+ifneq ($(filter-out $(CLUSTERS),$(CLUSTER)),)
+$(error CLUSTER=$(CLUSTER) is unknown. Known: $(CLUSTERS). For one of your own, copy config/cluster/slurm to config/cluster/$(CLUSTER) and edit it)
+endif
+ifneq ($(shell grep -l '^executor: slurm' config/cluster/$(CLUSTER)/config.yaml),)
+ifeq ($(shell command -v sbatch),)
+$(error CLUSTER=$(CLUSTER): there is no sbatch on the PATH. Run make on a host that can submit Slurm jobs, or without CLUSTER to compute here)
+endif
+endif
+WHERE = --profile "$(CURDIR)/config/cluster/$(CLUSTER)"
+endif
+
 # One run at a time in a checkout; a second one waits (where the system has flock).
 ALONE = $(if $(shell command -v flock),flock -n lock true || echo "another run is working here; waiting for it"; flock lock)
-# It starts in _build/snakemake, because that is where Snakemake puts its notes.
-WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && $(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" \
-	--cores $(CORES) --resources gpu=1 --keep-going --rerun-incomplete --nolock --quiet host reason rules --config profile=$(PROFILE)
+# It starts in _build/snakemake, because that is where Snakemake puts its notes. Weights and pages are written aside and
+# renamed, so what a failed job leaves is whole.
+WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH="$(CURDIR)/scripts:$$PYTHONPATH" && \
+	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
+	--nolock --logger line --config profile=$(PROFILE)
 
 .PHONY: help book site test paper bench data smoke-outputs clean
 
@@ -28,7 +47,7 @@ book: $(READY)  ## train, run the notebooks and build the website (PROFILE=lapto
 	@$(WORKFLOW)
 	@echo "the book is at file://$(CURDIR)/_build/$(PROFILE)/site/index.html"
 
-paper: $(READY)  ## the same at the paper's sizes; wants the full data sets and a GPU
+paper: $(READY)  ## the same at the paper's sizes; wants the full data sets and a GPU, here or CLUSTER=slurm
 	@$(MAKE) --no-print-directory book PROFILE=paper
 
 site: $(READY)  ## build the website of the committed paper results; executes nothing
@@ -57,7 +76,7 @@ clean:  ## delete everything that was built, except .venv
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}. Choose one: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
-	@echo "installing the pinned environment into .venv (once; a few minutes)"
-	@.venv/bin/python -m pip install --disable-pip-version-check -r requirements.txt | grep --line-buffered -E '^(Collecting|Installing|Successfully)' || test $${PIPESTATUS[0]} -eq 0
-	@.venv/bin/python -m pip install --disable-pip-version-check -q --no-deps -e .
+	@echo "installing the pinned environment into .venv (once; a few minutes; progress in .venv/install.log)"
+	@.venv/bin/python -m pip install $(QUIET) -r requirements.txt
+	@.venv/bin/python -m pip install $(QUIET) --no-deps -e .
 	@touch $@

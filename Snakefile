@@ -3,30 +3,21 @@
 #   snakemake --cores 2 --config profile=laptop           (make book does this)
 #   snakemake --cores 2 --config profile=laptop scorecard
 #
-# Every job is one plain pcgraph command, so it also runs alone, and on a host without Snakemake. Sources of the library
-# are inputs of what depends on them: Snakemake knows only files, and without them an edit would rerun nothing. A changed
-# specification reruns just its model, by the trigger on params.
+# Every job is one plain pcgraph command, so it also runs alone, and on a host without Snakemake. What decides a result
+# decides whether a job runs: of weights, their settings; of a page, its text, its models, its parameters and a digest of
+# the code and the rules that it uses. A comment in the library runs nothing.
+#
+# Small models train several in one process, a page's together, because starting one takes seconds; where a training
+# takes hours, and on a cluster, each is a job of its own. `--config together=no` (or yes) says it by hand.
 
-from pathlib import Path
+import re
 
 from snakemake.exceptions import WorkflowError
 
-from pcgraph_lite.book import notebooks
 from pcgraph_lite import checkout
-from pcgraph_lite.evidence import config as settings, sweeps, zoo
+from pcgraph_lite.book import inputs, notebooks
 from pcgraph_lite.errors import PCGraphError
-
-PROFILE = config.get("profile", "laptop")
-ROOT = checkout.ROOT
-BUILD = ROOT / "_build" / PROFILE
-PACKAGE = ROOT / "pcgraph_lite"
-TRAINS = {*zoo.ENGINE, "zoo", "datasets", "sources", "hardware"}                # modules that decide the weights
-PRESENTS = {"cli", "__main__", "notebooks", "site"}   # modules that no notebook shows
-
-
-def sources(wanted):
-    """Library files whose module name fits."""
-    return sorted(str(path) for path in PACKAGE.rglob("*.py") if wanted(path.stem))
+from pcgraph_lite.evidence import config as settings, sweeps, zoo
 
 
 def checked(call, *arguments):
@@ -37,16 +28,23 @@ def checked(call, *arguments):
         raise WorkflowError(str(error)) from None
 
 
+PROFILE = config.get("profile", "laptop")
 profile = checked(settings.load_profile, PROFILE)
+TOGETHER = str(config.get("together", profile.data.sample)).lower() in ("yes", "true")
+ROOT = checkout.ROOT
+BUILD = ROOT / "_build" / PROFILE
 NOTEBOOKS = settings.notebook_names()
 VALUES = {name: checked(notebooks.resolve, name, profile, {}) for name in NOTEBOOKS}
-WEIGHTS = {name: [str(BUILD / "models" / f"{model}-seed{seed}.safetensors")
-                  for model, count in checked(notebooks.models, name).items()
+WEIGHTS = {name: [(model, seed) for model, count in checked(notebooks.models, name).items()
                   for seed in notebooks.seeds(name, profile, count)]
            for name in NOTEBOOKS}
 RUNS = {name: [run.identity for sweep in f"{values['sweep']} {values.get('crossed', '')}".split()
                for run in checked(sweeps.plan, sweep, PROFILE)]
         for name, values in VALUES.items() if "sweep" in values}                            # of notebooks with sweeps
+FIRST = {weights: name for name in reversed(NOTEBOOKS) for weights in WEIGHTS[name]}        # the first page to load them
+IDENTITY = {one: zoo.identity(one[0], PROFILE, one[1]) for one in FIRST}
+# A job on another machine is asked for one model, and does not look at what is there.
+MISSING = [one for one in FIRST if not workflow.is_main_process or not checked(zoo.is_trained, one[0], PROFILE, one[1])]
 PAGES = sorted(str(path) for path in (ROOT / "book").rglob("*") if path.is_file() and path.suffix != ".ipynb")
 GPU = int(PROFILE == "paper")               # with --resources gpu=1 such jobs take turns
 BOOK = BUILD / "book.stamp"                 # a stamp: Snakemake would delete the old site before the new one is whole
@@ -54,11 +52,29 @@ if not (BUILD / "site" / "index.html").exists():
     BOOK.unlink(missing_ok=True)
 
 
+def weights(model, seed):
+    """The file of a model's weights."""
+    return str(BUILD / "models" / f"{model}-seed{seed}.safetensors")
+
+
+def named(file):
+    """The model and the seed that a file of weights is named by."""
+    model, _, seed = file.rpartition("-seed")
+    return model, int(seed)
+
+
+def batches():
+    """The missing models by the first page that loads them, and by their seeds: (page, seeds) -> names."""
+    seeds = {}
+    for model, seed in MISSING:
+        seeds.setdefault((FIRST[model, seed], model), []).append(str(seed))
+    found = {}
+    for (page, model), some in seeds.items():
+        found.setdefault((page, tuple(some)), []).append(model)
+    return found
+
+
 workdir: str(ROOT / "_build" / "snakemake")
-
-
-wildcard_constraints:
-    seed=r"\d+",
 
 
 localrules: scorecard, book
@@ -70,52 +86,92 @@ rule book:
         BUILD / "scorecard.csv",
         [ROOT / "_config.yml", ROOT / "_toc.yml"],
         PAGES,
-        [PACKAGE / "book" / "site.py", PACKAGE / "book" / "tables.py"],
     output:
         touch(BOOK),
+    message:
+        "building the book"
+    params:
+        code=inputs.code(["pcgraph_lite.book.site"]),
+    log:
+        BUILD / "logs" / "book.log",
     shell:
-        f"pcgraph book --profile {PROFILE}"
+        f"pcgraph book --profile {PROFILE} > {{log:q}} 2>&1"
 
 
 rule scorecard:
     input:
         [BUILD / "records" / f"{name}.json" for name in NOTEBOOKS],
-        [PACKAGE / "evidence" / name for name in ("claims.yaml", "claims.py", "records.py")],
     output:
         BUILD / "scorecard.csv",
+    message:
+        "judging the claims"
+    params:
+        rules=checked(inputs.rules),
+        code=inputs.code(["pcgraph_lite.evidence.records"]),
+    log:
+        BUILD / "scorecard.txt",
     shell:
-        f"pcgraph scorecard --profile {PROFILE} --csv {{output:q}} > '{BUILD}/scorecard.txt'"
+        f"pcgraph scorecard --profile {PROFILE} --csv {{output:q}} > {{log:q}} 2>&1"
 
 
 rule notebook:
     input:
         ROOT / "notebooks" / "{name}.md",
-        sources(lambda module: module not in PRESENTS),
-        PACKAGE / "evidence" / "claims.yaml",                                                # each page shows its verdicts
-        weights=lambda wildcards: WEIGHTS[wildcards.name],
+        lambda wildcards: [weights(*one) for one in WEIGHTS[wildcards.name]],
     output:
         BUILD / "notebooks" / "{name}.ipynb",
         BUILD / "records" / "{name}.json",
+    message:
+        "running {wildcards.name}"
     params:
         values=lambda wildcards: str(VALUES[wildcards.name]),
         runs=lambda wildcards: " ".join(RUNS.get(wildcards.name, [])),
+        models=lambda wildcards: [IDENTITY[one] for one in WEIGHTS[wildcards.name]],
+        code=lambda wildcards: inputs.page(wildcards.name),
+    log:
+        BUILD / "logs" / "{name}.log",
     threads: profile.threads
     resources:
         gpu=GPU,
     shell:
-        f"pcgraph run {{wildcards.name}} --profile {PROFILE}"
+        f"pcgraph run {{wildcards.name}} --profile {PROFILE} > {{log:q}} 2>&1"
 
 
-rule model:
-    input:
-        sources(lambda module: module in TRAINS),
-    output:
-        BUILD / "models" / "{model}-seed{seed}.safetensors",
-        BUILD / "models" / "{model}-seed{seed}.csv",
-    params:
-        identity=lambda wildcards: zoo.identity(wildcards.model, PROFILE, int(wildcards.seed)),
-    threads: profile.threads
-    resources:
-        gpu=GPU,
-    shell:
-        f"pcgraph train {{wildcards.model}} --profile {PROFILE} --seed {{wildcards.seed}}"
+if TOGETHER:
+    for (page, seeds), names in batches().items():
+        rule:
+            name:
+                f"models_of_{page}_{'_'.join(seeds)}".replace("-", "_")
+            output:
+                [weights(name, seed) for name in names for seed in seeds],
+                [weights(name, seed).replace(".safetensors", ".csv") for name in names for seed in seeds],
+            message:
+                f"training for {page}"
+            params:                                    # read now; a shell line is read when the job starts
+                words=f"{' '.join(names)} --seed {' --seed '.join(seeds)}",
+                models=[IDENTITY[name, int(seed)] for name in names for seed in seeds],
+            log:
+                BUILD / "logs" / f"models-of-{page}-{'-'.join(seeds)}.log",
+            threads: profile.threads
+            shell:
+                f"pcgraph train {{params.words}} --profile {PROFILE} > {{log:q}} 2>&1"
+else:
+
+    rule model:
+        output:
+            BUILD / "models" / "{weights}.safetensors",
+            BUILD / "models" / "{weights}.csv",
+        message:
+            "training {wildcards.weights}"
+        params:
+            words=lambda wildcards: wildcards.weights.replace("-seed", " --seed "),
+            models=lambda wildcards: IDENTITY[named(wildcards.weights)],
+        log:
+            BUILD / "logs" / "{weights}.log",
+        wildcard_constraints:
+            weights="|".join(re.escape(f"{model}-seed{seed}") for model, seed in MISSING) or "(?!)",
+        threads: profile.threads
+        resources:
+            gpu=GPU,
+        shell:
+            f"pcgraph train {{params.words}} --profile {PROFILE} > {{log:q}} 2>&1"

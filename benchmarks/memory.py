@@ -1,10 +1,12 @@
 """The most memory that a call holds in tensors above what was there before it.
 
 On a GPU its allocator counts. On a CPU torch's profiler reports every allocation and release; their running sum is
-exact for tensors. What a matrix library allocates for itself is in neither.
+exact for tensors. What a matrix library allocates for itself is in neither; ``peak_of_process`` has it.
 """
 
 import json
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
@@ -13,6 +15,9 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from pcgraph_lite.checkout import ROOT
+
+RESET = Path("/proc/self/clear_refs")                                      # where Linux resets its high-water mark
 CPU = 0                                                                    # device type in the profiler's trace
 
 
@@ -38,3 +43,12 @@ def running_peak(events: Iterable[Mapping]) -> int:
     events = sorted((e for e in events if e.get("name") == "[memory]" and e["args"]["Device Type"] == CPU),
                     key=lambda e: e["args"]["Ev Idx"])
     return max(accumulate((e["args"]["Bytes"] for e in events), initial=0))
+
+
+def peak_of_process(quick: bool, device: str) -> float | None:
+    """MiB that ``resident.py`` measures in a process of its own; None where the system does not tell, or on a GPU."""
+    if device != "cpu" or not RESET.exists():
+        return None
+    command = [sys.executable, "-m", "benchmarks.resident", "quick" if quick else "full"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return float(done.stdout.splitlines()[-1]) if done.returncode == 0 else None

@@ -6,8 +6,7 @@ from benchmarks.memory import peak_bytes
 from benchmarks.rows import Row, Sizes, Target, contenders, ratios
 from benchmarks.timing import interleaved
 from benchmarks.training import first_images, trainer
-from pcgraph_lite import PCGraph, Topology
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, Topology, topology
 
 PLANS = ("auto", "sparse", "blocks")
 SHARE, TOP_K = 0.1, 0.2

@@ -14,8 +14,7 @@ from benchmarks import floor
 from benchmarks.counting import product_flops
 from benchmarks.rows import Row, Sizes, Target, contenders, ratios
 from benchmarks.timing import interleaved
-from pcgraph_lite import PCGraph, fit, observed
-from pcgraph_lite.engine import query, topology
+from pcgraph_lite import PCGraph, fit, observed, query, topology
 from pcgraph_lite.engine.query import Answer
 from pcgraph_lite.images import datasets
 from pcgraph_lite.studies.oracles import relative_error

@@ -10,8 +10,7 @@ from torch import Tensor
 from benchmarks.rows import Row, Sizes, Target, contenders, ratios
 from benchmarks.timing import interleaved
 from benchmarks.training import first_images, trainer
-from pcgraph_lite import PCGraph
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.studies.oracles import relative_error
 
 SEEDS, VALUE_LRS, WEIGHT_LRS = range(4), (0.02, 0.05), (1e-4, 1e-3)

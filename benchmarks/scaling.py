@@ -12,8 +12,7 @@ from pydantic import Field
 from benchmarks.rows import Sizes
 from benchmarks.timing import interleaved
 from benchmarks.training import first_images, trainer
-from pcgraph_lite import PCGraph, Topology
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, Topology, topology
 from pcgraph_lite.evidence.config import Strict
 
 

@@ -1,9 +1,9 @@
-"""The same training batch as one would first write it down: a loop on the full n x n matrix, two products a step."""
+"""The same training batch as one would first write it down: ``pcgraph_lite.equations`` on the full n x n matrix."""
 
 import torch
 from torch import Tensor
 
-from pcgraph_lite import PCGraph
+from pcgraph_lite import PCGraph, equations
 from pcgraph_lite.engine.query import start_at_prediction
 
 FUNCTIONS = {"linear": (lambda x: x, torch.ones_like), "relu": (torch.relu, lambda x: (x >= 0).to(x.dtype)),
@@ -24,19 +24,14 @@ class Textbook:
         self.graph, self.x, self.clamped, self.steps, self.value_lr = graph, x, clamped, steps, value_lr
         self.f, self.slope = FUNCTIONS[graph.activations[0].name]
         self.weight = torch.nn.Parameter(graph.weight, requires_grad=False)          # (n, n), 0 where no edge is
-        self.mask = graph.topology.mask().to(x.device)
+        self.edges = graph.topology.mask().to(x.device)
         self.optimizer = torch.optim.Adam([self.weight], lr=weight_lr)
 
     @torch.no_grad()
     def __call__(self) -> None:
         x = start_at_prediction(self.graph, self.x, self.clamped)
-        for _ in range(self.steps):
-            error = x - self.f(x) @ self.weight                            # (batch, n), eqs. 1 and 2
-            gradient = error - self.slope(x) * (error @ self.weight.T)     # (batch, n), eq. 3
-            gradient[:, self.clamped] = 0
-            x = x - self.value_lr * gradient
-        error = x - self.f(x) @ self.weight
-        self.weight.grad = -(self.f(x).T @ error) * self.mask / len(x)     # (n, n), eq. 4
+        x = equations.relax(x, self.clamped, self.weight, self.f, self.slope, self.steps, self.value_lr)
+        self.weight.grad = equations.weight_gradient(x, self.weight, self.f, self.edges) / len(x)
         self.optimizer.step()
 
 

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from benchmarks import floor, resident, textbook
-from benchmarks.memory import peak_bytes
+from benchmarks import floor, textbook
+from benchmarks.memory import peak_bytes, peak_of_process
 from benchmarks.rows import Row, Sizes, Target, contenders, ratios
 from benchmarks.timing import interleaved
-from pcgraph_lite import PCGraph, Topology, hardware
+from pcgraph_lite import PCGraph, Topology, hardware, topology
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.engine import epochs, learning, topology
+from pcgraph_lite.engine import epochs, learning
 from pcgraph_lite.images import datasets
 
 VALUE_LR, WEIGHT_LR = 0.05, 1e-4
@@ -113,7 +113,7 @@ def measure_memory(sizes: Sizes) -> Row:
     work = fully_connected(sizes)
     weights, values = work.topology.n ** 2, work.batch * work.topology.n
     allowed = 4 * (weights + weights + 2 * weights + 8 * values)           # Adam keeps two numbers a weight
-    peak, process = peak_of_training(work, sizes.device), resident.peak_mib(sizes)
+    peak, process = peak_of_training(work, sizes.device), peak_of_process(sizes.quick, sizes.device)
     return Row(name="memory", title=f"peak memory of: {work.title}",
                setting={"N": work.topology.n, "B": work.batch, "T": work.steps},
                quantities={"peak / allowed": peak / allowed, "peak memory, MiB": peak / 2**20,

@@ -1,13 +1,20 @@
 """Predictive coding on arbitrary graph topologies: the engine and everything the book needs around it."""
 
-from . import hardware
-from .engine import topology
-from .engine.graph import PCGraph
-from .engine.inference import Settings, relax
-from .engine.learning import Training, accuracy, fit, minus_energy
-from .engine.query import Answer, observed, query
-from .engine.topology import Topology
+from importlib import import_module
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "PCGraph", "Settings", "Topology", "Training", "accuracy", "fit", "hardware", "minus_energy",
-           "observed", "query", "relax", "topology"]
+HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engine.constructors",
+         "Topology": ".engine.topology", "PCGraph": ".engine.graph", "Settings": ".engine.inference",
+         "relax": ".engine.inference", "Training": ".engine.learning", "accuracy": ".engine.learning",
+         "fit": ".engine.learning", "minus_energy": ".engine.learning", "Answer": ".engine.query",
+         "observed": ".engine.query", "query": ".engine.query"}
+__all__ = list(HOMES)
+
+
+def __getattr__(name: str) -> object:
+    """A public name is imported when it is first used: commands that need no torch start in a tenth of the time."""
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(HOMES[name], __name__)
+    globals()[name] = getattr(module, name, module)            # something in a module, or the module itself
+    return globals()[name]

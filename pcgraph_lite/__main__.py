@@ -1,6 +1,15 @@
-"""``python -m pcgraph_lite`` is the command ``pcgraph``."""
+"""``python -m pcgraph_lite`` is the command ``pcgraph``. It needs the packages of the book, the library does not."""
 
-from .cli import main
+
+def main() -> None:
+    """Run the command, or say what is not installed."""
+    try:
+        from .cli import main as run
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"pcgraph needs {error.name}, which the library alone does not: "
+                         "pip install 'pcgraph-lite[book]', or make test in a checkout.") from None
+    run()
+
 
 if __name__ == "__main__":
     main()

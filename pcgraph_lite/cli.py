@@ -23,7 +23,8 @@ ProfileName = Annotated[str, typer.Option("--profile", help="Which settings: smo
 Device = Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")]
 Tf32 = Annotated[bool, typer.Option("--tf32", help="On a GPU multiply in TensorFloat-32 (three digits).")]
 CudaGraphs = Annotated[bool, typer.Option("--cuda-graphs", help="On a GPU record plain steps.")]
-STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not run": "dim"}
+STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not run": "dim",
+          "not comparable": "cyan"}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -58,22 +59,37 @@ def data() -> None:
         out.print(escape(str(reason)), highlight=False, soft_wrap=True)
 
 
-@app.command(epilog="Example: pcgraph train generative-mnist --profile laptop --seed 1")
+@app.command(epilog="Examples: pcgraph train generative-mnist --profile laptop  |  "
+                    "pcgraph train generative-mnist recurrent-mnist --seed 0 --seed 1")
 def train(
-    name: Annotated[str, typer.Argument(help="A model of config/models.yaml.")],
+    name: Annotated[list[str], typer.Argument(help="Models of config/models.yaml.")],
     profile: ProfileName = "laptop",
-    seed: Annotated[int, typer.Option(help="Decides the first weights, the split and the order of the data.")] = 0,
+    seed: Annotated[list[int], typer.Option(help="Decides the first weights, the split and the order of the data; "
+                                                 "may be repeated.")] = [0],  # noqa: B006 (typer copies it)
     device: Device = "auto",
     force: Annotated[bool, typer.Option("--force", help="Train anew although weights are there.")] = False,
     tf32: Tf32 = False,
     cuda_graphs: CudaGraphs = False,
 ) -> None:
-    """Train one model and keep its weights. A killed training resumes; finished weights are not trained twice."""
+    """Train models and keep their weights. A killed training resumes; finished weights are not trained twice."""
     from . import hardware
     from .evidence import config, zoo
+    wanted = [(one, number) for one in name for number in seed]
+    for one, number in wanted:
+        zoo.path(one, profile, number)                         # a wrong name is refused before hours of training
     hardware.prepare(config.load_profile(profile).threads, tf32=tf32, cuda_graphs=cuda_graphs)
-    made = zoo.train(name, profile, seed, device, force=force)
-    out.print(f"{name}: {checkout.shown(made)}", highlight=False, soft_wrap=True)
+    failed = []
+    for one, number in wanted:
+        try:
+            made = zoo.train(one, profile, number, device, force=force)
+        except PCGraphError as error:
+            if len(wanted) == 1:
+                raise
+            failed.append(f"{one}, seed {number}: {error}")
+        else:
+            out.print(f"{one}: {checkout.shown(made)}", highlight=False, soft_wrap=True)
+    if failed:
+        raise PCGraphError(f"{len(failed)} of {len(wanted)} trainings stopped.\n" + "\n".join(failed))
 
 
 @app.command(epilog="Example: pcgraph sweep fully-connected --profile smoke")

@@ -5,10 +5,12 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from .errors import PCGraphError
+
+if TYPE_CHECKING:                                  # commands that only read and write files need no torch
+    from torch import Tensor
 
 
 @contextmanager
@@ -38,7 +40,7 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def tensor_digest(tensors: Mapping[str, Tensor]) -> str:
+def tensor_digest(tensors: "Mapping[str, Tensor]") -> str:
     """SHA-256 of the names and contents of tensors, in order of name."""
     content = hashlib.sha256()
     for name in sorted(tensors):

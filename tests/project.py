@@ -25,6 +25,7 @@ class Project:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.settings: tuple[str, ...] = ()                                # of the workflow, such as together=no
         shutil.copytree(HERE / "fixtures" / "project", root, dirs_exist_ok=True)
         shutil.copytree(HERE.parent / "pcgraph_lite", root / "pcgraph_lite", dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns("__pycache__", "*.part"))
@@ -42,8 +43,8 @@ class Project:
 
     def start(self, *options: str, profile: str = "smoke") -> subprocess.Popen:
         """Start ``snakemake`` up to the scorecard, in a process group of its own, so that all of it can be killed."""
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--rerun-incomplete", "--nolock", *options,
-                   "--config", f"profile={profile}", "--", "scorecard"]
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--keep-incomplete", "--rerun-incomplete",
+                   "--nolock", *options, "--config", f"profile={profile}", *self.settings, "--", "scorecard"]
         return subprocess.Popen(command, cwd=self.root, env=self.environment, text=True, start_new_session=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 

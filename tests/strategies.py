@@ -3,10 +3,17 @@
 import torch
 from hypothesis import strategies as st
 
-from pcgraph_lite import PCGraph
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, topology
 
-ACTIVATIONS = ("linear", "hardtanh", "tanh", "relu", "sigmoid")
+# f and its derivative, written from their definitions; at a kink the slope is 1 (activations.py).
+FUNCTIONS = {
+    "linear": (lambda x: x, torch.ones_like),
+    "hardtanh": (lambda x: x.clamp(-1, 1), lambda x: (x.abs() <= 1).to(x.dtype)),
+    "tanh": (torch.tanh, lambda x: 1 / x.cosh() ** 2),
+    "relu": (torch.relu, lambda x: (x >= 0).to(x.dtype)),
+    "sigmoid": (torch.sigmoid, lambda x: torch.sigmoid(x) * torch.sigmoid(-x)),
+}
+ACTIVATIONS = tuple(FUNCTIONS)
 
 
 @st.composite
@@ -20,10 +27,11 @@ def masks(draw: st.DrawFn, least: int = 2, most: int = 8) -> torch.Tensor:
 
 
 @st.composite
-def graphs(draw: st.DrawFn, activation: str | None = None, replicas: bool = True, scale: float = 0.4) -> PCGraph:
+def graphs(draw: st.DrawFn, activation: str | None = None, replicas: bool = True, scale: float = 0.4,
+           paper: bool = False) -> PCGraph:
     """A graph with random weights, one or two groups, and sometimes bias, a flat prior or replicas.
 
-    Where the activation is left open, sometimes top-k as well.
+    Where the activation is left open, sometimes top-k as well. ``paper``: none of what section 2 does not have.
     """
     mask, name = draw(masks()), activation or draw(st.sampled_from(ACTIVATIONS))
     n, cut = len(mask), draw(st.integers(1, len(mask) - 1))
@@ -31,9 +39,9 @@ def graphs(draw: st.DrawFn, activation: str | None = None, replicas: bool = True
     generator = torch.Generator().manual_seed(draw(st.integers(0, 10**6)))
     plan, copies = draw(st.sampled_from(["dense", "blocks", "sparse"])), draw(st.sampled_from([None, 3]))
     graph = PCGraph(
-        topology.from_mask(mask, groups), name, bias=draw(st.booleans()),
-        top_k=None if activation else draw(st.sampled_from([None, None, 0.5])),
-        prior=draw(st.sampled_from(["zero", "flat"])), plan=plan,
+        topology.from_mask(mask, groups), name, bias=not paper and draw(st.booleans()),
+        top_k=None if activation or paper else draw(st.sampled_from([None, None, 0.5])),
+        prior="zero" if paper else draw(st.sampled_from(["zero", "flat"])), plan=plan,
         replicas=copies if replicas and plan != "sparse" else None,
         init_std=scale, dtype=torch.float64, generator=generator)
     if graph.bias is not None:

@@ -15,8 +15,7 @@ import torch
 from benchmarks import floor, memory, queries, replicas, report, rows, scaling, suite, textbook, timing, training
 from benchmarks.counting import Products, product_flops
 from benchmarks.peers import compare, worker
-from pcgraph_lite import PCGraph, checkout, cli
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, checkout, cli, topology
 from pcgraph_lite.studies import oracles
 
 QUICK = rows.Sizes(quick=True)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from pcgraph_lite import checkout, cli
+from pcgraph_lite.errors import UnstableStep
+from pcgraph_lite.evidence import zoo
 
 FIXTURE = Path(__file__).parent / "fixtures" / "project"
 
@@ -54,7 +56,9 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["run", "01-tiny", "-p", "seed"], ["expected a name and a value"]),
     (["train", "tinny"], ["no model 'tinny'", "Did you mean 'tiny'"]),
     (["train", "tiny", "--profile", "smoek"], ["Did you mean 'smoke'"]),
+    (["train", "tiny", "otter"], ["no model 'otter'", "Did you mean 'other'"]),
     (["train", "tiny", "--seed", "-1"], ["seed = -1"]),
+    (["train", "tiny", "--seed", "0", "--seed", "-1"], ["seed = -1"]),
     (["train", "tiny", "--device", "gpu"], ["no device 'gpu'"]),
     (["run", "01-tiny", "-p", "seed=1", "--profile", "smoek"], ["Did you mean 'smoke'"]),
     (["scorecard", "--profile", "smoke", "--published"], ["give one of them"]),
@@ -97,6 +101,24 @@ def test_train_prints_where_the_weights_are(root: Path, capsys: pytest.CaptureFi
     assert "training tiny: profile smoke, seed 0, 100 images" in capsys.readouterr().out
     assert call("train", "tiny", "--profile", "smoke", "--device", "cpu") == 0
     assert capsys.readouterr().out.strip() == "tiny: _build/smoke/models/tiny-seed0.safetensors"
+
+
+def test_many_models_train_in_one_process(root: Path, monkeypatch: pytest.MonkeyPatch,
+                                          capsys: pytest.CaptureFixture[str]) -> None:
+    """Every model with every seed; one that stops is told of at the end, and the others are trained."""
+    def train(name: str, profile: str, seed: int, *rest: object, **options: object) -> Path:
+        if (name, seed) == ("tiny", 1):
+            raise UnstableStep("diverges")
+        return trained(name, profile, seed, *rest, **options)
+
+    trained = zoo.train
+    monkeypatch.setattr(zoo, "train", train)
+    assert call("train", "tiny", "other", "--profile", "smoke", "--seed", "0", "--seed", "1", "--device", "cpu") == 2
+    text = " ".join(capsys.readouterr().err.split())
+    assert "1 of 4 trainings stopped" in text and "tiny, seed 1: diverges" in text
+    made = {path.stem for path in (root / "_build/smoke/models").glob("*.safetensors")}
+    assert made == {"tiny-seed0", "other-seed0", "other-seed1"}
+    assert [zoo.is_trained("tiny", "smoke", seed) for seed in (0, 1)] == [True, False]
 
 
 def test_info_data_and_version(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

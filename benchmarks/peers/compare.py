@@ -25,9 +25,8 @@ from benchmarks import floor, queries, training
 from benchmarks.peers.worker import FULL, QUICK, Size
 from benchmarks.rows import Sizes
 from benchmarks.timing import Timing, timed
-from pcgraph_lite import PCGraph, hardware
+from pcgraph_lite import PCGraph, hardware, topology
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.engine import topology
 from pcgraph_lite.evidence import records
 from pcgraph_lite.files import write_aside
 

@@ -26,9 +26,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from ..engine.arguments import Count, Damping, Inside, Rate
 from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import number, whole
 from .checks import Labelled, check_images, check_training, scorer
+from .kinds import baseline
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +55,9 @@ class AlmeidaPineda(nn.Module):
         generator: draws the initial weights. None: a new one seeded with 0.
     """
 
-    def __init__(self, pixels: int = 784, labels: int = 10, internal: int = 1206, *, steps: int = 50,
-                 tolerance: float = 1e-3, damping: float = 0.0, target: float = 0.8,
-                 init_std: float | None = None, generator: torch.Generator | None = None) -> None:
+    def __init__(self, pixels: int = 784, labels: int = 10, internal: Count = 1206, *, steps: Count = 50,
+                 tolerance: Rate = 1e-3, damping: Damping = 0.0, target: Inside = 0.8,
+                 init_std: Rate | None = None, generator: torch.Generator | None = None) -> None:
         super().__init__()
         whole(steps, "steps")
         number(tolerance, "tolerance", "a positive number", lambda t: t > 0)
@@ -119,6 +121,7 @@ class AlmeidaPineda(nn.Module):
         return Rest(values, settled, taken)
 
 
+@baseline("almeida-pineda", AlmeidaPineda, Schedule)
 def fit_almeida_pineda(model: AlmeidaPineda, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
                        checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
                        **settings: object) -> pd.DataFrame:

@@ -5,7 +5,6 @@ copy clean images; it denoises by copying the noisy one, and completes by copyin
 """
 
 import time
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,8 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
+from ..engine.arguments import Count, Sizes
 from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import BadInput, BadValues, WrongShape
+from .kinds import baseline
 
 
 class Autoencoder(nn.Module):
@@ -27,7 +28,7 @@ class Autoencoder(nn.Module):
         generator: draws the initial weights, N(0, 2 / inputs); biases start at 0. None: a new one seeded with 0.
     """
 
-    def __init__(self, pixels: int = 784, hidden: Sequence[int] = (512, 512),
+    def __init__(self, pixels: Count = 784, hidden: Sizes = (512, 512),
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
         generator, self.pixels = generator or torch.Generator().manual_seed(0), pixels
@@ -53,6 +54,7 @@ def complete(model: Autoencoder, images: Tensor, known: Tensor) -> Tensor:
         return torch.where(known, images, model(torch.where(known, images, 0)))
 
 
+@baseline("autoencoder", Autoencoder, Schedule, given=(), without=("optimizer",))
 def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | None = None,
                     checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
                     **settings: object) -> pd.DataFrame:

@@ -18,9 +18,11 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from ..engine.arguments import Count, Damping, NotNegative
 from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import number, whole
 from .checks import Labelled, check_images, check_training, check_unit_range, scorer, with_labels
+from .kinds import baseline
 
 
 class Boltzmann(nn.Module):
@@ -35,8 +37,8 @@ class Boltzmann(nn.Module):
         generator: draws the initial weights. None: a new one seeded with 0.
     """
 
-    def __init__(self, pixels: int = 784, labels: int = 10, hidden: int = 1206, *, clamped_steps: int = 10,
-                 free_steps: int = 5, query_steps: int = 20, damping: float = 0.5, init_std: float = 0.01,
+    def __init__(self, pixels: int = 784, labels: int = 10, hidden: Count = 1206, *, clamped_steps: Count = 10,
+                 free_steps: Count = 5, query_steps: Count = 20, damping: Damping = 0.5, init_std: NotNegative = 0.01,
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
         for name, steps in (("clamped_steps", clamped_steps), ("free_steps", free_steps), ("query_steps", query_steps)):
@@ -102,6 +104,7 @@ def contrast(clamped: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
     return weight, free.mean(0) - clamped.mean(0)
 
 
+@baseline("boltzmann", Boltzmann, Schedule)
 def fit_boltzmann(model: Boltzmann, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
                   checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
                   **settings: object) -> pd.DataFrame:

@@ -55,7 +55,7 @@ def with_labels(data: Labelled, classes: int) -> Tensor:
     return torch.cat([images, one_hot(labels, classes).to(images)], -1)
 
 
-def accuracy(model: Classifier, data: Labelled, batch_size: int = 1000) -> float:
+def classifier_accuracy(model: Classifier, data: Labelled, batch_size: int = 1000) -> float:
     """Share of images whose class the model names rightly."""
     images, labels = data
     right = [(model.classify(part).cpu() == truth.cpu()).double()
@@ -65,4 +65,4 @@ def accuracy(model: Classifier, data: Labelled, batch_size: int = 1000) -> float
 
 def scorer(model: Classifier, validation: Labelled | None) -> Callable[[], float] | None:
     """What ``epochs.run`` asks for: the accuracy on validation images as they are now. None: there are none."""
-    return None if validation is None else lambda: accuracy(model, validation)
+    return None if validation is None else lambda: classifier_accuracy(model, validation)

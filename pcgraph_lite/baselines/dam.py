@@ -16,15 +16,19 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
 import torch
+from annotated_types import Ge
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from ..engine.arguments import Count, Damping, PartOf, Rate
 from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import number, whole
 from .checks import Labelled, check_images, check_training, scorer
+from .kinds import baseline
 
 START_MEAN, START_STD = -0.3, 0.3                                          # of the memories, the source's
 
@@ -38,7 +42,7 @@ class DAM(nn.Module):
         generator: draws the initial memories, N(-0.3, 0.09) cut to [-1, 1]. None: a new one seeded with 0.
     """
 
-    def __init__(self, pixels: int = 784, labels: int = 10, *, memories: int = 2000, power: int = 3,
+    def __init__(self, pixels: int = 784, labels: int = 10, *, memories: Count = 2000, power: Annotated[int, Ge(2)] = 3,
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.pixels, self.labels, self.n = pixels, labels, pixels + labels
@@ -116,14 +120,14 @@ class Annealing(Schedule):
         ramp: epochs.
     """
 
-    weight_lr: float = 0.04
-    batch_size: int = 1000
-    momentum: float = 0.6
-    lr_decay: float = 0.998
-    loss_power: int = 10
-    warm: float = 0.5
-    cold: float = 0.125
-    ramp: int = 100
+    weight_lr: Rate = 0.04
+    batch_size: Count = 1000
+    momentum: Damping = 0.6
+    lr_decay: PartOf = 0.998
+    loss_power: Count = 10
+    warm: Rate = 0.5
+    cold: Rate = 0.125
+    ramp: Count = 100
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,6 +143,7 @@ class Annealing(Schedule):
         return self.warm + (self.cold - self.warm) * min(1.0, epoch / self.ramp)
 
 
+@baseline("dam", DAM, Annealing, without=("weight_decay", "optimizer"))
 def fit_dam(model: DAM, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
             checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
             **settings: object) -> pd.DataFrame:

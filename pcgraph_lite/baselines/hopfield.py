@@ -14,15 +14,20 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
 import torch
+from annotated_types import MinLen
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from ..engine.arguments import OneOf, Share, Sizes
 from ..errors import BadInput, unknown
-from .checks import Labelled, accuracy, check_images, check_training
+from .checks import Labelled, check_images, check_training, classifier_accuracy
+from .kinds import baseline
 
+Shares = Annotated[Sequence[Share], MinLen(1)]
 MOST_SWEEPS = 100                                                          # far more than ever needed
 
 
@@ -126,9 +131,10 @@ class Hopfield(nn.Module):
         return mask.flatten()
 
 
+@baseline("hopfield", Hopfield)
 def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
-                 rule: str = "storkey", sizes: Sequence[int] = (28,), thresholds: Sequence[float] = (0.3,),
-                 levels: Sequence[float] = (0.3,), checkpoint: Path | None = None,
+                 rule: Annotated[str, OneOf(RULES)] = "storkey", sizes: Sizes = (28,), thresholds: Shares = (0.3,),
+                 levels: Shares = (0.3,), checkpoint: Path | None = None,
                  generator: torch.Generator | None = None, progress: bool = True) -> pd.DataFrame:
     """Store the mean image of each class, with the sizes and thresholds that classify most validation images rightly.
 
@@ -155,7 +161,7 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
         model.store(_binary(means, threshold), rule, size, order)
         for level in levels:
             model.level.fill_(level)
-            score = 0.0 if validation is None else accuracy(model, validation)
+            score = 0.0 if validation is None else classifier_accuracy(model, validation)
             best = max(best, (score, (size, threshold, level)))
     size, threshold, level = best[1]
     model.store(_binary(means, threshold), rule, size, order)

@@ -6,14 +6,17 @@ scores to one-hot labels; logistic regression makes their softmax likely.
 
 import time
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
+from ..engine.arguments import Count, NotNegative, OneOf
 from ..errors import number, unknown, whole
-from .checks import Labelled, accuracy, check_images, check_training
+from .checks import Labelled, check_images, check_training, classifier_accuracy
+from .kinds import baseline
 
 METHODS = ("least-squares", "logistic-regression")
 CHUNK = 5000                                                               # images that are float64 at a time
@@ -38,8 +41,10 @@ class Linear(nn.Module):
         return self.scores(images).argmax(-1)
 
 
-def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: str, validation: Labelled | None = None,
-               weight_decay: float = 0.0, iterations: int = 200, checkpoint: Path | None = None,
+@baseline("linear", Linear)
+def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotated[str, OneOf(METHODS)],
+               validation: Labelled | None = None,
+               weight_decay: NotNegative = 0.0, iterations: Count = 200, checkpoint: Path | None = None,
                generator: torch.Generator | None = None, progress: bool = True) -> pd.DataFrame:
     """Train in place; both problems are convex, so nothing is drawn and every seed with the same images ends alike.
 
@@ -66,7 +71,7 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: str, va
     loss = _least_squares(model, images, labels, weight_decay) if method == "least-squares" else \
         _logistic(model, images.to(model.weight), labels.to(model.weight.device), weight_decay, iterations)
     row = {"epoch": 1, "loss": loss}
-    row |= {} if validation is None else {"validation": accuracy(model, validation)}
+    row |= {} if validation is None else {"validation": classifier_accuracy(model, validation)}
     return pd.DataFrame([row | {"seconds": time.perf_counter() - began}])
 
 

@@ -6,9 +6,9 @@ hidden vertex at its prediction, is half the squared error of the labels; that i
 """
 
 import time
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
 import torch
@@ -16,9 +16,11 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from ..engine import activations
+from ..engine.arguments import OneOf, Sizes
 from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import whole
 from .checks import Labelled, check_images, check_training, scorer
+from .kinds import baseline
 
 
 class MLP(nn.Module):
@@ -30,8 +32,9 @@ class MLP(nn.Module):
         generator: draws the initial weights, N(0, 1 / inputs), as of a PCGraph. None: a new one seeded with 0.
     """
 
-    def __init__(self, pixels: int = 784, labels: int = 10, hidden: Sequence[int] = (256, 256), *,
-                 activation: str = "relu", generator: torch.Generator | None = None) -> None:
+    def __init__(self, pixels: int = 784, labels: int = 10, hidden: Sizes = (256, 256), *,
+                 activation: Annotated[str, OneOf(activations.ELEMENTWISE)] = "relu",
+                 generator: torch.Generator | None = None) -> None:
         super().__init__()
         generator, self.f = generator or torch.Generator().manual_seed(0), activations.named(activation)
         sizes = [whole(size, "size of a layer") for size in (pixels, *hidden, labels)]
@@ -63,6 +66,7 @@ def loss(model: MLP, images: Tensor, labels: Tensor) -> Tensor:
     return (out - one_hot(labels.to(out.device), model.labels)).square().sum(-1).mean() / 2
 
 
+@baseline("mlp", MLP, Schedule)
 def fit_mlp(model: MLP, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
             checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
             **settings: object) -> pd.DataFrame:

@@ -16,9 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot, softplus
 
+from ..engine.arguments import Count, NotNegative
 from ..engine.epochs import Schedule, State, run, shuffled
 from ..errors import WrongShape, number, whole
 from .checks import Labelled, check_images, check_training, check_unit_range, scorer, with_labels
+from .kinds import baseline
 
 
 class RBM(nn.Module):
@@ -31,8 +33,8 @@ class RBM(nn.Module):
         generator: draws the initial weights. None: a new one seeded with 0.
     """
 
-    def __init__(self, pixels: int = 784, labels: int = 10, hidden: int = 512, *, gibbs: int = 1,
-                 init_std: float = 0.01, generator: torch.Generator | None = None) -> None:
+    def __init__(self, pixels: int = 784, labels: int = 10, hidden: Count = 512, *, gibbs: Count = 1,
+                 init_std: NotNegative = 0.01, generator: torch.Generator | None = None) -> None:
         super().__init__()
         number(init_std, "init_std", "at least 0", lambda std: std >= 0)
         self.pixels, self.labels, self.hidden = pixels, labels, whole(hidden, "hidden")
@@ -131,6 +133,7 @@ def contrast(model: RBM, data: Tensor, dream: Tensor) -> dict[str, Tensor]:
             "visible_bias": dream.mean(0) - data.mean(0), "hidden_bias": there.mean(0) - here.mean(0)}
 
 
+@baseline("rbm", RBM, Schedule)
 def fit_rbm(model: RBM, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
             checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
             **settings: object) -> pd.DataFrame:

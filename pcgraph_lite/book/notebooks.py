@@ -13,6 +13,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,15 @@ def stale_weights(name: str, profile: str) -> list[str]:
             for command in zoo.of_other_code(model, profile, seeds(name, settings, count))]
 
 
-def cells(name: str) -> list[Cell]:
+def cells(name: str) -> tuple[Cell, ...]:
     """The code cells of a notebook, in order."""
-    text = source(name).read_text(encoding="utf-8")
-    return [_cell(match, text) for match in CELL.finditer(text)]
+    return _cells(source(name).read_text(encoding="utf-8"))
+
+
+@lru_cache
+def _cells(text: str) -> tuple[Cell, ...]:
+    """Reading the options of all cells takes a tenth of a second, and one command reads a notebook many times."""
+    return tuple(_cell(match, text) for match in CELL.finditer(text))
 
 
 def parameters(name: str) -> dict[str, Parameter]:

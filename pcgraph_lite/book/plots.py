@@ -21,6 +21,7 @@ from ..engine.topology import Topology
 from ..errors import BadInput, WrongShape
 from ..images import metrics
 from ..studies.circuits import Circuit, Neuron
+from ..studies.trials import Trial
 
 COLORS = sns.color_palette("deep")
 # Where the neurons of a vertex sit around it, what they are called, and their colour.
@@ -61,6 +62,18 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | Mapping[str,
     for axis, title in zip(axes[0], columns, strict=False):
         axis.set_title(title, fontsize="small")
     return figure
+
+
+def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequence[str] = ()) -> Figure:
+    """The first pictures of trials and of plain images in rows; those of trials framed by what the judge read.
+
+    Args:
+        rows: name -> a trial, or images ``(batch, pixels)``.
+        count: how many of each: the first ones drawn, not chosen.
+    """
+    pictures = {name: (row.images if isinstance(row, Trial) else row)[:count] for name, row in rows.items()}
+    marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
+    return image_rows(pictures, columns=columns, marks=marks)
 
 
 def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, *, log: bool = False,

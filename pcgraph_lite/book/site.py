@@ -18,9 +18,10 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
 from ..evidence import claims, records
-from ..evidence.config import ROOT, read_yaml, shown
+from ..evidence.config import read_yaml
 from . import tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form

@@ -9,21 +9,24 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from nbformat import NotebookNode
 from pandas.io.formats.style import Styler
 
-from ..evidence import claims, records
+from ..evidence import claims, records, zoo
 from ..evidence.records import PACKAGES
+from ..evidence.zoo import Trained
 from ..images import metrics
 
+if TYPE_CHECKING:
+    from nbformat import NotebookNode  # not there where notebooks run with --plain
+
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
-          "not run": "not-run"}                              # verdict -> class of its badge in book.css
+          "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
 FULL = ("claim", "verdict", "what the paper says", "paper", "measured, and the rule", "note and run")
 LEDGER = ("notebook", "profile", "device", "seconds", "memory", "date", "commit", "versions")
@@ -69,7 +72,7 @@ def _in_words(card: pd.DataFrame, rules: Mapping[str, claims.Claim], pages: set[
     return text
 
 
-def write_ledger(folder: Path, records: Path, notebooks: Mapping[str, NotebookNode]) -> None:
+def write_ledger(folder: Path, records: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
     """Write ``ledger.csv``, one row a notebook; columns that no run knows are left out."""
     rows = []
     for name, notebook in notebooks.items():
@@ -85,7 +88,7 @@ def write_ledger(folder: Path, records: Path, notebooks: Mapping[str, NotebookNo
     _write_csv(folder / "ledger.csv", header, [[row.get(key, DASH) for key in header] for row in rows])
 
 
-def write_lead(folder: Path, notebooks: Mapping[str, NotebookNode]) -> None:
+def write_lead(folder: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
     """Write ``lead.md`` and ``lead.png``: the captioned figure tagged ``landing``, else the book's last captioned one.
 
     Without any such figure the page has no picture, and ``lead.md`` is empty.
@@ -170,18 +173,63 @@ def verdicts(saved: Path) -> Styler:
     return plain(shown, f"verdicts-{saved.stem}")
 
 
-def over_seeds(measured: pd.DataFrame, by: str) -> Styler:
+def over_seeds(measured: pd.DataFrame, by: str, columns: Mapping[str, str] | None = None) -> Styler:
     """Mean ± standard deviation over the rows of each group, and how many rows (seeds) there are. No ± where all agree,
     and a dash where nothing was measured.
 
     Args:
         measured: one row a seed: the column ``by``, ``seed``, and numbers.
+        columns: the numbers that are shown -> their titles. None: all, as they are called.
     """
+    if columns is not None:
+        measured = measured[[by, "seed", *columns]].rename(columns=columns)
     groups = measured.drop(columns="seed").groupby(by, sort=False)
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
     text = pd.DataFrame({column: [DASH if m != m else f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
     return plain(text.assign(seeds=count).reset_index(), f"by-{by}")
+
+
+def models(trained: Mapping[tuple, Trained], words: Mapping[str, str] | None = None, name: str = "models",
+           paper: Mapping[str, object] | None = None, **more: Callable[[Trained], object]) -> Styler:
+    """What was trained and how: a row for each data set and model, of its first seed.
+
+    Args:
+        trained: by ``(dataset, model, seed)``.
+        words: what models and data sets are called, where not by their own names.
+        paper: a last row, by column.
+        more: further columns, each with what it holds of a trained model; ``_`` stands for a space.
+    """
+    words, first = words or {}, {}
+    for key, t in trained.items():
+        first.setdefault(key[:2], t)
+    rows = [{"images of": words.get(data, data), "model": words.get(kind, kind)} | _trained_row(t)
+            | {"seeds": sum(key[:2] == (data, kind) for key in trained)}
+            | {column.replace("_", " "): value(t) for column, value in more.items()}
+            for (data, kind), t in first.items()]
+    return plain(pd.DataFrame(rows + ([dict(paper)] if paper else [])).astype(object).fillna(""), name)
+
+
+def _trained_row(t: Trained) -> dict[str, object]:
+    train, topology = t.spec.train, getattr(t.graph, "topology", None)
+    return {"vertices": "" if topology is None else topology.n, "parameters": f"{zoo.parameter_count(t.graph):,}",
+            "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
+            "f": getattr(t.spec, "activation", "relu"), "T": getattr(train, "steps", ""),
+            "weight step": train.weight_lr, "weight decay": train.weight_decay,
+            "trained in": f"{t.seconds:.0f} s on {t.provenance['device']}"}
+
+
+def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str) -> Styler:
+    """Mean and 95 % interval over all images of each group, those of all seeds together.
+
+    Args:
+        each: one row an image, as of ``trials.images``.
+        by: the columns that make a group.
+        columns: measures -> their titles, in order.
+    """
+    return plain(pd.DataFrame([dict(zip(by, group, strict=True)) | {title: interval(rows[column].dropna())
+                               for column, title in columns.items() if rows[column].notna().any()}
+                               for group, rows in each.groupby(list(by), sort=False)]).fillna(""), name)
 
 
 def interval(values: Sequence[float] | Sequence[bool]) -> str:
@@ -210,14 +258,14 @@ def _four_digits(value: object) -> str:
     return "" if math.isnan(value) else f"{value:.4g}"
 
 
-def alt_text(cell: NotebookNode) -> str:
+def alt_text(cell: "NotebookNode") -> str:
     """What a reader who does not see a cell's picture is told: its ``alt``, else its caption without markup."""
     shown = cell.metadata.get("mystnb", {})
     caption = " ".join(shown.get("figure", {}).get("caption", "").split())
     return shown.get("image", {}).get("alt") or re.sub(r"[`*$\\{}]", "", caption) or "A picture without a caption."
 
 
-def run_of(records: Path, notebook: NotebookNode) -> dict[str, Any]:
+def run_of(records: Path, notebook: "NotebookNode") -> dict[str, Any]:
     """What is known of the run behind a page: its records' provenance, else what papermill noted in the notebook."""
     papermill = notebook.metadata.get("papermill", {})
     if records.is_file():
@@ -238,25 +286,6 @@ def made_by(run: Mapping[str, Any]) -> str:
     return f"[Made {words}. All runs: {{doc}}`/book/ledger`.]{{.made-by}}" if words else ""
 
 
-def rule(check: claims.Check) -> str:
-    """One check of a claim as a reader sees it, for example ``accuracy (mnist): at least 90 %``."""
-    name = check.comparators()[0]
-    limit = getattr(check, name)
-
-    def number(value: float) -> str:
-        return f"{100 * value:g} %" if check.percent else f"{value:g}"
-
-    subject = check.quantity.replace("_", " ")
-    if inside := _where(check.dataset, check.model, check.where):
-        subject += f" ({inside})"
-    if name == "near":
-        return f"{subject}: {number(limit.value)} ± {number(limit.tolerance)}"
-    if check.other:
-        than = _where((limit.quantity or "").replace("_", " "), limit.model, limit.where or {})
-        return f"{subject}: {name.replace('_', ' ')} {than}"
-    return f"{subject}: {name.replace('_', ' ')} {number(limit)}"
-
-
 def badge(verdict: str) -> str:
     """A verdict as Markdown with the class that colours it."""
     return f"[{verdict}]{{.verdict .{BADGES[_kind(verdict)]}}}"
@@ -269,7 +298,7 @@ def escaped(text: object) -> str:
 
 def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str]) -> dict[str, str]:
     run = [f"{row['profile']}, {row['device']}, n = {row['n']}"] if row["profile"] else []
-    measured = list(filter(None, row["ours"].split("; "))) or [rule(check) for check in claim.checks]
+    measured = list(filter(None, row["ours"].split("; "))) or [claims.rule(check) for check in claim.checks]
     return {"claim": _link(row["claim"], row["notebook"], pages), "verdict": badge(row["verdict"]),
             "what the paper says": escaped(claim.statement), "paper": escaped(claim.paper),
             "measured, and the rule": _list(measured),                     # without records the rule alone
@@ -280,12 +309,6 @@ def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str])
 def _kind(verdict: str) -> str:
     """``preliminary: partly`` counts as preliminary."""
     return verdict.partition(":")[0]
-
-
-def _where(*parts: str | Mapping[str, object] | None) -> str:
-    words = [word for part in parts for word in
-             ([f"{key} {value}" for key, value in part.items()] if isinstance(part, Mapping) else [part])]
-    return ", ".join(filter(None, words))
 
 
 def _versions(run: Mapping[str, Any]) -> str:
@@ -300,7 +323,7 @@ def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {escaped(line)}" for line in lines) or DASH
 
 
-def _pictures(cell: NotebookNode) -> list[str]:
+def _pictures(cell: "NotebookNode") -> list[str]:
     return [out.data["image/png"] for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
 import torch
@@ -17,6 +18,7 @@ from tqdm import tqdm
 
 from ..errors import BadFile, BadValues, PCGraphError, number, unknown, whole
 from ..files import tensor_digest, write_aside
+from .arguments import Count, NotNegative, OneOf, Rate
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 CHECKPOINT_SHARE = 0.1                                                     # of the time may go into checkpoints
@@ -36,12 +38,12 @@ class Schedule:
             validation data the weights of the best epoch are kept in any case.
     """
 
-    epochs: int = 20
-    weight_lr: float | Sequence[float] = 1e-4
-    weight_decay: float = 0.0
-    batch_size: int = 500
-    optimizer: str = "adam"
-    patience: int | None = None
+    epochs: Count = 20
+    weight_lr: Rate | Sequence[Rate] = 1e-4
+    weight_decay: NotNegative = 0.0
+    batch_size: Count = 500
+    optimizer: Annotated[str, OneOf(OPTIMIZERS)] = "adam"
+    patience: Count | None = None
 
     def __post_init__(self) -> None:
         whole(self.epochs, "epochs")

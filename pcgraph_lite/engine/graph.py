@@ -11,12 +11,14 @@ against each other.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import BadInput, BadValues, WrongShape, number, unknown, whole
 from . import activations
+from .arguments import NotNegative, OneOf, PartOf
 from .sparse import Matrix, Pattern, SparseMatrix
 from .topology import Edges, Topology
 
@@ -55,8 +57,9 @@ class PCGraph(nn.Module):
         UnknownName, BadInput: an argument that is not one of the above.
     """
 
-    def __init__(self, topology: Topology, activation: str = "hardtanh", *, top_k: float | None = None,
-                 bias: bool = False, prior: str = "zero", init_std: float | None = None, replicas: int | None = None,
+    def __init__(self, topology: Topology, activation: Annotated[str, OneOf(activations.ELEMENTWISE)] = "hardtanh", *,
+                 top_k: PartOf | None = None, bias: bool = False, prior: Annotated[str, OneOf(PRIORS)] = "zero",
+                 init_std: NotNegative | None = None, replicas: int | None = None,
                  plan: str = "auto", generator: torch.Generator | None = None, dtype: torch.dtype = torch.float32,
                  device: torch.device | str | None = None) -> None:
         super().__init__()

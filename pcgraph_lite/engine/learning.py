@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pandas as pd
 import torch
@@ -13,6 +14,7 @@ from tqdm import tqdm
 
 from ..errors import BadInput, BadValues, UnstableStep, WrongShape, unknown
 from ..files import tensor_digest
+from .arguments import Count, Damping, OneOf, Rate
 from .conditioned import Conditioned
 from .epochs import Schedule, State, run
 from .graph import PCGraph
@@ -20,6 +22,7 @@ from .inference import Settings, settle
 from .query import observed, query, refuse_bytes
 
 Batch = Mapping[str, Tensor]
+SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
 CURVATURE_EVERY = 20                                                       # batches between looks at the safe step
 
 
@@ -33,9 +36,9 @@ class Training(Schedule):
             ``weight_lr`` may be a sequence, one number for each.
     """
 
-    steps: int = 20
-    value_lr: float | str | Sequence[float] = "safe"
-    momentum: float = 0.0
+    steps: Count = 20
+    value_lr: Literal["safe"] | Rate | Sequence[Rate] = "safe"
+    momentum: Damping = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,7 +51,8 @@ class Training(Schedule):
 
 def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *,
         validation: float | tuple[Tensor, Tensor] | Batch | None = None,
-        score: str | Callable[[PCGraph, Batch], float] = "auto", checkpoint: Path | str | None = None,
+        score: Literal["auto"] | Annotated[str, OneOf(SCORES)] | Callable[[PCGraph, Batch], float] = "auto",
+        checkpoint: Path | str | None = None,
         generator: torch.Generator | None = None, progress: bool = True, **settings: object) -> pd.DataFrame:
     """Train a graph in place: the sensory vertices are clamped to each batch, the rest relax, the weights take a step.
 
@@ -115,6 +119,9 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
     known = torch.arange(size) < size // 2
     answer = query(graph, {name: observed(values, known)}, steps=100, momentum=0.95, batch_size=2000).values[name]
     return -float((answer - values)[..., ~known].square().mean())
+
+
+SCORES |= {"accuracy": accuracy, "energy": minus_energy, "completion": minus_completion_error}
 
 
 def _facts(graph: PCGraph) -> dict[str, object]:
@@ -257,13 +264,12 @@ def _split(graph: PCGraph, data: object, validation: object, training: Training,
 
 
 def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
-    scores = {"accuracy": accuracy, "energy": minus_energy, "completion": minus_completion_error}
     if score == "auto":
         score = "accuracy" if held_out and "labels" in held_out and len(held_out) > 1 else "energy"
     if callable(score):
         return score
-    if score not in scores:
-        raise unknown("score", score, ["auto", *scores])
+    if score not in SCORES:
+        raise unknown("score", score, ["auto", *SCORES])
     if score == "accuracy" and (held_out is None or "labels" not in held_out):
         raise BadInput("score='accuracy' needs validation data with labels; use score='energy'.")
-    return scores[score]
+    return SCORES[score]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import mpmath
 import numpy as np
 import pandas as pd
 from pydantic import Field, model_validator
+from scipy import stats
 
 from ..errors import UnknownName, unknown
 from . import config
@@ -28,10 +28,11 @@ Condition = dict[str, str | float | bool]
 
 
 class Near(Strict):
-    """Within ``tolerance`` of ``value``."""
+    """Within ``tolerance`` of ``value``; with ``or_more`` also above: more supports a claim."""
 
     value: float
     tolerance: Annotated[float, Field(ge=0)]
+    or_more: bool = False
 
 
 class Other(Strict):
@@ -46,7 +47,8 @@ class Check(Strict):
     """One comparison over the records of a claim.
 
     ``guard``: what must hold beside the claim, such as an answer better than a blank picture. Where it fails, the claim
-    is not reproduced in full; where it holds, that says nothing for the claim.
+    is not reproduced in full; where it holds, that says nothing for the claim. ``any_case``: one of the data sets,
+    models and settings that fit is enough; else all must hold.
     """
 
     quantity: str
@@ -60,6 +62,7 @@ class Check(Strict):
     greater_than: Other | None = None
     percent: bool = False
     guard: bool = False
+    any_case: bool = False
 
     @model_validator(mode="after")
     def _one_comparator(self) -> "Check":
@@ -93,6 +96,7 @@ class Claim(Strict):
     """One row of the scorecard.
 
     ``stand_ins``: model -> the model that its checks look at where it has no record at all; always preliminary.
+    ``comparable`` false: the paper's number belongs to its machine; ours is shown beside it and nothing is judged.
     """
 
     section: str
@@ -104,6 +108,7 @@ class Claim(Strict):
     checks: Annotated[list[Check], Field(min_length=1)]
     also: list[str] = Field(default_factory=list)
     stand_ins: dict[str, str] = Field(default_factory=dict)
+    comparable: bool = True
 
     @model_validator(mode="after")
     def _more_than_guards(self) -> "Claim":
@@ -155,6 +160,11 @@ def apply(check: Check, records: pd.DataFrame) -> Outcome:
     return _against_other(check, rows, records) if check.other else _against_value(check, rows)
 
 
+def rule(check: Check) -> str:
+    """One check in words, for example ``accuracy [mnist] at least 90.00 %``."""
+    return f"{_label(check)} {_bound(check)}"
+
+
 def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     profile = max(records["profile"], key=_size, default="")
     records = records[records["profile"] == profile]
@@ -173,8 +183,9 @@ def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     return {
         "claim": name, "section": claim.section, "kind": claim.kind, "statement": claim.statement,
         "paper": claim.paper, "ours": "; ".join(outcome.text for outcome in ran), "n": seeds, "profile": profile,
-        "device": ", ".join(sorted(set(records["device"]))), "verdict": _verdict(passed, any_own, missing),
-        "note": _note(passed, missing), "notebook": claim.notebook,
+        "device": ", ".join(sorted(set(records["device"]))),
+        "verdict": _verdict(passed, any_own, missing, claim.comparable), "note": _note(passed, missing),
+        "notebook": claim.notebook,
         "command": f"pcgraph run {claim.notebook} --profile {wanted}",
     }
 
@@ -184,10 +195,10 @@ def _standing(check: Check, standing: Mapping[str, str]) -> Check:
     return check.model_copy(update={"model": standing[check.model]}) if check.model in standing else check
 
 
-def _verdict(passed: list[bool], any_own: bool, missing: list[str]) -> str:
+def _verdict(passed: list[bool], any_own: bool, missing: list[str], comparable: bool) -> str:
     """``any_own``: whether a check that is no guard holds."""
-    if not passed:
-        return "not run"
+    if not passed or not comparable:
+        return "not comparable" if passed else "not run"
     verdict = "not reproduced" if not any_own else "reproduced" if all(passed) else "partly"
     return f"preliminary: {verdict}" if missing else verdict
 
@@ -226,23 +237,22 @@ def _select(records: pd.DataFrame, quantity: str, dataset: str | None, model: st
 def _against_value(check: Check, rows: pd.DataFrame) -> Outcome:
     """Mean over seeds of every (data set, model, parameters) against a fixed number; all of them must hold."""
     groups = [group for _, group in _by(rows, ["dataset", "model", "parameters"])]
-    passed = all(_holds(check, float(group["value"].mean())) for group in groups)
     failing = [group for group in groups if not _holds(check, float(group["value"].mean()))]
-    shown = max(failing or groups, key=lambda group: _distance(check, float(group["value"].mean())))
+    passed = len(failing) < len(groups) if check.any_case else not failing
+    worst = min if check.any_case else max                                 # where one is enough, the best is shown
+    shown = worst(groups if check.any_case else failing or groups,
+                  key=lambda group: _distance(check, float(group["value"].mean())))
     seeds = min(group["seed"].nunique(dropna=False) for group in groups)
-    name = check.comparators()[0]
-    limit = getattr(check, name)
-    bound = (f"near {_number(limit.value, check)} ± {_number(limit.tolerance, check)}" if name == "near"
-             else f"{name.replace('_', ' ')} {_number(limit, check)}")
-    said = bound if passed else f"not {bound}"
+    said = _bound(check) if passed else f"not {_bound(check)}"
     text = f"{_label(check)} {_spread(shown['value'], check)} ({said})"
-    return Outcome(passed, text + _cases(failing, groups, "worst"), seeds)
+    return Outcome(passed, text + (f", best of {len(groups)}" if check.any_case else _cases(failing, groups, "worst")),
+                   seeds)
 
 
 def _distance(check: Check, mean: float) -> float:
     """How far a mean is on the wrong side of the rule, so that the worst case is the one that is shown."""
     if check.near:
-        return abs(mean - check.near.value)
+        return check.near.value - mean if check.near.or_more else abs(mean - check.near.value)
     return check.at_least - mean if check.at_least is not None else mean - check.at_most
 
 
@@ -257,7 +267,7 @@ def _cases(failing: list[pd.DataFrame], groups: list[pd.DataFrame], shown: str) 
 
 def _holds(check: Check, mean: float) -> bool:
     if check.near:
-        return abs(mean - check.near.value) <= check.near.tolerance
+        return _distance(check, mean) <= check.near.tolerance
     return mean >= check.at_least if check.at_least is not None else mean <= check.at_most
 
 
@@ -271,13 +281,13 @@ def _against_other(check: Check, rows: pd.DataFrame, records: pd.DataFrame) -> O
                          and set(rows[column].map(_plain)) & set(others[column].map(_plain)))]
     pairs = _pairs(rows, others, [*keys, "seed"])
     if pairs.empty:
-        return Outcome(None, f"no record to hold {_label(check)} against {_against(check)}")
+        return Outcome(None, f"no two records to compare for {rule(check)}")
     alone = len(_by(rows, [*keys, "seed"])) - len(pairs)
     groups = [group for _, group in _by(pairs, keys)]
     failing = [group for group in groups if not _ordered(group, below=check.less_than is not None)]
     shown = (failing or groups)[0]                       # the first; cases of different scale have no worst
-    sign = ("not " if failing else "") + ("<" if check.less_than else ">")
-    text = f"{_label(check)} {_spread(shown['ours'], check)} {sign} {_against(check)} {_spread(shown['theirs'], check)}"
+    said = ("not " if failing else "") + _bound(check)
+    text = f"{_label(check)} {_spread(shown['ours'], check)} {said} {_spread(shown['theirs'], check)}"
     seeds = min(group["seed"].nunique() for group in groups)
     return Outcome(not failing, text + _cases(failing, groups, "one"), seeds, alone)
 
@@ -294,15 +304,7 @@ def _ordered(pairs: pd.DataFrame, below: bool) -> bool:
     difference = (pairs["ours"] - pairs["theirs"]) * (1 if below else -1)
     if len(difference) == 1 or difference.std() == 0:
         return bool(difference.mean() < 0)
-    return _chance_of_less(difference) < LEVEL
-
-
-def _chance_of_less(numbers: pd.Series) -> float:
-    """p of the one-sided t-test that the mean is below 0; mpmath comes with torch, so a bare GPU host has it."""
-    freedom = len(numbers) - 1
-    t = numbers.mean() / numbers.sem()
-    tail = float(mpmath.betainc(freedom / 2, 0.5, 0, freedom / (freedom + t * t), regularized=True)) / 2
-    return tail if t < 0 else 1 - tail
+    return stats.ttest_1samp(difference, 0, alternative="less").pvalue < LEVEL
 
 
 def _by(rows: pd.DataFrame, keys: list[str]) -> list[tuple[object, pd.DataFrame]]:
@@ -324,11 +326,17 @@ def _cells(where: Mapping[str, object]) -> list[str]:
     return [f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in where.items()]
 
 
-def _against(check: Check) -> str:
-    other = check.other
-    parts = [other.quantity and other.quantity.replace("_", " "), other.model,
-             *_cells(other.where or {})]
-    return ", ".join(part for part in parts if part)
+def _bound(check: Check) -> str:
+    """What is asked of the quantity: a number, or what it is held against."""
+    if check.near:
+        return (f"near {_number(check.near.value, check)} ± {_number(check.near.tolerance, check)}"
+                + " or more" * check.near.or_more)
+    if check.other is None:
+        name = check.comparators()[0]
+        return f"{name.replace('_', ' ')} {_number(getattr(check, name), check)}"
+    quantity, model = check.other.quantity, check.other.model
+    parts = [quantity and quantity.replace("_", " "), model, *_cells(check.other.where or {})]
+    return ("< " if check.less_than else "> ") + ", ".join(filter(None, parts))
 
 
 def _spread(values: pd.Series, check: Check) -> str:

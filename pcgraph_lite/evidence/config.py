@@ -7,21 +7,24 @@ settings of a model to change, which notebook parameters to use. Profiles overri
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache, reduce
+from inspect import Parameter, signature
+from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model, model_validator
 
 from .. import checkout
+from ..baselines.kinds import KINDS, Kind
+from ..engine import learning
+from ..engine.arguments import Count, CountOrNone, OneOf
+from ..engine.constructors import CONSTRUCTORS
+from ..engine.graph import PCGraph
 from ..errors import BadFile, BadInput, unknown
-
-Positive = Annotated[int, Field(gt=0)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
-Rate = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
 
 
 class Strict(BaseModel):
@@ -38,80 +41,39 @@ class Strict(BaseModel):
         return values
 
 
-class FullyConnected(Strict):
-    """Arguments of ``topology.fully_connected``."""
+def schema(name: str, base: type[Strict], takes: Callable[..., object], leave_out: Collection[str] = (),
+           **more: Any) -> type[Strict]:
+    """The arguments of a function or class as a schema: names, types, limits and defaults are those of its signature.
 
-    constructor: Literal["fully_connected"]
-    pixels: Positive = 784
-    labels: Annotated[int, Field(ge=0)] = 10
-    internal: Positive
-    self_loops: bool = False
-    without: list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None = None
-
-
-class Layered(Strict):
-    """Arguments of the multilayer constructors; hidden sizes in the order of the edges."""
-
-    constructor: Literal["discriminative", "generative"]
-    pixels: Positive = 784
-    labels: Annotated[int, Field(ge=0)] = 10
-    hidden: Annotated[list[Positive], Field(min_length=1)]
+    Args:
+        leave_out: arguments that settings files do not give.
+        more: further fields, as ``pydantic.create_model`` takes them.
+    """
+    hints = get_type_hints(takes.__init__ if isinstance(takes, type) else takes, include_extras=True)
+    fields = {}
+    for key, argument in signature(takes).parameters.items():
+        if key not in leave_out:
+            default = ... if argument.default is Parameter.empty else argument.default
+            fields[key] = (_as_written(hints[key]), list(default) if isinstance(default, tuple) else default)
+    return create_model(name, __base__=base, __doc__=f"Arguments of {takes.__name__}.", **fields, **more)
 
 
-class Looped(Strict):
-    """Arguments of the multilayer constructors that have edges inside a layer."""
-
-    constructor: Literal["recurrent", "lateral"]
-    pixels: Positive = 784
-    labels: Annotated[int, Field(ge=0)] = 10
-    hidden: Annotated[list[Positive], Field(min_length=1)]
-    self_loops: bool = False
-
-
-class Assemblies(Strict):
-    """Arguments of ``topology.assemblies``; the edges are drawn from the model's seed."""
-
-    constructor: Literal["assemblies"]
-    clusters: Positive = 4
-    size: Positive
-    p: Fraction = 0.1
-    pixels: Positive = 784
-    labels: Annotated[int, Field(ge=0)] = 0
+def _as_written(hint: Any) -> Any:
+    """A type as YAML has it: lists for sequences, names out of a registry, and one value, not one for each replica."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        names = [extra.names for extra in parts[1:] if isinstance(extra, OneOf)]
+        return Literal[tuple(names[0])] if names else Annotated[_as_written(parts[0]), *parts[1:]]
+    if origin is Sequence:
+        return list[_as_written(parts[0])]
+    if origin in (Union, UnionType):
+        single = [part for part in parts if get_origin(part) not in (Callable, Sequence)]
+        return _either(map(_as_written, parts if single == [NoneType] else single))
+    return hint
 
 
-class SmallWorld(Strict):
-    """Arguments of ``topology.small_world``; the edges are drawn from the model's seed."""
-
-    constructor: Literal["small_world"]
-    pixels: Positive = 784
-    labels: Annotated[int, Field(ge=0)] = 10
-    internal: Positive
-    neighbours: Positive = 100
-    rewire: Fraction = 0.1
-
-
-TopologySpec = Annotated[FullyConnected | Layered | Looped | Assemblies | SmallWorld,
-                         Field(discriminator="constructor")]
-
-
-class Training(Strict):
-    """What every kind of training has: epochs, batches, an Adam step with decay, early stopping."""
-
-    epochs: Positive
-    batch_size: Positive = 500
-    weight_lr: Rate = 1e-4
-    weight_decay: NotNegative = 0.0
-    patience: Positive | None = None
-
-
-class GraphTraining(Training):
-    """Keyword arguments of ``pcg.fit``, see ``learning.Training``."""
-
-    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
-    steps: Positive = 20
-    value_lr: Literal["safe"] | Rate = "safe"
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    score: Literal["auto", "accuracy", "energy", "completion"] = "auto"
+def _either(types: Iterable[Any]) -> Any:
+    return reduce(or_, types)
 
 
 class Model(Strict):
@@ -119,8 +81,12 @@ class Model(Strict):
 
     description: str
     data: Literal["mnist", "fashion", "svhn", "cifar10"]
-    train_count: Positive | None = None
-    validation_count: Annotated[int, Field(ge=0)] = 0
+    train_count: Count | None = None
+    validation_count: CountOrNone = 0
+
+    def own(self) -> dict[str, Any]:
+        """The settings that the model is made with: no data, and no training."""
+        return self.model_dump(exclude={*Model.model_fields, "kind", "train"})
 
     def identity(self, seed: int, sample: bool) -> str:
         """SHA-256 of everything that decides the weights: the settings, the seed, and which data."""
@@ -129,137 +95,31 @@ class Model(Strict):
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-class GraphSpec(Model):
-    """A predictive coding graph and how it is trained."""
-
-    kind: Literal["pcgraph"]
-    topology: TopologySpec
-    activation: Literal["linear", "hardtanh", "tanh", "relu", "sigmoid"] = "hardtanh"
-    top_k: Annotated[float, Field(gt=0, le=1)] | None = None
-    init_std: Rate | None = None
-    prior: Literal["zero", "flat"] = "zero"
-    bias: bool = False
-    train: GraphTraining
+CALL = {"self", "model", "graph", "data", "images", "labels", "validation", "checkpoint", "generator", "progress",
+        "settings"}                                                        # of every ``fit``, not of settings files
+HARDWARE = {"topology", "replicas", "plan", "generator", "dtype", "device"}            # of a graph, the same
 
 
-class AutoencoderSpec(Model):
-    """A back-propagation autoencoder: pixels -> hidden -> ... -> pixels."""
-
-    kind: Literal["autoencoder"]
-    pixels: Positive = 784
-    hidden: Annotated[list[Positive], Field(min_length=1)]
-    train: Training
+def _topologies() -> Any:
+    made = [schema(name, Strict, make, {"generator"}, constructor=(Literal[name], ...))
+            for name, make in CONSTRUCTORS.items()]
+    return Annotated[_either(made), Field(discriminator="constructor")]
 
 
-class HopfieldTraining(Strict):
-    """Keyword arguments of ``fit_hopfield``: lists of values, of which the best on validation images is taken."""
-
-    rule: Literal["storkey", "hebb"] = "storkey"
-    sizes: Annotated[list[Positive], Field(min_length=1)]
-    thresholds: Annotated[list[Fraction], Field(min_length=1)]
-    levels: Annotated[list[Fraction], Field(min_length=1)]
+def _graph() -> type[Model]:
+    train = schema("training", schema("score", Strict, learning.fit, CALL), learning.Training)
+    return schema("pcgraph", Model, PCGraph, HARDWARE, kind=(Literal["pcgraph"], ...), topology=(_topologies(), ...),
+                  train=(train, ...))
 
 
-class HopfieldSpec(Model):
-    """A Hopfield network that stores one pattern a class."""
-
-    kind: Literal["hopfield"]
-    train: HopfieldTraining
+def _baseline(name: str, kind: Kind) -> type[Model]:
+    train = schema(f"training of {name}", Strict, kind.training, CALL.union(kind.without))
+    return schema(name, Model, kind.make, {"generator", *kind.given}, kind=(Literal[name], ...), train=(train, ...))
 
 
-class ScheduledTraining(Training):
-    """Keyword arguments of ``epochs.Schedule``."""
-
-    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
-
-
-class BoltzmannSpec(Model):
-    """An unrestricted Boltzmann machine; the arguments of ``Boltzmann``."""
-
-    kind: Literal["boltzmann"]
-    hidden: Positive
-    clamped_steps: Positive = 10
-    free_steps: Positive = 5
-    query_steps: Positive = 20
-    damping: Annotated[float, Field(ge=0, lt=1)] = 0.5
-    init_std: NotNegative = 0.01
-    train: ScheduledTraining
-
-
-class AlmeidaPinedaSpec(Model):
-    """A fully connected network trained by recurrent backpropagation; the arguments of ``AlmeidaPineda``."""
-
-    kind: Literal["almeida-pineda"]
-    internal: Positive
-    steps: Positive = 50
-    tolerance: Rate = 1e-3
-    damping: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    target: Annotated[float, Field(gt=0, lt=1)] = 0.8
-    init_std: Rate | None = None
-    train: ScheduledTraining
-
-
-class LinearTraining(Strict):
-    """Keyword arguments of ``fit_linear``."""
-
-    method: Literal["least-squares", "logistic-regression"]
-    weight_decay: NotNegative = 0.0
-    iterations: Positive = 200
-
-
-class LinearSpec(Model):
-    """A linear classifier."""
-
-    kind: Literal["linear"]
-    train: LinearTraining
-
-
-class MLPSpec(Model):
-    """A multilayer perceptron trained by backpropagation; the arguments of ``MLP``."""
-
-    kind: Literal["mlp"]
-    hidden: Annotated[list[Positive], Field(min_length=1)]
-    activation: Literal["linear", "hardtanh", "tanh", "relu", "sigmoid"] = "relu"
-    train: ScheduledTraining
-
-
-class RBMSpec(Model):
-    """A restricted Boltzmann machine; the arguments of ``RBM``."""
-
-    kind: Literal["rbm"]
-    hidden: Positive = 512
-    gibbs: Positive = 1
-    init_std: NotNegative = 0.01
-    train: ScheduledTraining
-
-
-class DAMTraining(Strict):
-    """Keyword arguments of ``dam.Annealing``."""
-
-    epochs: Positive
-    batch_size: Positive = 1000
-    weight_lr: Rate = 0.04
-    patience: Positive | None = None
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.6
-    lr_decay: Annotated[float, Field(gt=0, le=1)] = 0.998
-    loss_power: Positive = 10
-    warm: Rate = 0.5
-    cold: Rate = 0.125
-    ramp: Positive = 100
-
-
-class DAMSpec(Model):
-    """A dense associative memory; the arguments of ``DAM``."""
-
-    kind: Literal["dam"]
-    memories: Positive = 2000
-    power: Annotated[int, Field(ge=2)] = 3
-    train: DAMTraining
-
-
-AnySpec = (GraphSpec | AutoencoderSpec | HopfieldSpec | BoltzmannSpec | AlmeidaPinedaSpec | LinearSpec | MLPSpec
-           | RBMSpec | DAMSpec)
-ModelSpec = Annotated[AnySpec, Field(discriminator="kind")]
+AnySpec = Model                                                            # of one of these kinds
+SPECS = {"pcgraph": _graph(), **{name: _baseline(name, kind) for name, kind in KINDS.items()}}
+ModelSpec = Annotated[_either(SPECS.values()), Field(discriminator="kind")]
 
 
 class DataSettings(Strict):
@@ -274,7 +134,7 @@ class Profile(Strict):
     name: str
     description: str
     data: DataSettings
-    threads: Positive = 1
+    threads: Count = 1
     models: dict[str, dict[str, Any]] = Field(default_factory=dict)
     notebooks: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
@@ -300,7 +160,7 @@ def load_profile(name: str) -> Profile:
     """
     if name not in profile_names():
         raise unknown("profile", name, profile_names())
-    path = checkout.ROOT / "config" / "profiles" / f"{name}.yaml"
+    path = profile_file(name)
     profile = validated(Profile, {"name": name} | read_yaml(path), path)
     for kind, given, known in (("model", profile.models, load_models()),
                                ("notebook", profile.notebooks, notebook_names())):
@@ -322,14 +182,25 @@ def load_model(name: str, profile: Profile) -> AnySpec:
 
     Raises:
         UnknownName: no such model.
-        BadInput: the profile's override has a key, type or value that the schema refuses.
+        BadInput: the profile has no entry for it, or one with a key, type or value that the schema refuses.
     """
     known = load_models()
     if name not in known:
         raise unknown("model", name, known)
-    if name not in profile.models:
-        return known[name]
-    return _changed(name, profile.models[name], checkout.ROOT / "config" / "profiles" / f"{profile.name}.yaml")
+    changes = entry(name, profile)
+    return _changed(name, changes, profile_file(profile.name)) if changes else known[name]
+
+
+def entry(name: str, profile: Profile) -> Mapping[str, Any]:
+    """What a profile changes of a model. On the bundled sample none is trained at the paper's size in silence.
+
+    Raises BadInput.
+    """
+    if profile.data.sample and name not in profile.models:
+        raise BadInput(f"{checkout.shown(profile_file(profile.name))}: no entry {name!r} under models, and the sizes "
+                       "of config/models.yaml are for the full data sets. Add one "
+                       f"({name}: {{}} takes them as they are).")
+    return profile.models.get(name, {})
 
 
 def _changed(name: str, changes: Mapping[str, Any], path: Path) -> AnySpec:
@@ -381,6 +252,11 @@ class _Loader(yaml.SafeLoader):
 _Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()}
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+"),
                               list("-+0123456789"))
+
+
+def profile_file(name: str) -> Path:
+    """Where a profile is described."""
+    return checkout.ROOT / "config" / "profiles" / f"{name}.yaml"
 
 
 def models_file() -> Path:

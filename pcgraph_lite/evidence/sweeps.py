@@ -26,6 +26,7 @@ from torch import nn
 from .. import checkout, hardware
 from ..baselines import checks
 from ..engine import learning
+from ..engine.arguments import Count
 from ..engine.graph import PCGraph
 from ..engine.query import query
 from ..errors import BadFile, BadInput, BadValues, UnstableStep, unknown
@@ -35,7 +36,7 @@ from ..images.datasets import ImageSet
 from ..images.judge import JUDGES, load_judge
 from ..studies import tasks
 from . import config, records, zoo
-from .config import AnySpec, ModelSpec, Positive, Strict
+from .config import AnySpec, ModelSpec, Strict
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
             "labelled_agreement", "seam"]
@@ -51,8 +52,8 @@ class ProfilePart(Strict):
     """What a sweep file says anew for one profile; ``base`` is merged, the others replace."""
 
     base: dict[str, Any] = Field(default_factory=dict)
-    seeds: Positive | None = None
-    images: Positive | None = None
+    seeds: Count | None = None
+    images: Count | None = None
     vary: list[Grid] | None = None
 
 
@@ -65,8 +66,8 @@ class Sweep(Strict):
     description: str
     model: str
     base: dict[str, Any] = Field(default_factory=dict)
-    seeds: Positive = 1
-    images: Positive = 100
+    seeds: Count = 1
+    images: Count = 100
     vary: list[Grid]
     profiles: dict[str, ProfilePart] = Field(default_factory=dict)
 
@@ -248,7 +249,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
     seam: of images whose upper half was asked from label and lower half, what the judge reads and metrics.seam.
     """
     if hasattr(model, "classify"):
-        return {"accuracy": checks.accuracy(model, (held_out.images, held_out.labels))}
+        return {"accuracy": checks.classifier_accuracy(model, (held_out.images, held_out.labels))}
     device = next(model.parameters()).device
     some = held_out.subset(min(images, len(held_out)))
     truth, top, found = some.images.to(device), datasets.top_half(some.shape), {}
@@ -300,7 +301,7 @@ def _load(source: Path) -> Sweep:
 def _base(sweep: Sweep, part: ProfilePart, settings: config.Profile) -> dict[str, Any]:
     """The entries of the model's specification before anything is varied."""
     base = config.read_yaml(config.models_file())[sweep.model]
-    for change in (sweep.base, settings.models.get(sweep.model, {}), part.base):
+    for change in (sweep.base, config.entry(sweep.model, settings), part.base):
         base = config.merged(base, change)
     return base
 

@@ -8,8 +8,9 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from safetensors.torch import save_file
 from torch import nn
 
 from .. import checkout, hardware
-from ..baselines import almeida_pineda, autoencoder, boltzmann, dam, hopfield, linear, mlp, rbm
-from ..engine import learning, topology
+from ..baselines.kinds import KINDS
+from ..engine import learning
+from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
 from ..errors import BadFile, BadInput, PCGraphError, whole
 from ..files import tensor_digest, write_aside
@@ -34,12 +36,6 @@ from .config import AnySpec
 ENGINE = ("activations", "topology", "graph", "conditioned", "inference", "solvers", "sparse", "captured",
           "query", "epochs", "learning", "autoencoder", "checks", "hopfield", "boltzmann", "almeida_pineda", "linear",
           "mlp", "rbm", "dam")
-CLASSIFIERS = {"hopfield": hopfield.fit_hopfield, "boltzmann": boltzmann.fit_boltzmann,
-               "almeida-pineda": almeida_pineda.fit_almeida_pineda, "linear": linear.fit_linear,
-               "mlp": mlp.fit_mlp, "rbm": rbm.fit_rbm, "dam": dam.fit_dam}
-SIZED = {"boltzmann": boltzmann.Boltzmann, "almeida-pineda": almeida_pineda.AlmeidaPineda, "mlp": mlp.MLP,
-         "rbm": rbm.RBM, "dam": dam.DAM}                                   # made with settings of their own
-
 
 @dataclass(frozen=True)
 class Trained:
@@ -50,6 +46,9 @@ class Trained:
     history: pd.DataFrame
     provenance: dict[str, Any]
     path: Path
+    name: str
+    profile: str
+    seed: int
 
     @property
     def seconds(self) -> float:
@@ -96,6 +95,12 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
     return target
 
 
+def is_trained(name: str, profile: str, seed: int = 0) -> bool:
+    """Whether weights and history of these very settings are there. Raises UnknownName, BadInput."""
+    target = path(name, profile, seed)
+    return target.with_suffix(".csv").is_file() and _found_identity(target) == identity(name, profile, seed)
+
+
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
     """Load a model; train it first where it is missing or of other settings, saying so.
 
@@ -112,6 +117,18 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
         print(f"{name} (seed {seed}) has weights of other settings: training it again.", flush=True)
         train(name, profile, seed, device, progress)
     return _read(target, settings, wanted, seed, device, f"pcgraph train {name} --profile {profile} --seed {seed}")
+
+
+def load_all(kinds: Sequence[str] | Mapping[str, str], data: Sequence[str], profile: str, seeds: Sequence[int],
+             device: str = "auto") -> dict[tuple[str, str, int], Trained]:
+    """The models ``<kind>-<data set>`` of all seeds, by ``(dataset, kind, seed)``, each as ``load`` would have it.
+
+    Args:
+        kinds: what the models are called, or what they shall be called -> the kind that is loaded.
+    """
+    kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
+    return {(name, called, s): load(f"{kind}-{name}", profile, s, device, progress=False)
+            for name in data for called, kind in kinds.items() for s in seeds}
 
 
 def identity(name: str, profile: str, seed: int = 0) -> str:
@@ -165,30 +182,17 @@ def of_other_code(name: str, profile: str, seeds: Sequence[int]) -> list[str]:
 
 def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
     """The model before training, and the generator that goes on to split and shuffle the data."""
-    generator = torch.Generator().manual_seed(seed)
-    if settings.kind == "autoencoder":
-        model = autoencoder.Autoencoder(pixels=settings.pixels, hidden=settings.hidden, generator=generator)
-        return model.to(device), generator
-    if settings.kind in CLASSIFIERS:
-        return _classifier(settings, generator).to(device), generator
-    arguments = settings.topology.model_dump(exclude={"constructor"})
-    if settings.topology.constructor in ("assemblies", "small_world"):
-        arguments["generator"] = generator
-    made = getattr(topology, settings.topology.constructor)(**arguments)
-    graph = PCGraph(made, settings.activation, top_k=settings.top_k, bias=settings.bias, prior=settings.prior,
-                    init_std=settings.init_std, generator=generator, device=device)
-    return graph, generator
+    generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
+    own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
+    if settings.kind == "pcgraph":
+        arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
+        own["topology"] = _called(CONSTRUCTORS[settings.topology.constructor], arguments)
+    return _called(PCGraph if settings.kind == "pcgraph" else KINDS[settings.kind].make, own).to(device), generator
 
 
-def _classifier(settings: AnySpec, generator: torch.Generator) -> nn.Module:
-    """A baseline that names classes, with as many pixels as its data set has."""
-    shape = datasets.SHAPES[settings.data]
-    if settings.kind == "hopfield":
-        return hopfield.Hopfield(shape)
-    if settings.kind == "linear":
-        return linear.Linear(math.prod(shape))
-    own = settings.model_dump(exclude={*config.Model.model_fields, "kind", "train"})
-    return SIZED[settings.kind](math.prod(shape), **own, generator=generator)
+def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """A call with those of the arguments that it has."""
+    return make(**{name: value for name, value in arguments.items() if name in signature(make).parameters})
 
 
 def split(settings: AnySpec, profile: config.Profile,
@@ -212,16 +216,14 @@ def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet 
     Raises:
         UnstableStep, BadValues: the training diverges.
     """
-    if settings.kind == "autoencoder":
-        validation = None if held_out is None else held_out.images
-        return autoencoder.fit_autoencoder(model, rest.images, validation=validation, **settings.train.model_dump(),
-                                           **options)
-    validation = None if held_out is None else (held_out.images, held_out.labels)
-    if settings.kind in CLASSIFIERS:
-        return CLASSIFIERS[settings.kind](model, rest.images, rest.labels, validation=validation,
-                                          **settings.train.model_dump(), **options)
-    return learning.fit(model, (rest.images, rest.labels), validation=validation, **settings.train.model_dump(),
-                        **options)
+    seen = None if held_out is None else (held_out.images, held_out.labels)
+    if settings.kind == "pcgraph":
+        train, data = learning.fit, [(rest.images, rest.labels)]
+    else:
+        train, data = KINDS[settings.kind].fit, [rest.images, rest.labels]
+        if "labels" not in signature(train).parameters:                    # it learns to copy
+            data, seen = data[:1], None if seen is None else seen[0]
+    return train(model, *data, validation=seen, **settings.train.model_dump(), **options)
 
 
 def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:
@@ -268,7 +270,8 @@ def _read(target: Path, settings: AnySpec, wanted: str, seed: int, device: str,
     except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
         raise BadFile(f"{checkout.shown(target)} (or its history, .csv) is damaged: {error}. "
                       f"Train it again: {command} --force") from error
-    return Trained(model, settings, history, provenance, target)
+    return Trained(model, settings, history, provenance, target, header["model"], header["profile"],
+                   int(header["seed"]))
 
 
 def _found_identity(target: Path) -> str | None:

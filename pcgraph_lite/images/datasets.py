@@ -68,10 +68,11 @@ class ImageSet:
         """
         _in_range("count", count, 1, len(self))
         if generator is None:
-            return self._take(torch.arange(count))
-        return self._take(torch.randperm(len(self), generator=generator)[:count])
+            return self.take(torch.arange(count))
+        return self.take(torch.randperm(len(self), generator=generator)[:count])
 
-    def _take(self, rows: Tensor) -> "ImageSet":
+    def take(self, rows: Tensor) -> "ImageSet":
+        """The images of these rows ``(count,)``, in their order."""
         return replace(self, images=self.images[rows], labels=self.labels[rows])
 
 
@@ -101,7 +102,7 @@ def split_off(data: ImageSet, count: int, generator: torch.Generator) -> tuple[I
     """
     _in_range("count", count, 1, len(data) - 1)
     order = torch.randperm(len(data), generator=generator)
-    return data._take(order[count:]), data._take(order[:count])
+    return data.take(order[count:]), data.take(order[:count])
 
 
 def status() -> list[dict[str, str | int]]:

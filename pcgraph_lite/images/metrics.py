@@ -8,13 +8,11 @@ import hashlib
 import math
 import os
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
-from statistics import NormalDist
 
-import mpmath
 import pandas as pd
 import torch
+from scipy import stats
 from torch import Tensor, nn
 from torchmetrics.functional.classification import (
     binary_auroc,
@@ -204,9 +202,8 @@ def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, f
     """
     if not 0 <= hits <= count or count < 1 or not 0 < level < 1:
         raise BadInput(f"{hits} hits of {count} at level {level}; expected 0 <= hits <= count, 0 < level < 1.")
-    z, share = NormalDist().inv_cdf((1 + level) / 2), hits / count
-    middle, reach = share + z * z / (2 * count), z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
-    return max(0.0, (middle - reach) / (1 + z * z / count)), min(1.0, (middle + reach) / (1 + z * z / count))
+    interval = stats.binomtest(hits, count).proportion_ci(level, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def diversity(images: Tensor) -> float:
@@ -357,17 +354,8 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
     mean, count = numbers.mean().item(), len(numbers)
     if count == 1:
         return mean, math.nan, math.nan
-    reach = _t_quantile((1 + level) / 2, count - 1) * numbers.std().item() / math.sqrt(count)
-    return mean, float(mean - reach), float(mean + reach)
-
-
-@lru_cache
-def _t_quantile(chance: float, freedom: int) -> float:
-    """Student's t below which a share ``chance`` > 0.5 lies, without scipy, which a bare GPU host lacks."""
-    def missing(t: float) -> float:                        # 1 - F(t), less what it should be
-        return mpmath.betainc(freedom / 2, 0.5, 0, freedom / (freedom + t * t), regularized=True) / 2 - (1 - chance)
-
-    return float(mpmath.findroot(missing, (0, 1e4), solver="bisect", tol=1e-24, maxsteps=100))
+    reach = float(stats.t.ppf((1 + level) / 2, count - 1)) * numbers.std().item() / math.sqrt(count)
+    return mean, mean - reach, mean + reach
 
 
 # --------------------------------------------------------------------------------------------------------- checks

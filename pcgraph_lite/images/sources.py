@@ -31,8 +31,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import torchvision
-from PIL import Image
 
 from ..errors import BadFile, unknown
 
@@ -43,12 +41,7 @@ TIMEOUT = 30                                                    # seconds withou
 
 SPLITS = ("train", "test")
 UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress, "": bytes}     # by the ending of an idx file; bytes: as it is
-TORCHVISION = {
-    "mnist": torchvision.datasets.MNIST,
-    "fashion": torchvision.datasets.FashionMNIST,
-    "cifar10": torchvision.datasets.CIFAR10,
-    "svhn": torchvision.datasets.SVHN,
-}
+TORCHVISION = {"mnist": "MNIST", "fashion": "FashionMNIST", "cifar10": "CIFAR10", "svhn": "SVHN"}   # its classes
 # Where a data set lies below a root folder; the first is also the cache's layout.
 HOMES = {
     "mnist": ("MNIST/raw", "MNIST"),
@@ -63,32 +56,7 @@ ADVICE = {
     "cifar10": "put the unpacked folder cifar-10-batches-py (of cifar-10-python.tar.gz) into FOLDER/CIFAR10",
     "svhn": "get train_32x32.mat and test_32x32.mat (format 2) where the network allows it, put them into FOLDER/SVHN",
 }
-DIGESTS = {
-    "mnist": {
-        "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-        "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-        "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-    },
-    "fashion": {
-        "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-        "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-        "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-        "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-    },
-    "cifar10": {                       # of the rebuilt binary batches, whose SHA-1 are the published ones
-        "data_batch_1": "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5",
-        "data_batch_2": "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed",
-        "data_batch_3": "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67",
-        "data_batch_4": "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48",
-        "data_batch_5": "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add",
-        "test_batch": "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b",
-    },
-    "svhn": {
-        "train_32x32.mat": "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
-        "test_32x32.mat": "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",
-    },
-}
+DIGESTS = json.loads(Path(__file__).with_name("digests.json").read_text())       # SHA-256 of the content, see above
 SHEET_ROWS, SHEET_COLUMNS, SIDE = 25, 40, 32                    # a CIFAR10 sheet: 25 x 40 pictures of 32 x 32
 SHEETS_A_BATCH = 10                                             # 10 sheets of 1,000 make one official batch
 
@@ -227,10 +195,13 @@ def _read_root(name: str, split: str, root: Path | None) -> Pixels:
 
 
 def _read(name: str, split: str, folder: Path) -> Pixels:
-    if name == "cifar10":
-        return _read_cifar10(folder, split)
-    if name == "svhn":
-        return _read_svhn(folder, split)
+    try:
+        if name == "cifar10":
+            return _read_cifar10(folder, split)
+        if name == "svhn":
+            return _read_svhn(folder, split)
+    except ImportError as error:
+        raise BadFile(f"{name} can only be read with {error.name}. Install it: pip install {error.name}.") from error
     return _read_idx(folder, split, DIGESTS[name])
 
 
@@ -243,7 +214,7 @@ def _fetch(name: str, split: str, get: Callable[[str, str, Path], Path]) -> Pixe
             pixels = _read(name, split, folder)
             home = cache() / HOMES[name][0]
             _keep(folder, home)
-    except (OSError, RuntimeError, HTTPException, subprocess.SubprocessError, tarfile.TarError) as error:
+    except (ImportError, OSError, RuntimeError, HTTPException, subprocess.SubprocessError, tarfile.TarError) as error:
         raise _NotHere(" ".join(str(error).split()) or type(error).__name__) from error
     except BadFile as error:
         raise BadFile(f"what was fetched was not kept: {error}") from error
@@ -263,13 +234,25 @@ def _keep(folder: Path, home: Path) -> None:
         os.replace(item, target)
 
 
+def _torchvision(name: str) -> type:
+    """torchvision's class of a data set. Its import takes seconds, and the bundled sample does without."""
+    from torchvision import datasets
+    return getattr(datasets, TORCHVISION[name])
+
+
 def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
     with _patience(TIMEOUT):
         if name == "svhn":
-            TORCHVISION[name](scratch, split=split, download=True)
+            _torchvision(name)(scratch, split=split, download=True)
             return scratch
-        TORCHVISION[name](scratch, train=split == "train", download=True)
+        _torchvision(name)(scratch, train=split == "train", download=True)
     return scratch if name == "cifar10" else scratch / HOMES[name][0]
+
+
+def _torchvision(name: str) -> type:
+    """Its class of a data set; imported here, so that the sample can be read without it."""
+    from torchvision import datasets
+    return getattr(datasets, TORCHVISION[name])
 
 
 @contextmanager
@@ -369,7 +352,7 @@ def _read_cifar10(folder: Path, split: str) -> Pixels:
 
 
 def _cifar10_batches(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    kind = TORCHVISION["cifar10"]
+    kind = _torchvision("cifar10")
     for file, md5 in (*kind.train_list, *kind.test_list, (kind.meta["filename"], kind.meta["md5"])):
         path = folder / kind.base_folder / file                # these are unpickled: no byte is read before this check
         found = hashlib.md5(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
@@ -399,6 +382,7 @@ def _cifar10_sheets(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, l
 
 def _sheet(path: Path) -> np.ndarray:
     """The 1,000 images of one sheet, ``(1000, 3072)``, colour planes first."""
+    from PIL import Image
     if not path.is_file():
         raise _NotHere(f"{path} is missing")
     try:
@@ -421,9 +405,9 @@ def _read_svhn(folder: Path, split: str) -> Pixels:
     if found != DIGESTS["svhn"][path.name]:
         raise _refuse(path, DIGESTS["svhn"][path.name], found)
     try:
-        data = TORCHVISION["svhn"](folder, split=split)
-    except ImportError as error:
-        raise BadFile(f"{path} can only be read with scipy ({error}). Install it: pip install scipy.") from error
+        data = _torchvision("svhn")(folder, split=split)
+    except ImportError:
+        raise
     except Exception as error:                 # scipy's reader raises many kinds, all of which mean the same here
         raise BadFile(f"{path} is not a readable .mat file ({error}). It was not used; replace it.") from error
     images = np.ascontiguousarray(data.data).reshape(len(data.data), -1)

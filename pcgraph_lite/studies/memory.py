@@ -13,7 +13,8 @@ from torch import Tensor
 from ..engine.graph import PCGraph
 from ..engine.inference import WINDOW
 from ..engine.query import Answer, observed, query
-from ..errors import BadInput, WrongShape
+from ..errors import WrongShape
+from .tasks import descend
 
 MOMENTUM = 0.95
 PATIENCE = 0.98                                                            # momentum of a state that hardly moves
@@ -46,25 +47,9 @@ def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000
 
 
 def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: str = "zeros") -> Recall:
-    """Query by initialization: the pixels start at ``start`` ``(batch, pixels)`` and everything is let go.
-
-    Args:
-        looks: after which numbers of plain steps to keep the images; the last one ends the query.
-        internal: where the other vertices begin, "zeros" or "prediction".
-
-    Raises:
-        BadInput: ``looks`` are not whole numbers of at least 1 in rising order.
-    """
-    if not looks or sorted(set(looks)) != list(looks) or looks[0] < 1:
-        raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
-    values, seen, traces, done, begin = {"pixels": start}, {}, [], 0, internal
-    for until in looks:
-        answer = query(graph, init=values, steps=until - done, tolerance=None, start=begin)
-        traces.append(answer.energy if done else torch.cat([answer.initial_energy[None], answer.energy]))
-        values, done, begin = answer.values, until, "zeros"
-        seen[until] = answer.values["pixels"].clamp(0, 1)
-    trace = torch.cat(traces)                                              # (steps + 1, batch)
-    return Recall(seen[done], seen, trace, at_rest(trace), done, answer)
+    """Query by initialization: see ``tasks.descend``."""
+    seen, trace, last = descend(graph, start, looks, internal)
+    return Recall(seen[looks[-1]], seen, trace, at_rest(trace), looks[-1], last)
 
 
 def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from ..engine import activations
+from ..engine.constructors import from_mask
 from ..engine.graph import PCGraph
 from ..engine.inference import relax
-from ..engine.topology import Topology, from_mask
+from ..engine.topology import Topology
 
 
 def random_graph(generator: torch.Generator, activation: str = "tanh", most: int = 12, scale: float = 0.3) -> PCGraph:

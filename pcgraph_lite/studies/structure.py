@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import networkx as nx
 import torch
 
-from ..engine.topology import Topology, from_networkx
+from ..engine.constructors import from_networkx
+from ..engine.topology import Topology
 from ..errors import BadInput, number, whole
 
 

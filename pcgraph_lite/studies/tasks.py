@@ -67,21 +67,37 @@ def complete_by_start(graph: PCGraph, images: Tensor, known: Tensor, steps: int)
     return answer.values["pixels"].clamp(0, 1)
 
 
-def denoise_path(graph: PCGraph, images: Tensor, steps: Sequence[int]) -> tuple[dict[int, Tensor], Tensor]:
-    """Start the pixels at noisy images, let go, and look at them after each number of plain steps.
+def descend(graph: PCGraph, start: Tensor, looks: Sequence[int],
+            internal: str = "zeros") -> tuple[dict[int, Tensor], Tensor, Answer]:
+    """Query by initialization, looked at on its way: the pixels start at ``start`` and everything is let go.
+
+    Args:
+        start: ``(batch, pixels)``.
+        looks: after which numbers of plain steps to keep the images; the last one ends the query.
+        internal: where the other vertices begin, "zeros" or "prediction".
 
     Returns:
-        steps -> images ``(batch, pixels)`` cut to [0, 1]; and the energy of every step ``(last step, batch)``.
+        look -> images ``(batch, pixels)`` cut to [0, 1]; the energy before and after each step ``(steps + 1, batch)``;
+        and the last answer, internals and all.
+
+    Raises:
+        BadInput: ``looks`` are not whole numbers of at least 1 in rising order.
     """
-    if not steps or sorted(set(steps)) != list(steps) or steps[0] < 1:
-        raise BadInput(f"steps = {list(steps)}; expected whole numbers of at least 1 in rising order.")
-    values, seen, traces, done = {"pixels": images}, {}, [], 0
-    for until in steps:
-        answer = query(graph, init=values, steps=until - done, tolerance=None)
-        values, done = answer.values, until
+    if not looks or sorted(set(looks)) != list(looks) or looks[0] < 1:
+        raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
+    values, seen, traces, done, begin = {"pixels": start}, {}, [], 0, internal
+    for until in looks:
+        answer = query(graph, init=values, steps=until - done, tolerance=None, start=begin)
+        traces.append(answer.energy if done else torch.cat([answer.initial_energy[None], answer.energy]))
+        values, done, begin = answer.values, until, "zeros"
         seen[until] = answer.values["pixels"].clamp(0, 1)
-        traces.append(answer.energy)
-    return seen, torch.cat(traces)
+    return seen, torch.cat(traces), answer
+
+
+def denoise_path(graph: PCGraph, images: Tensor, steps: Sequence[int]) -> tuple[dict[int, Tensor], Tensor]:
+    """Noisy images after each number of plain steps, and the energy of every step ``(last step, batch)``."""
+    seen, energy, _ = descend(graph, images, steps)
+    return seen, energy[1:]
 
 
 def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from pcgraph_lite import PCGraph
+from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.book import plots
-from pcgraph_lite.engine import topology
 from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import circuits
 

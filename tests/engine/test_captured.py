@@ -6,8 +6,8 @@ import pytest
 import torch
 from strategies import values
 
-from pcgraph_lite import PCGraph, hardware, relax
-from pcgraph_lite.engine import captured, topology
+from pcgraph_lite import PCGraph, hardware, relax, topology
+from pcgraph_lite.engine import captured
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import torch
 from pretended_gpu import pretended_gpu, waited
 from strategies import values
 
-from pcgraph_lite import PCGraph, fit, hardware, relax
-from pcgraph_lite.engine import captured, query, topology
+from pcgraph_lite import PCGraph, fit, hardware, query, relax, topology
+from pcgraph_lite.engine import captured
 from pcgraph_lite.engine.query import observed
 from pcgraph_lite.evidence import config, zoo
 

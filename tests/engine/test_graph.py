@@ -8,8 +8,7 @@ from strategies import ACTIVATIONS, graphs, values
 from torch import nn
 from torch.nn import functional
 
-from pcgraph_lite import PCGraph
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput, BadValues, UnknownName, WrongShape
 from pcgraph_lite.studies import oracles
 

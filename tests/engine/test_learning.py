@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.torch import save_file
+from strategies import FUNCTIONS
 from torch.utils.data import DataLoader
 
-from pcgraph_lite import PCGraph, Training, accuracy, fit, minus_energy, relax
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, Training, accuracy, equations, fit, minus_energy, relax, topology
 from pcgraph_lite.engine.learning import _split, as_batch, minus_completion_error
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import (
@@ -41,21 +41,20 @@ def toy(count: int = 60, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     return patterns[labels] + 0.1 * torch.randn(count, 6, generator=generator, dtype=torch.float64), labels
 
 
-def test_one_batch_is_algorithm_1():
-    """Relax T steps, then theta <- theta - alpha dE/dtheta, averaged over the batch (plain SGD on the weights)."""
+def test_training_is_algorithm_1():
+    """Whole batches of plain equations: T value steps, then one weight step averaged over the batch (SGD)."""
     images, labels = toy(8)
     graph, twin = small(), small()
-    fit(graph, (images, labels), epochs=1, batch_size=8, steps=7, value_lr=0.1, optimizer="sgd", weight_lr=0.5,
+    fit(graph, (images, labels), epochs=3, batch_size=8, steps=7, value_lr=0.1, optimizer="sgd", weight_lr=0.5,
         progress=False)
     x = torch.zeros(8, twin.topology.n, dtype=torch.float64)
     x[:, :6], x[:, 6:9] = images, torch.eye(3, dtype=torch.float64)[labels]
-    clamped = torch.arange(twin.topology.n) < 9
-    x = start_at_prediction(twin, x, clamped)
-    for _ in range(7):
-        x = x - 0.1 * twin.value_gradient(x) * ~clamped
-    for k, weight in enumerate(twin.weights):
-        weight -= 0.5 * twin.weight_gradient(x)[f"weights.{k}"] / 8
-    torch.testing.assert_close(graph.weight, twin.weight, rtol=1e-9, atol=1e-12)
+    edges, clamped, weight = twin.topology.mask(), torch.arange(twin.topology.n) < 9, twin.weight
+    for _ in range(3):
+        start = start_at_prediction(twin, x, clamped)
+        weight = equations.learn([start], clamped, weight, edges, *FUNCTIONS["hardtanh"], 7, 0.1, 0.5)
+        twin.set_weight(weight)
+    torch.testing.assert_close(graph.weight, weight, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
@@ -223,7 +222,7 @@ def test_the_generator_decides_the_order():
 
 SCRIPT = """
 import sys, torch
-sys.path.insert(0, {tests!r})
+sys.path += {tests!r}
 from test_learning import small, toy
 from pcgraph_lite import fit
 graph = small()
@@ -235,7 +234,8 @@ torch.save(graph.weight, {path!r} + ".pt")
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path):
     """kill -9 in the middle, then the same call again: bit for bit the weights of an undisturbed run."""
     path = tmp_path / "state.safetensors"
-    script = SCRIPT.format(tests=str(Path(__file__).parent.parent), epochs=60, path=str(path))
+    folders = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
+    script = SCRIPT.format(tests=folders, epochs=60, path=str(path))
     child = subprocess.Popen([sys.executable, "-c", script])
     while not path.exists():
         assert child.poll() is None, "the training ended before its first checkpoint"

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from strategies import graphs, values
 from torch.utils.flop_counter import FlopCounterMode
 
-from pcgraph_lite import PCGraph, fit, observed, relax
-from pcgraph_lite.engine import query, topology
+from pcgraph_lite import PCGraph, fit, observed, query, relax, topology
 from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
 from pcgraph_lite.studies import oracles
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from strategies import masks
 
-from pcgraph_lite.engine import topology
+from pcgraph_lite import topology
 from pcgraph_lite.errors import BadInput, UnknownGroup, WrongShape
 
 

@@ -5,9 +5,6 @@ Oracle: records made by the test whose verdict is plain to see.
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 
 from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadInput
@@ -54,7 +51,10 @@ def test_without_records_nothing_is_claimed() -> None:
     ({"at_least": 0.9}, 0.901, "reproduced"), ({"at_least": 0.9}, 0.89, "not reproduced"),
     ({"at_most": 0.1}, 0.099, "reproduced"), ({"at_most": 0.1}, 0.11, "not reproduced"),
     ({"near": {"value": 0.5, "tolerance": 0.1}}, 0.59, "reproduced"),
-    ({"near": {"value": 0.5, "tolerance": 0.1}}, 0.39, "not reproduced")])
+    ({"near": {"value": 0.5, "tolerance": 0.1}}, 0.39, "not reproduced"),
+    ({"near": {"value": 0.5, "tolerance": 0.1}}, 0.61, "not reproduced"),
+    ({"near": {"value": 0.5, "tolerance": 0.1, "or_more": True}}, 0.9, "reproduced"),
+    ({"near": {"value": 0.5, "tolerance": 0.1, "or_more": True}}, 0.39, "not reproduced")])
 def test_fixed_numbers(limit: dict[str, object], value: float, expected: str) -> None:
     """The mean over seeds is held against the number."""
     rows = frame(*seeds("q", value - 0.001, value, value + 0.001))
@@ -68,6 +68,25 @@ def test_all_and_some_checks() -> None:
     assert verdict(claim(high), rows) == "reproduced"
     assert verdict(claim(high, low), rows) == "partly"
     assert verdict(claim(low), rows) == "not reproduced"
+
+
+def test_one_case_can_be_enough() -> None:
+    """Where the paper names no method, the nearest of several counts and is shown; else all must hold."""
+    rows = frame(*seeds("q", 0.7, 0.7, 0.7, model="a"), *seeds("q", 0.9, 0.9, 0.9, model="b"))
+    check = {"quantity": "q", "near": {"value": 0.88, "tolerance": 0.05}}
+    assert verdict(claim(check), rows) == "not reproduced"
+    row = claims.scorecard(rows, claim(check | {"any_case": True})).iloc[0]
+    assert row["verdict"] == "reproduced" and "0.9" in row["ours"] and row["ours"].endswith("best of 2")
+    assert verdict(claim(check | {"any_case": True}), frame(*seeds("q", 0.5, 0.5, 0.5))) == "not reproduced"
+
+
+def test_seconds_of_another_machine_are_shown_and_not_judged() -> None:
+    """Whatever the rule says and however many seeds there are; without a record nothing is shown."""
+    rules = claim({"quantity": "q", "at_most": 0.1}, comparable=False)
+    for value in (0.05, 5.0):
+        row = claims.scorecard(frame(*seeds("q", value)), rules).iloc[0]
+        assert row["verdict"] == "not comparable" and f"{value:g}" in row["ours"]
+    assert verdict(rules, frame()) == "not run"
 
 
 def test_smaller_runs_are_preliminary() -> None:
@@ -117,13 +136,6 @@ def test_an_order_that_seeds_do_not_share_does_not_hold() -> None:
     assert verdict(claim(LESS), rows) == "not reproduced"
 
 
-@given(st.lists(st.floats(-3, 3).map(lambda value: round(value, 3)), min_size=2, max_size=12, unique=True))
-def test_the_t_test_is_scipys(numbers: list[float]) -> None:
-    """The package does without scipy here, because a bare GPU host lacks it; scipy is the oracle."""
-    expected = stats.ttest_1samp(numbers, 0, alternative="less").pvalue
-    assert claims._chance_of_less(pd.Series(numbers)) == pytest.approx(expected, rel=1e-9, abs=1e-14)
-
-
 def test_a_tie_is_no_order() -> None:
     """Equal on every seed: neither less nor greater."""
     rows = frame(*seeds("ours", 0.5, 0.5, 0.5), *seeds("theirs", 0.5, 0.5, 0.5))
@@ -161,6 +173,20 @@ def test_our_value_is_shown_with_spread_and_unit() -> None:
     rows = frame(*seeds("q", 0.90, 0.91, 0.92))
     row = claims.scorecard(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
     assert row["ours"] == "q 91.00 % ± 1.00 % (at least 50.00 %)"
+
+
+@pytest.mark.parametrize(("check", "words"), [
+    (Check(quantity="accuracy", dataset="mnist", at_least=0.9, percent=True), "accuracy [mnist] at least 90.00 %"),
+    (Check(quantity="max_relative_error", where={"dtype": "float64"}, at_most=1e-10),
+     "max relative error [dtype float64] at most 1e-10"),
+    (Check(quantity="accuracy", model="a", near={"value": 0.9176, "tolerance": 0.01}, percent=True),
+     "accuracy [a] near 91.76 % ± 1.00 %"),
+    (Check(quantity="psnr", model="a", greater_than={"model": "b", "where": {"width": "wide"}}),
+     "psnr [a] > b, width wide"),
+    (Check(quantity="mse", less_than={"quantity": "mean_image_mse"}), "mse < mean image mse")])
+def test_rules_read_as_words(check: Check, words: str) -> None:
+    """The same words on the scorecard with and without a measurement."""
+    assert claims.rule(check) == words
 
 
 @pytest.mark.parametrize(("check", "words"), [

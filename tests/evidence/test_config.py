@@ -5,18 +5,22 @@ Oracle: the files of a small project and edits of them made by the test; signatu
 
 import inspect
 import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
+from pydantic import ValidationError
 
 from pcgraph_lite import checkout
-from pcgraph_lite.baselines import almeida_pineda, boltzmann, dam, hopfield, linear, mlp, rbm
+from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.book import notebooks
-from pcgraph_lite.engine import epochs, learning, topology
+from pcgraph_lite.engine import arguments, constructors, learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.evidence import config
 
+NAMES = {"one": 1, "two": 2}
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
 
 
@@ -37,13 +41,13 @@ def edit(path: Path, old: str, new: str) -> None:
 
 @pytest.mark.parametrize("profile", config.profile_names())
 def test_committed_profiles_fit_the_schemas(profile: str) -> None:
-    """Every committed profile, with every model and the parameters of every notebook, is accepted."""
+    """Every committed profile, with the parameters of every notebook and every model that one loads, is accepted."""
     settings = config.load_profile(profile)
-    for model in config.load_models():
-        config.load_model(model, settings)
     for notebook in config.notebook_names():
         notebooks.resolve(notebook, settings, {})
-        notebooks.models(notebook)
+        for model, count in notebooks.models(notebook).items():
+            if notebooks.seeds(notebook, settings, count):
+                config.load_model(model, settings)
 
 
 def test_profile_changes_single_entries(root: Path) -> None:
@@ -52,6 +56,17 @@ def test_profile_changes_single_entries(root: Path) -> None:
     plain = config.load_model("tiny", config.load_profile("laptop"))
     assert (smoke.train.epochs, plain.train.epochs) == (3, 2)
     assert smoke.model_copy(update={"train": plain.train}) == plain
+
+
+def test_a_model_without_an_entry_is_refused(root: Path) -> None:
+    """On the sample, and not with the full data sets, which the sizes of models.yaml are for."""
+    path, full = root / "config/profiles/laptop.yaml", root / "config/profiles/paper.yaml"
+    edit(path, "other: {}", "copier: {}")
+    full.write_text("description: all\ndata: {sample: false}\n")
+    with pytest.raises(BadInput, match=r"config/profiles/laptop\.yaml: no entry 'other' under models.*other: \{\}"):
+        config.load_model("other", config.load_profile("laptop"))
+    assert config.load_model("other", config.load_profile("paper")) == config.load_models()["other"]
+    config.load_model("copier", config.load_profile("laptop"))
 
 
 def test_merged_keeps_and_replaces() -> None:
@@ -143,34 +158,52 @@ def test_identity_follows_what_decides_the_weights(root: Path) -> None:
     assert len({model.identity(0, True), *others}) == 5
 
 
-@pytest.mark.parametrize("schema", [config.FullyConnected, config.Layered, config.Looped, config.Assemblies,
-                                    config.SmallWorld])
-def test_topology_schemas_match_the_constructors(schema: type[config.Strict]) -> None:
-    """Every key of a topology schema is an argument of the constructors that it names."""
-    for name in schema.model_fields["constructor"].annotation.__args__:
-        arguments = inspect.signature(getattr(topology, name)).parameters
-        assert schema.model_fields.keys() - {"constructor"} <= arguments.keys()
+def made_up(hidden: arguments.Sizes, labels: arguments.CountOrNone = 10,
+            rate: arguments.Rate | Sequence[float] = 0.5, *, name: Annotated[str, arguments.OneOf(NAMES)] = "one",
+            pairs: Sequence[arguments.Pair] | None = None, score: Literal["auto"] | Callable[[], float] = "auto",
+            generator: object = None) -> None:
+    """A function whose arguments settings could give."""
+
+
+def test_a_schema_is_the_signature() -> None:
+    """Defaults, lists for sequences, names, one value where replicas may have several, and nothing else."""
+    schema = config.schema("made_up", config.Strict, made_up, {"generator"})
+    assert schema(hidden=[2]).model_dump() == {"hidden": [2], "labels": 10, "rate": 0.5, "name": "one", "pairs": None,
+                                               "score": "auto"}
+    assert schema(hidden=[2], name="two", pairs=[["a", "b"]], rate=1).rate == 1.0
+    for wrong in ({}, {"hidden": []}, {"hidden": [0]}, {"hidden": (2,)}, {"hidden": [2], "labels": -1}, {"hidden": 2},
+                  {"hidden": [2], "rate": [0.5]}, {"hidden": [2], "rate": 0.0}, {"hidden": [2], "name": "three"},
+                  {"hidden": [2], "pairs": [["a"]]}, {"hidden": [2], "score": made_up}, {"hidden": [2.0]}):
+        with pytest.raises(ValidationError):
+            schema(**wrong)
+    with pytest.raises(ValidationError, match="no key 'generator'"):
+        schema(hidden=[2], generator=None)
+
+
+@pytest.mark.parametrize("name", constructors.CONSTRUCTORS)
+def test_every_constructor_can_be_named(name: str) -> None:
+    """What settings files give reaches it, and it takes no argument that they could not give but the generator."""
+    spec = config.SPECS["pcgraph"].model_fields["topology"]
+    schema = next(one for one in spec.annotation.__args__ if one.__name__ == name)
+    assert schema.model_fields.keys() - {"constructor"} == \
+        inspect.signature(constructors.CONSTRUCTORS[name]).parameters.keys() - {"generator"}
+
+
+@pytest.mark.parametrize(("name", "without"), [
+    ("autoencoder", {"optimizer"}), ("hopfield", set()), ("boltzmann", set()), ("almeida-pineda", set()),
+    ("linear", set()), ("mlp", set()), ("rbm", set()), ("dam", {"weight_decay", "optimizer"})])
+def test_every_baseline_can_be_named(name: str, without: set[str]) -> None:
+    """What the data set does not decide can be given, and in training what has an effect."""
+    kind, spec = KINDS[name], config.SPECS[name]
+    own = spec.model_fields.keys() - config.Model.model_fields.keys() - {"kind", "train"}
+    assert own == inspect.signature(kind.make).parameters.keys() - {"generator", "shape", "labels"} \
+        - ({"pixels"} if name != "autoencoder" else set())
+    given = spec.model_fields["train"].annotation.model_fields.keys()
+    assert given == inspect.signature(kind.training).parameters.keys() - without - {
+        "model", "images", "labels", "validation", "checkpoint", "generator", "progress"}
 
 
 def test_training_schema_matches_fit() -> None:
-    """Every setting of ``fit`` can be given, and nothing that ``fit`` does not take."""
+    """Every setting of ``fit`` can be given, its score as well, and nothing more."""
     settings = {field.name for field in fields(learning.Training)}
-    given = config.GraphTraining.model_fields.keys()
-    assert settings <= given <= settings | inspect.signature(learning.fit).parameters.keys()
-
-
-@pytest.mark.parametrize(("schema", "make", "train"), [
-    (config.HopfieldSpec, hopfield.Hopfield, hopfield.fit_hopfield),
-    (config.BoltzmannSpec, boltzmann.Boltzmann, epochs.Schedule),
-    (config.AlmeidaPinedaSpec, almeida_pineda.AlmeidaPineda, epochs.Schedule),
-    (config.LinearSpec, linear.Linear, linear.fit_linear),
-    (config.MLPSpec, mlp.MLP, epochs.Schedule),
-    (config.RBMSpec, rbm.RBM, epochs.Schedule),
-    (config.DAMSpec, dam.DAM, dam.Annealing)])
-def test_baseline_schemas_match_what_they_feed(schema: type[config.Strict], make: type, train: object) -> None:
-    """Every key is an argument of the model or of its training; the defaults are the same on both sides."""
-    own = {name: field.default for name, field in schema.model_fields.items()
-           if name not in {*config.Model.model_fields, "kind", "train"} and not field.is_required()}
-    assert own.items() <= {k: p.default for k, p in inspect.signature(make).parameters.items()}.items()
-    given = schema.model_fields["train"].annotation.model_fields
-    assert given.keys() <= inspect.signature(train).parameters.keys()
+    assert config.SPECS["pcgraph"].model_fields["train"].annotation.model_fields.keys() == settings | {"score"}

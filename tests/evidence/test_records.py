@@ -6,6 +6,7 @@ Oracle: what the test itself put in.
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from pcgraph_lite import checkout
@@ -121,3 +122,25 @@ def test_provenance_says_commit_versions_and_time(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PCGRAPH_COMMIT", "abc")
     monkeypatch.setattr(checkout, "ROOT", Path("/"))
     assert records.provenance(CPU)["commit"] == "abc"
+
+
+def test_a_frame_is_recorded_row_by_row(root: Path) -> None:
+    """As if each number had been added by hand; columns that are neither asked for nor keys are left alone."""
+    frame = pd.DataFrame({"dataset": "mnist", "model": "tiny", "seed": [0, 1], "n": [20, 30], "mse": [0.1, 0.2],
+                          "variance": [0.5, 0.7], "other": "words"})
+    by_frame, by_hand = (records.Recorder("n", "laptop", CPU) for _ in range(2))
+    by_frame.add_frame(frame, {"mse": "denoised_mse"}, claim="gen-c", parameters=["variance"], steps=3)
+    for seed, n, value, variance in ((0, 20, 0.1, 0.5), (1, 30, 0.2, 0.7)):
+        by_hand.add(claim="gen-c", quantity="denoised_mse", value=value, dataset="mnist", model="tiny", seed=seed, n=n,
+                    variance=variance, steps=3)
+    assert by_frame.rows == by_hand.rows
+    shared = records.Recorder("n", "laptop", CPU)
+    shared.add_frame(frame.rename(columns={"mse": "denoised_mse"}), ["denoised_mse"], claim="gen-c", n=7)
+    assert [record.n for record in shared.rows.values()] == [7, 7]
+
+
+@pytest.mark.parametrize("asked", [{"quantities": ["psnr"]}, {"quantities": ["mse"], "parameters": ["psnr"]}])
+def test_a_frame_without_the_column_is_refused(root: Path, asked: dict) -> None:
+    frame = pd.DataFrame({"seed": [0], "mse": [0.1]})
+    with pytest.raises(BadInput, match="no column 'psnr'; it has seed, mse"):
+        records.Recorder("n", "laptop", CPU).add_frame(frame, claim="gen-c", **asked)

@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 from pcgraph_lite import checkout
 from pcgraph_lite.baselines import almeida_pineda, boltzmann
-from pcgraph_lite.engine import learning, topology
+from pcgraph_lite.engine import learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.evidence import zoo
 
@@ -186,10 +186,7 @@ def test_parameters_are_counted_as_edges(root: Path) -> None:
 def test_topologies_that_are_compared_at_equal_size_have_it(name: str) -> None:
     """As many parameters as the layered graph, 10 * 512 + 512 * 512 + 512 * 784, to one per cent; no biases."""
     spec = zoo.spec(name, "paper")
-    arguments = spec.topology.model_dump(exclude={"constructor"})
-    if spec.topology.constructor in ("assemblies", "small_world"):
-        arguments["generator"] = torch.Generator().manual_seed(0)
-    edges = getattr(topology, spec.topology.constructor)(**arguments).edge_count()
+    edges = zoo.build(spec, 0, torch.device("cpu"))[0].topology.edge_count()
     assert not spec.bias and edges == pytest.approx(668_672, rel=0.01)
 
 

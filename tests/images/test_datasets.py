@@ -415,9 +415,9 @@ def test_truncated_mat_file_is_named(tiny_svhn, tmp_path, monkeypatch):
 
 def test_svhn_without_scipy_says_so(tiny_svhn, tmp_path, monkeypatch):
     def no_scipy(*_args, **_kwargs):
-        raise ModuleNotFoundError("No module named 'scipy'")
+        raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
 
-    monkeypatch.setitem(sources.TORCHVISION, "svhn", no_scipy)
+    monkeypatch.setattr("torchvision.datasets.SVHN", no_scipy)
     with pytest.raises(BadFile, match="pip install scipy"):
         datasets.load("svhn", "test", root=tmp_path / "data")
 

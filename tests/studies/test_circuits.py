@@ -6,8 +6,7 @@ Oracles: autograd of the energy; wires counted and written down by hand.
 import pytest
 import torch
 
-from pcgraph_lite import PCGraph
-from pcgraph_lite.engine import topology
+from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import circuits, oracles
 from pcgraph_lite.studies.circuits import Wire

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from pcgraph_lite import PCGraph
-from pcgraph_lite.engine import query, topology
+from pcgraph_lite import PCGraph, query, topology
 from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.studies import memory, oracles

@@ -6,7 +6,7 @@ Oracles: complete graphs, rings and cliques, by hand.
 import pytest
 import torch
 
-from pcgraph_lite.engine import topology
+from pcgraph_lite import topology
 from pcgraph_lite.errors import BadInput
 from pcgraph_lite.studies import structure
 

@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from pcgraph_lite import PCGraph
+from pcgraph_lite import PCGraph, query, topology
 from pcgraph_lite.baselines.autoencoder import Autoencoder
-from pcgraph_lite.engine import query, topology
 from pcgraph_lite.engine.query import observed
 from pcgraph_lite.errors import BadInput, UnknownGroup
 from pcgraph_lite.images.judge import load_judge

@@ -1,0 +1,83 @@
+"""What decides a page: the code that it imports, the rules of its claims, the images that are part of the package.
+
+The workflow runs a page again when one of these digests changes. Comments, docstrings and layout are no part of them.
+"""
+
+import ast
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from importlib.util import resolve_name
+from pathlib import Path
+
+import pcgraph_lite
+
+from ..evidence import claims
+from ..files import digest
+from . import notebooks
+
+PACKAGE = Path(__file__).resolve().parent.parent
+ROOT_NAMES = {resolve_name(home, "pcgraph_lite") for home in pcgraph_lite.HOMES.values()}
+
+
+def page(name: str) -> str:
+    """Digest of what decides a notebook's results beside its text, its parameters and its weights. Raises BadInput."""
+    imported = {module for cell in notebooks.cells(name) for module in _imported(ast.parse(cell.code), "")}
+    return _hash([code(imported), rules(name), _data()])
+
+
+def rules(notebook: str = "") -> str:
+    """Digest of the claims that a notebook serves; of all claims if empty. Raises BadInput, BadFile."""
+    return _hash(claim.model_dump_json() for claim in claims.load_claims().values() if notebook in ("", claim.notebook))
+
+
+def code(modules: Iterable[str]) -> str:
+    """Digest of some modules of the package and of all that they import, as Python reads them."""
+    seen: set[str] = set()
+    waiting = set(modules)
+    while waiting:
+        seen |= waiting
+        waiting = {found for module in waiting for found in _content(module)[1]} - seen
+    return _hash(f"{module} {_content(module)[0]}" for module in sorted(seen))
+
+
+@cache
+def _content(module: str) -> tuple[str, frozenset[str]]:
+    """A module's syntax tree without docstrings, as text, and the modules of the package that it imports."""
+    path = _file(module)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    imported = _imported(tree, package) | (ROOT_NAMES if module == "pcgraph_lite" else set())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            del node.body[0]
+    return ast.dump(tree), frozenset(imported)
+
+
+def _imported(tree: ast.AST, package: str) -> set[str]:
+    """The modules of the package that some code imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = resolve_name("." * node.level + (node.module or ""), package)
+            names = [f"{base}.{alias.name}" for alias in node.names]
+            found |= {name if _file(name) else base for name in names}     # a module, or something in one
+    return {name for name in found if name.partition(".")[0] == "pcgraph_lite"}
+
+
+def _file(module: str) -> Path | None:
+    place = PACKAGE.parent.joinpath(*module.split("."))
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
+
+
+@cache
+def _data() -> str:
+    """The bundled sample and the judges' weights."""
+    files = sorted(path for folder in ("sample", "weights") for path in (PACKAGE / "images" / folder).rglob("*"))
+    return _hash(f"{path.name} {digest(path)}" for path in files if path.is_file())
+
+
+def _hash(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,77 @@
+"""What every page begins with, in one call: figures' style, device, seeds and the recorder; and what it loads."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import torch
+from pandas.io.formats.style import Styler
+
+from .. import hardware
+from ..evidence import sweeps, zoo
+from ..evidence.records import Recorder
+from ..evidence.zoo import Trained
+from ..images.datasets import ImageSet
+from ..studies import trials
+from ..studies.trials import Case, Key
+from . import plots, tables
+
+TITLES = {"mnist": "digits", "fashion": "clothing", "svhn": "house numbers", "cifar10": "colour photographs"}
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A page that runs. ``seeds`` are counted up from its first."""
+
+    profile: str
+    device: torch.device
+    seeds: list[int]
+    recorder: Recorder
+
+    def models(self, kinds: Sequence[str] | Mapping[str, str], data: Sequence[str] = ("mnist",),
+               seeds: int | None = None) -> dict[Key, Trained]:
+        """Trained models by ``(dataset, kind, seed)``, see ``zoo.load_all``; ``seeds``: the first few alone."""
+        return zoo.load_all(kinds, data, self.profile, self.seeds[:seeds], str(self.device.type))
+
+    def case(self, name: str, count: int | None = None) -> Case:
+        """``count`` test images of a data set, or all, with its training images and its judge."""
+        return trials.case(name, count, zoo.uses_sample(self.profile))
+
+    def held_out(self, trained: Trained, count: int) -> ImageSet:
+        """The first ``count`` images that the training of a model kept out, or all where there are fewer."""
+        kept = zoo.held_out(trained.name, trained.profile, trained.seed)
+        return kept.subset(min(count, len(kept)))
+
+    def tried(self, names: str, columns: Mapping[str, str]) -> Styler:
+        """The settings of recorded sweeps, ``names`` with a space between, the lowest of the first measure on top.
+
+        Args:
+            columns: measures of held-out images -> their titles.
+        """
+        parts = []
+        for name in names.split():
+            ends = sweeps.finals(sweeps.load(name, self.profile, str(self.device.type)))
+            order = ends.groupby("setting")[next(iter(columns))].mean()
+            parts.append(ends.assign(tried=name + ": " + ends["setting"], order=ends["setting"].map(order))
+                         .sort_values("order", kind="stable"))
+        ends = pd.concat(parts)
+        return tables.over_seeds(ends, "tried", columns | {"n": "training images"})
+
+    def verdicts(self) -> Styler:
+        """Write the records and show what they say about the claims of the page."""
+        return tables.verdicts(self.recorder.save())
+
+
+def sizes(models: Mapping[Key, Trained]) -> pd.DataFrame:
+    """One row a model, for the records: dataset, model, seed, n (training images), parameters, seconds of training."""
+    return trials.frame({key: {"n": t.provenance["n"], "parameters": zoo.parameter_count(t.graph), "seconds": t.seconds}
+                         for key, t in models.items()})
+
+
+def start(name: str, profile: str, device: str = "auto", out: str | Path = "", seed: int = 0, seeds: int = 1) -> Page:
+    """Begin a page. Raises UnknownName, BadInput: no such profile or device."""
+    plots.use_style()
+    hardware.prepare()
+    picked = hardware.pick_device(device)
+    return Page(profile, picked, list(range(seed, seed + seeds)), Recorder(name, profile, picked, out))

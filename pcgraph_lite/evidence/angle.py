@@ -1,0 +1,133 @@
+"""How far the weight step of predictive coding points from that of backpropagation, by the relaxed time T x gamma.
+
+Both gradients are those of the same layered network with the same weights on the same images: of the energy after
+relaxation (eq. 4), and of half the squared error at the labels. Without relaxation the last layer's two are equal, and
+for short times the others' are parallel: an error runs back one layer a step and arrives multiplied by gamma, so T must
+be at least the number of hidden layers. At equilibrium, where f is linear, what runs back is not the error e at the
+labels but (I + sum of products)^-1 e, see ``equilibrium_error``.
+
+    python -m pcgraph_lite.evidence.angle --out results/sweeps/angle.csv
+"""
+
+import argparse
+import math
+import time
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity, one_hot
+
+from .. import checkout, hardware
+from ..engine import constructors as topology
+from ..engine import learning
+from ..engine.graph import PCGraph
+from ..engine.inference import Settings, settle
+from ..files import write_aside
+from ..images import datasets
+from . import records
+
+TIMES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+IMAGES, BATCH, EPOCHS = 20_000, 100, (0, 1, 5)                             # the angle is taken after so many epochs
+
+
+def pc_gradient(graph: PCGraph, images: Tensor, labels: Tensor, steps: int, gamma: float) -> list[Tensor]:
+    """Gradient of the energy (eq. 4), averaged over the batch, after ``steps`` value steps of ``gamma``.
+
+    Args:
+        images, labels: ``(batch, pixels)`` and one-hot ``(batch, classes)``, both held.
+
+    Returns:
+        one ``(source, target)`` tensor a layer, from the pixels on.
+    """
+    problem = learning.started(graph, {"pixels": images, "labels": labels}, len(images))
+    relaxed = settle(problem, Settings(steps, gamma, trace=False))
+    found = relaxed.problem.weight_gradient(1 / len(images))
+    return [found[f"weights.{k}"] for k in _order(graph)]
+
+
+def bp_gradient(graph: PCGraph, images: Tensor, labels: Tensor) -> list[Tensor]:
+    """Gradient of half the squared error at the labels, averaged over the batch, in the same form."""
+    weights = [graph.weights[k].detach().clone().requires_grad_() for k in _order(graph)]
+    values = images
+    for k, weight in zip(_order(graph), weights, strict=True):
+        values = graph.activations[graph.blocks[k].source](values) @ weight
+    loss = (labels - values).square().sum() / (2 * len(images))
+    return list(torch.autograd.grad(loss, weights))
+
+
+def equilibrium_error(weights: list[Tensor], error: Tensor) -> Tensor:
+    """The error at the labels of a linear chain at equilibrium, from that of the forward pass. ``(batch, classes)``.
+
+    Each hidden layer moves so that eps_l = eps_{l+1} W_{l+1}^T; what reaches the labels is then the sum over layers of
+    eps_L P^T P with P the product of the weights from that layer to the labels, so eps_L = e (I + sum P^T P)^-1.
+
+    Args:
+        weights: ``(source, target)`` from the pixels on; that of the pixels, which are held, has no part in it.
+        error: labels minus those of the forward pass.
+    """
+    product, total = torch.eye(weights[-1].shape[1], dtype=error.dtype), torch.eye(error.shape[1], dtype=error.dtype)
+    for weight in reversed(weights[1:]):
+        product = weight @ product                                         # (layer, classes)
+        total = total + product.T @ product
+    return torch.linalg.solve(total, error.T).T
+
+
+def angles(graph: PCGraph, images: Tensor, labels: Tensor, relaxed: float) -> dict[str, float]:
+    """Cosine between both gradients, and their ratio of norms, layer by layer; T and gamma are chosen to be stable."""
+    problem = learning.started(graph, {"pixels": images, "labels": labels}, len(images))
+    safe = 1 / float(problem.curvature())
+    steps = max(5, math.ceil(relaxed / (0.5 * safe)))
+    found = {"T": steps, "gamma": relaxed / steps, "relaxed": relaxed, "safe_step": safe}
+    pairs = zip(pc_gradient(graph, images, labels, steps, relaxed / steps), bp_gradient(graph, images, labels),
+                strict=True)
+    for k, (ours, theirs) in enumerate(pairs, start=1):
+        found[f"cosine{k}"] = float(cosine_similarity(ours.flatten(), theirs.flatten(), dim=0))
+        found[f"norm{k}"] = float(ours.norm() / theirs.norm())
+    return found
+
+
+def measured(data: str, activation: str, seed: int, steps: int, gamma: float | str) -> list[dict[str, object]]:
+    """Angles of a classifier at its first weights and while it is trained with ``steps`` and ``gamma``."""
+    began, generator = time.monotonic(), torch.Generator().manual_seed(seed)
+    images, held_out = datasets.split_off(datasets.load(data), 1000, generator)
+    images = images.subset(IMAGES, generator)
+    graph = PCGraph(topology.discriminative(784, (256, 256), 10), activation, generator=generator)
+    asked, labels, rows, done = held_out.images, one_hot(held_out.labels, 10).float(), [], 0
+    for epochs in EPOCHS:
+        if epochs > done:
+            learning.fit(graph, (images.images, images.labels), epochs=epochs - done, batch_size=BATCH, steps=steps,
+                         value_lr=gamma, weight_lr=1e-3, generator=generator, progress=False)
+            done = epochs
+        rows += [{"data": data, "activation": activation, "seed": seed, "train_T": steps, "train_gamma": gamma,
+                  "epochs": epochs, "n": len(asked), **angles(graph, asked, labels, relaxed)} for relaxed in TIMES]
+    facts = records.provenance(hardware.describe("cpu"), time.monotonic() - began)
+    return [row | {key: facts[key] for key in records.PROVENANCE} for row in rows]
+
+
+def _order(graph: PCGraph) -> list[int]:
+    """Blocks from the pixels to the labels."""
+    source, order = graph.home["pixels"][0], []
+    while (block := next((k for k, b in enumerate(graph.blocks) if b.source == source), None)) is not None:
+        order.append(block)
+        source = graph.blocks[block].target
+    return order
+
+
+def main() -> None:
+    """Measure all and write the file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=checkout.ROOT / "results" / "sweeps" / "angle.csv")
+    given, rows = parser.parse_args(), []
+    hardware.prepare(1)
+    for seed in range(3):
+        for activation in ("relu", "linear"):
+            rows += measured("mnist", activation, seed, 5, 0.02)
+        rows += measured("mnist", "relu", seed, 20, "safe")
+    with write_aside(given.out) as part:
+        pd.DataFrame(rows).to_csv(part, index=False, float_format="%.6g")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""A trial: one task asked of one trained model about the images of a case, with the pictures and their measures.
+
+A page keeps its models and trials in dicts whose keys are ``(dataset, model, seed)``, with what else differs behind.
+From there it is one call to a row of pictures (``plots.trials``), to a table (``tables.over_images``,
+``tables.over_seeds``) and to the records (``Recorder.add_frame``).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from ..baselines.autoencoder import Autoencoder
+from ..engine.graph import PCGraph
+from ..engine.query import Answer
+from ..images import datasets, metrics
+from ..images.datasets import ImageSet
+from ..images.judge import load_judge
+from . import tasks
+
+KEYS = ("dataset", "model", "seed")
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A data set as the tasks ask about it. ``test``: images drawn at random, never chosen."""
+
+    train: ImageSet
+    test: ImageSet
+    judge: nn.Module
+
+    def noisy(self, variance: float, seed: int) -> Tensor:
+        """The test images under Gaussian noise of that variance, the same for every model. ``(batch, pixels)``."""
+        return datasets.noisy(self.test.images, variance, datasets.noise_generator(seed))
+
+    def of_classes(self, classes: Sequence[int], count: int) -> "Case":
+        """The same with at most ``count`` test images, drawn from some classes."""
+        rows = torch.isin(self.test.labels, torch.tensor(classes)).nonzero().flatten()
+        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
+        return replace(self, test=self.test.take(rows[order[:count]]))
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What came of it. ``each``: one row an image, a column a measure; ``answer``: of the query, if there was one.
+
+    The measure ``agrees`` everywhere: whether the judge reads the label that was held, or else that of the original.
+    """
+
+    images: Tensor                                                         # (batch, pixels), on the CPU
+    read: Tensor                                                           # (batch,), classes that the judge sees
+    each: pd.DataFrame
+    answer: Answer | None = None
+
+    def means(self) -> dict[str, float]:
+        """Measure -> mean over the images."""
+        return {name: self.each[name].mean() for name in self.each}
+
+    def of(self, rows: Tensor | slice) -> "Trial":
+        """The same of some images alone, ``(batch,)`` bool or a slice; without the answer."""
+        return Trial(self.images[rows], self.read[rows], self.each[rows.numpy() if isinstance(rows, Tensor) else rows])
+
+
+def case(name: str, count: int | None = None, sample: bool = False) -> Case:
+    """A data set with ``count`` of its test images or all, or of those of the bundled sample.
+
+    Raises:
+        UnknownName: no such data set. BadInput: fewer images than ``count``.
+    """
+    test = datasets.load(name, "test", sample=sample)
+    test = test if count is None else test.subset(count, torch.Generator().manual_seed(0))
+    return Case(datasets.load(name, "train", sample=sample), test, load_judge(name))
+
+
+def draw(graph: PCGraph, about: Case) -> Trial:
+    """Hold each of the ten labels (gen-a). Measures: agrees, converged."""
+    classes = torch.arange(10)
+    answer = tasks.generate(graph, classes.to(graph.device)).to("cpu")
+    return judged(answer.values["pixels"].clamp(0, 1), about, classes, answer)
+
+
+def complete(model: nn.Module, about: Case, known: Tensor, held: Tensor | None = None) -> Trial:
+    """Hold the known pixels ``(pixels,)`` bool (gen-b), and labels ``(batch,)`` int if given (gen-d). Measures: as of
+    ``part``; converged, but for an autoencoder.
+    """
+    truth, device = about.test.images, next(model.parameters()).device
+    if isinstance(model, Autoencoder):
+        return part(tasks.complete(model, truth.to(device), known.to(device)).cpu(), about, known)
+    labels = None if held is None else held.to(device)
+    answer = tasks.completion(model, truth.to(device), known.to(device), labels).to("cpu")
+    return part(tasks.filled(truth, known, answer), about, known, held, answer)
+
+
+def denoise(model: nn.Module, about: Case, noisy: Tensor, steps: int) -> Trial:
+    """Start the pixels at noisy images ``(batch, pixels)``, let go for that many plain steps (gen-c); an autoencoder
+    has none. Measures: as of ``whole``.
+    """
+    return whole(tasks.denoise(model, noisy.to(next(model.parameters()).device), steps).cpu(), about)
+
+
+def part(images: Tensor, about: Case, known: Tensor, held: Tensor | None = None,
+         answer: Answer | None = None) -> Trial:
+    """Any completion ``(batch, 784)``. Measures: mse and ssim on the missing rows; agrees, where the judge sees all."""
+    truth, rows = about.test.images, int((~known).sum()) // 28
+    hidden = images[:, ~known], truth[:, ~known]
+    return judged(images, about, about.test.labels if held is None else held, answer, mse=metrics.mse(*hidden),
+                  ssim=metrics.ssim(*hidden, (1, rows, 28)))
+
+
+def whole(images: Tensor, about: Case) -> Trial:
+    """Any pictures ``(batch, 784)`` of the test images. Measures: mse, psnr in dB, agrees."""
+    truth = about.test.images
+    return judged(images, about, about.test.labels, mse=metrics.mse(images, truth), psnr=metrics.psnr(images, truth))
+
+
+def joined(parts: Iterable[Trial]) -> Trial:
+    """Several trials as one, without their answers."""
+    parts = list(parts)
+    return Trial(torch.cat([one.images for one in parts]), torch.cat([one.read for one in parts]),
+                 pd.concat([one.each for one in parts], ignore_index=True))
+
+
+def judged(images: Tensor, about: Case, labels: Tensor | int, answer: Answer | None = None,
+           **measures: Tensor) -> Trial:
+    """Any pictures that shall show classes, ``(batch,)`` or one. Measures: those given, agrees; converged if asked."""
+    read = tasks.judge_reads(about.judge, images)
+    measures |= {"agrees": read == labels} | ({} if answer is None else {"converged": answer.converged})
+    return Trial(images, read, pd.DataFrame({name: values.numpy() for name, values in measures.items()}), answer)
+
+
+def rivals(about: Case, known: Tensor) -> dict[str, Trial]:
+    """Simple completions: the mean training image, the training image whose known part is nearest, the original."""
+    train, truth = about.train.images, about.test.images
+    return {"mean image": part(torch.where(known, truth, train.mean(0)), about, known),
+            "nearest neighbour": part(tasks.nearest_neighbour(train, truth, known), about, known),
+            "original": part(truth, about, known)}
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Denoising of held-out images on the way: their mean PSNR after each number of steps, and that of the input."""
+
+    steps: Sequence[int]
+    psnr: list[float]
+    energy: Tensor                                                         # (last step, batch)
+    noisy: float
+
+    @property
+    def best(self) -> int:
+        """The fewest steps of the highest PSNR."""
+        return self.steps[max(range(len(self.steps)), key=self.psnr.__getitem__)]
+
+
+def path(model: nn.Module, held_out: ImageSet, variance: float, seed: int, steps: Sequence[int]) -> Path:
+    """Denoise images that a training kept out, and look after each number of plain steps; an autoencoder has none."""
+    clean, device = held_out.images, next(model.parameters()).device
+    noisy = datasets.noisy(clean, variance, datasets.noise_generator(seed, "held-out"))
+    if isinstance(model, Autoencoder):
+        seen, energy = {0: tasks.denoise(model, noisy.to(device), 0)}, torch.empty(0, len(clean))
+    else:
+        seen, energy = tasks.denoise_path(model, noisy.to(device), steps)
+    psnr = {k: float(metrics.psnr(images.cpu(), clean).mean()) for k, images in seen.items()}
+    return Path(list(psnr), list(psnr.values()), energy.cpu(), float(metrics.psnr(noisy.clamp(0, 1), clean).mean()))
+
+
+def curve(paths: Mapping[Key, Path], name: str, model: str) -> tuple[Sequence[int], Tensor]:
+    """Steps and PSNR ``(steps, seeds)`` of one model's paths, as ``plots.curves`` draws them."""
+    mine = [path for key, path in paths.items() if key[:2] == (name, model)]
+    return mine[0].steps, torch.tensor([path.psnr for path in mine]).T
+
+
+# ----------------------------------------------------------------------------------------------- dicts to frames
+
+def means(trials: Mapping[Key, Trial], *more: str) -> pd.DataFrame:
+    """One row a trial: the parts of its key (dataset, model, seed, and those named in ``more``), n, and the means."""
+    return frame({key: {"n": len(trial.each)} | trial.means() for key, trial in trials.items()}, *more)
+
+
+def images(trials: Mapping[Key, Trial], *more: str) -> pd.DataFrame:
+    """One row an image of every trial: the parts of its key, and the measures."""
+    return pd.concat([trial.each.assign(**dict(zip((*KEYS, *more), key, strict=True)))
+                      for key, trial in trials.items()], ignore_index=True)
+
+
+def frame(values: Mapping[Key, Mapping[str, Any]], *more: str) -> pd.DataFrame:
+    """One row an entry: the parts of its key, and its values by name."""
+    return pd.DataFrame([dict(zip((*KEYS, *more), key, strict=True)) | row for key, row in values.items()])

@@ -1,0 +1,84 @@
+"""What decides a page: code as Python reads it, rules as YAML reads them.
+
+Oracle: a small package that is edited; Python's own list of the modules that an import loads.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pcgraph_lite.book import inputs
+from pcgraph_lite.evidence import claims, config
+
+FILES = {
+    "__init__": "",
+    "room/__init__": "",
+    "room/one": 'from . import two\nfrom ..other import NAME\n\ndef f():\n    """Words."""\n    return two.x + NAME\n',
+    "room/two": "x = 1\n",
+    "other": "NAME = 2\n",
+    "lone": "y = 3\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of the same name, in which `room.one` imports `room.two` and `other`, and nobody `lone`."""
+    root = tmp_path / "pcgraph_lite"
+    for name, text in FILES.items():
+        path = root / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(inputs, "PACKAGE", root)
+    return root
+
+
+@pytest.mark.parametrize(("file", "old", "new", "changes"), [
+    ("room/one", "Words.", "Other words.", False),
+    ("room/one", "from . import two", "# why\nfrom . import (\n    two,\n)", False),
+    ("room/two", "x = 1", "x = 10", True),
+    ("other", "NAME = 2", "NAME = 20", True),
+    ("lone", "y = 3", "y = 30", False),
+    ("room/one", "two.x + NAME", "two.x - NAME", True),
+])
+def test_digest_follows_the_code_that_is_imported(package: Path, file: str, old: str, new: str, changes: bool) -> None:
+    """And neither comments, docstrings, layout nor other modules."""
+    def fresh() -> str:
+        inputs._content.cache_clear()
+        return inputs.code(["pcgraph_lite.room.one"])
+
+    before, path = fresh(), package / f"{file}.py"
+    path.write_text(path.read_text().replace(old, new))
+    assert (fresh() != before) == changes
+    inputs._content.cache_clear()
+
+
+@pytest.mark.parametrize("module", [f"pcgraph_lite.{name}" for name in ("engine.graph", "evidence.zoo", "book.tables")])
+def test_every_module_that_python_loads_is_seen(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's list is the oracle; ours may be longer by what is imported inside functions."""
+    loaded = subprocess.run([sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"], check=True, text=True,
+                            capture_output=True).stdout.split()
+    seen: list[str] = []
+    content = inputs._content
+    monkeypatch.setattr(inputs, "_content", lambda name: seen.append(name) or content(name))
+    inputs.code([module])
+    ours = {name for name in loaded if name.startswith("pcgraph_lite.")}
+    rooms = {name for name in ours if inputs._file(name).name == "__init__.py"}              # they hold a docstring
+    assert ours - rooms <= set(seen)
+
+
+def test_rules_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim's rule counts for the page that serves it, and for the scorecard."""
+    pages = ["02-pc-graphs", "03a-fully-connected"]
+    before = [inputs.rules(page) for page in [*pages, ""]]
+    changed = claims.load_claims()
+    changed["eq1"] = changed["eq1"].model_copy(update={"paper": "in other words"})
+    monkeypatch.setattr(claims, "load_claims", lambda: changed)
+    after = [inputs.rules(page) for page in [*pages, ""]]
+    assert [a != b for a, b in zip(before, after, strict=True)] == [True, False, True]
+
+
+def test_pages_differ() -> None:
+    """Every page of the book has inputs, and not all the same."""
+    assert len({inputs.page(name) for name in config.notebook_names()}) > 5

@@ -1,0 +1,58 @@
+"""A host with torch and little else: what pcgraph needs to train and, with --plain, to run a notebook.
+
+Oracle: an environment that holds the packages named below, what they ask for by their own metadata, and no other.
+"""
+
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from project import HERE, Project
+
+SECTIONS = ("numbers and pictures", "settings and commands")               # of requirements.txt, as book/how-to.md says
+SOMETIMES = {"scipy", "torch-fidelity"}                                    # SVHN, the FID with Inception
+USES = "from pcgraph_lite.book import plots, tables\nfrom pcgraph_lite.images import judge, metrics\nimport torch\n"
+
+
+def needed() -> set[str]:
+    """The named packages and all that they ask for."""
+    sections = (HERE.parent / "requirements.txt").read_text().split("\n# ")
+    lines = [line for text in sections if text.startswith(SECTIONS) for line in text.splitlines()[1:]]
+    waiting, found = {line.partition("==")[0] for line in lines if line} - SOMETIMES, set()
+    while waiting:
+        found.add(name := waiting.pop())
+        asked = map(Requirement, distribution(name).requires or ())
+        waiting |= {one.name for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})} - found
+    return found
+
+
+def link(packages: set[str], folder: Path) -> None:
+    """Put the installed files of these packages, and of no other, into a folder."""
+    folder.mkdir()
+    for package in map(distribution, packages):
+        for top in {file.parts[0] for file in package.files} - {"..", "__pycache__"}:
+            if not (folder / top).exists():
+                (folder / top).symlink_to(package.locate_file(top))
+
+
+@pytest.mark.slow
+def test_the_rest_of_the_environment_is_not_needed(tmp_path: Path) -> None:
+    """A model is trained and a notebook that imports what the pages import runs; without --plain it says what to do."""
+    project = Project(tmp_path / "project")
+    link(packages := needed(), tmp_path / "packages")
+    assert "torch" in packages and not {"papermill", "snakemake", "sphinx", "ipython", "scipy"} & packages
+    page = project.root / "notebooks/01-tiny.md"
+    page.write_text(page.read_text().replace("import torch\n", USES))
+    environment = project.environment | {"PYTHONPATH": f"{project.root}:{tmp_path / 'packages'}"}
+
+    def pcgraph(*arguments: str) -> str:
+        command = [sys.executable, "-S", "-m", "pcgraph_lite", *arguments, "--profile", "smoke"]         # -S: no others
+        done = subprocess.run(command, cwd=project.root, env=environment, capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    assert "tiny: _build/smoke/models" in (said := pcgraph("train", "tiny")), said
+    assert "2 records" in (said := pcgraph("run", "01-tiny", "--plain")), said
+    assert "jupytext is not installed here" in (said := pcgraph("run", "01-tiny")) and "add --plain" in said, said

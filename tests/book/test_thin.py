@@ -1,0 +1,88 @@
+"""Pages show the query or the training that they are about, and keep the bookkeeping small.
+
+Oracles: Python's own parser, for what a line is; a fresh interpreter's namespace, for what runs by itself.
+
+How lines are counted: every line of a code cell that is not blank. Not bookkeeping are the parameters, the imports,
+the cells tagged ``science``, and statements that ask, measure or draw: those that call ``pcg.*``, a module of
+``studies`` or ``engine``, ``metrics`` or ``plots``, also inside a loop or a function. All others are: the heads of
+loops and functions, tables, records, setup, and whatever gathers numbers.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from pcgraph_lite import checkout
+from pcgraph_lite.book import notebooks
+from pcgraph_lite.book.notebooks import Cell
+
+PAGES = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
+ASKS = {"pcg", "plots", "trials", "tasks", "memory", "oracles", "convergence", "circuits", "structure", "learning",
+        "equations", "topology", "metrics"}
+KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
+THIN = ["04a-topologies", "05-labels"]                                     # pages done so far
+LONGEST, VISIBLE, SHARE = 25, 12, 0.45                                     # share wanted over all pages: 0.40
+
+
+def lines(code: str) -> int:
+    return sum(bool(line.strip()) for line in code.splitlines())
+
+
+def bookkeeping(cell: Cell) -> int:
+    """Lines of a cell that neither ask nor draw."""
+    if {"parameters", "science"} & set(cell.tags):
+        return 0
+    spared = sum(lines(ast.get_source_segment(cell.code, node)) for node in ast.walk(ast.parse(cell.code))
+                 if isinstance(node, ast.stmt) and _spared(node))
+    return lines(cell.code) - spared
+
+
+def _spared(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return True
+    if hasattr(node, "body"):                                              # its statements are looked at one by one
+        return False
+    calls = [set(ast.unparse(call.func).split(".")) for call in ast.walk(node) if isinstance(call, ast.Call)]
+    return any(name & ASKS for name in calls) and not any(name & KEEPS for name in calls)
+
+
+@pytest.mark.parametrize("page", THIN)
+def test_a_page_shows_what_it_asks(page: str) -> None:
+    """The cell tagged science is short and not folded away; no cell is long."""
+    cells = notebooks.cells(page)
+    shown = [cell for cell in cells if "science" in cell.tags]
+    assert shown and all("hide-input" not in cell.tags and lines(cell.code) <= VISIBLE for cell in shown)
+    assert max(lines(cell.code) for cell in cells) <= LONGEST
+
+
+@pytest.mark.parametrize("page", THIN)
+def test_what_a_page_shows_runs_by_itself(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a notebook of the reader's own: an empty folder, nothing but the cell, which imports what it uses."""
+    monkeypatch.chdir(tmp_path)
+    for cell in notebooks.cells(page):
+        if "science" in cell.tags:
+            exec(compile(cell.code, page, "exec"), {"__name__": "reader"})
+
+
+def test_the_bookkeeping_is_small() -> None:
+    cells = [cell for page in THIN for cell in notebooks.cells(page)]
+    assert sum(map(bookkeeping, cells)) <= SHARE * sum(lines(cell.code) for cell in cells)
+
+
+def test_what_counts() -> None:
+    """By hand, of eight lines: three ask or draw, one imports, one asks in a loop; its head, a table and f do not."""
+    code = ("import torch\nanswer = pcg.query(graph)\nplots.curves(\n    lines)\nfor x in y:\n    pcg.query(x)\n"
+            "tables.plain(trials.means(z))\ndef f(): return graph")
+    assert bookkeeping(Cell(code, (), 1)) == 3 and bookkeeping(Cell(code, ("science",), 1)) == 0
+
+
+if __name__ == "__main__":                                                 # the state of the pages, one line each
+    for page in PAGES:
+        cells = notebooks.cells(page)
+        total, kept = sum(lines(cell.code) for cell in cells), sum(map(bookkeeping, cells))
+        print(f"{page:28} {total:4} lines, {kept:4} bookkeeping ({kept / total:4.0%}), longest cell "
+              f"{max(lines(cell.code) for cell in cells)}")
+    everything = [cell for page in PAGES for cell in notebooks.cells(page)]
+    total = sum(lines(cell.code) for cell in everything)
+    print(total, "lines,", f"{sum(map(bookkeeping, everything)) / total:.0%} bookkeeping")

@@ -1,0 +1,55 @@
+"""Oracle: the linear solution, and autograd (both in float64)."""
+
+import pytest
+import torch
+from torch.nn.functional import one_hot
+
+from pcgraph_lite import topology
+from pcgraph_lite.engine.graph import PCGraph
+from pcgraph_lite.engine.inference import Settings, settle
+from pcgraph_lite.engine.learning import started
+from pcgraph_lite.evidence import angle
+
+
+@pytest.fixture
+def problem():
+    generator = torch.Generator().manual_seed(3)
+    graph = PCGraph(topology.discriminative(12, (9, 8), 4), "linear", generator=generator, dtype=torch.float64)
+    images = torch.rand(20, 12, generator=generator, dtype=torch.float64)
+    labels = one_hot(torch.arange(20) % 4, 4).double()
+    return graph, images, labels
+
+
+def test_the_error_at_equilibrium_is_the_rescaled_one(problem):
+    """At rest the errors of a linear chain are those of the closed form, and its energy is e S^-1 e / 2."""
+    graph, images, labels = problem
+    weights = [graph.weights[k] for k in angle._order(graph)]
+    error = labels - images @ weights[0] @ weights[1] @ weights[2]
+    rest = settle(started(graph, {"pixels": images, "labels": labels}, 20), Settings(5000, "safe", 0.9))
+    expected = angle.equilibrium_error(weights, error)
+    torch.testing.assert_close(graph.error(rest.x)[:, graph.topology.slice("labels")], expected, rtol=1e-5, atol=1e-6)
+    held = images.square().sum(-1) / 2                                     # what the pixels pay, whatever happens
+    torch.testing.assert_close(rest.energy[-1], held + (error * expected).sum(-1) / 2, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("activation", ["linear", "relu", "tanh"])
+def test_a_short_relaxation_points_where_backpropagation_does(activation):
+    """For a time towards 0 each layer's direction is backpropagation's, and the last layer's gradient is the same."""
+    generator = torch.Generator().manual_seed(4)
+    graph = PCGraph(topology.discriminative(12, (9, 8), 4), activation, generator=generator, dtype=torch.float64)
+    images = torch.rand(20, 12, generator=generator, dtype=torch.float64)
+    labels = one_hot(torch.arange(20) % 4, 4).double()
+    theirs = angle.bp_gradient(graph, images, labels)
+    ours = angle.pc_gradient(graph, images, labels, steps=4, gamma=1e-5)
+    for mine, backpropagated in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine / mine.norm(), backpropagated / backpropagated.norm(), rtol=1e-2, atol=1e-3)
+    torch.testing.assert_close(ours[-1], theirs[-1], rtol=1e-3, atol=1e-4)
+    angle_at_rest = angle.angles(graph, images, labels, 20.0)
+    assert min(angle_at_rest[f"cosine{k}"] for k in (1, 2, 3)) < 0.99
+
+
+def test_one_step_does_not_reach_the_first_layer(problem):
+    """An error runs back one layer a step: with T = 1 the first of three layers learns nothing."""
+    first, second, _ = angle.pc_gradient(*problem, steps=1, gamma=0.1)
+    assert not first.any()
+    assert second.any()

@@ -1,0 +1,29 @@
+"""A model's identity names its weights: the same settings have the same identity for ever.
+
+Oracle: identities.json, the settings of the committed models as they were when these identities were first given out.
+Settings files may change; this file never does, because weights with these names exist.
+"""
+
+import json
+from pathlib import Path
+
+from pcgraph_lite.evidence import config
+
+KNOWN = json.loads(Path(__file__).with_name("identities.json").read_text())
+
+
+def test_settings_keep_their_identity() -> None:
+    """Neither a schema, a default, nor an argument added to a signature may change one."""
+    for known in KNOWN:
+        settings = {"a model": known["settings"] | {"description": "any"}}
+        model = config.validated(dict[str, config.ModelSpec], settings, Path("identities.json"))["a model"]
+        assert model.identity(known["seed"], known["sample"]) == known["identity"], known["settings"]
+
+
+def test_every_kind_and_constructor_was_recorded() -> None:
+    """What the file does not hold it cannot guard."""
+    kinds = {known["settings"]["kind"] for known in KNOWN}
+    assert kinds >= {"pcgraph", "autoencoder", "hopfield", "boltzmann", "almeida-pineda", "linear", "mlp", "rbm", "dam"}
+    constructors = {known["settings"]["topology"]["constructor"] for known in KNOWN if "topology" in known["settings"]}
+    assert constructors >= {"fully_connected", "discriminative", "generative", "recurrent", "lateral", "assemblies",
+                            "small_world"}

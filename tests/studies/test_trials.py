@@ -1,0 +1,101 @@
+"""Trials: what is asked is the task itself, what is measured is read off images made by hand.
+
+Oracles: the tasks called by hand; a judge that sees the class where the test put it; frames written out.
+"""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from pcgraph_lite import PCGraph, topology
+from pcgraph_lite.baselines.autoencoder import Autoencoder
+from pcgraph_lite.images import datasets, metrics
+from pcgraph_lite.images.datasets import ImageSet
+from pcgraph_lite.studies import tasks, trials
+
+GENERATOR = torch.Generator().manual_seed(0)
+LABELS = torch.tensor([3, 5, 3, 8])
+IMAGES = torch.rand(4, 784, generator=GENERATOR)
+IMAGES[:, :10] = torch.eye(10)[LABELS]                                     # the first ten pixels say the class
+TEST = ImageSet("mnist", IMAGES, LABELS, (1, 28, 28), "made by hand")
+KNOWN = datasets.top_half((1, 28, 28))
+GRAPH = PCGraph(topology.generative(10, [20], 784), "tanh")
+
+
+class Reader(nn.Linear):
+    """Sees the class that the first ten pixels say."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 1)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return images.flatten(1)[:, :10]
+
+
+CASE = trials.Case(TEST, TEST, Reader())
+
+
+def test_completion_is_the_task_and_its_measures() -> None:
+    """Of the missing half alone; the known ten pixels tell the judge the class, or, held, another than was asked."""
+    for model in (GRAPH, Autoencoder(784, [8])):
+        trial = trials.complete(model, CASE, KNOWN)
+        assert torch.equal(trial.images, tasks.complete(model, IMAGES, KNOWN))
+        assert trial.each["mse"].tolist() == metrics.mse(trial.images[:, ~KNOWN], IMAGES[:, ~KNOWN]).tolist()
+        assert trial.read.tolist() == LABELS.tolist() and trial.each["agrees"].all()
+    held = torch.tensor([3, 3, 3, 3])
+    asked = trials.complete(GRAPH, CASE, KNOWN, held)
+    assert torch.equal(asked.images, tasks.complete(GRAPH, IMAGES, KNOWN, held))
+    assert asked.each["agrees"].tolist() == [True, False, True, False]
+
+
+def test_denoising_and_drawing_are_the_tasks() -> None:
+    noisy = CASE.noisy(0.5, seed=2)
+    assert torch.equal(noisy, datasets.noisy(IMAGES, 0.5, datasets.noise_generator(2)))
+    trial = trials.denoise(GRAPH, CASE, noisy, 7)
+    assert torch.equal(trial.images, tasks.denoise(GRAPH, noisy, 7))
+    assert trial.each["psnr"].tolist() == metrics.psnr(trial.images, IMAGES).tolist()
+    drawn = trials.draw(GRAPH, CASE)
+    assert torch.equal(drawn.images, tasks.generate(GRAPH, torch.arange(10)).values["pixels"].clamp(0, 1))
+    assert drawn.each["agrees"].tolist() == (drawn.read == torch.arange(10)).tolist()
+
+
+def test_a_path_finds_the_best_step_of_the_task() -> None:
+    path = trials.path(GRAPH, TEST, 0.5, 1, [3, 10, 25])
+    noisy = datasets.noisy(IMAGES, 0.5, datasets.noise_generator(1, "held-out"))
+    assert path.best == tasks.best_steps(GRAPH, noisy, IMAGES, [3, 10, 25])
+    paths = {("mnist", "a", 0): path, ("mnist", "a", 1): path, ("mnist", "b", 0): path}
+    steps, psnr = trials.curve(paths, "mnist", "a")
+    assert steps == [3, 10, 25] and psnr.T.tolist() == torch.tensor([path.psnr, path.psnr]).tolist()
+    assert trials.path(Autoencoder(784, [8]), TEST, 0.5, 1, [3]).best == 0
+
+
+def test_simple_rivals() -> None:
+    """The nearest training image of an image that was trained on is that image, the original too."""
+    found = trials.rivals(CASE, KNOWN)
+    assert torch.equal(found["nearest neighbour"].images, IMAGES) and torch.equal(found["original"].images, IMAGES)
+    assert torch.allclose(found["mean image"].images[:, ~KNOWN], IMAGES.mean(0)[~KNOWN].expand(4, -1))
+
+
+def test_frames() -> None:
+    trial = trials.judged(IMAGES, CASE, torch.tensor([3, 5, 3, 0]), error=torch.tensor([1.0, 2.0, 3.0, 6.0]))
+    found = {("mnist", "a", 0, "3/5"): trial}
+    assert trials.means(found, "pair").to_dict("records") == [
+        {"dataset": "mnist", "model": "a", "seed": 0, "pair": "3/5", "n": 4, "error": 3.0, "agrees": 0.75}]
+    each = trials.images(found, "pair")
+    assert each["error"].tolist() == [1, 2, 3, 6] and set(each["pair"]) == {"3/5"}
+    with pytest.raises(ValueError, match="zip"):
+        trials.means(found)
+
+
+def test_images_of_some_classes() -> None:
+    """Those and no others, as many as there are or as asked for."""
+    assert sorted(CASE.of_classes([3, 5], 9).test.labels.tolist()) == [3, 3, 5]
+    assert len(CASE.of_classes([3, 5], 2).test) == 2
+
+
+def test_parts_of_a_trial_and_trials_side_by_side() -> None:
+    trial = trials.whole(IMAGES, CASE)
+    some = trial.of(LABELS == 3)
+    assert torch.equal(some.images, IMAGES[[0, 2]]) and some.read.tolist() == [3, 3] and len(some.each) == 2
+    both = trials.joined(part for part in (some, trial.of(slice(1))))
+    assert torch.equal(both.images, IMAGES[[0, 2, 0]]) and both.read.tolist() == [3, 3, 3] and len(both.each) == 3

@@ -1,0 +1,42 @@
+"""Imports go one way, as `pyproject.toml` says under `importlinter`. Oracle: edits that break the rule, made here."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pcgraph_lite.checkout import ROOT
+
+LINT = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache"]
+
+
+def _lint(folder: Path) -> str:
+    """What import-linter says of the packages in a folder."""
+    done = subprocess.run(LINT, cwd=folder, env=os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "200"},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.stdout
+
+
+def test_imports_go_one_way() -> None:
+    said = _lint(ROOT)
+    assert "2 kept, 0 broken" in said, said
+
+
+@pytest.mark.parametrize(("file", "line", "broken"), [
+    ("pcgraph_lite/engine/sparse.py", "from ..images import datasets",
+     "pcgraph_lite.engine.sparse -> pcgraph_lite.images.datasets"),
+    ("pcgraph_lite/images/metrics.py", "from ..baselines import mlp",
+     "pcgraph_lite.images.metrics -> pcgraph_lite.baselines.mlp"),
+    ("pcgraph_lite/rooms.py", "", "rooms"),
+    ("benchmarks/rows.py", "def f():\n    from benchmarks import suite", ".rows -> .suite"),
+], ids=["upwards", "sideways", "a room without a place", "a circle"])
+def test_an_import_against_the_rule_is_found(tmp_path: Path, file: str, line: str, broken: str) -> None:
+    for name in ("pcgraph_lite", "benchmarks"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "sample", "weights"))
+    shutil.copy2(ROOT / "pyproject.toml", tmp_path)
+    with (tmp_path / file).open("a", encoding="utf-8") as text:
+        text.write(f"\n{line}\n")
+    assert broken in _lint(tmp_path)
