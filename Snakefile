@@ -4,8 +4,8 @@
 #   snakemake --cores 2 --config profile=laptop scorecard
 #
 # Every job is one plain pcgraph command, so it also runs alone, and on a host without Snakemake. What decides a result
-# decides whether a job runs: of weights, their settings; of a page, its text, its models, its parameters and a digest of
-# the code and the rules that it uses. A comment in the library runs nothing.
+# decides whether a job runs: of weights, their settings and the numerics of the code; of a page, its text, its models, its
+# parameters and a digest of the code and the rules that it uses. A comment in the library runs nothing.
 #
 # Small models train several in one process, a page's together, because starting one takes seconds; where a training
 # takes hours, and on a cluster, each is a job of its own. `--config together=no` (or yes) says it by hand.
@@ -30,7 +30,7 @@ def checked(call, *arguments):
 
 PROFILE = config.get("profile", "laptop")
 profile = checked(settings.load_profile, PROFILE)
-TOGETHER = str(config.get("together", profile.data.sample)).lower() in ("yes", "true")
+TOGETHER = str(config.get("together", PROFILE != "paper")).lower() in ("yes", "true")
 ROOT = checkout.ROOT
 BUILD = ROOT / "_build" / PROFILE
 NOTEBOOKS = settings.notebook_names()
@@ -42,7 +42,7 @@ RUNS = {name: [run.identity for sweep in f"{values['sweep']} {values.get('crosse
                for run in checked(sweeps.plan, sweep, PROFILE)]
         for name, values in VALUES.items() if "sweep" in values}                            # of notebooks with sweeps
 FIRST = {weights: name for name in reversed(NOTEBOOKS) for weights in WEIGHTS[name]}        # the first page to load them
-IDENTITY = {one: zoo.identity(one[0], PROFILE, one[1]) for one in FIRST}
+FINGERPRINT = {one: checked(zoo.fingerprint, one[0], PROFILE, one[1]) for one in FIRST}
 # A job on another machine is asked for one model, and does not look at what is there.
 MISSING = [one for one in FIRST if not workflow.is_main_process or not checked(zoo.is_trained, one[0], PROFILE, one[1])]
 PAGES = sorted(str(path) for path in (ROOT / "book").rglob("*") if path.is_file() and path.suffix != ".ipynb")
@@ -126,7 +126,7 @@ rule notebook:
     params:
         values=lambda wildcards: str(VALUES[wildcards.name]),
         runs=lambda wildcards: " ".join(RUNS.get(wildcards.name, [])),
-        models=lambda wildcards: [IDENTITY[one] for one in WEIGHTS[wildcards.name]],
+        models=lambda wildcards: [FINGERPRINT[one] for one in WEIGHTS[wildcards.name]],
         code=lambda wildcards: inputs.page(wildcards.name),
     log:
         BUILD / "logs" / "{name}.log",
@@ -149,9 +149,10 @@ if TOGETHER:
                 f"training for {page}"
             params:                                    # read now; a shell line is read when the job starts
                 words=f"{' '.join(names)} --seed {' --seed '.join(seeds)}",
-                models=[IDENTITY[name, int(seed)] for name in names for seed in seeds],
+                models=[FINGERPRINT[name, int(seed)] for name in names for seed in seeds],
             log:
                 BUILD / "logs" / f"models-of-{page}-{'-'.join(seeds)}.log",
+            priority: 1                                # before pages, which are shorter and fill the gaps at the end
             threads: profile.threads
             shell:
                 f"pcgraph train {{params.words}} --profile {PROFILE} > {{log:q}} 2>&1"
@@ -165,7 +166,7 @@ else:
             "training {wildcards.weights}"
         params:
             words=lambda wildcards: wildcards.weights.replace("-seed", " --seed "),
-            models=lambda wildcards: IDENTITY[named(wildcards.weights)],
+            models=lambda wildcards: FINGERPRINT[named(wildcards.weights)],
         log:
             BUILD / "logs" / "{weights}.log",
         wildcard_constraints:

@@ -17,7 +17,7 @@ def measure(sizes: Sizes) -> Row:
     clusters, size, count, steps = sizes(4, 2), sizes(3000, 800), sizes(100, 5), sizes(20, 2)
     made = topology.assemblies(clusters, size, SHARE, generator=torch.Generator().manual_seed(0))
     batch = first_images(made, count, sizes.device)
-    times = interleaved({plan: trainer(graph(made, plan, sizes.device), batch, steps, value_lr=0.02)
+    times = interleaved({plan: trainer(graph(made, plan, sizes.device, sizes.cuda_graphs), batch, steps, value_lr=0.02)
                          for plan in PLANS}, sizes.repeats(5), sizes.device, warmup=1)
     memory = {plan: training_memory(made, plan, batch, steps, sizes.device) for plan in PLANS}
     faster = min(("sparse", "blocks"), key=lambda plan: times[plan].median)
@@ -35,9 +35,9 @@ def measure(sizes: Sizes) -> Row:
                         Target(quantity="weights stored / weights needed", rule="at most", limit=1.0)])
 
 
-def graph(made: Topology, plan: str, device: str) -> PCGraph:
+def graph(made: Topology, plan: str, device: str, cuda_graphs: bool = False) -> PCGraph:
     """A new graph; the same weights whichever the plan."""
-    return PCGraph(made, "hardtanh", top_k=TOP_K, plan=plan, device=device)
+    return PCGraph(made, "hardtanh", top_k=TOP_K, plan=plan, device=device, cuda_graphs=cuda_graphs)
 
 
 def training_memory(made: Topology, plan: str, batch: dict[str, torch.Tensor], steps: int, device: str) -> int:

@@ -122,7 +122,8 @@ def linear_answer(question: Question) -> Tensor:
 def trained(sizes: Sizes) -> Question:
     """A fully connected graph after a few epochs on the sample, and test images to complete."""
     internal, count = sizes(1216, 116), sizes(100, 10)
-    graph = PCGraph(topology.fully_connected(labels=0, internal=internal), "relu", init_std=0.02, device=sizes.device)
+    graph = PCGraph(topology.fully_connected(labels=0, internal=internal), "relu", init_std=0.02, device=sizes.device,
+                    cuda_graphs=sizes.cuda_graphs)
     images = datasets.load("mnist", sample=True).images[:sizes(5000, 100)]
     fit(graph, {"pixels": images}, epochs=sizes(3, 1), batch_size=sizes(500, 50), steps=sizes(15, 3), weight_lr=5e-4,
         progress=False)

@@ -43,7 +43,7 @@ class Family:
 def measure(sizes: Sizes) -> Row:
     """Times of both ways, and how far apart the weights are after the same batches."""
     widths, count, steps = ((8, 12) if sizes.quick else (32, 64, 128)), sizes(100, 10), sizes(20, 2)
-    families = [family(width, sizes.device) for width in widths]
+    families = [family(width, sizes.device, sizes.cuda_graphs) for width in widths]
     batch = first_images(families[0].together.topology, count, sizes.device)
     batched = [made.batched(batch, steps) for made in families]
     serial = [call for made in families for call in made.serial(batch, steps)]
@@ -57,12 +57,12 @@ def measure(sizes: Sizes) -> Row:
                targets=[Target(quantity="at once / one after the other", rule="at most", limit=limit)])
 
 
-def family(width: int, device: str) -> Family:
+def family(width: int, device: str, cuda_graphs: bool = False) -> Family:
     """Generative graphs 10-width-width-784 from the same weights, once as replicas."""
-    made = topology.generative(hidden=[width, width])
-    alone = [PCGraph(made, "hardtanh", init_std=0.05, generator=torch.Generator().manual_seed(seed), device=device)
+    made, layout = topology.generative(hidden=[width, width]), {"device": device, "cuda_graphs": cuda_graphs}
+    alone = [PCGraph(made, "hardtanh", init_std=0.05, generator=torch.Generator().manual_seed(seed), **layout)
              for seed, _, _ in SETTINGS]
-    together = PCGraph(made, "hardtanh", replicas=len(alone), device=device)
+    together = PCGraph(made, "hardtanh", replicas=len(alone), **layout)
     with torch.no_grad():
         for k, weight in enumerate(together.weights):
             weight.copy_(torch.stack([graph.weights[k] for graph in alone]))

@@ -21,6 +21,7 @@ class Sizes:
 
     quick: bool
     device: str = "cpu"
+    cuda_graphs: bool = False
 
     def __call__(self, full: int, quick: int) -> int:
         return quick if self.quick else full

@@ -65,7 +65,8 @@ def _curve(x: str, label: str, calls: Mapping[float, Callable[[], object]], turn
 
 
 def _call(made: Topology, batch: int, steps: int, sizes: Sizes) -> Callable[[], object]:
-    graph = PCGraph(made, "hardtanh", init_std=0.5 * made.n**-0.5, device=sizes.device)
+    graph = PCGraph(made, "hardtanh", init_std=0.5 * made.n**-0.5, device=sizes.device,
+                    cuda_graphs=sizes.cuda_graphs)
     return trainer(graph, first_images(made, batch, sizes.device), steps)
 
 

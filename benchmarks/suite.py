@@ -49,7 +49,8 @@ def run(only: Sequence[str] = (), quick: bool = False, device: str = "cpu", thre
 
     Args:
         quick: sizes that only show that everything works; targets are not judged.
-        threads, tf32, cuda_graphs: see ``hardware.prepare``.
+        threads, tf32: see ``hardware.prepare``.
+        cuda_graphs: record plain steps on a GPU (weights.Layout).
         say: told what is being measured.
 
     Raises:
@@ -61,8 +62,8 @@ def run(only: Sequence[str] = (), quick: bool = False, device: str = "cpu", thre
             raise unknown("row", name, names)
     picked = hardware.pick_device(device)
     busy = os.getloadavg()[0]
-    chosen = hardware.prepare(threads, tf32=tf32, cuda_graphs=cuda_graphs) | {"cuda_graphs": cuda_graphs}
-    sizes = Sizes(quick, picked.type)
+    chosen = hardware.prepare(threads, tf32=tf32) | {"cuda_graphs": cuda_graphs}
+    sizes = Sizes(quick, picked.type, cuda_graphs)
     rows, curves = [], []
     for name in only or names:
         say(name)

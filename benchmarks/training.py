@@ -42,9 +42,10 @@ class Work:
     init_std: float | None = None
     limits: Sequence[tuple[str, float]] = ()
 
-    def graph(self, device: str) -> PCGraph:
+    def graph(self, device: str, cuda_graphs: bool = False) -> PCGraph:
         """A new graph; always the same weights."""
-        return PCGraph(self.topology, self.activation, init_std=self.init_std, device=device)
+        return PCGraph(self.topology, self.activation, init_std=self.init_std, device=device,
+                       cuda_graphs=cuda_graphs)
 
 
 def fully_connected(sizes: Sizes) -> Work:
@@ -77,7 +78,7 @@ def generative(sizes: Sizes) -> Work:
 def measure(work: Work, sizes: Sizes) -> Row:
     """Times of ours, the bare products and the textbook loop, in turns; our peak memory."""
     batch = first_images(work.topology, work.batch, sizes.device)
-    graph = work.graph(sizes.device)
+    graph = work.graph(sizes.device, sizes.cuda_graphs)
     calls: dict[str, Callable[[], object]] = {
         "ours": trainer(graph, batch, work.steps),
         "products": floor.Floor(work.shapes, work.batch, work.steps, sizes.device),

@@ -69,7 +69,6 @@ def train(
     device: Device = "auto",
     force: Annotated[bool, typer.Option("--force", help="Train anew although weights are there.")] = False,
     tf32: Tf32 = False,
-    cuda_graphs: CudaGraphs = False,
 ) -> None:
     """Train models and keep their weights. A killed training resumes; finished weights are not trained twice."""
     from . import hardware
@@ -77,7 +76,7 @@ def train(
     wanted = [(one, number) for one in name for number in seed]
     for one, number in wanted:
         zoo.path(one, profile, number)                         # a wrong name is refused before hours of training
-    hardware.prepare(config.load_profile(profile).threads, tf32=tf32, cuda_graphs=cuda_graphs)
+    hardware.prepare(config.load_profile(profile).threads, tf32=tf32)
     failed = []
     for one, number in wanted:
         try:

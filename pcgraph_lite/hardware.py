@@ -6,7 +6,6 @@ from pathlib import Path
 
 import torch
 
-from .engine import captured
 from .errors import BadInput, unknown
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -15,7 +14,12 @@ LARGEST_ERROR = 1e-5                                                       # rel
 
 
 def pick_device(name: str = "auto") -> torch.device:
-    """"auto" is the GPU where there is one. Raises UnknownName, BadInput (no GPU here)."""
+    """"auto" is the GPU where there is one. Raises UnknownName, BadInput (no GPU here).
+
+    Example:
+        >>> pcg.hardware.pick_device("cpu")
+        device(type='cpu')
+    """
     if name not in DEVICES:
         raise unknown("device", name, DEVICES)
     if name == "cuda" and not torch.cuda.is_available():
@@ -43,7 +47,7 @@ def describe(device: torch.device | str) -> str:
     return f"cpu: {processor()}, {threads} thread{'s' if threads > 1 else ''}"
 
 
-def prepare(threads: int | None = None, *, tf32: bool = False, cuda_graphs: bool = False) -> dict[str, object]:
+def prepare(threads: int | None = None, *, tf32: bool = False) -> dict[str, object]:
     """Set threads, flush denormal numbers, and take the faster CPU products if they lose no digits.
 
     Allowing oneDNN "bf16" products routes float32 products through that library: on processors without bfloat16 units
@@ -52,7 +56,6 @@ def prepare(threads: int | None = None, *, tf32: bool = False, cuda_graphs: bool
 
     Args:
         tf32: let a GPU multiply in TensorFloat-32: faster, with three digits; the error is measured and returned.
-        cuda_graphs: record plain steps as CUDA graphs (captured.py).
 
     Returns:
         what was chosen: threads, precision, relative error; on a GPU its own precision and error as well.
@@ -68,7 +71,6 @@ def prepare(threads: int | None = None, *, tf32: bool = False, cuda_graphs: bool
         if (error := _product_error()) <= LARGEST_ERROR:
             break
     torch.backends.cuda.matmul.fp32_precision = "tf32" if tf32 else "ieee"
-    captured.enabled = cuda_graphs
     chosen = {"threads": torch.get_num_threads(), "precision": precision, "product_error": error}
     if torch.cuda.is_available():
         chosen |= {"gpu_precision": "tf32" if tf32 else "ieee", "gpu_product_error": _product_error(device="cuda")}

@@ -239,15 +239,18 @@ def test_a_quick_run_through_the_command(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_switches_of_the_hardware_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--tf32 and --cuda-graphs reach ``hardware.prepare``, are noted, and name the folder."""
+    """--tf32 reaches ``hardware.prepare``, --cuda-graphs the rows; both are noted, and name the folder."""
     asked = []
 
     def prepare(threads: int, **switches: bool) -> dict[str, object]:
         asked.append(switches)
         return {"threads": threads}
 
-    row = rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
-    monkeypatch.setattr(suite, "ROWS", {"memory": lambda sizes: row})
+    def measured(sizes: rows.Sizes) -> rows.Row:
+        asked[-1]["cuda_graphs"] = sizes.cuda_graphs
+        return rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
+
+    monkeypatch.setattr(suite, "ROWS", {"memory": measured})
     monkeypatch.setattr(suite.hardware, "prepare", prepare)
     monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
     monkeypatch.setattr(checkout, "ROOT", tmp_path)

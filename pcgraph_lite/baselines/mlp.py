@@ -33,7 +33,7 @@ class MLP(nn.Module):
     """
 
     def __init__(self, pixels: int = 784, labels: int = 10, hidden: Sizes = (256, 256), *,
-                 activation: Annotated[str, OneOf(activations.ELEMENTWISE)] = "relu",
+                 activation: Annotated[str, OneOf(activations.ACTIVATIONS)] = "relu",
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
         generator, self.f = generator or torch.Generator().manual_seed(0), activations.named(activation)

@@ -22,7 +22,7 @@ from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
 from ..evidence import claims, records
 from ..evidence.config import read_yaml
-from . import tables
+from . import house, tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
@@ -58,6 +58,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     tables.write_scorecard(source / "book/generated", card, notebooks)
     tables.write_ledger(source / "book/generated", saved, {name: notebooks[name] for name in ran})
     tables.write_lead(source / "book/generated", notebooks)
+    house.write(source / "book/generated")
     tables.write_speed(source / "book/generated", root / "results/bench")
     for name, notebook in notebooks.items():
         _describe_pictures(notebook)

@@ -1,58 +1,92 @@
-"""Non-linearities f of eq. 1 and their slopes f', written for buffers that are used again and again."""
+"""Non-linearities f of eq. 1 and their slopes f'. A new one is a line in ``ACTIVATIONS``.
+
+A relaxation uses the same buffers again and again, so each can write into one: ``f(x, out)`` and ``chain``, which
+multiplies a gradient by f'(x) in place.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from ..errors import number, unknown
+from ..errors import BadInput, number, unknown
+
+_backward = torch.ops.aten
+Kinks = tuple[tuple[float, int], ...]                                      # where f' jumps; 1: it is 1 above, -1: below
 
 
 @dataclass(frozen=True)
 class Activation:
-    """An element-wise f. ``value(x, out)`` writes f(x), ``chain(gradient, x, fx)`` multiplies by f'(x) in place.
+    """An element-wise f with its slope; any two functions of torch will do.
 
-    At a kink the slope is 1, so that vertices started at 0 can leave it under ReLU.
+    Args:
+        f, slope: x to f(x) and to f'(x), of any shape. At a kink the slope is 1, so that vertices started at 0 can
+            leave it under ReLU.
+        kinks: where f' jumps between 0 and 1.
     """
 
-    name: str
-    value: Callable[[Tensor, Tensor | None], Tensor]
-    chain: Callable[[Tensor, Tensor, Tensor], Tensor]
-    kinks: tuple[tuple[float, int], ...] = ()                              # where f' jumps; 1: it is 1 above, -1: below
+    f: Callable[[Tensor], Tensor]
+    slope: Callable[[Tensor], Tensor]
+    kinks: Kinks = ()
     elementwise = True
 
     def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        return self.value(x, out)
+        return self.f(x) if out is None else out.copy_(self.f(x))
 
-    def slope(self, x: Tensor) -> Tensor:
-        """f'(x)."""
-        return self.chain(torch.ones_like(x), x, self(x))
+    def chain(self, gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:
+        """Multiply by f'(x) in place, given fx = f(x)."""
+        return gradient.mul_(self.slope(x))
+
+    def __deepcopy__(self, memo: object) -> "Activation":
+        return self                                                        # a copied graph has the same f
+
+    @property
+    def name(self) -> str:
+        """Its name in the registry; for any other what f and f' give, so that fingerprints tell two of them apart."""
+        x = torch.linspace(-3, 3, 25, dtype=torch.float64)
+        known = (name for name, activation in ACTIVATIONS.items() if activation is self)
+        return next(known, None) or str((self.f(x).tolist(), self.slope(x).tolist()))
+
+
+@dataclass(frozen=True)
+class _Kernels(Activation):
+    """The same without temporaries: f takes ``out``, ``backward(gradient, x, fx)`` works in place."""
+
+    backward: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
+
+    def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        return self.f(x) if out is None else self.f(x, out=out)
+
+    def chain(self, gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:
+        return self.backward(gradient, x, fx)
+
+
+def _kernels(f: Callable[..., Tensor], backward: Callable[[Tensor, Tensor, Tensor], Tensor],
+             kinks: Kinks = ()) -> Activation:
+    return _Kernels(f, lambda x: backward(torch.ones_like(x), x, f(x)), kinks, backward)
 
 
 def _chain_hardtanh(gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:
     """0 outside [-1, 1]: torch's own kernel (six times faster than a comparison and a product), its bounds excluded."""
     beyond = 1 + torch.finfo(x.dtype).eps
-    return torch.ops.aten.hardtanh_backward.grad_input(gradient, x, -beyond, beyond, grad_input=gradient)
+    return _backward.hardtanh_backward.grad_input(gradient, x, -beyond, beyond, grad_input=gradient)
 
 
 def _chain_relu(gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:
     """0 below 0; the kernel's threshold is excluded, so it is the largest negative number."""
     below = -torch.finfo(x.dtype).tiny
-    return torch.ops.aten.threshold_backward.grad_input(gradient, x, below, grad_input=gradient)
+    return _backward.threshold_backward.grad_input(gradient, x, below, grad_input=gradient)
 
 
-ELEMENTWISE = {a.name: a for a in (
-    Activation("linear", lambda x, out: x, lambda g, x, fx: g),
-    Activation("hardtanh", lambda x, out: torch.clamp(x, -1, 1, out=out), _chain_hardtanh,
-               ((-1.0, 1), (1.0, -1))),
-    Activation("tanh", lambda x, out: torch.tanh(x, out=out),
-               lambda g, x, fx: torch.ops.aten.tanh_backward.grad_input(g, fx, grad_input=g)),
-    Activation("relu", lambda x, out: torch.clamp_min(x, 0) if out is None else torch.clamp(x, min=0, out=out),
-               _chain_relu, ((0.0, 1),)),
-    Activation("sigmoid", lambda x, out: torch.sigmoid(x, out=out),
-               lambda g, x, fx: torch.ops.aten.sigmoid_backward.grad_input(g, fx, grad_input=g)),
-)}
+ACTIVATIONS = {
+    "linear": _kernels(lambda x, out=None: x, lambda g, x, fx: g),
+    "hardtanh": _kernels(partial(torch.clamp, min=-1, max=1), _chain_hardtanh, ((-1.0, 1), (1.0, -1))),
+    "tanh": _kernels(torch.tanh, lambda g, x, fx: _backward.tanh_backward.grad_input(g, fx, grad_input=g)),
+    "relu": _kernels(partial(torch.clamp, min=0), _chain_relu, ((0.0, 1),)),
+    "sigmoid": _kernels(torch.sigmoid, lambda g, x, fx: _backward.sigmoid_backward.grad_input(g, fx, grad_input=g)),
+}
 
 
 @dataclass(frozen=True)
@@ -94,11 +128,18 @@ class TopK:
         return self.chain(torch.ones_like(x), x, x)
 
 
-def named(name: str) -> Activation:
-    """The element-wise activation of that name. Raises UnknownName."""
-    if name not in ELEMENTWISE:
-        raise unknown("activation", name, ELEMENTWISE)
-    return ELEMENTWISE[name]
+def named(activation: str | Activation) -> Activation:
+    """The activation of that name, or the one given. Raises UnknownName, BadInput (a function without its slope)."""
+    if isinstance(activation, str):
+        if activation not in ACTIVATIONS:
+            raise unknown("activation", activation, ACTIVATIONS)
+        return ACTIVATIONS[activation]
+    if not isinstance(activation, Activation):
+        raise BadInput(f"activation = {activation!r} has no slope; give pcg.Activation(f, slope), two functions of "
+                       f"torch tensors, or a name: {', '.join(ACTIVATIONS)}.")
+    if not callable(activation.slope):
+        raise BadInput(f"the slope of the activation is {activation.slope!r}; expected a function x -> f'(x).")
+    return activation
 
 
 def check_fraction(fraction: float) -> float:

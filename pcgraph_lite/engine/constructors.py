@@ -35,6 +35,10 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
 
     Args:
         without: pairs of groups (source, target) between which all edges are left out.
+
+    Example:
+        >>> pcg.topology.fully_connected(pixels=4, labels=2, internal=3)
+        Topology(9 vertices: pixels 4, labels 2, internal 3; 72 edges)
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     edges = [Edges(a, b, None if a != b or self_loops else ~torch.eye(groups[a], dtype=torch.bool))
@@ -47,7 +51,12 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
 
 @constructor
 def discriminative(pixels: Count = 784, hidden: Sizes = (256, 256), labels: CountOrNone = 10) -> Topology:
-    """Multilayer network from pixels to labels, edges in the direction of classification (mask figure, a)."""
+    """Multilayer network from pixels to labels, edges in the direction of classification (mask figure, a).
+
+    Example:
+        >>> pcg.topology.discriminative(pixels=4, hidden=[3], labels=2)      # 4 * 3 + 3 * 2 edges
+        Topology(9 vertices: pixels 4, labels 2, hidden1 3; 18 edges)
+    """
     groups = _sensory_first(pixels, labels, _layers(hidden))
     order = ["pixels", *_layers(hidden), *(["labels"] if labels else [])]
     return Topology(groups, [Edges(a, b) for a, b in pairwise(order)], sensory=_sensory(groups))
@@ -55,7 +64,12 @@ def discriminative(pixels: Count = 784, hidden: Sizes = (256, 256), labels: Coun
 
 @constructor
 def generative(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Count = 784) -> Topology:
-    """Multilayer network towards the pixels (mask figure, b): labels -> hidden1 -> ... -> pixels; labels may be 0."""
+    """Multilayer network towards the pixels (mask figure, b): labels -> hidden1 -> ... -> pixels; labels may be 0.
+
+    Example:
+        >>> pcg.topology.generative(labels=2, hidden=[3], pixels=4).outwards(["labels"])
+        [['hidden1'], ['pixels']]
+    """
     groups = _sensory_first(pixels, labels, _layers(hidden))
     return Topology(groups, [Edges(a, b) for a, b in pairwise(_chain(groups))], sensory=_sensory(groups))
 
@@ -67,6 +81,10 @@ def recurrent(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Coun
 
     Two recurrent layers give the four non-linear transformations of the text:
     hidden1 -> hidden1, hidden1 -> hidden2, hidden2 -> hidden2, hidden2 -> pixels.
+
+    Example:
+        >>> pcg.topology.recurrent(labels=2, hidden=[3], pixels=4)    # generative, and 3 * 2 edges in hidden1
+        Topology(9 vertices: pixels 4, labels 2, hidden1 3; 24 edges)
     """
     return _with_lateral(generative(labels, hidden, pixels), list(_layers(hidden)), self_loops)
 
@@ -74,7 +92,12 @@ def recurrent(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Coun
 @constructor
 def lateral(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Count = 784, *,
             self_loops: bool = False) -> Topology:
-    """Generative network with edges inside every layer, the pixels included (mask figure, c)."""
+    """Generative network with edges inside every layer, the pixels included (mask figure, c).
+
+    Example:
+        >>> pcg.topology.lateral(labels=2, hidden=[3], pixels=4)      # recurrent, and 4 * 3 edges in the pixels
+        Topology(9 vertices: pixels 4, labels 2, hidden1 3; 36 edges)
+    """
     return _with_lateral(generative(labels, hidden, pixels), [*_layers(hidden), "pixels"], self_loops)
 
 
@@ -91,6 +114,10 @@ def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: 
     Args:
         links: pairs (a, b), counted from 0, with edges from cluster a to cluster b. None: the chain 0 -> 1 -> ...
         generator: draws the edges.
+
+    Example:
+        >>> pcg.topology.assemblies(clusters=2, size=5, p=1.0, pixels=4, generator=torch.Generator())
+        Topology(10 vertices: pixels 4, cluster2 1, cluster1 5; 65 edges)
     """
     clusters, size = count(clusters, "clusters"), count(size, "size")
     _check_generator(generator)
@@ -115,6 +142,11 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     """Watts-Strogatz small world, each link in both directions: a ring with ``neighbours`` a vertex, some rewired.
 
     The vertices are shuffled around the ring, so pixels, labels and internal vertices are neighbours of each other.
+
+    Example:
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> pcg.topology.small_world(pixels=4, labels=2, internal=4, neighbours=4, generator=generator)
+        Topology(10 vertices: pixels 4, labels 2, internal 4; 40 edges)
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     n = sum(groups.values())
@@ -139,6 +171,10 @@ def from_mask(mask: Tensor, groups: Mapping[str, int] | None = None, sensory: Se
     Args:
         mask: ``(n, n)`` of zeros and ones (any dtype); rows are sources.
         groups: how to cut the n vertices into groups. None: one group called ``"vertices"``.
+
+    Example:
+        >>> pcg.topology.from_mask([[0, 1, 0], [0, 0, 1], [1, 0, 0]])        # a ring of three
+        Topology(3 vertices: vertices 3; 3 edges)
     """
     mask = torch.as_tensor(mask).cpu()
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
@@ -160,6 +196,11 @@ def from_networkx(graph: "nx.Graph", attribute: str = "group") -> Topology:
 
     Nodes with the attribute ``group`` are gathered by its value, in order of first appearance (other nodes join
     ``"vertices"``); within a group vertices keep the graph's node order.
+
+    Example:
+        >>> import networkx as nx
+        >>> pcg.topology.from_networkx(nx.karate_club_graph(), attribute="club")
+        Topology(34 vertices: Mr. Hi 17, Officer 17; 156 edges)
     """
     if graph.number_of_nodes() == 0:
         raise BadInput("the networkx graph has no nodes; a topology needs at least one.")

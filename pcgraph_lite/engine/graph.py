@@ -3,38 +3,25 @@
 ``x`` is ``(..., batch, n)``; ``weight[j, i]`` is theta_{j,i}, the edge j -> i, so mu = f(x) W. With replicas every
 tensor gets one leading axis ``(replica, batch, n)`` and every weight ``(replica, source, target)``.
 
-Weights are stored as blocks between vertex groups ("blocks"), or, where most pairs of vertices are joined, as one n x n
-block ("dense"); a block with few edges can store those alone ("sparse"). All are the same graph; tests hold them
-against each other.
+Weights are stored in blocks between segments of vertices (weights.py); whichever way, it is the same graph, and tests
+hold it against ``pcgraph_lite.equations``.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
-from ..errors import BadInput, BadValues, WrongShape, number, unknown, whole
+from ..errors import BadInput, BadValues, WrongShape, number, unknown
 from . import activations
+from .activations import ACTIVATIONS, Activation, TopK
 from .arguments import NotNegative, OneOf, PartOf
-from .sparse import Matrix, Pattern, SparseMatrix
 from .topology import Edges, Topology
+from .weights import Layout, Matrix, homes
 
-PLANS = ("auto", "dense", "blocks", "sparse")
 PRIORS = ("zero", "flat")
-# A block is stored by its edges where that was measured to be faster (results/bench): big, and at most so full.
-SPARSE_SHARE, SPARSE_SIZE = 0.15, 512 * 512
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """The edges from one segment of vertices to another, and where their weights are in ``PCGraph.weights``."""
-
-    source: int
-    target: int
-    mask: Tensor | None                                                    # (source, target) bool; None: all
 
 
 class PCGraph(nn.Module):
@@ -42,52 +29,50 @@ class PCGraph(nn.Module):
 
     Args:
         topology: which edges exist.
-        activation: f of eq. 1: "linear", "hardtanh", "tanh", "relu" or "sigmoid".
+        activation: f of eq. 1: "linear", "hardtanh", "tanh", "relu", "sigmoid", or an Activation of your own.
         top_k: share of each pool of vertices that fires (section 6). None: all.
         bias: learn a constant b_i in mu_i. The paper has none.
         prior: what a vertex without incoming edges pays. "zero": eq. 2 to the letter, an error of x_i - 0;
             "flat": nothing, so that any value of it is as good (ambiguity log, point 14).
-        init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges).
-        replicas: number of independent copies (seeds, hyper-parameters) computed as one. None: a single graph.
-        plan: "dense"; "blocks"; "sparse", which is blocks with only their existing edges; or "auto" for what stores
-            and multiplies less. Sparse blocks do not do replicas.
+        init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges). A mapping such
+            as ``{"labels -> hidden1": 1.0}`` says it for the edges between two groups, None holding for the others.
         generator: draws the initial weights. None: a new one seeded with 0.
+        layout: how it is held and computed: ``plan``, ``replicas``, ``dtype``, ``device``, ``cuda_graphs``
+            (weights.Layout).
 
     Raises:
         UnknownName, BadInput: an argument that is not one of the above.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.from_mask([[0, 1], [0, 0]]), "linear")
+        >>> graph.set_weight([[0, 2], [0, 0]])                           # x_0 predicts 2 x_0 at vertex 1
+        >>> graph.energy(torch.tensor([[1.0, 2.0], [1.0, 3.0]]))         # vertex 0 pays 1/2: nothing predicts it
+        tensor([0.5000, 1.0000])
     """
 
-    def __init__(self, topology: Topology, activation: Annotated[str, OneOf(activations.ELEMENTWISE)] = "hardtanh", *,
+    def __init__(self, topology: Topology,
+                 activation: Annotated[str, OneOf(ACTIVATIONS)] | Callable[[Tensor], Tensor] = "hardtanh", *,
                  top_k: PartOf | None = None, bias: bool = False, prior: Annotated[str, OneOf(PRIORS)] = "zero",
-                 init_std: NotNegative | None = None, replicas: int | None = None,
-                 plan: str = "auto", generator: torch.Generator | None = None, dtype: torch.dtype = torch.float32,
-                 device: torch.device | str | None = None) -> None:
+                 init_std: NotNegative | Mapping[str, NotNegative] | None = None,
+                 generator: torch.Generator | None = None, **layout: object) -> None:
         super().__init__()
         if prior not in PRIORS:
             raise unknown("prior", prior, PRIORS)
-        if init_std is not None:
-            number(init_std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
-        if replicas is not None:
-            whole(replicas, "replicas")
-        self.topology, self.prior, self.replicas = topology, prior, replicas
-        self.segments, self.blocks = _plan(topology, plan)
-        self.patterns = nn.ModuleDict({str(k): Pattern(b.mask) for k, b in enumerate(self.blocks)
-                                       if _is_sparse(b, plan, replicas)})
-        self.home = _home(topology, self.segments)
-        self.activations = _activations(topology, self.segments, activation, top_k)
-        lead = () if replicas is None else (replicas,)
-        self.weights = nn.ParameterList(
-            nn.Parameter(torch.zeros(*lead, *self._weight_shape(k), dtype=dtype), requires_grad=False)
-            for k in range(len(self.blocks)))
-        self.bias = nn.Parameter(torch.zeros(*lead, 1, topology.n, dtype=dtype), requires_grad=False) if bias else None
+        _check_stds(init_std, topology)
+        if bad := layout.keys() - {f.name for f in fields(Layout)}:
+            raise unknown("argument of PCGraph", bad.pop(), [f.name for f in fields(Layout)])
+        self.topology, self.prior, self.layout = topology, prior, Layout(**layout)
+        self.segments = self.layout.segments(topology)
+        self.blocks = nn.ModuleList(self.layout.blocks(topology, self.segments))
+        self.home = homes(topology, self.segments)
+        self.activations = self._functions(activations.named(activation), top_k)
+        self.weights = nn.ParameterList(self._zeros(*block.stored) for block in self.blocks)
+        self.bias = self._zeros(1, topology.n) if bias else None
         sources = topology.in_degree() == 0
         self.register_buffer("sources", sources if prior == "flat" and sources.any() else None, persistent=False)
-        self.register_buffer("scale", torch.ones((), dtype=dtype), persistent=False)   # says dtype and device
-        for k, block in enumerate(self.blocks):
-            mask = None if str(k) in self.patterns else block.mask
-            self.register_buffer(f"mask{k}", mask, persistent=False)
+        self.register_buffer("scale", torch.ones((), dtype=self.layout.dtype), persistent=False)    # dtype and device
         self._draw(init_std, generator or torch.Generator().manual_seed(0))
-        self.to(device)
+        self.to(self.layout.device)
 
     # ---- section 2, equation by equation -------------------------------------------------------------------------
 
@@ -110,7 +95,7 @@ class PCGraph(nn.Module):
         for block, weight in zip(self.blocks, self.matrices(), strict=True):
             if block.target == segment:
                 fx = self.activations[block.source](x[..., self.segments[block.source]])
-                mu += fx @ weight[..., columns] if isinstance(weight, Tensor) else (fx @ weight)[..., columns]
+                mu += weight.some_columns(fx, columns)
         return mu
 
     def error(self, x: Tensor) -> Tensor:
@@ -147,13 +132,8 @@ class PCGraph(nn.Module):
                            share: float = 1.0) -> dict[str, Tensor]:
         """The same times ``share`` from f(x) and the errors of each segment, where a relaxation has them already."""
         scaled = {k: error[k] * -share for k in {block.target for block in self.blocks}}     # fewer than the weights
-        gradient = {}
-        for k, block in enumerate(self.blocks):
-            if str(k) in self.patterns:
-                outer = self.patterns[str(k)].outer(fx[block.source], scaled[block.target])         # (edges,)
-            else:
-                outer = fx[block.source].mT @ scaled[block.target]         # (..., source, target)
-            gradient[f"weights.{k}"] = _masked(outer, getattr(self, f"mask{k}"))
+        gradient = {f"weights.{k}": block.outer(fx[block.source], scaled[block.target])
+                    for k, block in enumerate(self.blocks)}
         if self.bias is not None:
             gradient["bias"] = torch.cat(list(error), -1).sum(-2, keepdim=True) * -share
         return gradient
@@ -163,10 +143,9 @@ class PCGraph(nn.Module):
     @property
     def weight(self) -> Tensor:
         """All weights as ``(..., n, n)``, rows are sources, 0 where there is no edge (a copy)."""
-        n, lead = self.topology.n, () if self.replicas is None else (self.replicas,)
-        matrix = torch.zeros(*lead, n, n, dtype=self.dtype, device=self.device)
-        for k, block in enumerate(self.blocks):
-            matrix[..., self.segments[block.source], self.segments[block.target]] = self._dense(k)
+        matrix = torch.zeros(*self.layout.lead, self.topology.n, self.topology.n, dtype=self.dtype, device=self.device)
+        for block, weight in zip(self.blocks, self.weights, strict=True):
+            matrix[..., self.segments[block.source], self.segments[block.target]] = block.dense(weight)
         return matrix
 
     @torch.no_grad()
@@ -184,15 +163,17 @@ class PCGraph(nn.Module):
 
     def cut(self, matrix: Tensor) -> list[Tensor]:
         """The parts of a ``(..., n, n)`` matrix that ``weights`` hold, in their shapes."""
-        blocks = [matrix[..., self.segments[b.source], self.segments[b.target]] for b in self.blocks]
-        return [self.patterns[str(k)].existing(m) if str(k) in self.patterns else m for k, m in enumerate(blocks)]
+        return [b.cut(matrix[..., self.segments[b.source], self.segments[b.target]]) for b in self.blocks]
 
     def matrices(self) -> list[Matrix]:
         """The weights of each block as something to multiply with, ``(..., source, target)``."""
-        return [SparseMatrix(self.patterns[str(k)], w) if str(k) in self.patterns else w
-                for k, w in enumerate(self.weights)]
+        return [block.matrix(weight) for block, weight in zip(self.blocks, self.weights, strict=True)]
 
     # ---- helpers ------------------------------------------------------------------------------------------------
+
+    @property
+    def replicas(self) -> int | None:
+        return self.layout.replicas
 
     @property
     def dtype(self) -> torch.dtype:
@@ -213,126 +194,62 @@ class PCGraph(nn.Module):
 
     def check_values(self, x: Tensor) -> None:
         """Raise WrongShape unless ``x`` is ``(..., batch, n)`` of this graph, with its replicas."""
-        lead = () if self.replicas is None else (self.replicas,)
+        lead = self.layout.lead
         if x.ndim != 2 + len(lead) or x.shape[-1] != self.topology.n or x.shape[:-2] != lead:
             wanted = ", ".join(map(str, (*lead, "batch", self.topology.n)))
             raise WrongShape(f"x is {tuple(x.shape)}; expected ({wanted}).")
         if x.dtype != self.dtype:
             raise WrongShape(f"x is {x.dtype}, the graph {self.dtype}; convert one of them with .to().")
 
-    def _block_shape(self, k: int) -> tuple[int, int]:
-        source, target = self.segments[self.blocks[k].source], self.segments[self.blocks[k].target]
-        return source.stop - source.start, target.stop - target.start
+    def _zeros(self, *shape: int) -> nn.Parameter:
+        """A parameter in every replica. Its gradient is written by hand (eq. 4)."""
+        return nn.Parameter(torch.zeros(*self.layout.lead, *shape, dtype=self.layout.dtype), requires_grad=False)
 
-    def _weight_shape(self, k: int) -> tuple[int, ...]:
-        return (self.patterns[str(k)].count,) if str(k) in self.patterns else self._block_shape(k)
-
-    def _dense(self, k: int) -> Tensor:
-        return self.patterns[str(k)].dense(self.weights[k]) if str(k) in self.patterns else self.weights[k]
+    def _functions(self, base: Activation, top_k: float | None) -> list[Activation | TopK]:
+        """One f for each segment; with top-k each pool must lie inside one segment."""
+        if top_k is None:
+            return [base] * len(self.segments)
+        activations.check_fraction(top_k)
+        pools: list[list[list[slice]]] = [[] for _ in self.segments]
+        for pool in self.topology.pools:
+            if len({self.home[group][0] for group in pool}) > 1:
+                raise BadInput(f"the top-k pool {pool} spans several blocks; build the graph with plan='dense'.")
+            pools[self.home[pool[0]][0]].append([self.home[group][1] for group in pool])
+        return [TopK(base, top_k, p) for p in pools]
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
         """Take up weights whichever plan wrote them: as a matrix, or of existing edges alone."""
         for k, block in enumerate(self.blocks):
-            saved = state_dict.get(key := f"{prefix}weights.{k}")
-            if saved is None or saved.shape == self.weights[k].shape:
-                continue
-            if str(k) in self.patterns and saved.shape == self._block_shape(k):
-                state_dict[key] = self.patterns[str(k)].existing(saved)
-            elif block.mask is not None and self.replicas is None and saved.shape == (int(block.mask.sum()),):
-                state_dict[key] = torch.zeros(self._block_shape(k), dtype=saved.dtype).masked_scatter(
-                    block.mask, saved.cpu())
+            if (key := f"{prefix}weights.{k}") in state_dict:
+                state_dict[key] = block.adopted(state_dict[key])
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @torch.no_grad()
-    def _draw(self, std: float | None, generator: torch.Generator) -> None:
-        """Draw group by group, so that both plans start from the same weights."""
+    def _draw(self, stds: float | Mapping[str, float] | None, generator: torch.Generator) -> None:
+        """Draw group by group, so that all plans start from the same weights."""
         degree = self.topology.in_degree().clamp_min(1).to(self.dtype)     # (n,)
-        lead = () if self.replicas is None else (self.replicas,)
-        matrix = [torch.zeros(*lead, *self._block_shape(k), dtype=self.dtype) for k in range(len(self.blocks))]
-        at = {(b.source, b.target): m for b, m in zip(self.blocks, matrix, strict=True)}
+        matrix = {(b.source, b.target): torch.zeros(*self.layout.lead, *b.shape, dtype=self.dtype)
+                  for b in self.blocks}
         for e in self.topology.edges:
             (s, rows), (t, columns) = self.home[e.source], self.home[e.target]
-            shape = (*lead, self.topology.size(e.source), self.topology.size(e.target))
+            shape = (*self.layout.lead, self.topology.size(e.source), self.topology.size(e.target))
             drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
+            std = stds.get(_pair(e)) if isinstance(stds, Mapping) else stds
             drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std
-            at[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.mask
-        for k, (weight, drawn) in enumerate(zip(self.weights, matrix, strict=True)):
-            weight.copy_(self.patterns[str(k)].existing(drawn) if str(k) in self.patterns else drawn)
+            matrix[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.mask
+        for block, weight in zip(self.blocks, self.weights, strict=True):
+            weight.copy_(block.cut(matrix[block.source, block.target]))
 
 
-def _masked(matrix: Tensor, mask: Tensor | None, rows: int = 32) -> Tensor:
-    """``matrix *= mask``, some rows at a time: torch makes a float copy of a bool mask."""
-    if mask is not None:
-        for some, there in zip(matrix.split(rows, -2), mask.split(rows, -2), strict=True):
-            some.mul_(there)
-    return matrix
+def _check_stds(stds: float | Mapping[str, float] | None, topology: Topology) -> None:
+    """Raise UnknownName for edges that are not there, BadInput for a number that is no standard deviation."""
+    pairs = [_pair(e) for e in topology.edges]
+    for pair in stds if isinstance(stds, Mapping) else ():
+        if pair not in pairs:
+            raise unknown("pair of groups in init_std", pair, pairs)
+    for std in stds.values() if isinstance(stds, Mapping) else () if stds is None else (stds,):
+        number(std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
 
 
-def _plan(topology: Topology, plan: str) -> tuple[list[slice], list[Block]]:
-    """Cut the vertices into segments and the edges into blocks between them."""
-    if plan not in PLANS:
-        raise unknown("plan", plan, PLANS)
-    area = sum(topology.size(e.source) * topology.size(e.target) for e in topology.edges)
-    segments = [] if plan == "dense" or (plan == "auto" and area > topology.n**2 / 2) else _pool_segments(topology)
-    if not segments:
-        if plan in ("blocks", "sparse"):
-            raise BadInput(f"plan={plan!r} needs the groups of each top-k pool side by side; got {topology.pools}.")
-        segments = [slice(0, topology.n)]
-    home, pairs = _home(topology, segments), {}
-    for e in topology.edges:
-        pairs.setdefault((home[e.source][0], home[e.target][0]), []).append(e)
-    return segments, [Block(s, t, _merged(edges, segments[s], segments[t], home)) for (s, t), edges in pairs.items()]
-
-
-def _is_sparse(block: Block, plan: str, replicas: int | None) -> bool:
-    """Whether a block is stored by its edges."""
-    if plan == "sparse" and replicas is not None:
-        raise BadInput("plan='sparse' does not do replicas; use plan='auto', or one graph after the other.")
-    if block.mask is None or replicas is not None:
-        return False
-    few = block.mask.numel() >= SPARSE_SIZE and int(block.mask.sum()) <= SPARSE_SHARE * block.mask.numel()
-    return plan == "sparse" or (plan == "auto" and few)
-
-
-def _pool_segments(topology: Topology) -> list[slice]:
-    """One segment for each pool, in vertex order; none at all if the groups of a pool are not side by side."""
-    segments = []
-    for pool in topology.pools:
-        cuts = sorted((topology.slice(name) for name in pool), key=lambda cut: cut.start)
-        if any(a.stop != b.start for a, b in pairwise(cuts)):
-            return []
-        segments.append(slice(cuts[0].start, cuts[-1].stop))
-    return sorted(segments, key=lambda cut: cut.start)
-
-
-def _merged(edges: list[Edges], source: slice, target: slice, home: dict[str, tuple[int, slice]]) -> Tensor | None:
-    """The mask of one block, put together from those of the groups in it; None where no edge is missing."""
-    mask = torch.zeros(source.stop - source.start, target.stop - target.start, dtype=torch.bool)
-    for e in edges:
-        mask[home[e.source][1], home[e.target][1]] = True if e.mask is None else e.mask
-    return None if mask.all() else mask
-
-
-def _home(topology: Topology, segments: list[slice]) -> dict[str, tuple[int, slice]]:
-    """Group name -> (segment, where in that segment)."""
-    home = {}
-    for name in topology.groups:
-        where = topology.slice(name)
-        k = next(k for k, s in enumerate(segments) if s.start <= where.start and where.stop <= s.stop)
-        home[name] = (k, slice(where.start - segments[k].start, where.stop - segments[k].start))
-    return home
-
-
-def _activations(topology: Topology, segments: list[slice], name: str, top_k: float | None) -> list:
-    """One f for each segment; with top-k each pool must lie inside one segment."""
-    base = activations.named(name)
-    if top_k is None:
-        return [base] * len(segments)
-    activations.check_fraction(top_k)
-    home = _home(topology, segments)
-    pools: list[list[list[slice]]] = [[] for _ in segments]
-    for pool in topology.pools:
-        if len({home[group][0] for group in pool}) > 1:
-            raise BadInput(f"the top-k pool {pool} spans several blocks; build the graph with plan='dense'.")
-        pools[home[pool[0]][0]].append([home[group][1] for group in pool])
-    return [activations.TopK(base, top_k, p) for p in pools]
+def _pair(edges: Edges) -> str:
+    return f"{edges.source} -> {edges.target}"

@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from ..errors import BadInput, BadValues, UnstableStep, WrongShape, number, whole
-from . import captured
 from .conditioned import Conditioned
 from .graph import PCGraph
-from .solvers import WINDOW, Accelerated, Backtracking, Plain
+from .solvers import WINDOW, Accelerated, Backtracking, Plain, Recorded
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,10 @@ class Settings:
             last 10 steps; the relaxation stops when all have. None: run all steps. (A gradient rule would not do: at a
             kink of ReLU or HardTanh the minimum has no zero gradient.)
         trace: keep the energy of each step. False: plain descent measures it at every fifth step and the last.
+
+    Example:
+        >>> pcg.Settings(steps=20, value_lr=0.1)                         # the paper's plain descent
+        Settings(steps=20, value_lr=0.1, momentum=0.0, tolerance=None, trace=True)
     """
 
     steps: int = 200
@@ -70,6 +73,13 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
     Raises:
         WrongShape, BadValues, BadInput: arguments that do not fit the graph.
         UnstableStep: the energy rose or left the finite numbers; the message estimates a stable step.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.from_mask([[0, 1], [0, 0]]), "linear")
+        >>> graph.set_weight([[0, 2], [0, 0]])
+        >>> start, held = torch.tensor([[1.0, 0.0]]), torch.tensor([True, False])
+        >>> pcg.relax(graph, start, held, steps=1, value_lr=0.5).x       # half the way to 2, the prediction
+        tensor([[1., 1.]])
     """
     settings = replace(settings or Settings(), **changes)
     _check(graph, x, clamped)
@@ -81,13 +91,16 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
 @torch.no_grad()
 def settle(problem: Conditioned, settings: Settings) -> Relaxation:
     """``relax`` for a problem that is evaluated where it starts, and whose values were checked. Raises UnstableStep."""
-    if not problem.free_parts:                                             # a graph without internal vertices, training
+    if not problem.free:                                             # a graph without internal vertices, training
         energy = problem.energy()
         return Relaxation(problem.x, energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
     safe = isinstance(settings.value_lr, str)
     step = _safe_step(problem) if safe else _as_step(settings.value_lr, problem.x)
-    solver = Accelerated(problem, step, settings.momentum) if settings.momentum else \
-        Backtracking(problem, step) if safe else Plain(problem, step)
+    if settings.momentum:
+        solver = Accelerated(problem, step, settings.momentum)
+    else:
+        recorded = problem.graph.layout.cuda_graphs and problem.x.is_cuda and settings.steps > 3
+        solver = (Backtracking if safe else Recorded if recorded else Plain)(problem, step)
     energies, converged, steps = _descend(problem, solver, settings)
     return Relaxation(problem.assembled(), energies[0], torch.stack(energies[1:]), converged, steps,
                       _plain_number(step), problem)
@@ -97,10 +110,9 @@ def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[l
     """Step until converged or out of steps. Returns energies (the first before any step), who converged, and steps."""
     energies = [problem.energy()]
     converged = torch.zeros_like(energies[0], dtype=torch.bool)
-    every = 5 if type(solver) is Plain and not settings.trace and settings.tolerance is None else 1
-    step = captured.stepper(problem, solver, settings.steps)
+    every = 1 if settings.trace or settings.tolerance is not None else solver.looks
     for t in range(1, settings.steps + 1):
-        step()
+        solver.step()
         if t % every == 0 or t == settings.steps:                          # else only products are paid for
             energies.append(solver.accept(problem.energy(), energies[-1]))
         if t % WINDOW == 0 or t == settings.steps:

@@ -76,6 +76,14 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
     Raises:
         WrongShape, BadValues, BadInput, UnknownGroup, UnknownName: data or settings that do not fit the graph.
         BadFile: a checkpoint that is damaged or of other settings. UnstableStep: a value step that is too large.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.discriminative(pixels=2, hidden=[], labels=2), "linear")
+        >>> images, labels = torch.eye(2), torch.tensor([1, 0])          # two pictures, and the other one's number
+        >>> history = pcg.fit(graph, (images, labels), epochs=100, batch_size=2, weight_lr=0.1, progress=False)
+        >>> pcg.query(graph, clamp={"pixels": images}).values["labels"].round(decimals=1).abs()
+        tensor([[0., 1.],
+                [1., 0.]])
     """
     if bad := settings.keys() - {f.name for f in fields(Training)}:
         raise unknown("setting of fit", bad.pop(), [f.name for f in fields(Training)])
@@ -91,7 +99,14 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
 
 
 def accuracy(graph: PCGraph, batch: Batch) -> float:
-    """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex."""
+    """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.discriminative(pixels=2, hidden=[], labels=2), "linear")
+        >>> graph.set_weight([[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]])      # a copy
+        >>> pcg.accuracy(graph, (torch.eye(2), torch.tensor([0, 1])))
+        1.0
+    """
     batch = as_batch(graph, batch)
     if "labels" not in batch:
         raise BadInput(f"accuracy needs labels; got {list(batch)}. Give (images, labels) to a graph that has labels.")

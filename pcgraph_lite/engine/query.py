@@ -28,6 +28,10 @@ def observed(values: Tensor, mask: Tensor) -> Observed:
     Args:
         values: ``(batch, size)``, or images that flatten to it; entries outside the mask are ignored.
         mask: true where known: ``(size,)`` for all examples alike, or one row for each.
+
+    Example:
+        >>> pcg.observed(torch.tensor([[1.0, 0.0]]), torch.tensor([True, False])).mask      # the second is asked for
+        tensor([ True, False])
     """
     mask = torch.as_tensor(mask)
     if mask.dtype != torch.bool:
@@ -72,6 +76,12 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     Raises:
         UnknownGroup, WrongShape, BadValues, BadInput: arguments that do not fit the graph.
         UnstableStep: a value step by hand that is too large.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.generative(labels=1, hidden=[], pixels=1), "linear")
+        >>> graph.set_weight([[0, 0], [2, 0]])                           # labels -> pixels, 2
+        >>> pcg.query(graph, clamp={"labels": torch.tensor([[3.0]])}).values["pixels"]
+        tensor([[6.]])
     """
     settings = Settings(steps, value_lr, momentum, tolerance)
     if start not in STARTS:

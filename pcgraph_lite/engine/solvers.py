@@ -1,7 +1,7 @@
 """How the free values move down the energy: the paper's update, the same with a guard, and a short cut.
 
-All work on a ``Conditioned`` problem in place. ``step`` moves the values once, ``accept`` hears the energy that came
-of it and says which energy counts. Each step costs two matrix products, whichever the solver.
+All work on a ``Conditioned`` problem in place. ``step`` moves the values once and evaluates there, ``accept`` hears the
+energy that came of it and says which energy counts. Each step costs two matrix products, whichever the solver.
 """
 
 from functools import partial
@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from .conditioned import Conditioned, Part
+from .conditioned import Conditioned, ValueNodes
 
 WINDOW = 10                                            # steps between looks at the energy
 GROWTH = 1.2                                           # of a halved step, once one is accepted
@@ -19,16 +19,19 @@ STRIDE, REACH = 1.05, 4.0                              # accelerated: growth of 
 class Plain:
     """The paper's update, eq. 3: x <- x - gamma dE/dx, the same gamma for all."""
 
+    looks = 5                                          # steps from one energy to the next, where no trace is wanted
+
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
-        self.problem, self.parts, self.lr = problem, problem.free_parts, step
-        self.moves = [partial(part.values.addcmul_, part.gradient, step, value=-1) if isinstance(step, Tensor) else
-                      partial(part.values.sub_, part.gradient, alpha=step) for part in self.parts]
+        self.problem, self.nodes, self.lr = problem, list(problem.free.values()), step
+        self.moves = [partial(nodes.x.addcmul_, nodes.gradient, step, value=-1) if isinstance(step, Tensor) else
+                      partial(nodes.x.sub_, nodes.gradient, alpha=step) for nodes in self.nodes]
 
     def step(self) -> None:
-        """Move the free values once."""
+        """Move the free values once, and evaluate the errors there."""
         self.problem.differentiate()
         for move in self.moves:
             move()
+        self.problem.evaluate()
 
     def accept(self, energy: Tensor, before: Tensor) -> Tensor:
         """The energy that counts after a step, given that before it; a subclass may take the step back."""
@@ -39,17 +42,40 @@ class Plain:
         return True
 
 
+class Recorded(Plain):
+    """The same steps as one CUDA graph: a small graph spends its time launching kernels, a replay launches once.
+
+    Only plain steps can be recorded: they touch the same buffers each time and never look at a value. The first call
+    runs (which sets up the libraries), the second records, and all from then on replay.
+    """
+
+    def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
+        super().__init__(problem, step)
+        self.graph, self.warm = None, False
+
+    def step(self) -> None:
+        if not self.warm:
+            super().step()
+            self.warm = True
+            return
+        if self.graph is None:
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):                             # records without running
+                super().step()
+        self.graph.replay()
+
+
 class Backtracking(Plain):
     """A step for each example: taken back and halved where the energy rose, grown again where it fell.
 
     The energy never rises. A step taken back costs no product: the errors before it are kept.
     """
 
-    growth, reach = GROWTH, 1.0
+    growth, reach, looks = GROWTH, 1.0, 1
 
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
         super().__init__(problem, step)
-        like = self.parts[0].values
+        like = self.nodes[0].x
         first = torch.as_tensor(step, dtype=like.dtype).to(like.device).expand(*like.shape[:-1], 1)
         self.lr, self.largest = first.clone(), first * self.reach          # (..., batch, 1)
         self.rejected = torch.zeros_like(self.lr)                          # rejections since the last look
@@ -58,10 +84,11 @@ class Backtracking(Plain):
         self.problem.differentiate()
         self.problem.remember()
         self._move()
+        self.problem.evaluate()
 
     def _move(self) -> None:
-        for part in self.parts:
-            part.values.addcmul_(part.gradient, self.lr, value=-1)
+        for nodes in self.nodes:
+            nodes.x.addcmul_(nodes.gradient, self.lr, value=-1)
 
     def accept(self, energy: Tensor, before: Tensor) -> Tensor:
         """The energy that counts: where it rose, that before the step, which is taken back. ``(..., batch)``."""
@@ -97,20 +124,20 @@ class Accelerated(Backtracking):
     def __init__(self, problem: Conditioned, step: Tensor | float, momentum: float) -> None:
         super().__init__(problem, step)
         self.momentum = momentum
-        self.velocity = [torch.zeros_like(part.values) for part in self.parts]
+        self.velocity = [torch.zeros_like(nodes.x) for nodes in self.nodes]
         self.plain = torch.ones_like(self.lr, dtype=torch.bool)            # whether the last step had no momentum
 
     def _move(self) -> None:
-        for part, velocity in zip(self.parts, self.velocity, strict=True):
-            for kink, side in part.kinks:
-                _choose_side(part, kink, side)
-            velocity.mul_(self.momentum).add_(part.gradient)
-            moved = part.values - velocity * self.lr
-            for kink, _ in part.kinks:
-                same_side = (part.values - kink) * (moved - kink) >= 0
+        for nodes, velocity in zip(self.nodes, self.velocity, strict=True):
+            for kink, side in nodes.kinks:
+                _choose_side(nodes, kink, side)
+            velocity.mul_(self.momentum).add_(nodes.gradient)
+            moved = nodes.x - velocity * self.lr
+            for kink, _ in nodes.kinks:
+                same_side = (nodes.x - kink) * (moved - kink) >= 0
                 moved.sub_(kink).mul_(same_side).add_(kink)
                 velocity.mul_(same_side)
-            part.values.copy_(moved)
+            nodes.x.copy_(moved)
 
     def _resize(self, back: Tensor) -> None:
         shorter = torch.where(self.plain, self.lr / 2, self.lr)
@@ -120,15 +147,15 @@ class Accelerated(Backtracking):
             velocity.masked_fill_(back, 0)
 
 
-def _choose_side(part: Part, kink: float, side: int) -> None:
+def _choose_side(nodes: ValueNodes, kink: float, side: int) -> None:
     """At a kink, take the slope of the side that goes down more steeply; 0 where neither does.
 
     Args:
         side: 1 where f has slope 1 above the kink and 0 below it, -1 for the reverse.
     """
-    inside, outside = part.gradient, part.free_error if part.pays else torch.zeros_like(part.gradient)
-    if part.hold is not None:
-        outside = outside * part.hold
+    inside, outside = nodes.gradient, nodes.errors.free if nodes.roles.pays else torch.zeros_like(nodes.gradient)
+    if nodes.roles.hold is not None:
+        outside = outside * nodes.roles.hold
     left, right = (outside, inside) if side > 0 else (inside, outside)
     steeper = torch.where(left > (-right).clamp_min(0), left, right.clamp_max(0))
-    torch.where(part.values == kink, steeper, inside, out=part.gradient)
+    torch.where(nodes.x == kink, steeper, inside, out=nodes.gradient)

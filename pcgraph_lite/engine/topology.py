@@ -36,6 +36,15 @@ class Topology:
         BadInput: no group, an empty group, a pair named twice.
         UnknownGroup: an edge, sensory entry or pool names a group that is not there.
         WrongShape: a mask that does not fit its two groups.
+
+    Example:
+        >>> from pcgraph_lite.engine.topology import Edges
+        >>> pcg.Topology({"seen": 2, "hidden": 3}, [Edges("hidden", "seen")]).mask().int()      # rows are sources
+        tensor([[0, 0, 0, 0, 0],
+                [0, 0, 0, 0, 0],
+                [1, 1, 0, 0, 0],
+                [1, 1, 0, 0, 0],
+                [1, 1, 0, 0, 0]], dtype=torch.int32)
     """
 
     def __init__(self, groups: Mapping[str, int], edges: Iterable[Edges], sensory: Sequence[str] = (),

@@ -25,6 +25,7 @@ from ..engine.arguments import Count, CountOrNone, OneOf
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
 from ..errors import BadFile, BadInput, unknown
+from ..images.scale import SCALES
 
 
 class Strict(BaseModel):
@@ -91,13 +92,15 @@ class Model(Strict):
     def identity(self, seed: int, sample: bool) -> str:
         """SHA-256 of everything that decides the weights: the settings, the seed, and which data."""
         settings = self.model_dump(mode="json", exclude={"description"}, exclude_none=True)
+        if settings.get("scale") == "[0, 1]":                              # what weights had before there was a choice
+            del settings["scale"]
         canonical = json.dumps({"settings": settings, "seed": seed, "sample": sample}, sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 CALL = {"self", "model", "graph", "data", "images", "labels", "validation", "checkpoint", "generator", "progress",
         "settings"}                                                        # of every ``fit``, not of settings files
-HARDWARE = {"topology", "replicas", "plan", "generator", "dtype", "device"}            # of a graph, the same
+HARDWARE = {"topology", "generator", "layout"}                             # of a graph, the same
 
 
 def _topologies() -> Any:
@@ -109,7 +112,7 @@ def _topologies() -> Any:
 def _graph() -> type[Model]:
     train = schema("training", schema("score", Strict, learning.fit, CALL), learning.Training)
     return schema("pcgraph", Model, PCGraph, HARDWARE, kind=(Literal["pcgraph"], ...), topology=(_topologies(), ...),
-                  train=(train, ...))
+                  scale=(Literal[SCALES], "[0, 1]"), train=(train, ...))
 
 
 def _baseline(name: str, kind: Kind) -> type[Model]:
@@ -160,10 +163,16 @@ def load_profile(name: str) -> Profile:
     """
     if name not in profile_names():
         raise unknown("profile", name, profile_names())
-    path = profile_file(name)
-    profile = validated(Profile, {"name": name} | read_yaml(path), path)
-    for kind, given, known in (("model", profile.models, load_models()),
-                               ("notebook", profile.notebooks, notebook_names())):
+    path, models = profile_file(name), models_file()
+    return _profile(name, path, _text(path), models, _text(models), tuple(notebook_names()))
+
+
+@lru_cache(maxsize=8)
+def _profile(name: str, path: Path, text: str, models: Path, models_text: str, known_notebooks: tuple[str]) -> Profile:
+    """Checked once for the content of the files: one command asks hundreds of times."""
+    profile = validated(Profile, {"name": name} | _mapping(path, text), path)
+    for kind, given, known in (("model", profile.models, _models(models, models_text)),
+                               ("notebook", profile.notebooks, known_notebooks)):
         for wrong in given.keys() - set(known):
             raise _in_file(path, unknown(kind, wrong, known))
     for model, changes in profile.models.items():
@@ -174,7 +183,12 @@ def load_profile(name: str) -> Profile:
 def load_models() -> dict[str, AnySpec]:
     """Every model of ``config/models.yaml``, before a profile changes it. Raises BadInput, BadFile."""
     path = models_file()
-    return validated(dict[str, ModelSpec], read_yaml(path), path)
+    return _models(path, _text(path))
+
+
+@lru_cache(maxsize=8)
+def _models(path: Path, text: str) -> dict[str, AnySpec]:
+    return validated(dict[str, ModelSpec], _mapping(path, text), path)
 
 
 def load_model(name: str, profile: Profile) -> AnySpec:
@@ -221,21 +235,25 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
     Raises BadFile (missing or not YAML) or BadInput (a key given twice).
     """
+    return _mapping(path, _text(path))
+
+
+def _text(path: Path) -> str:
     try:
-        content = _parsed(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadFile(f"cannot read {checkout.shown(path)}: {error.strerror}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(f"cannot read {checkout.shown(path)}: {getattr(error, 'strerror', error)}.") from error
+
+
+@lru_cache(maxsize=32)
+def _mapping(path: Path, text: str) -> dict[str, Any]:
+    try:
+        content = yaml.load(text, Loader=_Loader)                          # a safe loader, see below
+    except yaml.YAMLError as error:
         raise BadFile(f"{checkout.shown(path)} is not valid YAML: {error}") from error
     if not isinstance(content, dict):
         raise BadFile(f"{checkout.shown(path)} holds {type(content).__name__}; expected a mapping of keys to values.")
     return content
-
-
-@lru_cache(maxsize=32)
-def _parsed(text: str) -> Any:
-    """Parsing takes tens of milliseconds, and one command reads the same files many times."""
-    return yaml.load(text, Loader=_Loader)                                 # a safe loader, see below
 
 
 class _Loader(yaml.SafeLoader):

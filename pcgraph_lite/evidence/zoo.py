@@ -4,7 +4,6 @@ Weights lie under ``_build/<profile>/models`` as safetensors, with the specifica
 header and the training history as CSV beside them. Whoever needs a model calls :func:`load`; nothing else trains.
 """
 
-import hashlib
 import json
 import math
 import time
@@ -29,13 +28,12 @@ from ..engine.graph import PCGraph
 from ..errors import BadFile, BadInput, PCGraphError, whole
 from ..files import tensor_digest, write_aside
 from ..images import datasets
+from ..images import scale as scales
 from ..images.datasets import ImageSet
-from . import config, records
+from ..images.scale import Scale
+from . import config, numerics, records
 from .config import AnySpec
 
-ENGINE = ("activations", "topology", "graph", "conditioned", "inference", "solvers", "sparse", "captured",
-          "query", "epochs", "learning", "autoencoder", "checks", "hopfield", "boltzmann", "almeida_pineda", "linear",
-          "mlp", "rbm", "dam")
 
 @dataclass(frozen=True)
 class Trained:
@@ -49,6 +47,11 @@ class Trained:
     name: str
     profile: str
     seed: int
+
+    @property
+    def scale(self) -> Scale:
+        """How the model's pixels are scaled; ``studies.scaled.ask`` does it."""
+        return scales.of(self.graph)
 
     @property
     def seconds(self) -> float:
@@ -82,12 +85,12 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
     hardware.pick_device(device)                       # refused before a folder is made
-    checkpoint = target.with_suffix(f".{wanted[:12]}-{_engine_hash()[:8]}.checkpoint")
+    checkpoint = target.with_suffix(f".{wanted[:12]}-{numerics.version(spec(name, profile))[:8]}.checkpoint")
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(target.with_suffix(".lock")):        # two notebooks may want the same model at the same time
         if force:
             checkpoint.unlink(missing_ok=True)
-        elif _found_identity(target) == wanted:
+        elif _header(target).get("identity") == wanted:
             return target
         _train_and_save(name, profile, seed, device, progress, checkpoint)
         for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
@@ -96,9 +99,11 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
 
 
 def is_trained(name: str, profile: str, seed: int = 0) -> bool:
-    """Whether weights and history of these very settings are there. Raises UnknownName, BadInput."""
+    """Whether weights and history of these very settings and numerics are there. Raises UnknownName, BadInput."""
     target = path(name, profile, seed)
-    return target.with_suffix(".csv").is_file() and _found_identity(target) == identity(name, profile, seed)
+    found = _header(target)
+    return target.with_suffix(".csv").is_file() and fingerprint(name, profile, seed) == \
+        f"{found.get('identity')} {found.get('numerics')}"
 
 
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
@@ -113,7 +118,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
     if not target.is_file():
         print(f"{name} (seed {seed}) has no weights in profile {profile} yet: training it.", flush=True)
         train(name, profile, seed, device, progress)
-    elif _found_identity(target) not in (wanted, None):
+    elif _header(target).get("identity", wanted) != wanted:
         print(f"{name} (seed {seed}) has weights of other settings: training it again.", flush=True)
         train(name, profile, seed, device, progress)
     return _read(target, settings, wanted, seed, device, f"pcgraph train {name} --profile {profile} --seed {seed}")
@@ -134,6 +139,15 @@ def load_all(kinds: Sequence[str] | Mapping[str, str], data: Sequence[str], prof
 def identity(name: str, profile: str, seed: int = 0) -> str:
     """Hash of all settings that decide the weights. Raises UnknownName, BadInput."""
     return spec(name, profile).identity(whole(seed, "seed", 0), config.load_profile(profile).data.sample)
+
+
+def fingerprint(name: str, profile: str, seed: int = 0) -> str:
+    """All that decides the weights, for a workflow: the settings, and the numbers that the code computes from them.
+
+    The edges need no digest of their own: they follow from settings, seed and constructor, and numerics.json holds a
+    small graph of each constructor. Raises UnknownName, BadInput.
+    """
+    return f"{identity(name, profile, seed)} {numerics.version(spec(name, profile))}"
 
 
 def uses_sample(profile: str) -> bool:
@@ -167,15 +181,11 @@ def parameter_count(model: nn.Module) -> int:
 
 
 def of_other_code(name: str, profile: str, seeds: Sequence[int]) -> list[str]:
-    """The commands that would train anew such weights of these seeds as another version of the code made."""
+    """The commands that would train anew such weights of these seeds as code with other numbers made."""
     stale = []
     for seed in seeds:
-        try:
-            with safe_open(path(name, profile, seed), "pt") as file:
-                engine = (file.metadata() or {}).get("engine")
-        except (SafetensorError, OSError):                                 # not there yet, or ``load`` will say more
-            continue
-        if engine not in (None, _engine_hash()):
+        header = _header(path(name, profile, seed))                        # none: not there yet, or ``load`` says more
+        if header and header.get("numerics") != numerics.version(spec(name, profile)):
             stale.append(f"pcgraph train {name} --profile {profile} --seed {seed} --force")
     return stale
 
@@ -184,10 +194,13 @@ def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module
     """The model before training, and the generator that goes on to split and shuffle the data."""
     generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
-    if settings.kind == "pcgraph":
-        arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
-        own["topology"] = _called(CONSTRUCTORS[settings.topology.constructor], arguments)
-    return _called(PCGraph if settings.kind == "pcgraph" else KINDS[settings.kind].make, own).to(device), generator
+    if settings.kind != "pcgraph":
+        return _called(KINDS[settings.kind].make, own).to(device), generator
+    arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
+    own["topology"] = _called(CONSTRUCTORS[settings.topology.constructor], arguments)
+    graph = _called(PCGraph, own).to(device)
+    scales.give(graph, scales.named(settings.scale, settings.data))
+    return graph, generator
 
 
 def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
@@ -216,19 +229,24 @@ def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet 
     Raises:
         UnstableStep, BadValues: the training diverges.
     """
-    seen = None if held_out is None else (held_out.images, held_out.labels)
+    scale = scales.of(model)
+    pixels = scale.apply(rest.images)
+    seen = None if held_out is None else (scale.apply(held_out.images), held_out.labels)
     if settings.kind == "pcgraph":
-        train, data = learning.fit, [(rest.images, rest.labels)]
+        train, data = learning.fit, [(pixels, rest.labels)]
     else:
-        train, data = KINDS[settings.kind].fit, [rest.images, rest.labels]
+        train, data = KINDS[settings.kind].fit, [pixels, rest.labels]
         if "labels" not in signature(train).parameters:                    # it learns to copy
             data, seen = data[:1], None if seen is None else seen[0]
-    return train(model, *data, validation=seen, **settings.train.model_dump(), **options)
+    history = train(model, *data, validation=seen, **settings.train.model_dump(), **options)
+    if getattr(settings.train, "score", None) == "completion" and "validation" in history:
+        history["validation"] *= scale.unit**2                             # an error of pixels in [0, 1]
+    return history
 
 
 def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:
     settings, picked = spec(name, profile), hardware.pick_device(device)
-    wanted, engine, version = identity(name, profile, seed), _engine_hash(), checkout.version()  # may change
+    wanted, version = identity(name, profile, seed), checkout.version()    # may change
     began = time.monotonic()
     model, generator = build(settings, seed, picked)
     rest, held_out = split(settings, config.load_profile(profile), generator)
@@ -239,8 +257,8 @@ def _train_and_save(name: str, profile: str, seed: int, device: str, progress: b
     facts = records.provenance(str(hardware.describe(picked)), time.monotonic() - began, version)
     facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": _best(history)}
     _save(path(name, profile, seed), model, history, {
-        "model": name, "profile": profile, "seed": str(seed), "identity": wanted, "engine": engine,
-        "spec": settings.model_dump_json(), "provenance": json.dumps(facts)})
+        "model": name, "profile": profile, "seed": str(seed), "identity": wanted,
+        "numerics": numerics.version(settings), "spec": settings.model_dump_json(), "provenance": json.dumps(facts)})
 
 
 def _save(target: Path, model: nn.Module, history: pd.DataFrame, header: dict[str, str]) -> None:
@@ -274,19 +292,13 @@ def _read(target: Path, settings: AnySpec, wanted: str, seed: int, device: str,
                    int(header["seed"]))
 
 
-def _found_identity(target: Path) -> str | None:
-    """The hash of the settings that a weights file was trained with; None where there is none to be read."""
+def _header(target: Path) -> dict[str, str]:
+    """What a weights file says of itself; empty where there is none to be read."""
     try:
         with safe_open(target, "pt") as file:
-            return (file.metadata() or {}).get("identity")
+            return file.metadata() or {}
     except (SafetensorError, OSError):
-        return None
-
-
-def _engine_hash() -> str:
-    """Hash of the code that trains: a checkpoint of an earlier version is not taken up."""
-    sources = sorted(file for file in Path(__file__).parent.parent.rglob("*.py") if file.stem in ENGINE)
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+        return {}
 
 
 def _best(history: pd.DataFrame) -> float | None:

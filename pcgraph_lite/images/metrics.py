@@ -37,7 +37,7 @@ TIMES_FEATURES = 2            # images needed for each feature, below which a co
 
 # ------------------------------------------------------------------------------------------------ classification
 
-def accuracy(predicted: Tensor, labels: Tensor) -> float:
+def share_right(predicted: Tensor, labels: Tensor) -> float:
     """Share of right answers; both are class numbers ``(batch,)``.
 
     Raises:

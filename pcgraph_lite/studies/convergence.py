@@ -104,7 +104,6 @@ def _learn(problem: Conditioned, state: State, value_lr: Tensor, steps: int, cou
     before = problem.energy().mean(-1)                                     # (replica,)
     for _ in range(steps):
         solver.step()
-        problem.evaluate()
     after = problem.energy().mean(-1)
     for name, gradient in problem.weight_gradient().items():
         state.parameters[name].grad = gradient.div_(count)

@@ -40,7 +40,8 @@ class LogHandler(LogHandlerBase):
             self.running.pop(record.job_id, None)
             self._show(done=1)
         elif event == LogEvent.JOB_ERROR:
-            self._print(f"failed: {self.running.pop(record.jobid, record.rule_name)}\n{_tail(record.log)}")
+            name, why = self.running.pop(record.jobid, record.rule_name), record.rule_msg or ""      # why: on a cluster
+            self._print(f"failed: {name}\n{why}\n{_tail(record.log)}")
         elif event in SHOWN or (event is None and record.levelno >= WARNING):
             self._print(self.format(record))
 

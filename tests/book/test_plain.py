@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from project import HERE, Project
 
 SECTIONS = ("numbers and pictures", "settings and commands")               # of requirements.txt, as book/how-to.md says
-SOMETIMES = {"scipy", "torch-fidelity"}                                    # SVHN, the FID with Inception
+SOMETIMES = {"torch-fidelity"}                                             # the FID with Inception
 USES = "from pcgraph_lite.book import plots, tables\nfrom pcgraph_lite.images import judge, metrics\nimport torch\n"
 
 
@@ -43,7 +43,7 @@ def test_the_rest_of_the_environment_is_not_needed(tmp_path: Path) -> None:
     """A model is trained and a notebook that imports what the pages import runs; without --plain it says what to do."""
     project = Project(tmp_path / "project")
     link(packages := needed(), tmp_path / "packages")
-    assert "torch" in packages and not {"papermill", "snakemake", "sphinx", "ipython", "scipy"} & packages
+    assert "torch" in packages and not {"papermill", "snakemake", "sphinx", "ipython", "torch-fidelity"} & packages
     page = project.root / "notebooks/01-tiny.md"
     page.write_text(page.read_text().replace("import torch\n", USES))
     environment = project.environment | {"PYTHONPATH": f"{project.root}:{tmp_path / 'packages'}"}

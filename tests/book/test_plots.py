@@ -4,6 +4,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -21,6 +22,15 @@ def test_curves_draw_mean_band_levels_and_labels():
     assert len(axis.collections) == 1                                      # a band only where there are repeats
     assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_yscale()) == ("t", "E", "log")
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a", "b", "low"]
+
+
+def test_lines_of_a_frame_have_a_column_a_seed():
+    """Rows in any order; each model has its own positions."""
+    frame = pd.DataFrame([("a", 2, 1, 4.0), ("a", 1, 0, 1.0), ("a", 2, 0, 3.0), ("a", 1, 1, 2.0), ("b", 5, 0, 6.0)],
+                         columns=["model", "t", "seed", "error"])
+    found = plots.lines(frame, "model", "t", "error")
+    assert {name: (at, values.tolist()) for name, (at, values) in found.items()} == {
+        "a": ([1, 2], [[1.0, 2.0], [3.0, 4.0]]), "b": ([5], [[6.0]])}
 
 
 def test_panels_draw_each_part_on_common_axes():

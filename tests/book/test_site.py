@@ -223,7 +223,7 @@ def test_a_build_killed_between_its_renames_loses_no_site(tmp_path: Path) -> Non
     assert (tmp_path / "site/index.html").read_text() == "the last good one"
 
 
-PROSE = sorted([ROOT / "README.md", *(ROOT / "book").glob("*.md")])
+PROSE = sorted([ROOT / "README.md", *(ROOT / "book").rglob("*.md")])
 
 
 @pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
@@ -238,6 +238,8 @@ def test_every_command_that_a_page_names_exists(page: Path) -> None:
 def test_links_of_the_readme_lead_somewhere() -> None:
     links = re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text())
     assert links and all((ROOT / link).exists() for link in links if "://" not in link)
+    tests = re.findall(r"^\| `(\S+)` \|", (ROOT / "tests/README.md").read_text(), re.MULTILINE)
+    assert tests and all((ROOT / "tests" / name).is_file() for name in tests)
 
 
 def test_the_citation_names_this_work_and_the_paper() -> None:

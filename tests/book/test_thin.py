@@ -21,7 +21,14 @@ PAGES = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
 ASKS = {"pcg", "plots", "trials", "tasks", "memory", "oracles", "convergence", "circuits", "structure", "learning",
         "equations", "topology", "metrics"}
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
-THIN = ["04a-topologies", "05-labels"]                                     # pages done so far
+THIN = [
+    "03a-fully-connected",
+    "03b-classification",
+    "03c-associative-memory",
+    "04a-topologies",
+    "05-labels",
+    "c-memory-capacity",
+]                                                                          # pages done so far
 LONGEST, VISIBLE, SHARE = 25, 12, 0.45                                     # share wanted over all pages: 0.40
 
 

@@ -125,7 +125,7 @@ def test_buffers_are_freed_with_the_answer(name, solver):
     gc.disable()
     try:
         got = relax(graph, values(graph), clamped, steps=3, **SOLVERS[solver])
-        kept = [weakref.ref(part) for part in got.problem.parts]
+        kept = [weakref.ref(part) for part in (*got.problem.errors, *got.problem.free.values())]
         del got
         assert [ref() for ref in kept] == [None] * len(kept)
     finally:
@@ -150,6 +150,6 @@ def test_a_problem_starts_where_a_query_does(graph, held):
     problem.start_at_prediction(graph.topology.outwards([held] if len(groups) > 1 else []))
     expected = start_at_prediction(graph, x, clamped)
     torch.testing.assert_close(problem.assembled(), expected, rtol=1e-10, atol=1e-12)
-    error = torch.cat([part.error for part in problem.parts], -1)
+    error = torch.cat([nodes.error for nodes in problem.errors], -1)
     torch.testing.assert_close(error, graph.error(expected), rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(problem.energy(), graph.energy(expected), rtol=1e-10, atol=1e-12)

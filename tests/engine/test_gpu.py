@@ -9,7 +9,6 @@ from pretended_gpu import pretended_gpu, waited
 from strategies import values
 
 from pcgraph_lite import PCGraph, fit, hardware, query, relax, topology
-from pcgraph_lite.engine import captured
 from pcgraph_lite.engine.query import observed
 from pcgraph_lite.evidence import config, zoo
 
@@ -92,23 +91,6 @@ def test_a_plain_step_never_waits(gpu, replicas):
         relax(there, x, clamped, steps=steps, value_lr=0.1, trace=False)
         counts[steps] = sum(waited.values())
     assert counts[50] - counts[10] <= 4
-
-
-def test_what_is_recorded_neither_waits_nor_leaves_the_gpu(gpu, monkeypatch):
-    """A CUDA graph cannot hold a step that asks for a number."""
-    seen = []
-
-    class Recorded(captured._Recorded):
-        def __call__(self) -> None:
-            waited.clear()
-            self.step()
-            seen.append(sum(waited.values()))
-
-    monkeypatch.setattr(captured, "_Recorded", Recorded)
-    monkeypatch.setattr(captured, "enabled", True)
-    there = graph("cuda")
-    relax(there, values(there).cuda(), torch.arange(there.topology.n) < 12, steps=12, value_lr=0.1, trace=False)
-    assert seen == [0] * 12
 
 
 def test_the_gpu_s_own_precision_is_measured(gpu):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from inspect import signature
 from pathlib import Path
 
 import pandas as pd
@@ -175,15 +176,13 @@ def test_a_checkpoint_knows_its_graph(tmp_path: Path):
             fit(other, toy(), epochs=2, checkpoint=tmp_path / "s", progress=False)
 
 
-@pytest.mark.parametrize("make", [topology.fully_connected, topology.discriminative, topology.generative,
-                                  topology.recurrent, topology.lateral, topology.small_world, topology.assemblies])
+@pytest.mark.parametrize("make", topology.CONSTRUCTORS.values(), ids=topology.CONSTRUCTORS)
 def test_images_go_to_the_pixels_and_labels_to_the_labels(make):
     """(images, labels) means the same on every topology of the paper, wherever the groups stand."""
-    sizes = {topology.assemblies: {"size": 40}, topology.small_world: {"internal": 5, "neighbours": 4},
-             topology.fully_connected: {"internal": 5}}.get(make, {"hidden": [6, 5]})
     generator = torch.Generator().manual_seed(0)
-    drawn = {"generator": generator} if make in (topology.assemblies, topology.small_world) else {}
-    graph = PCGraph(make(pixels=20, labels=3, **sizes, **drawn))
+    known = {"pixels": 20, "labels": 3, "hidden": [6, 5], "internal": 5, "size": 40, "neighbours": 4,
+             "generator": generator}
+    graph = PCGraph(make(**{name: known[name] for name in known.keys() & signature(make).parameters.keys()}))
     images, labels = torch.rand(4, 20, generator=generator), torch.tensor([0, 2, 1, 1])
     batch = as_batch(graph, (images, labels))
     assert batch.keys() == {"pixels", "labels"} == set(graph.topology.sensory)

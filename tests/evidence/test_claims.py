@@ -202,13 +202,9 @@ def test_wrong_rules_are_refused(check: dict[str, object], words: str) -> None:
 
 
 def test_every_claim_has_a_home_and_a_rule_that_records_can_serve() -> None:
-    """A section of the plan serves each claim, and a recorder takes every quantity that its rule asks for."""
-    plan = {"02-pc-graphs", "03a-fully-connected", "03b-classification", "03c-associative-memory", "04a-topologies",
-            "04b-fid", "04c-comparison", "04d-width-depth", "05-labels", "06-assemblies", "a-drawings",
-            "b1-feedforward-recurrent", "b2-weight-decay", "c-memory-capacity", "d-multilayer", "e-rbm", "f-high-noise",
-            "g-efficiency"}
+    """A page serves each claim, and a recorder takes every quantity that its rule asks for."""
     rules = claims.load_claims()
-    assert {rule.notebook for rule in rules.values()} == plan
+    assert {rule.notebook for rule in rules.values()} <= set(config.notebook_names())
     for name, rule in rules.items():
         for check in rule.checks:
             claims.check_known(name, check.quantity, rules)

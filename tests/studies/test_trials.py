@@ -48,6 +48,15 @@ def test_completion_is_the_task_and_its_measures() -> None:
     assert asked.each["agrees"].tolist() == [True, False, True, False]
 
 
+def test_measures_look_at_the_right_pixels() -> None:
+    """The lower half is off by a tenth: 10 log10(1 / 0.005) dB over all."""
+    changed = torch.where(KNOWN, IMAGES, IMAGES + 0.1)
+    whole = trials.whole(changed, CASE).each
+    assert trials.part(changed, CASE, KNOWN).each["mse"].tolist() == pytest.approx([0.01] * 4, rel=1e-3)
+    assert whole["mse"].tolist() == pytest.approx([0.005] * 4, rel=1e-3)
+    assert whole["psnr"].tolist() == pytest.approx([23.01] * 4, rel=1e-3)
+
+
 def test_denoising_and_drawing_are_the_tasks() -> None:
     noisy = CASE.noisy(0.5, seed=2)
     assert torch.equal(noisy, datasets.noisy(IMAGES, 0.5, datasets.noise_generator(2)))
@@ -62,7 +71,8 @@ def test_denoising_and_drawing_are_the_tasks() -> None:
 def test_a_path_finds_the_best_step_of_the_task() -> None:
     path = trials.path(GRAPH, TEST, 0.5, 1, [3, 10, 25])
     noisy = datasets.noisy(IMAGES, 0.5, datasets.noise_generator(1, "held-out"))
-    assert path.best == tasks.best_steps(GRAPH, noisy, IMAGES, [3, 10, 25])
+    seen = tasks.denoise_path(GRAPH, noisy, [3, 10, 25])[0]
+    assert path.best == max(seen, key=lambda k: metrics.psnr(seen[k], IMAGES).mean())
     paths = {("mnist", "a", 0): path, ("mnist", "a", 1): path, ("mnist", "b", 0): path}
     steps, psnr = trials.curve(paths, "mnist", "a")
     assert steps == [3, 10, 25] and psnr.T.tolist() == torch.tensor([path.psnr, path.psnr]).tolist()

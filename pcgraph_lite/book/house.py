@@ -1,0 +1,76 @@
+"""The rooms of the package and who uses whom, drawn from the imports in the code whenever the book is built."""
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import grimp
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from ..checkout import ROOT
+
+PACKAGE = "pcgraph_lite"
+BASE = "ground"                                                            # the files that lie beside the rooms
+STEP, WIDTH = 1.25, 9.0                                                    # height of a floor, width of a room
+
+
+def floors() -> list[str]:
+    """The rooms from top to bottom, as the rule for imports in ``pyproject.toml`` lists them."""
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    names = re.findall(r"\w+", " ".join(next(rule["layers"] for rule in rules if rule["type"] == "layers")))
+    return [name for name in names if (ROOT / PACKAGE / name).is_dir() or name == "cli"]
+
+
+def imports() -> tuple[dict[str, list[str]], Counter[tuple[str, str]]]:
+    """The files of each room, and for each pair of rooms how many files of the first import one of the second."""
+    rooms: dict[str, list[str]] = {room: [] for room in (*floors(), BASE)}
+    graph, home = grimp.build_graph(PACKAGE, cache_dir=None), {}
+    for module in sorted(graph.modules - {PACKAGE, f"{PACKAGE}.__main__"}):
+        _, room, *inside = module.split(".")
+        home[module] = room if room in rooms else BASE
+        if inside or not (ROOT / PACKAGE / room).is_dir():
+            rooms[home[module]].append(module.rpartition(".")[2])
+    uses = Counter((room, used) for module, room in home.items() for used in
+                   {home[other] for other in graph.find_modules_directly_imported_by(module) if other in home} - {room})
+    return rooms, uses
+
+
+def write(folder: Path) -> None:
+    """Write ``house.svg``, and ``house.md`` with its caption and a text that says the same."""
+    rooms, uses = imports()
+    draw(rooms, uses).savefig(folder / "house.svg", metadata={"Date": None})
+    words = "; ".join(f"{room} uses {', '.join(used)}" for room in rooms
+                      if (used := [other for other in rooms if uses[room, other]]))
+    caption = ("The house: each room with its files, and an arrow to every room that it imports from, the thicker the "
+               "more of its files do. Drawn from the code when this page was built.")
+    (folder / "house.md").write_text(f"```{{figure}} generated/house.svg\n:name: figure-house\n:alt: Rooms one above "
+                                     f"the other. {words}.\n\n{caption}\n```\n", encoding="utf-8")
+
+
+def draw(rooms: dict[str, list[str]], uses: Counter[tuple[str, str]]) -> Figure:
+    """One floor a room; arrows run on the right, each to a room further down."""
+    figure = Figure(figsize=(9, 7.5))
+    axis = figure.add_axes((0, 0, 1, 1))
+    height = {room: -STEP * floor for floor, room in enumerate(rooms)}
+    for room, files in rooms.items():
+        axis.add_patch(Rectangle((0, height[room] - 0.42), WIDTH, 0.84, facecolor="#eef2f7", edgecolor="#33475b"))
+        axis.text(0.2, height[room], room, weight="bold", size=12, va="center")
+        axis.text(2.2, height[room], _wrapped(files), size=9, va="center", linespacing=1.3)
+    for (user, used), count in sorted(uses.items()):
+        axis.add_patch(FancyArrowPatch(
+            (WIDTH, height[user] - 0.15), (WIDTH, height[used] + 0.15), arrowstyle="-|>", mutation_scale=11,
+            connectionstyle="arc3,rad=-0.55", linewidth=0.6 + 0.25 * count, color="#1f5a96", alpha=0.7))
+    axis.set(xlim=(-0.1, WIDTH + 3.4), ylim=(height[BASE] - 0.6, 0.6))
+    axis.axis("off")
+    return figure
+
+
+def _wrapped(files: list[str], limit: int = 62) -> str:
+    lines = [""]
+    for file in files:
+        if len(lines[-1]) + len(file) > limit:
+            lines.append("")
+        lines[-1] += f"{file}   "
+    return "\n".join(lines)

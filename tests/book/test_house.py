@@ -1,0 +1,42 @@
+"""The picture of the house is that of the code. Oracle: the files on disk and the import lines in them."""
+
+import re
+from pathlib import Path
+
+from pcgraph_lite.book import house
+from pcgraph_lite.checkout import ROOT
+
+PACKAGE = ROOT / "pcgraph_lite"
+
+
+def test_every_file_lives_in_one_room() -> None:
+    rooms, _ = house.imports()
+    files = [path.stem for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__")]
+    assert sorted(files) == sorted(file for room in rooms.values() for file in room)
+    assert {"cli", "ground"} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(rooms)
+
+
+def test_arrows_are_the_import_lines() -> None:
+    """Between two rooms there is an arrow where a file of the one names the other, as thick as there are such files."""
+    rooms, uses = house.imports()
+    for room in rooms.keys() - {"cli", "ground"}:
+        for other in rooms.keys() - {"cli", "ground", room}:
+            named = [path for path in (PACKAGE / room).glob("*.py") if re.search(
+                rf"^\s*from \.\.({other}[ .]| import .*\b{other}\b)", path.read_text(encoding="utf-8"), re.MULTILINE)]
+            assert uses[room, other] == len(named), (room, other)
+
+
+def test_who_does_not_see_the_picture_reads_the_same(tmp_path: Path) -> None:
+    house.write(tmp_path)
+    text = (tmp_path / "house.md").read_text(encoding="utf-8")
+    alt = re.search(r"^:alt: (.*)$", text, re.MULTILINE).group(1)
+    for user, used in house.imports()[1]:
+        assert re.search(rf"\b{user} uses [^;]*\b{used}\b", alt)
+    assert "generated/house.svg" in text and (tmp_path / "house.svg").read_text(encoding="utf-8").count("<path") > 20
+
+
+def test_the_design_page_says_what_each_room_is_for() -> None:
+    page = (ROOT / "book/design.md").read_text(encoding="utf-8")
+    rooms, _ = house.imports()
+    assert all(f"`{room}/`" in page for room in rooms.keys() - {"cli", "ground"}) and "`cli.py`" in page
+    assert all(f"`{file}.py`" in page for file in rooms["ground"])

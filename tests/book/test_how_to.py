@@ -1,0 +1,74 @@
+"""What the how-to pages say works: a copy of the checkout is edited and the commands are run, word for word.
+
+Oracle: the commands' own exit codes; the pages are written so that what is wrong fails.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pcgraph_lite.book import site
+from pcgraph_lite.checkout import ROOT
+
+PAGES = sorted((ROOT / "book/how-to").glob("*.md"))
+EDIT = re.compile(r"^(?P<fence>`{3,})\{code-block\} \w+\n:caption: (?P<file>\S+?)(?:, (?P<place>[^\n]+))?\n\n"
+                  r"(?P<text>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
+COMMANDS = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def apply(edit: re.Match[str], root: Path) -> None:
+    """A new file, or text at the end of one, or below or above the one line of it that holds the words quoted."""
+    file, place, text = root / edit["file"], edit["place"], edit["text"]
+    if place is None:
+        assert not file.exists(), f"{file} is there already"
+        file.write_text(text, encoding="utf-8")
+        return
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    if place == "at the end":
+        lines.append(f"\n{text}")
+    else:
+        side, words = re.fullmatch(r'(below|above) "(.+)"', place).groups()
+        (number,) = (k for k, line in enumerate(lines) if words in line)
+        lines.insert(number + (side == "below"), text)
+    file.write_text("".join(lines), encoding="utf-8")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """What git would copy, without the large results."""
+    for name in ("pcgraph_lite", "notebooks", "config", "tests", "scripts", "benchmarks"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.part"))
+    for name in ("pyproject.toml", "_toc.yml", "Snakefile"):
+        shutil.copy2(ROOT / name, tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_does_what_it_says(page: Path, copy: Path) -> None:
+    """All its files, then all its commands, in order; a page that it adds is in the book."""
+    text = page.read_text(encoding="utf-8")
+    edits = list(EDIT.finditer(text))
+    for edit in edits:
+        apply(edit, copy)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    commands = "set -euo pipefail\n" + "".join(COMMANDS.findall(text))
+    done = subprocess.run(commands, shell=True, executable="/bin/bash", cwd=copy, text=True,
+                          env=os.environ | {"PYTHONPATH": str(copy), "PATH": path, "COLUMNS": "300"},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout
+    added = {Path(edit["file"]).stem for edit in edits if edit["file"].startswith("notebooks/")}
+    assert added <= set(site.notebook_names(copy / "_toc.yml"))
+
+
+def test_every_page_is_in_the_book_and_has_something_to_follow() -> None:
+    listed = re.findall(r"file: book/how-to/(\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    assert sorted(listed) == [page.stem for page in PAGES]
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert text.count("{code-block}") == len(EDIT.findall(text)) >= 2 and COMMANDS.search(text), page.stem

@@ -1,0 +1,77 @@
+"""Activations against torch's functions and autograd; one of the reader's own against plain equations.
+
+A new activation needs a line in ``ACTIVATIONS`` and one in ``TORCH``.
+"""
+
+import copy
+
+import pytest
+import torch
+from torch.nn import functional
+
+from pcgraph_lite import Activation, PCGraph, equations, fit, relax, topology
+from pcgraph_lite.engine.activations import ACTIVATIONS
+from pcgraph_lite.errors import BadFile, BadInput, UnknownName
+
+TORCH = {"linear": lambda x: x, "hardtanh": functional.hardtanh, "tanh": torch.tanh, "relu": functional.relu,
+         "sigmoid": torch.sigmoid}
+EXACT = {"rtol": 1e-10, "atol": 1e-12}
+OWN = Activation(functional.softplus, torch.sigmoid)
+FULL = topology.from_mask(torch.ones(6, 6))
+
+
+def drawn(*shape: int) -> torch.Tensor:
+    return 3 * torch.randn(*shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_values_and_slopes_are_those_of_torch(name):
+    f, x = ACTIVATIONS[name], drawn(4, 50)
+    torch.testing.assert_close(f(x), TORCH[name](x), **EXACT)
+    torch.testing.assert_close(f(x, out=torch.empty_like(x)), TORCH[name](x), **EXACT)
+    moved = x.clone().requires_grad_()
+    slope, = torch.autograd.grad(TORCH[name](moved).sum(), moved)
+    torch.testing.assert_close(f.slope(x), slope, **EXACT)
+    torch.testing.assert_close(f.chain(2 * torch.ones_like(x), x, f(x)), 2 * slope, **EXACT)
+
+
+@pytest.mark.parametrize("name", ["hardtanh", "relu"])
+def test_at_a_kink_the_slope_is_1_and_jumps_to_the_side_that_is_said(name):
+    for kink, side in ACTIVATIONS[name].kinks:
+        x = torch.tensor([kink - side * 1e-6, kink, kink + side * 1e-6], dtype=torch.float64)
+        assert ACTIVATIONS[name].slope(x).tolist() == [0, 1, 1]
+
+
+def test_one_of_the_reader_s_own_relaxes_and_learns_as_the_equations_say():
+    graph = PCGraph(FULL, OWN, init_std=0.3, dtype=torch.float64)
+    x, clamped, first = drawn(3, 6), torch.arange(6) < 2, graph.weight
+    got = relax(graph, x, clamped, steps=9, value_lr=0.1)
+    expected = equations.relax(x, clamped, first, functional.softplus, torch.sigmoid, 9, 0.1)
+    torch.testing.assert_close(got.x, expected, **EXACT)
+    gradient = equations.weight_gradient(expected, first, functional.softplus, torch.ones(6, 6))
+    torch.testing.assert_close(got.problem.weight_gradient()["weights.0"], gradient, **EXACT)
+
+
+def test_a_checkpoint_knows_its_activation(tmp_path):
+    def train(f: Activation | str, epochs: int) -> None:
+        data = {"vertices": drawn(4, 6).float()}
+        fit(PCGraph(FULL, f), data, epochs=epochs, checkpoint=tmp_path / "s", progress=False)
+
+    train(OWN, 1)
+    train(Activation(functional.softplus, torch.sigmoid), 2)               # the same function again
+    with pytest.raises(BadFile, match="another training"):
+        train(Activation(torch.sin, torch.cos), 2)
+
+
+def test_a_copied_graph_keeps_its_activation():
+    assert [copy.deepcopy(PCGraph(FULL, f)).activations[0].name for f in ("relu", OWN)] == ["relu", OWN.name]
+
+
+@pytest.mark.parametrize(("activation", "error", "says"), [
+    ("softplus", UnknownName, "no activation 'softplus'. Known: linear, hardtanh"),
+    (torch.sin, BadInput, r"no slope; give pcg.Activation\(f, slope\)"),
+    (Activation(torch.sin, None), BadInput, r"slope of the activation is None; expected a function x -> f'\(x\)"),
+])
+def test_bad_activations_are_refused(activation, error, says):
+    with pytest.raises(error, match=says):
+        PCGraph(FULL, activation)

@@ -1,0 +1,97 @@
+"""The numbers of the code that trains, and which weights they make stale.
+
+Oracle: the committed numbers; changes of the numbers and of the sources made by the test.
+"""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from pcgraph_lite.baselines import dam
+from pcgraph_lite.engine import constructors, learning
+from pcgraph_lite.engine.weights import Sparse
+from pcgraph_lite.errors import BadFile
+from pcgraph_lite.evidence import config, golden, numerics, zoo
+
+TRAININGS = dict(golden.trainings())
+
+
+@pytest.mark.parametrize("part", TRAININGS)
+def test_the_code_computes_the_committed_numbers(part: str) -> None:
+    """If the change is meant: commit the new numbers, and weights of the old ones are of other code."""
+    now = [golden.numbers(settings) for settings in TRAININGS[part]]
+    assert not golden.moved(part, now), f"numbers of {part!r} have changed. If that is meant: {numerics.COMMAND}"
+
+
+def test_everything_that_settings_name_has_numbers() -> None:
+    """And the file holds nothing that is no more."""
+    assert numerics.committed().keys() == TRAININGS.keys()
+    for profile in config.profile_names():
+        settings = config.load_profile(profile)
+        for name in settings.models or config.load_models():
+            assert set(numerics.parts(config.load_model(name, settings))) <= TRAININGS.keys()
+
+
+def moved(parts: set[str]) -> set[str]:
+    """Those of these parts whose numbers have moved now."""
+    return {part for part in parts if golden.moved(part, [golden.numbers(one) for one in TRAININGS[part]])}
+
+
+def test_a_change_of_one_baseline_moves_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs and the other baselines stay as they are."""
+    monkeypatch.setattr(dam, "START_MEAN", -0.301)
+    assert moved({"dam", "rbm", "pcgraph"}) == {"dam"}
+
+
+def test_a_change_of_the_engine_moves_all_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousandth of the weight gradient is enough."""
+    original = learning.Conditioned.weight_gradient
+    monkeypatch.setattr(learning.Conditioned, "weight_gradient",
+                        lambda self, share: original(self, share * (1 - 1e-3)))
+    monkeypatch.setitem(learning.SCORES, "accuracy", lambda graph, batch: 0.0)          # only to be quick
+    assert moved({"pcgraph", "dam"}) == {"pcgraph"}
+
+
+def test_other_edges_of_a_constructor_move_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn or not: a vertex that loses its place is seen, whatever the sizes."""
+    monkeypatch.setitem(constructors.CONSTRUCTORS, "recurrent", constructors.lateral)
+    assert moved({"topology recurrent", "topology small_world"}) == {"topology recurrent"}
+
+
+def test_a_version_follows_what_a_model_is_made_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Digest of the committed numbers of its parts; one without numbers is refused with the command."""
+    graph, other = zoo.spec("generative-mnist", "smoke"), zoo.spec("dam-mnist", "smoke")
+    before, known = [numerics.version(spec) for spec in (graph, other)], dict(numerics.committed())
+    changed = known | {"activation hardtanh": [[1.0]]}
+    monkeypatch.setattr(numerics, "committed", lambda: changed)
+    assert numerics.version(graph) != before[0] and numerics.version(other) == before[1]
+    assert zoo.fingerprint("dam-mnist", "smoke").split()[0] == zoo.identity("dam-mnist", "smoke")
+    del changed["topology generative"]
+    with pytest.raises(BadFile, match=r"no numbers for 'topology generative' yet.*python -m pcgraph_lite"):
+        numerics.version(graph)
+
+
+def test_committing_leaves_unmoved_numbers_bit_for_bit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Within rounding nothing is written anew; what moved and what is new is."""
+    file = tmp_path / "numerics.json"
+    file.write_text('{"a": [[1.00001]], "b": [[1.0]], "gone": [[1.0]]}')
+    for module in (golden, numerics):
+        monkeypatch.setattr(module, "FILE", file)
+    monkeypatch.setattr(golden, "trainings", lambda: [(part, [{}]) for part in ("a", "b", "c")])
+    values = iter([[1.0], [1.01], [2.0]])
+    monkeypatch.setattr(golden, "numbers", lambda settings: next(values))
+    numerics.committed.cache_clear()
+    try:
+        assert golden.commit() == ["b", "c"]
+        assert numerics.committed() == {"a": [[1.00001]], "b": [[1.01]], "c": [[2.0]]}
+    finally:
+        numerics.committed.cache_clear()
+
+
+def test_every_plan_is_trained() -> None:
+    """Dense, blocks, and blocks stored by their edges, which big assemblies are."""
+    graphs = {part: zoo.build(config.validated(dict[str, config.ModelSpec], {"a": TRAININGS[part][0]}, Path("a"))["a"],
+                              0, torch.device("cpu"))[0] for part in TRAININGS if part.startswith("topology")}
+    assert len(graphs["topology fully_connected"].blocks) == 1 < len(graphs["topology generative"].blocks)
+    assert any(isinstance(block, Sparse) for block in graphs["topology assemblies"].blocks)
