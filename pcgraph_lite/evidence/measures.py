@@ -10,7 +10,7 @@ from ..engine.query import query
 from ..images import datasets, metrics
 from ..images import scale as scales
 from ..images.datasets import ImageSet
-from ..images.judge import RECIPES, load_judge
+from ..images.judge import JUDGES, load_judge
 from ..studies import tasks
 
 VARIANCE = 0.5                                                             # of the noise, as on the pages
@@ -37,7 +37,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
         found["accuracy"] = learning.accuracy(model, (scales.of(model).apply(held_out.images), held_out.labels))
         if not model.topology.in_degree()[model.topology.slice("pixels")].any():
             return found                                                   # pixels that nothing predicts: a classifier
-        if held_out.name in RECIPES:
+        if held_out.name in JUDGES:
             found |= _with_labels(model, some, device)
     completed = tasks.complete(model, truth, top.to(device))
     found["completion_mse"] = float(metrics.mse(completed[:, ~top], truth[:, ~top]).mean())

@@ -238,7 +238,8 @@ def frechet_judge_distance(judge: nn.Module, real: Tensor, fake: Tensor) -> floa
     """Frechet distance between two sets of images, on the judge's last hidden layer.
 
     The same formula as FID on other features: its values compare only with each other, for one judge and one n. Pixels
-    go in as floats in [0, 1] (the judge cuts off what lies outside), never as bytes.
+    go in as floats in [0, 1] (the judge cuts off what lies outside and divides by the brightest pixel, so that contrast
+    does not count), never as bytes.
 
     Args:
         judge: from ``load_judge``.
