@@ -5,7 +5,7 @@ PYTHON ?= python3
 PROFILE ?= laptop
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 READY := .venv/ready.stamp
-QUIET := --disable-pip-version-check --root-user-action ignore --log .venv/install.log -qq     # errors are still shown
+INSTALL := .venv/bin/python -m pip install --disable-pip-version-check --root-user-action ignore
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export TQDM_MININTERVAL ?= 2
@@ -77,7 +77,7 @@ clean:  ## delete everything that was built, except .venv
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}. Choose one: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
-	@echo "installing the pinned environment into .venv (once; a few minutes; progress in .venv/install.log)"
-	@.venv/bin/python -m pip install $(QUIET) -r requirements.txt
-	@.venv/bin/python -m pip install $(QUIET) --no-deps -e .
+	@echo "installing the pinned environment into .venv (once; a few minutes; what pip says goes to .venv/install.log)"
+	@{ $(INSTALL) -r requirements.txt && $(INSTALL) --no-deps -e .; } > .venv/install.log 2>&1 \
+		|| { tail -n 20 .venv/install.log; echo "the installation failed; all of it: $(CURDIR)/.venv/install.log"; exit 1; }
 	@touch $@

@@ -30,7 +30,7 @@ def checked(call, *arguments):
 
 PROFILE = config.get("profile", "laptop")
 profile = checked(settings.load_profile, PROFILE)
-TOGETHER = str(config.get("together", profile.data.sample)).lower() in ("yes", "true")
+TOGETHER = str(config.get("together", PROFILE != "paper")).lower() in ("yes", "true")
 ROOT = checkout.ROOT
 BUILD = ROOT / "_build" / PROFILE
 NOTEBOOKS = settings.notebook_names()
@@ -152,6 +152,7 @@ if TOGETHER:
                 models=[FINGERPRINT[name, int(seed)] for name in names for seed in seeds],
             log:
                 BUILD / "logs" / f"models-of-{page}-{'-'.join(seeds)}.log",
+            priority: 1                                # before pages, which are shorter and fill the gaps at the end
             threads: profile.threads
             shell:
                 f"pcgraph train {{params.words}} --profile {PROFILE} > {{log:q}} 2>&1"

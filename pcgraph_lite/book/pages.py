@@ -12,6 +12,7 @@ from .. import hardware
 from ..evidence import sweeps, zoo
 from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
+from ..images import datasets, sources
 from ..images.datasets import ImageSet
 from ..studies import trials
 from ..studies.trials import Case, Key
@@ -30,13 +31,34 @@ class Page:
     recorder: Recorder
 
     def models(self, kinds: Sequence[str] | Mapping[str, str], data: Sequence[str] = ("mnist",),
-               seeds: int | None = None) -> dict[Key, Trained]:
-        """Trained models by ``(dataset, kind, seed)``, see ``zoo.load_all``; ``seeds``: the first few alone."""
-        return zoo.load_all(kinds, data, self.profile, self.seeds[:seeds], str(self.device.type))
+               seeds: int | Mapping[str, int] | None = None) -> dict[Key, Trained]:
+        """Trained models by ``(dataset, kind, seed)``, see ``zoo.load_all``; ``seeds``: the first few alone, or how
+        many of each data set.
+        """
+        count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
+        return {key: t for name in data for key, t in zoo.load_all(
+            kinds, [name], self.profile, self.seeds[:count[name]], str(self.device.type)).items()}
+
+    def here(self, counts: Mapping[str, int]) -> list[str]:
+        """The data sets of which more than 0 seeds are asked for and whose files are there; a line names the others."""
+        missing = {name: "no seeds asked for" for name, count in counts.items() if not count}
+        for name in counts.keys() - missing.keys():
+            try:
+                datasets.load(name, "test", sample=zoo.uses_sample(self.profile))
+            except sources.NotFound:
+                missing[name] = "its files are not here"
+        if missing:
+            print("Not run:", ", ".join(f"{name} ({missing[name]})" for name in counts if name in missing))
+        return [name for name in counts if name not in missing]
 
     def case(self, name: str, count: int | None = None) -> Case:
         """``count`` test images of a data set, or all, with its training images and its judge."""
         return trials.case(name, count, zoo.uses_sample(self.profile))
+
+    def test_images(self, name: str, count: int = 0) -> ImageSet:
+        """``count`` test images of a data set, drawn at random as those of ``case``; 0: all."""
+        test = datasets.load(name, "test", sample=zoo.uses_sample(self.profile))
+        return test.subset(count, torch.Generator().manual_seed(0)) if count else test
 
     def held_out(self, trained: Trained, count: int) -> ImageSet:
         """The first ``count`` images that the training of a model kept out, or all where there are fewer."""
@@ -57,6 +79,21 @@ class Page:
                          .sort_values("order", kind="stable"))
         ends = pd.concat(parts)
         return tables.over_seeds(ends, "tried", columns | {"n": "training images"})
+
+    def swept(self, name: str, **more: object) -> Styler:
+        """What the runs of a sweep share, where they were made, which failed. ``more``: first rows, ``_`` a space."""
+        rows, spec = sweeps.load(name, self.profile, str(self.device.type)), sweeps.plan(name, self.profile)[0].spec
+        failed = rows.loc[rows["status"] != "ok", ["setting", "status"]].drop_duplicates()
+        shown = {key.replace("_", " "): value for key, value in more.items()} | {
+            "data": spec.data, "activation": spec.activation, "T": spec.train.steps,
+            "weight step": f"{spec.train.optimizer} {spec.train.weight_lr}", "weight decay": spec.train.weight_decay,
+            "batch": spec.train.batch_size, "epochs": spec.train.epochs, "training images": rows["n"].iloc[0],
+            "validation images": spec.validation_count, "seeds": rows["seed"].nunique(),
+            "made on": " and ".join(sorted(set(rows["device"]))),
+            "at commit": ", ".join(sorted({commit[:9] for commit in rows["commit"]})),
+            "failed, left out": "; ".join(failed["setting"] + ": " + failed["status"]) or "none"}
+        words = [(key, str(value).strip("[]")) for key, value in shown.items()]
+        return tables.plain(pd.DataFrame(words, columns=["sweep", ""]), f"sweep-{name}")
 
     def verdicts(self) -> Styler:
         """Write the records and show what they say about the claims of the page."""

@@ -1,10 +1,12 @@
 """Every figure style of the book in one place. Each function returns a matplotlib figure with labelled axes."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
+import pandas as pd
 import seaborn as sns
 import torch
 from matplotlib.axes import Axes
@@ -19,9 +21,9 @@ from torchmetrics.functional.classification import multiclass_confusion_matrix
 from ..engine.graph import PCGraph
 from ..engine.topology import Topology
 from ..errors import BadInput, WrongShape
-from ..images import metrics
+from ..images import datasets, metrics
 from ..studies.circuits import Circuit, Neuron
-from ..studies.trials import Trial
+from ..studies.trials import Key, Trial
 
 COLORS = sns.color_palette("deep")
 # Where the neurons of a vertex sit around it, what they are called, and their colour.
@@ -65,7 +67,7 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | Mapping[str,
 
 
 def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequence[str] = ()) -> Figure:
-    """The first pictures of trials and of plain images in rows; those of trials framed by what the judge read.
+    """The first pictures of trials and of plain images in rows; those of trials framed by whether they agree.
 
     Args:
         rows: name -> a trial, or images ``(batch, pixels)``.
@@ -73,7 +75,19 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
     """
     pictures = {name: (row.images if isinstance(row, Trial) else row)[:count] for name, row in rows.items()}
     marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
-    return image_rows(pictures, columns=columns, marks=marks)
+    shapes = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
+    return image_rows(pictures, {name: shapes[images.shape[1]] for name, images in pictures.items()}, columns, marks)
+
+
+def gallery(rows: Mapping[Key, Tensor | Trial], words: Mapping[str, str], count: int = 10) -> Figure:
+    """The same for each data set in turn: rows by (dataset, model, seed), those of the lowest seed.
+
+    Args:
+        words: what data sets and models are called, where not by their own names.
+    """
+    seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
+    return trials({f"{words.get(name, name)}: {words.get(key[1], key[1])}": row for name in names
+                   for key, row in rows.items() if (key[0], key[2]) == (name, seed)}, count)
 
 
 def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, *, log: bool = False,
@@ -100,6 +114,12 @@ def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, 
         axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(fontsize="small")
     return figure
+
+
+def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[float], Tensor]]:
+    """Lines for ``curves`` from a frame, one row a seed: each ``by`` -> its ``x``, and ``y`` ``(positions, seeds)``."""
+    grids = {name: part.pivot(index=x, columns="seed", values=y) for name, part in frame.groupby(by, sort=False)}
+    return {name: (grid.index.tolist(), torch.tensor(grid.to_numpy())) for name, grid in grids.items()}
 
 
 def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:

@@ -214,8 +214,9 @@ def _trained_row(t: Trained) -> dict[str, object]:
     train, topology = t.spec.train, getattr(t.graph, "topology", None)
     return {"vertices": "" if topology is None else topology.n, "parameters": f"{zoo.parameter_count(t.graph):,}",
             "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
-            "f": getattr(t.spec, "activation", "relu"), "T": getattr(train, "steps", ""),
-            "weight step": train.weight_lr, "weight decay": train.weight_decay,
+            "f": getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else ""),
+            "T": getattr(train, "steps", ""),
+            "weight step": getattr(train, "weight_lr", ""), "weight decay": getattr(train, "weight_decay", ""),
             "trained in": f"{t.seconds:.0f} s on {t.provenance['device']}"}
 
 

@@ -18,7 +18,7 @@ from ..errors import BadInput, BadValues, WrongShape, number, unknown
 from . import activations
 from .activations import ACTIVATIONS, Activation, TopK
 from .arguments import NotNegative, OneOf, PartOf
-from .topology import Topology
+from .topology import Edges, Topology
 from .weights import Layout, Matrix, homes
 
 PRIORS = ("zero", "flat")
@@ -34,7 +34,8 @@ class PCGraph(nn.Module):
         bias: learn a constant b_i in mu_i. The paper has none.
         prior: what a vertex without incoming edges pays. "zero": eq. 2 to the letter, an error of x_i - 0;
             "flat": nothing, so that any value of it is as good (ambiguity log, point 14).
-        init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges).
+        init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges). A mapping such
+            as ``{"labels -> hidden1": 1.0}`` says it for the edges between two groups, None holding for the others.
         generator: draws the initial weights. None: a new one seeded with 0.
         layout: how it is held and computed: ``plan``, ``replicas``, ``dtype``, ``device``, ``cuda_graphs``
             (weights.Layout).
@@ -52,13 +53,12 @@ class PCGraph(nn.Module):
     def __init__(self, topology: Topology,
                  activation: Annotated[str, OneOf(ACTIVATIONS)] | Callable[[Tensor], Tensor] = "hardtanh", *,
                  top_k: PartOf | None = None, bias: bool = False, prior: Annotated[str, OneOf(PRIORS)] = "zero",
-                 init_std: NotNegative | None = None, generator: torch.Generator | None = None,
-                 **layout: object) -> None:
+                 init_std: NotNegative | Mapping[str, NotNegative] | None = None,
+                 generator: torch.Generator | None = None, **layout: object) -> None:
         super().__init__()
         if prior not in PRIORS:
             raise unknown("prior", prior, PRIORS)
-        if init_std is not None:
-            number(init_std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
+        _check_stds(init_std, topology)
         if bad := layout.keys() - {f.name for f in fields(Layout)}:
             raise unknown("argument of PCGraph", bad.pop(), [f.name for f in fields(Layout)])
         self.topology, self.prior, self.layout = topology, prior, Layout(**layout)
@@ -225,7 +225,7 @@ class PCGraph(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @torch.no_grad()
-    def _draw(self, std: float | None, generator: torch.Generator) -> None:
+    def _draw(self, stds: float | Mapping[str, float] | None, generator: torch.Generator) -> None:
         """Draw group by group, so that all plans start from the same weights."""
         degree = self.topology.in_degree().clamp_min(1).to(self.dtype)     # (n,)
         matrix = {(b.source, b.target): torch.zeros(*self.layout.lead, *b.shape, dtype=self.dtype)
@@ -234,7 +234,22 @@ class PCGraph(nn.Module):
             (s, rows), (t, columns) = self.home[e.source], self.home[e.target]
             shape = (*self.layout.lead, self.topology.size(e.source), self.topology.size(e.target))
             drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
+            std = stds.get(_pair(e)) if isinstance(stds, Mapping) else stds
             drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std
             matrix[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.mask
         for block, weight in zip(self.blocks, self.weights, strict=True):
             weight.copy_(block.cut(matrix[block.source, block.target]))
+
+
+def _check_stds(stds: float | Mapping[str, float] | None, topology: Topology) -> None:
+    """Raise UnknownName for edges that are not there, BadInput for a number that is no standard deviation."""
+    pairs = [_pair(e) for e in topology.edges]
+    for pair in stds if isinstance(stds, Mapping) else ():
+        if pair not in pairs:
+            raise unknown("pair of groups in init_std", pair, pairs)
+    for std in stds.values() if isinstance(stds, Mapping) else () if stds is None else (stds,):
+        number(std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
+
+
+def _pair(edges: Edges) -> str:
+    return f"{edges.source} -> {edges.target}"

@@ -20,8 +20,7 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, one_hot
 
 from .. import checkout, hardware
-from ..engine import constructors as topology
-from ..engine import learning
+from ..engine import constructors, learning
 from ..engine.graph import PCGraph
 from ..engine.inference import Settings, settle
 from ..files import write_aside
@@ -93,7 +92,7 @@ def measured(data: str, activation: str, seed: int, steps: int, gamma: float | s
     began, generator = time.monotonic(), torch.Generator().manual_seed(seed)
     images, held_out = datasets.split_off(datasets.load(data), 1000, generator)
     images = images.subset(IMAGES, generator)
-    graph = PCGraph(topology.discriminative(784, (256, 256), 10), activation, generator=generator)
+    graph = PCGraph(constructors.discriminative(784, (256, 256), 10), activation, generator=generator)
     asked, labels, rows, done = held_out.images, one_hot(held_out.labels, 10).float(), [], 0
     for epochs in EPOCHS:
         if epochs > done:

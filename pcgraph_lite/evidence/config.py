@@ -25,6 +25,7 @@ from ..engine.arguments import Count, CountOrNone, OneOf
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
 from ..errors import BadFile, BadInput, unknown
+from ..images.scale import SCALES
 
 
 class Strict(BaseModel):
@@ -91,6 +92,8 @@ class Model(Strict):
     def identity(self, seed: int, sample: bool) -> str:
         """SHA-256 of everything that decides the weights: the settings, the seed, and which data."""
         settings = self.model_dump(mode="json", exclude={"description"}, exclude_none=True)
+        if settings.get("scale") == "[0, 1]":                              # what weights had before there was a choice
+            del settings["scale"]
         canonical = json.dumps({"settings": settings, "seed": seed, "sample": sample}, sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -109,7 +112,7 @@ def _topologies() -> Any:
 def _graph() -> type[Model]:
     train = schema("training", schema("score", Strict, learning.fit, CALL), learning.Training)
     return schema("pcgraph", Model, PCGraph, HARDWARE, kind=(Literal["pcgraph"], ...), topology=(_topologies(), ...),
-                  train=(train, ...))
+                  scale=(Literal[SCALES], "[0, 1]"), train=(train, ...))
 
 
 def _baseline(name: str, kind: Kind) -> type[Model]:

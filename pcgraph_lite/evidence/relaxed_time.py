@@ -5,7 +5,8 @@ that it stores). The test set is never read. ``config/studies/relaxed-time.yaml`
 
     python -m pcgraph_lite.evidence.relaxed_time --out results/sweeps/relaxed-time.csv
 
-A row that is in the file already is not run again.
+A row that is in the file already is not run again. Other questions about settings are other settings files of the same
+form (``--settings config/studies/memories.yaml --out results/sweeps/memories.csv``).
 """
 
 import argparse
@@ -24,16 +25,16 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .. import checkout, hardware
-from ..engine import constructors as topology
-from ..engine import learning
+from ..engine import constructors, learning
 from ..engine.graph import PCGraph
-from ..engine.query import observed, query
+from ..engine.query import observed
 from ..errors import BadValues, UnstableStep
 from ..files import write_aside
 from ..images import datasets, metrics
 from ..images import scale as scales
 from ..images.judge import load_judge, read
-from ..images.scale import Scale
+from ..studies import memory, tasks, trials
+from ..studies.scaled import ask
 from . import config, records
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning
@@ -84,11 +85,14 @@ def measured(run: Run) -> dict[str, object]:
     generator = torch.Generator().manual_seed(run.seed)
     images, held_out = datasets.split_off(datasets.load(run.data), max(2000, run.fixed["held_out"]), generator)
     images = images.subset(run.fixed["images"], generator)
-    made = getattr(topology, run.fixed["topology"])(**run.fixed["arguments"])
+    made = getattr(constructors, run.fixed["topology"])(**run.fixed["arguments"])
     graph = PCGraph(made, run.activation, init_std=run.fixed.get("init_std"), generator=generator)
-    row = {"task": run.task, "data": run.data, "model": repr(made), "scale": run.scale, "T": run.steps,
-           "gamma": run.gamma, "decay": run.decay, "activation": run.activation, "seed": run.seed, "n": len(images),
-           "epochs": run.fixed["epochs"], "batch_size": run.fixed["batch_size"], "weight_lr": run.fixed["weight_lr"]}
+    scales.give(graph, scale)
+    row = {"task": run.task, "data": run.data, "model": f"{run.fixed['topology']}, {made!r}", "scale": run.scale,
+           "T": run.steps, "gamma": run.gamma, "decay": run.decay, "activation": run.activation,
+           "seed": run.seed, "n": len(images), "epochs": run.fixed["epochs"],
+           "batch_size": run.fixed["batch_size"], "weight_lr": run.fixed["weight_lr"],
+           "init_std": json.dumps(run.fixed.get("init_std")), "optimizer": run.fixed.get("optimizer", "adam")}
     try:
         history = learning.fit(
             graph, (scale.apply(images.images), images.labels), epochs=run.fixed["epochs"], steps=run.steps,
@@ -97,7 +101,7 @@ def measured(run: Run) -> dict[str, object]:
             progress=False)
         row |= {"value_lr": history["value_lr"].mean(), "train_seconds": round(time.monotonic() - began, 1)}
         row |= {"relaxed": run.steps * row["value_lr"], "energy": history["energy"].iloc[-1], "status": "ok"}
-        row |= MEASURES[run.task](graph, images if run.task == "memories" else held_out, scale, run)
+        row |= MEASURES[run.task](graph, images if run.task == "memories" else held_out, run)
     except (UnstableStep, BadValues) as error:
         row |= {"status": f"diverged: {type(error).__name__}"}
         if run.gamma != "safe":
@@ -107,16 +111,15 @@ def measured(run: Run) -> dict[str, object]:
         "identity": run.identity}
 
 
-def of_classifier(graph: PCGraph, held_out: datasets.ImageSet, scale: Scale, run: Run) -> dict[str, float]:
+def of_classifier(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[str, float]:
     """Share of held-out images whose labels, asked from the pixels, peak at the right class."""
-    some = held_out.subset(run.fixed["held_out"])
-    clamp, labels = {"pixels": scale.apply(some.images)}, some.labels
-    steps = {"steps": 1} if run.task == "layered" else {"steps": 60, "momentum": 0.9}      # a chain is at rest at once
-    answer = query(graph, clamp, start="prediction" if run.task == "layered" else "zeros", **steps)
-    return {"asked": len(some), "accuracy": float((answer.values["labels"].argmax(-1) == labels).double().mean())}
+    some, chain = held_out.subset(run.fixed["held_out"]), run.task == "layered"
+    steps = {"steps": 1, "start": "prediction"} if chain else {"steps": 60, "momentum": 0.9}   # a chain rests at once
+    answer = ask(graph, {"pixels": some.images}, **steps).values["labels"]
+    return {"asked": len(some), "accuracy": float((answer.argmax(-1) == some.labels).double().mean())}
 
 
-def of_pictures(graph: PCGraph, held_out: datasets.ImageSet, scale: Scale, run: Run) -> dict[str, float]:
+def of_pictures(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[str, float]:
     """Drawn from labels, completed with and without them, denoised; noise in the units of [0, 1] and in scaled ones.
 
     drawn, drawn_over_max: share of ten labels whose picture the judge reads so, as it is and divided by its maximum.
@@ -125,35 +128,33 @@ def of_pictures(graph: PCGraph, held_out: datasets.ImageSet, scale: Scale, run: 
     best of LOOKS steps and at the last.
     """
     judge, some, known = load_judge(run.data), held_out.subset(run.fixed["held_out"]), datasets.top_half((1, 28, 28))
-    drawn = _pixels(graph, scale, {"labels": one_hot(torch.arange(10), 10)})
+    drawn = _pixels(graph, {"labels": one_hot(torch.arange(10), 10)})
     bright = drawn / drawn.amax(-1, keepdim=True).clamp_min(1e-3)
     found = {"asked": len(some)}
     for name, pictures in {"drawn": drawn, "drawn_over_max": bright}.items():
         found[name] = float((read(judge, pictures) == torch.arange(10)).double().mean())
-    truth, given = some.images, {"pixels": observed(scale.apply(some.images), known)}
+    truth, given = some.images, {"pixels": observed(some.images, known)}
     for name, clamp in {"completion_mse": given, "labelled_completion_mse":
                         given | {"labels": one_hot(some.labels, 10)}}.items():
-        answer = _pixels(graph, scale, clamp)
-        found[name] = float(metrics.mse(answer[:, ~known], truth[:, ~known]).mean())
-    for unit, name in (("[0, 1]", "denoised"), ("scaled", "denoised_scaled"))[:1 if scale.unit == 1 else 2]:
-        quality = _denoised(graph, truth, scale, scale.variance(VARIANCE, unit), run.seed)
+        found[name] = float(metrics.mse(_pixels(graph, clamp)[:, ~known], truth[:, ~known]).mean())
+    for name, variance in _variances(graph, "denoised", VARIANCE).items():
+        noisy = datasets.noisy(truth, variance, datasets.noise_generator(run.seed, "held-out"))
+        seen, _ = tasks.denoise_path(graph, noisy, LOOKS)
+        quality = {step: float(metrics.psnr(images, truth).mean()) for step, images in seen.items()}
         found |= {f"{name}_db": max(quality.values()), f"{name}_step": max(quality, key=quality.get),
                   f"{name}_last_db": quality[LOOKS[-1]]}
-    return found | ({"label_agreement": _agreement(graph, held_out, scale, judge)} if run.data == "mnist" else {})
+    return found | ({"label_agreement": _agreement(graph, held_out, judge)} if run.data == "mnist" else {})
 
 
-def of_memories(graph: PCGraph, stored: datasets.ImageSet, scale: Scale, run: Run) -> dict[str, float]:
+def of_memories(graph: PCGraph, stored: datasets.ImageSet, run: Run) -> dict[str, float]:
     """Share of stored images found at MSE < 0.001 in [0, 1] units: from the upper half, and from noise."""
     truth, known = stored.images[:40], datasets.top_half(stored.shape)
-    steps = {"steps": 2000, "tolerance": 1e-9}
-    half = _pixels(graph, scale, {"pixels": observed(scale.apply(truth), known)}, momentum=0.95, **steps)
-    found = {"asked": len(truth), "from_half": metrics.retrieved_share(half, truth)}
-    for unit, name in (("[0, 1]", "from_noise"), ("scaled", "from_scaled_noise"))[:1 if scale.unit == 1 else 2]:
-        noisy = datasets.noisy(truth, scale.variance(MEMORY_VARIANCE, unit), datasets.noise_generator(run.seed))
-        answer = query(graph, init={"pixels": scale.apply(noisy)}, start="prediction", steps=2000, tolerance=None)
-        pictures = scale.undo(answer.values["pixels"]).clamp(0, 1)
-        found |= {name: metrics.retrieved_share(pictures, truth),
-                  f"{name}_mse": float(metrics.mse(pictures, truth).mean())}
+    half = trials.recalled(memory.from_part(graph, truth, known), truth)
+    found = {"asked": len(truth), "from_half": half.each["agrees"].mean()}
+    for name, variance in _variances(graph, "from_noise", MEMORY_VARIANCE).items():
+        noisy = datasets.noisy(truth, variance, datasets.noise_generator(run.seed))
+        end = trials.recalled(memory.from_start(graph, noisy, [2000], internal="prediction"), truth)
+        found |= {name: end.each["agrees"].mean(), f"{name}_mse": float(metrics.mse(end.images, truth).mean())}
     return found
 
 
@@ -161,30 +162,25 @@ MEASURES = {"layered": of_classifier, "fully-connected": of_classifier, "picture
             "memories": of_memories}
 
 
-def _pixels(graph: PCGraph, scale: Scale, clamp: dict[str, Any], **settings: Any) -> Tensor:
+def _pixels(graph: PCGraph, clamp: dict[str, Any]) -> Tensor:
     """Pictures that a query by conditioning gives, ``(batch, pixels)`` in [0, 1]."""
-    return scale.undo(query(graph, clamp, **SETTLE | settings).values["pixels"]).clamp(0, 1)
+    return ask(graph, clamp, **SETTLE).values["pixels"].clamp(0, 1)
 
 
-def _denoised(graph: PCGraph, truth: Tensor, scale: Scale, variance: float, seed: int) -> dict[int, float]:
-    """Mean PSNR after each number of LOOKS plain steps."""
-    noisy = datasets.noisy(truth, variance, datasets.noise_generator(seed, "held-out"))
-    values, quality, done = {"pixels": scale.apply(noisy)}, {}, 0
-    for until in LOOKS:
-        values, done = query(graph, init=values, steps=until - done, tolerance=None).values, until
-        quality[until] = float(metrics.psnr(scale.undo(values["pixels"]).clamp(0, 1), truth).mean())
-    return quality
+def _variances(graph: PCGraph, name: str, variance: float) -> dict[str, float]:
+    """Column name -> variance in the units of [0, 1]: of the noise in these, and where they differ in scaled ones."""
+    scale = scales.of(graph)
+    return {name: variance} | ({} if scale.unit == 1 else {f"{name}_scaled": scale.variance(variance, "scaled")})
 
 
-def _agreement(graph: PCGraph, held_out: datasets.ImageSet, scale: Scale, judge: torch.nn.Module) -> float:
+def _agreement(graph: PCGraph, held_out: datasets.ImageSet, judge: torch.nn.Module) -> float:
     """See ``of_pictures``; 15 images of each of the four digits."""
     known, hits = datasets.bottom_fraction((1, 28, 28), 0.33), []
     for pair in PAIRS:
         images = torch.cat([held_out.images[held_out.labels == digit][:15] for digit in pair])
         for label in pair:
             wanted = torch.full((len(images),), label)
-            answer = _pixels(graph, scale, {"pixels": observed(scale.apply(images), known),
-                                            "labels": one_hot(wanted, 10)})
+            answer = _pixels(graph, {"pixels": observed(images, known), "labels": one_hot(wanted, 10)})
             hits.append(read(judge, torch.where(known, images, answer)) == wanted)
     return float(torch.cat(hits).double().mean())
 
@@ -200,9 +196,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--settings", type=Path, default=checkout.ROOT / "config" / "studies" / "relaxed-time.yaml")
     parser.add_argument("--out", type=Path, default=checkout.ROOT / "results" / "sweeps" / "relaxed-time.csv")
+    parser.add_argument("--runs", type=int, default=1_000_000, help="end after so many runs")
     given = parser.parse_args(arguments)
     hardware.prepare(1)
-    while run := next(missing(plan(config.read_yaml(given.settings)), given.out), None):   # the queue may be changed
+    for _ in range(given.runs):
+        run = next(missing(plan(config.read_yaml(given.settings)), given.out), None)   # the queue may have been changed
+        if run is None:
+            break
         row = pd.DataFrame([measured(run)])
         known = [pd.read_csv(given.out)] if given.out.is_file() else []
         with write_aside(given.out) as part:

@@ -28,7 +28,9 @@ from ..engine.graph import PCGraph
 from ..errors import BadFile, BadInput, PCGraphError, whole
 from ..files import tensor_digest, write_aside
 from ..images import datasets
+from ..images import scale as scales
 from ..images.datasets import ImageSet
+from ..images.scale import Scale
 from . import config, numerics, records
 from .config import AnySpec
 
@@ -45,6 +47,11 @@ class Trained:
     name: str
     profile: str
     seed: int
+
+    @property
+    def scale(self) -> Scale:
+        """How the model's pixels are scaled; ``studies.scaled.ask`` does it."""
+        return scales.of(self.graph)
 
     @property
     def seconds(self) -> float:
@@ -187,10 +194,13 @@ def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module
     """The model before training, and the generator that goes on to split and shuffle the data."""
     generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
-    if settings.kind == "pcgraph":
-        arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
-        own["topology"] = _called(CONSTRUCTORS[settings.topology.constructor], arguments)
-    return _called(PCGraph if settings.kind == "pcgraph" else KINDS[settings.kind].make, own).to(device), generator
+    if settings.kind != "pcgraph":
+        return _called(KINDS[settings.kind].make, own).to(device), generator
+    arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
+    own["topology"] = _called(CONSTRUCTORS[settings.topology.constructor], arguments)
+    graph = _called(PCGraph, own).to(device)
+    scales.give(graph, scales.named(settings.scale, settings.data))
+    return graph, generator
 
 
 def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
@@ -219,14 +229,19 @@ def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet 
     Raises:
         UnstableStep, BadValues: the training diverges.
     """
-    seen = None if held_out is None else (held_out.images, held_out.labels)
+    scale = scales.of(model)
+    pixels = scale.apply(rest.images)
+    seen = None if held_out is None else (scale.apply(held_out.images), held_out.labels)
     if settings.kind == "pcgraph":
-        train, data = learning.fit, [(rest.images, rest.labels)]
+        train, data = learning.fit, [(pixels, rest.labels)]
     else:
-        train, data = KINDS[settings.kind].fit, [rest.images, rest.labels]
+        train, data = KINDS[settings.kind].fit, [pixels, rest.labels]
         if "labels" not in signature(train).parameters:                    # it learns to copy
             data, seen = data[:1], None if seen is None else seen[0]
-    return train(model, *data, validation=seen, **settings.train.model_dump(), **options)
+    history = train(model, *data, validation=seen, **settings.train.model_dump(), **options)
+    if getattr(settings.train, "score", None) == "completion" and "validation" in history:
+        history["validation"] *= scale.unit**2                             # an error of pixels in [0, 1]
+    return history
 
 
 def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:

@@ -144,7 +144,8 @@ def noisy(images: Tensor, variance: float, generator: torch.Generator, clip: boo
 
     Args:
         images: any shape, floating point; not changed.
-        variance: of the noise (the standard deviation is its root), in squared pixel units.
+        variance: of the noise (the standard deviation is its root), in squared units of the images. A variance in the
+            units of a graph's scaled pixels is ``Scale.variance(variance, "scaled")`` in those of [0, 1].
         generator: the noise is drawn on this generator's device, then moved to the images'.
         clip: whether the result is brought back into [0, 1]; the paper does not say.
 

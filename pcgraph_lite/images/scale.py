@@ -1,11 +1,12 @@
 """How pixels are scaled before a graph sees them. The paper does not say it (ambiguity log, point 19).
 
-Data sets, noise, measures, the judge and pictures are in the units of [0, 1]; only the graph sees scaled pixels.
+Data sets, noise, measures, the judge and pictures are in the units of [0, 1]; only the graph sees scaled pixels. A
+graph that the zoo made carries its scale, and ``studies.scaled.ask`` is the way in and out.
 """
 
 from dataclasses import dataclass
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..errors import BadInput, unknown
 
@@ -47,6 +48,19 @@ class Scale:
         if unit not in UNITS:
             raise unknown("unit of noise", unit, UNITS)
         return variance * self.unit**2 if unit == "scaled" else variance
+
+
+PLAIN = Scale()
+
+
+def of(model: nn.Module) -> Scale:
+    """The scale of the pixels that a model was made for (``give``); [0, 1] where nothing was said."""
+    return getattr(model, "pixel_scale", PLAIN)
+
+
+def give(model: nn.Module, scale: Scale) -> None:
+    """Say which scale a model's pixels have."""
+    model.pixel_scale = scale
 
 
 def named(name: str, data: str | None = None) -> Scale:

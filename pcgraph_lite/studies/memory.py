@@ -2,6 +2,7 @@
 
 A query by conditioning has an answer that does not depend on the way there, so it may be accelerated. A query by
 initialization is plain descent, as in the paper; ``run_on`` shows where its last state would go if it had the time.
+Images go in and come out in the units of [0, 1] (``scaled.ask``).
 """
 
 from collections.abc import Sequence
@@ -12,10 +13,12 @@ from torch import Tensor
 
 from ..engine.graph import PCGraph
 from ..engine.inference import WINDOW
-from ..engine.query import Answer, observed, query
+from ..engine.query import Answer, observed
 from ..errors import WrongShape
+from .scaled import ask
 from .tasks import descend
 
+RETRIEVED = 0.001                      # a memory with a mean squared error below this one came back (the paper's)
 MOMENTUM = 0.95
 PATIENCE = 0.98                                                            # momentum of a state that hardly moves
 REST = 1e-9                            # the valley of the memories is shallow: at the usual 1e-6 images still move
@@ -40,7 +43,7 @@ def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000
         memories: ``(batch, pixels)``; pixels that are not known are never looked at.
         known: ``(pixels,)`` bool.
     """
-    answer = query(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
+    answer = ask(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
     images = answer.values["pixels"].clamp(0, 1)
     trace = torch.cat([answer.initial_energy[None], answer.energy])
     return Recall(images, {answer.steps: images}, trace, answer.converged, answer.steps, answer)
@@ -49,12 +52,14 @@ def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000
 def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: str = "zeros") -> Recall:
     """Query by initialization: see ``tasks.descend``."""
     seen, trace, last = descend(graph, start, looks, internal)
-    return Recall(seen[looks[-1]], seen, trace, at_rest(trace), looks[-1], last)
+    long_enough = looks[-1] >= WINDOW                                      # else nobody can tell
+    rests = at_rest(trace) if long_enough else torch.zeros_like(trace[0], dtype=torch.bool)
+    return Recall(seen[looks[-1]], seen, trace, rests, looks[-1], last)
 
 
 def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
     """Go on from where a query by initialization ended, with the accelerated solver; its numbers count both."""
-    answer = query(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
+    answer = ask(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
     images, trace = answer.values["pixels"].clamp(0, 1), torch.cat([recall.energy, answer.energy])
     done = recall.steps + steps
     return Recall(images, recall.seen | {done: images}, trace, at_rest(trace), done, answer)

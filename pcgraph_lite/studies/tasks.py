@@ -2,12 +2,12 @@
 
 Queries by conditioning go down to a minimum of the energy, and use the accelerated solver to get there. Queries by
 initialization depend on the path (ambiguity log, point 14), so they are plain descent; the pages choose how many steps
-on validation images.
+on validation images. Images go in and come out in the units of [0, 1] (``scaled.ask``).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
-import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
@@ -15,22 +15,22 @@ from torch.nn.functional import one_hot
 from ..baselines import autoencoder
 from ..baselines.autoencoder import Autoencoder
 from ..engine.graph import PCGraph
-from ..engine.query import Answer, observed, query
+from ..engine.query import Answer, observed
 from ..errors import BadInput
-from ..images import metrics
 from ..images.judge import read
+from .scaled import ask
 
 SETTLE = {"steps": 400, "momentum": 0.95}                                  # a query by conditioning: accelerated
 
 
 def generate(graph: PCGraph, labels: Tensor) -> Answer:
     """Hold one-hot labels, ``labels`` ``(batch,)`` int; the pixels of the answer are the images drawn (gen-a)."""
-    return query(graph, {"labels": one_hot(labels, graph.topology.size("labels"))}, **SETTLE)
+    return ask(graph, {"labels": one_hot(labels, graph.topology.size("labels"))}, **SETTLE)
 
 
-def classify(graph: PCGraph, images: Tensor) -> Answer:
+def classify(graph: PCGraph, images: Tensor, **settings: Any) -> Answer:
     """Hold the pixels ``(batch, pixels)``; the labels of the answer peak at the class found."""
-    return query(graph, {"pixels": images}, **SETTLE)
+    return ask(graph, {"pixels": images}, **(settings or SETTLE))
 
 
 def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Tensor:
@@ -53,7 +53,7 @@ def completion(graph: PCGraph, images: Tensor, known: Tensor, labels: Tensor | N
     clamp = {"pixels": observed(images, known)}
     if labels is not None:
         clamp["labels"] = one_hot(labels, graph.topology.size("labels"))
-    return query(graph, clamp, **SETTLE)
+    return ask(graph, clamp, **SETTLE)
 
 
 def filled(images: Tensor, known: Tensor, answer: Answer) -> Tensor:
@@ -63,7 +63,7 @@ def filled(images: Tensor, known: Tensor, answer: Answer) -> Tensor:
 
 def complete_by_start(graph: PCGraph, images: Tensor, known: Tensor, steps: int) -> Tensor:
     """Completion by initialization: known pixels start at their values, unknown ones at 0, and all are let go."""
-    answer = query(graph, init={"pixels": observed(images, known)}, steps=steps, tolerance=None)
+    answer = ask(graph, init={"pixels": observed(images, known)}, steps=steps, tolerance=None)
     return answer.values["pixels"].clamp(0, 1)
 
 
@@ -87,7 +87,7 @@ def descend(graph: PCGraph, start: Tensor, looks: Sequence[int],
         raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
     values, seen, traces, done, begin = {"pixels": start}, {}, [], 0, internal
     for until in looks:
-        answer = query(graph, init=values, steps=until - done, tolerance=None, start=begin)
+        answer = ask(graph, init=values, steps=until - done, tolerance=None, start=begin)
         traces.append(answer.energy if done else torch.cat([answer.initial_energy[None], answer.energy]))
         values, done, begin = answer.values, until, "zeros"
         seen[until] = answer.values["pixels"].clamp(0, 1)
@@ -108,18 +108,6 @@ def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:
     return denoise_path(model, images, [steps])[0][steps]
 
 
-def best_steps(graph: PCGraph, noisy: Tensor, clean: Tensor, steps: Sequence[int]) -> int:
-    """After which number of plain steps the denoised images are best, by mean PSNR: to be asked on held-out images.
-
-    Args:
-        noisy, clean: ``(batch, pixels)``.
-        steps: numbers of steps to choose from, in rising order.
-    """
-    seen, _ = denoise_path(graph, noisy.to(graph.device), steps)
-    quality = {k: float(metrics.psnr(images.cpu(), clean.cpu()).mean()) for k, images in seen.items()}
-    return max(quality, key=quality.get)
-
-
 def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int = 300) -> float:
     """Plain steps until the energy of a completion has come 99 % of its way down; mean over images (section B of the
     paper: deeper graphs converge more slowly).
@@ -132,7 +120,7 @@ def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int =
         known: ``(pixels,)`` bool.
     """
     lowest = completion(graph, images, known).energy[-1]                   # (batch,)
-    plain = query(graph, {"pixels": observed(images, known)}, steps=longest, tolerance=None)
+    plain = ask(graph, {"pixels": observed(images, known)}, steps=longest, tolerance=None)
     goal = lowest + 0.01 * (plain.initial_energy - lowest)
     there = plain.energy <= goal                                           # (steps, batch)
     first = torch.where(there.any(0), there.int().argmax(0) + 1, longest)
@@ -143,25 +131,6 @@ def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
     """Completion by the training image whose known pixels are nearest. ``(batch, pixels)``."""
     nearest = torch.cdist(images[:, known], train[:, known]).argmin(-1)    # (batch,)
     return torch.where(known, images, train[nearest])
-
-
-def missing_part(completed: Tensor, images: Tensor, known: Tensor, judge: nn.Module, labels: Tensor) -> pd.DataFrame:
-    """Measures of a completed lower half, one row an image: mse and ssim on the missing pixels, agrees (judge).
-
-    Args:
-        known: ``(784,)`` bool, whole rows of a 28 x 28 picture.
-    """
-    rows = int((~known).sum()) // 28
-    hidden, truth = completed[:, ~known], images[:, ~known]
-    return pd.DataFrame({"mse": metrics.mse(hidden, truth).numpy(),
-                         "ssim": metrics.ssim(hidden, truth, (1, rows, 28)).numpy(),
-                         "agrees": (judge_reads(judge, completed) == labels).numpy()})
-
-
-def whole_image(cleaned: Tensor, images: Tensor, judge: nn.Module, labels: Tensor) -> pd.DataFrame:
-    """Measures of whole pictures, one row an image: mse, psnr in dB, agrees (judge)."""
-    return pd.DataFrame({"mse": metrics.mse(cleaned, images).numpy(), "psnr": metrics.psnr(cleaned, images).numpy(),
-                         "agrees": (judge_reads(judge, cleaned) == labels).numpy()})
 
 
 def judge_reads(judge: nn.Module, images: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ from ..images import datasets, metrics
 from ..images.datasets import ImageSet
 from ..images.judge import load_judge
 from . import tasks
+from .memory import RETRIEVED, Recall
 
 KEYS = ("dataset", "model", "seed")
 Key = tuple[Any, ...]
@@ -48,11 +49,12 @@ class Case:
 class Trial:
     """What came of it. ``each``: one row an image, a column a measure; ``answer``: of the query, if there was one.
 
-    The measure ``agrees`` everywhere: whether the judge reads the label that was held, or else that of the original.
+    The measure ``agrees`` everywhere: whether the judge reads the label that was held, or else that of the original; in
+    ``classify`` the model itself reads; of a memory, whether it came back.
     """
 
     images: Tensor                                                         # (batch, pixels), on the CPU
-    read: Tensor                                                           # (batch,), classes that the judge sees
+    read: Tensor                                                           # (batch,), the classes or memories seen
     each: pd.DataFrame
     answer: Answer | None = None
 
@@ -102,6 +104,32 @@ def denoise(model: nn.Module, about: Case, noisy: Tensor, steps: int) -> Trial:
     return whole(tasks.denoise(model, noisy.to(next(model.parameters()).device), steps).cpu(), about)
 
 
+def classify(model: nn.Module, test: ImageSet, **settings: Any) -> Trial:
+    """Ask for the class of images, a thousand at a time; ``settings`` as of ``tasks.classify``. Measures: agrees, where
+    the model itself reads the label; of a graph also converged, and the energy that is left.
+    """
+    device, more = next(iter(model.state_dict().values())).device, {}
+    parts = [images.to(device) for images in test.images.split(1000)]
+    if isinstance(model, PCGraph):
+        answers = [tasks.classify(model, images, **settings).to("cpu") for images in parts]
+        read = torch.cat([answer.values["labels"].argmax(-1) for answer in answers])
+        more = {"converged": torch.cat([answer.converged for answer in answers]).numpy(),
+                "energy": torch.cat([answer.energy[-1] for answer in answers]).numpy()}
+    else:
+        read = torch.cat([model.classify(images).cpu() for images in parts])
+    return Trial(test.images, read, pd.DataFrame({"agrees": (read == test.labels).numpy()} | more))
+
+
+def recalled(recall: Recall, memories: Tensor) -> Trial:
+    """A query for memories ``(batch, pixels)``, which reads the memory that is nearest. Measures: mse, agrees (that is
+    below ``RETRIEVED``), converged.
+    """
+    images = recall.images.cpu()
+    error = metrics.mse(images, memories)
+    return Trial(images, torch.cdist(images, memories).argmin(1), pd.DataFrame(
+        {"mse": error.numpy(), "agrees": (error < RETRIEVED).numpy(), "converged": recall.converged.cpu().numpy()}))
+
+
 def part(images: Tensor, about: Case, known: Tensor, held: Tensor | None = None,
          answer: Answer | None = None) -> Trial:
     """Any completion ``(batch, 784)``. Measures: mse and ssim on the missing rows; agrees, where the judge sees all."""
@@ -111,10 +139,11 @@ def part(images: Tensor, about: Case, known: Tensor, held: Tensor | None = None,
                   ssim=metrics.ssim(*hidden, (1, rows, 28)))
 
 
-def whole(images: Tensor, about: Case) -> Trial:
+def whole(images: Tensor, about: Case, answer: Answer | None = None) -> Trial:
     """Any pictures ``(batch, 784)`` of the test images. Measures: mse, psnr in dB, agrees."""
     truth = about.test.images
-    return judged(images, about, about.test.labels, mse=metrics.mse(images, truth), psnr=metrics.psnr(images, truth))
+    return judged(images, about, about.test.labels, answer, mse=metrics.mse(images, truth),
+                  psnr=metrics.psnr(images, truth))
 
 
 def joined(parts: Iterable[Trial]) -> Trial:
@@ -173,11 +202,33 @@ def curve(paths: Mapping[Key, Path], name: str, model: str) -> tuple[Sequence[in
     return mine[0].steps, torch.tensor([path.psnr for path in mine]).T
 
 
+def epochs(models: Mapping[Key, Any], name: str, model: str) -> tuple[Sequence[int], Tensor]:
+    """Epochs, and accuracy on held-out images in per cent ``(epochs, seeds)``, of one model's trainings."""
+    mine = [torch.tensor(t.history["validation"].to_numpy()) for key, t in models.items() if key[:2] == (name, model)]
+    shortest = min(map(len, mine))
+    return range(1, shortest + 1), 100 * torch.stack([line[:shortest] for line in mine], -1)
+
+
+def by_seed(lines: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
+    """Lines ``(positions,)`` of all seeds side by side, ``(positions, seeds)``, by keys without the seed."""
+    groups: dict[Key, list[Tensor]] = {}
+    for (name, model, _, *more), line in lines.items():
+        groups.setdefault((name, model, *more), []).append(line)
+    return {key: torch.stack(parts, -1) for key, parts in groups.items()}
+
+
 # ----------------------------------------------------------------------------------------------- dicts to frames
 
 def means(trials: Mapping[Key, Trial], *more: str) -> pd.DataFrame:
     """One row a trial: the parts of its key (dataset, model, seed, and those named in ``more``), n, and the means."""
     return frame({key: {"n": len(trial.each)} | trial.means() for key, trial in trials.items()}, *more)
+
+
+def retrieved(trials: Mapping[Key, Trial], *more: str) -> pd.DataFrame:
+    """The same of trials of memories: n, retrieved_share, mse (the lower median) and converged_share."""
+    return frame({key: {"n": len(trial.each), "retrieved_share": trial.each["agrees"].mean(),
+                        "mse": trial.each["mse"].quantile(interpolation="lower"),
+                        "converged_share": trial.each["converged"].mean()} for key, trial in trials.items()}, *more)
 
 
 def images(trials: Mapping[Key, Trial], *more: str) -> pd.DataFrame:

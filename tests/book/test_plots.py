@@ -4,6 +4,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -21,6 +22,15 @@ def test_curves_draw_mean_band_levels_and_labels():
     assert len(axis.collections) == 1                                      # a band only where there are repeats
     assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_yscale()) == ("t", "E", "log")
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a", "b", "low"]
+
+
+def test_lines_of_a_frame_have_a_column_a_seed():
+    """Rows in any order; each model has its own positions."""
+    frame = pd.DataFrame([("a", 2, 1, 4.0), ("a", 1, 0, 1.0), ("a", 2, 0, 3.0), ("a", 1, 1, 2.0), ("b", 5, 0, 6.0)],
+                         columns=["model", "t", "seed", "error"])
+    found = plots.lines(frame, "model", "t", "error")
+    assert {name: (at, values.tolist()) for name, (at, values) in found.items()} == {
+        "a": ([1, 2], [[1.0, 2.0], [3.0, 4.0]]), "b": ([5], [[6.0]])}
 
 
 def test_panels_draw_each_part_on_common_axes():
@@ -86,6 +96,14 @@ def test_image_rows_show_the_images_and_the_marks():
     assert figure.axes[0].get_title() == "x" and figure.axes[3].get_ylabel() == "found"
     good, bad = (figure.axes[k].spines["left"].get_edgecolor()[:3] for k in (3, 4))
     assert good == plots.COLORS[2] and bad == plots.COLORS[3]
+
+
+def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
+    rows = {(name, kind, seed): torch.rand(3, 784) for kind in ("a", "b") for name in ("x", "y") for seed in (1, 2)}
+    figure = plots.gallery(rows, {"x": "digits", "b": "second"}, 2)
+    assert [axis.get_ylabel() for axis in figure.axes[::2]] == ["digits: a", "digits: second", "y: a", "y: second"]
+    shown = torch.as_tensor(np.asarray(figure.axes[2].images[0].get_array()))
+    assert torch.equal(shown.flatten(), rows["x", "b", 1][0])
 
 
 def test_image_rows_take_a_shape_each_and_draw_colours():

@@ -24,8 +24,11 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The small project, killed in the middle of its notebook and then run to the end."""
+    """The small project with a model of two seeds, killed in the middle of its notebook and then run to the end."""
     project = Project(tmp_path_factory.mktemp("project"))
+    notebook = project.root / "notebooks/01-tiny.md"
+    notebook.write_text(notebook.read_text().replace("models: [tiny, other]", "models: [tiny, other: others]").replace(
+        "images: int", "others: int = 2           # seeds of the second model\nimages: int"))
     running = project.start()
     wait_for(project.root / "_build/smoke/notebooks", "01-tiny.ipynb.*.part", running)
     os.killpg(running.pid, signal.SIGKILL)
@@ -60,7 +63,7 @@ def plan_after(project: Project, changes: dict[str, tuple[str, str]]) -> dict[st
 
 def test_killed_run_goes_on(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finished models are not trained again, the notebook is, and the weights are those of an undisturbed run."""
-    assert len(project.trained) == 2
+    assert {path.stem for path in project.trained} == {"tiny-seed0", "other-seed0", "other-seed1"}
     assert all(path.stat().st_mtime_ns == when for path, when in project.trained.items())
     assert "running 01-tiny" in project.resumed and "training" not in project.resumed
     built = project.root / "_build/smoke"
@@ -84,22 +87,25 @@ def test_nothing_changed_takes_seconds_and_does_nothing(project: Project) -> Non
     assert made <= {"_build", "config", "notebooks", "pcgraph_lite", "Snakefile", ".snakemake"}
 
 
-TRAINED, SHOWN, JUDGED = {"models_of_01_tiny_0": 1}, {"notebook": 1}, {"scorecard": 1}
+TRAINED, SHOWN, JUDGED = {"models_of_01_tiny_0_1": 1}, {"notebook": 1}, {"scorecard": 1}
 
 
 @pytest.mark.parametrize(("changes", "plan"), [
     ({"pcgraph_lite/engine/topology.py": ("$", "# edited"), "pcgraph_lite/engine/graph.py": ('"""', '"""In short: '),
       "pcgraph_lite/evidence/claims.yaml": ("$", "# edited"), "pcgraph_lite/evidence/claims.py": ("$", "\n\n"),
       "config/profiles/smoke.yaml": ("for tests", "in other words"), "config/models.yaml": ("a few", "some")}, {}),
-    ({"pcgraph_lite/cli.py": ("$", "EDITED = 1"), "pcgraph_lite/studies/memory.py": ("$", "EDITED = 1")}, {}),
-    ({"pcgraph_lite/engine/learning.py": ("$", "EDITED = 1")}, SHOWN | JUDGED),
-    ({"pcgraph_lite/evidence/records.py": ("$", "EDITED = 1")}, SHOWN | JUDGED),
+    ({"pcgraph_lite/cli.py": ("$", "\nEDITED = 1"), "pcgraph_lite/studies/memory.py": ("$", "\nEDITED = 1")}, {}),
+    ({"pcgraph_lite/engine/learning.py": ("$", "\nEDITED = 1")}, SHOWN | JUDGED),
+    ({"pcgraph_lite/evidence/records.py": ("$", "\nEDITED = 1")}, SHOWN | JUDGED),
     ({"pcgraph_lite/evidence/claims.yaml": ("at_most: 1e-10", "at_most: 1e-9")}, JUDGED),
     ({"pcgraph_lite/evidence/claims.yaml": ("notebook: 02-pc-graphs", "notebook: 01-tiny")}, SHOWN | JUDGED),
     ({"config/models.yaml": ("(other:.*?epochs: )1", r"\g<1>2")}, TRAINED | SHOWN | JUDGED),
+    ({"pcgraph_lite/evidence/numerics.json": (r'"pcgraph": \[\[', r'\g<0>1.0, ')},
+     {"models_of_01_tiny_0": 1} | TRAINED | SHOWN | JUDGED),
+    ({"pcgraph_lite/evidence/numerics.json": (r'"dam": \[\[', r'\g<0>1.0, ')}, {}),
     ({"config/profiles/smoke.yaml": ("images: 20", "images: 21")}, SHOWN | JUDGED),
 ], ids=["words", "code of others", "engine", "records", "another page's rule", "a rule of this page", "one model",
-        "parameter"])
+        "numbers", "numbers of others", "parameter"])
 def test_an_edit_reruns_its_dependents_only(project: Project, changes: dict[str, tuple[str, str]],
                                             plan: dict[str, int]) -> None:
     """What decides a result is read as Python and YAML read it; weights depend on settings, not on files."""
@@ -107,18 +113,19 @@ def test_an_edit_reruns_its_dependents_only(project: Project, changes: dict[str,
 
 
 def test_only_what_is_missing_is_trained(project: Project) -> None:
-    """Models of one page train in one process, and one that is there is left alone; by itself on a cluster."""
+    """Seeds of a page train in one process, and weights that are there are left alone; on a cluster one by one."""
+    log = (project.root / "_build/smoke/logs/models-of-01-tiny-0-1.log").read_text()
+    assert "training other: profile smoke, seed 0" in log and "training other: profile smoke, seed 1" in log
     models = project.root / "_build/smoke/models"
-    log = (project.root / "_build/smoke/logs/models-of-01-tiny-0.log").read_text()
-    assert "training tiny" in log and "training other" in log
-    kept, before = models / "tiny-seed0.safetensors", (models / "tiny-seed0.safetensors").stat().st_mtime_ns
+    before = {path: path.stat().st_mtime_ns for path in models.glob("*.safetensors")}
     (models / "other-seed0.safetensors").unlink()
     project.settings = ("together=no",)
     assert project.planned() == {"model": 1} | SHOWN | JUDGED
     project.settings = ()
-    assert project.planned() == TRAINED | SHOWN | JUDGED
+    assert project.planned() == {"models_of_01_tiny_0": 1} | SHOWN | JUDGED
     project.snakemake()
-    assert kept.stat().st_mtime_ns == before and (models / "other-seed0.safetensors").is_file()
+    now = {path: path.stat().st_mtime_ns for path in models.glob("*.safetensors")}
+    assert {path.stem for path in before if now[path] != before[path]} == {"other-seed0"}
     assert project.planned() == {}
 
 

@@ -156,6 +156,18 @@ def test_initial_weights_follow_the_generator_and_the_scale():
     assert PCGraph(t).weight[t.mask()].std() == pytest.approx(399**-0.5, rel=0.02)
 
 
+def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own():
+    """What is named has its own; all others are as without it, number by number."""
+    t = topology.recurrent(10, (40, 50), 60)
+    usual, own = PCGraph(t).weight, PCGraph(t, init_std={"labels -> hidden1": 2.0, "hidden1 -> hidden1": 0.0}).weight
+    labels, hidden = t.slice("labels"), t.slice("hidden1")
+    assert own[labels, hidden].std() == pytest.approx(2.0, rel=0.1) and not own[hidden, hidden].any()
+    assert usual[hidden, hidden].any()
+    for matrix in (usual, own):
+        matrix[labels, hidden] = matrix[hidden, hidden] = 0
+    assert torch.equal(usual, own)
+
+
 @pytest.mark.parametrize(("arguments", "error", "says"), [
     ({"activation": "hardtan"}, UnknownName, "'hardtan'.*Did you mean 'hardtanh'"),
     ({"prior": "zeros"}, UnknownName, "Did you mean 'zero'"),
@@ -163,6 +175,9 @@ def test_initial_weights_follow_the_generator_and_the_scale():
     ({"top_k": 0}, BadInput, "top_k = 0"), ({"top_k": 1.5}, BadInput, "top_k = 1.5"),
     ({"init_std": -1.0}, BadInput, "init_std = -1.0"), ({"init_std": float("nan")}, BadInput, "nan"),
     ({"replicas": 0}, BadInput, "replicas = 0"), ({"replica": 2}, UnknownName, "Did you mean 'replicas'"),
+    ({"init_std": {"labels -> hidden1": -1.0}}, BadInput, "init_std = -1.0"),
+    ({"init_std": {"labels -> hiden1": 1.0}}, UnknownName, "Did you mean 'labels -> hidden1'"),
+    ({"replicas": 0}, BadInput, "replicas = 0"),
 ])
 def test_bad_arguments_are_refused(arguments, error, says):
     with pytest.raises(error, match=says):

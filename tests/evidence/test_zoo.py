@@ -6,6 +6,7 @@ Oracles: the same training undisturbed; files damaged by the test.
 import shutil
 from pathlib import Path
 from types import ModuleType
+from typing import get_args
 
 import pytest
 import torch
@@ -15,7 +16,8 @@ from pcgraph_lite import checkout
 from pcgraph_lite.baselines import almeida_pineda, boltzmann
 from pcgraph_lite.engine import learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
-from pcgraph_lite.evidence import zoo
+from pcgraph_lite.evidence import config, zoo
+from pcgraph_lite.images import scale as scales
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
 QUIET = {"device": "cpu", "progress": False}
@@ -208,3 +210,41 @@ def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyP
     assert zoo.of_other_code("tiny", "smoke", [0, 1]) == []
     monkeypatch.setattr(zoo.numerics, "version", lambda spec: "0" * 16)
     assert zoo.of_other_code("tiny", "smoke", [0, 1]) == ["pcgraph train tiny --profile smoke --seed 0 --force"]
+
+
+def scaled(model: config.AnySpec, scale: str, **train: object) -> config.AnySpec:
+    """The model with another scale of its pixels."""
+    return model.model_copy(update={"scale": scale, "train": model.train.model_copy(update=train)})
+
+
+def test_pixels_are_scaled_for_training_and_measured_in_their_own_units(root: Path) -> None:
+    """A model on [-1, 1] has the weights of one trained by hand on those; its completion error is that of [0, 1]."""
+    plain = zoo.spec("tiny", "smoke")
+    settings, profile = scaled(plain, "[-1, 1]", score="completion", epochs=1), config.load_profile("smoke")
+    assert scaled(plain, "[0, 1]").identity(0, True) == plain.identity(0, True) != settings.identity(0, True)
+    made, generator = zoo.build(settings, 0, torch.device("cpu"))
+    rest, held_out = zoo.split(settings, profile, generator)
+    history = zoo.fit(made, settings, rest, held_out, generator=generator, progress=False)
+    by_hand, generator = zoo.build(settings, 0, torch.device("cpu"))
+    zoo.split(settings, profile, generator)
+    theirs = learning.fit(by_hand, (2 * rest.images - 1, rest.labels), generator=generator, progress=False,
+                          validation=(2 * held_out.images - 1, held_out.labels), **settings.train.model_dump())
+    assert same(made, by_hand)
+    assert history["validation"].iloc[0] == pytest.approx(theirs["validation"].iloc[0] / 4)
+    assert scales.of(made).name == "[-1, 1]"
+    assert zoo.load("tiny", "smoke", **QUIET).scale == scales.PLAIN
+
+
+def test_every_scale_can_be_asked_for() -> None:
+    """The specification knows the scales that images/scale.py has."""
+    assert get_args(config.SPECS["pcgraph"].model_fields["scale"].annotation) == scales.SCALES
+
+
+def test_a_choice_of_scale_leaves_older_weights_as_they_were() -> None:
+    """The identity of a published model, as it was before there was a scale."""
+    published = "9dcbfbc5e283610f"                                         # memory-mnist, paper profile, seed 0
+    fields = {"kind": "pcgraph", "description": "", "data": "mnist", "train_count": 100, "validation_count": 0,
+              "topology": {"constructor": "fully_connected", "pixels": 784, "labels": 0, "internal": 216},
+              "activation": "tanh", "init_std": 0.005,
+              "train": {"epochs": 1000, "batch_size": 100, "steps": 5, "weight_lr": 2e-4, "score": "energy"}}
+    assert config.SPECS["pcgraph"].model_validate(fields).identity(0, False).startswith(published)

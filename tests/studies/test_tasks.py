@@ -7,7 +7,6 @@ from pcgraph_lite import PCGraph, query, topology
 from pcgraph_lite.baselines.autoencoder import Autoencoder
 from pcgraph_lite.engine.query import observed
 from pcgraph_lite.errors import BadInput, UnknownGroup
-from pcgraph_lite.images.judge import load_judge
 from pcgraph_lite.studies import tasks
 
 GRAPH = PCGraph(topology.generative(10, [20], 784), "tanh")
@@ -24,12 +23,6 @@ def test_a_denoising_path_in_pieces_is_one_long_query():
     assert torch.equal(tasks.denoise(GRAPH, IMAGES, 25), tasks.denoise_path(GRAPH, IMAGES, [25])[0][25])
 
 
-def test_best_steps_are_those_of_the_highest_psnr():
-    """The clean images are where the query stands after 10 steps, so 10 steps are best."""
-    clean = query(GRAPH, init={"pixels": IMAGES}, steps=10, tolerance=None).values["pixels"].clamp(0, 1)
-    assert tasks.best_steps(GRAPH, IMAGES, clean, [3, 10, 25]) == 10
-
-
 def test_settling_steps_end_where_99_percent_of_the_way_is_done():
     """For one image: a query of that many steps is there and one step less is not; for several: the mean."""
     def way(image, steps):
@@ -42,6 +35,12 @@ def test_settling_steps_end_where_99_percent_of_the_way_is_done():
         assert 1 < steps < 300 and way(image[None], int(steps) - 1) < 0.99 <= way(image[None], int(steps))
     assert tasks.settling_steps(GRAPH, IMAGES, KNOWN) == pytest.approx(sum(alone) / len(alone), abs=1)
     assert tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=2) == 2
+
+
+def test_a_few_steps_of_denoising_are_enough():
+    """The best picture may stand after fewer steps than it takes to tell whether the energy has come to rest."""
+    few = query(GRAPH, init={"pixels": IMAGES}, steps=2, tolerance=None).values["pixels"].clamp(0, 1)
+    assert torch.equal(tasks.denoise(GRAPH, IMAGES, 2), few)
 
 
 @pytest.mark.parametrize("steps", [[], [0, 5], [5, 3], [4, 4]])
@@ -66,16 +65,6 @@ def test_nearest_neighbour_is_the_brute_force_one():
         distances = [float(((candidate - image)[KNOWN] ** 2).sum()) for candidate in train]
         best = train[distances.index(min(distances))]
         assert torch.equal(row, torch.cat([image[:392], best[392:]]))
-
-
-def test_measures_look_at_the_right_pixels():
-    judge, labels = load_judge("mnist"), torch.zeros(4, dtype=torch.long)
-    changed = torch.where(KNOWN, IMAGES, (IMAGES + 0.1))
-    part = tasks.missing_part(changed, IMAGES, KNOWN, judge, labels)
-    whole = tasks.whole_image(changed, IMAGES, judge, labels)
-    assert part.mse.to_numpy() == pytest.approx(0.01, rel=1e-3)
-    assert whole.mse.to_numpy() == pytest.approx(0.005, rel=1e-3)
-    assert whole.psnr.to_numpy() == pytest.approx(23.01, rel=1e-3)         # 10 log10(1 / 0.005)
 
 
 def test_a_graph_without_labels_cannot_be_asked_about_them():

@@ -1,0 +1,108 @@
+"""What a judge's reading is worth: ceiling and floor, on pictures whose answer is known.
+
+The ceiling is what it reads in original images, as they are and altered; the floor what it reads in completions that
+know nothing of the class, and in pictures of nothing, where it should read no class at all.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from .datasets import ImageSet, noisy, top_half
+from .judge import UNREADABLE, read
+from .variations import SIDE, blurred, clouds, specks
+
+COUNT = 1_000                                  # pictures of each kind of noise
+DECAY = 1e-3                                   # of the ridge regression, an image
+Pictures = tuple[Tensor, Tensor | None]        # (count, 784) in [0, 1], and their labels (count,) if they have any
+
+
+def table(judge: nn.Module, train: ImageSet, test: ImageSet, foreign: Tensor, seed: int = 0) -> list[dict[str, object]]:
+    """One row a kind of pictures.
+
+    Args:
+        judge: as ``load_judge`` gives it.
+        train: where class means, the mean image and the ridge regression come from.
+        test: the originals; for a judge that is to be reported, images that it was never chosen by.
+        foreign: ``(count, 784)``, images of another data set.
+        seed: of the noise.
+
+    Returns:
+        rows with ``pictures``, ``count``, ``right`` (share read as their label; None: they have none), ``unreadable``
+        (share), ``commonest`` (the most frequent reading).
+    """
+    return [_row(judge, name, *pictures) for name, pictures in (with_class(train, test, seed)
+                                                                | without_class(train, test, foreign, seed)).items()]
+
+
+def with_class(train: ImageSet, test: ImageSet, seed: int = 0) -> dict[str, Pictures]:
+    """Pictures that a person would give a class, and completions; arguments as for ``table``."""
+    generator, images, labels = torch.Generator().manual_seed(seed), test.images, test.labels
+    known, mean = top_half(test.shape), train.images.mean(0)
+    classes = train.labels.unique()
+    found = {
+        "originals": images,
+        "contrast × 0.3": 0.3 * images,
+        "contrast × 0.1": 0.1 * images,
+        "blur, σ = 1": blurred(images, 1.0),
+        "blur, σ = 1, contrast × 0.3": 0.3 * blurred(images, 1.0),
+        "noise, variance 0.05": noisy(images, 0.05, generator, clip=True),
+        "noise, variance 0.2": noisy(images, 0.2, generator, clip=True),
+        "noise, variance 0.5": noisy(images, 0.5, generator, clip=True),
+        "noise, variance 1": noisy(images, 1.0, generator, clip=True),
+        "lower half by ridge regression": torch.where(known, images, ridge(train.images, images, known)),
+        "lower half of the mean image": torch.where(known, images, mean),
+        "lower half black": torch.where(known, images, 0),
+    }
+    means = torch.stack([train.images[train.labels == c].mean(0) for c in classes])
+    return {name: (pictures, labels) for name, pictures in found.items()} | {"class means": (means, classes)}
+
+
+def without_class(train: ImageSet, test: ImageSet, foreign: Tensor, seed: int = 0) -> dict[str, Pictures]:
+    """Pictures of nothing, and of nothing that the judge knows; arguments as for ``table``."""
+    generator, size = torch.Generator().manual_seed(seed), (COUNT, test.images.shape[1])
+    black, grey = torch.zeros(size), torch.full(size, 0.5)
+    found = {"blank": black[:1], "uniform, every grey level": torch.linspace(0, 1, 256)[:, None].expand(256, size[1])}
+    for variance in (0.05, 0.1, 0.2, 0.5, 1.0):
+        found[f"Gaussian noise, variance {variance:g}"] = noisy(black, variance, generator, clip=True)
+    for variance in (0.05, 0.2, 1.0):
+        found[f"Gaussian noise on grey, variance {variance:g}"] = noisy(grey, variance, generator, clip=True)
+    found["uniform noise"] = torch.rand(size, generator=generator)
+    for share in (0.05, 0.1, 0.2, 0.5):
+        found[f"salt and pepper, {share:.0%}"] = specks(black, share, generator)
+        found[f"salt and pepper on grey, {share:.0%}"] = specks(grey, share, generator)
+    for sigma in (1.0, 2.0):
+        found[f"smooth noise, σ = {sigma:g}"] = clouds(black, sigma, generator)
+    order = torch.rand(test.images.shape, generator=generator).argsort(1)
+    found |= {"shuffled pixels": test.images.gather(1, order), "stripes and chequers": _patterns(),
+              "mean image": train.images.mean(0)[None], "images of the other data set": foreign}
+    return {name: (pictures, None) for name, pictures in found.items()}
+
+
+def ridge(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
+    """Every pixel by ridge regression from the known ones and a constant, cut to [0, 1]: ``(batch, pixels)``.
+
+    Args:
+        train, images: ``(count, pixels)`` and ``(batch, pixels)``.
+        known: ``(pixels,)`` bool.
+    """
+    def inputs(part: Tensor) -> Tensor:
+        return torch.cat([part[:, known], torch.ones(len(part), 1)], 1).double()           # (count, known + 1)
+
+    x = inputs(train)
+    gram = x.T @ x
+    gram.diagonal()[:-1].add_(DECAY * len(x))
+    return (inputs(images) @ torch.linalg.solve(gram, x.T @ train.double())).clamp(0, 1).to(images)
+
+
+def _patterns() -> Tensor:
+    """Upright and level stripes of 1 to 7 pixels, and chequers: ``(21, 784)``. No judge is trained on such pictures."""
+    at = torch.arange(SIDE)
+    level = torch.stack([(at // width % 2).expand(SIDE, SIDE) for width in range(1, 8)])   # (7, 28, 28)
+    return torch.cat([level, level.mT, level ^ level.mT]).flatten(1).float()
+
+
+def _row(judge: nn.Module, name: str, images: Tensor, labels: Tensor | None) -> dict[str, object]:
+    seen = read(judge, images)
+    return {"pictures": name, "count": len(images),
+            "right": None if labels is None else (seen == labels).double().mean().item(),
+            "unreadable": (seen == UNREADABLE).double().mean().item(), "commonest": seen.mode().values.item()}

@@ -1,0 +1,66 @@
+"""The study of settings: what is run, what a row says, what is not run again."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pcgraph_lite import checkout
+from pcgraph_lite.evidence import config, relaxed_time
+from pcgraph_lite.images import datasets
+
+SMALL = """
+tasks:
+  layered: {topology: discriminative, arguments: {hidden: [16, 8]}, activation: relu, images: 200, held_out: 100,
+            epochs: 1, batch_size: 50, weight_lr: 1e-2, decay: 0.0}
+  memories: {topology: fully_connected, arguments: {internal: 8, labels: 0}, activation: tanh, images: 3, held_out: 1,
+             epochs: 2, batch_size: 3, weight_lr: 1e-3, decay: 0.0}
+queue:
+  - {tasks: [layered], points: [[2, 0.02], [3, safe], [60, 3.0]]}
+  - {tasks: [memories], scale: ["[-1, 1]"], points: [[2, safe]], decay: [0.0, 0.1]}
+  - {tasks: [layered], points: [[2, 0.02]]}
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small settings file, on the sample."""
+    load = datasets.load
+    monkeypatch.setattr(datasets, "load", lambda name: load(name, sample=True))
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL)
+    return path
+
+
+def test_rows_are_made_once_and_say_what_they_are(settings: Path, tmp_path: Path,
+                                                  capsys: pytest.CaptureFixture) -> None:
+    """Five different runs; a killed study goes on where its file ends; a step that diverges is a row as well."""
+    out = tmp_path / "rows.csv"
+    relaxed_time.main(["--settings", str(settings), "--out", str(out), "--runs", "2"])
+    first = pd.read_csv(out)
+    relaxed_time.main(["--settings", str(settings), "--out", str(out)])
+    rows = pd.read_csv(out)
+    assert len(first) == 2
+    assert len(rows) == 5 == rows["identity"].nunique()
+    pd.testing.assert_frame_equal(rows[first.columns].iloc[:2].dropna(axis=1), first.dropna(axis=1), check_dtype=False)
+    assert rows["status"].tolist() == ["ok", "ok", "diverged: UnstableStep", "ok", "ok"]
+    assert rows["relaxed"][0] == pytest.approx(0.04)
+    assert rows["relaxed"][1] == pytest.approx(3 * rows["value_lr"][1], rel=1e-4)
+    assert rows["accuracy"][:2].between(0, 1).all()
+    assert rows["accuracy"][2:].isna().all()
+    assert rows["from_half"][3:].between(0, 1).all()
+    capsys.readouterr()
+    relaxed_time.main(["--settings", str(settings), "--out", str(out)])
+    assert capsys.readouterr().out == ""                                   # nothing is missing
+
+
+@pytest.mark.parametrize("file", sorted((checkout.ROOT / "config" / "studies").glob("*.yaml")), ids=lambda f: f.stem)
+def test_settings_files_name_what_there_is(file: Path) -> None:
+    """Each run of the committed settings files has a measure, a scale and a topology."""
+    runs = relaxed_time.plan(config.read_yaml(file))
+    assert len({run.identity for run in runs}) == len(runs) > 0
+    for run in runs:
+        assert run.task in relaxed_time.MEASURES
+        assert relaxed_time.scales.named(run.scale, run.data)
+        assert hasattr(relaxed_time.constructors, run.fixed["topology"])
+        assert run.gamma == "safe" or run.gamma > 0

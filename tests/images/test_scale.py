@@ -1,0 +1,94 @@
+"""Oracles: the moments of the data, the inverse, and a graph of scaled weights that is the same graph."""
+
+import pytest
+import torch
+
+from pcgraph_lite import PCGraph
+from pcgraph_lite.engine import constructors
+from pcgraph_lite.engine.query import observed, query
+from pcgraph_lite.errors import BadInput, UnknownName
+from pcgraph_lite.images import datasets, sources
+from pcgraph_lite.images import scale as scales
+from pcgraph_lite.studies import memory, tasks
+from pcgraph_lite.studies.scaled import ask
+
+IMAGES = torch.rand(6, 784, generator=torch.Generator().manual_seed(0))
+KNOWN = torch.arange(784) < 392
+
+
+@pytest.mark.parametrize("name", scales.SCALES)
+def test_undo_takes_back_what_apply_did(name):
+    scale = scales.named(name, "fashion")
+    torch.testing.assert_close(scale.undo(scale.apply(IMAGES * 3 - 1)), IMAGES * 3 - 1)
+
+
+@pytest.mark.parametrize(("name", "low", "high"), [("[0, 1]", 0, 1), ("[-1, 1]", -1, 1), ("[-2, 2]", -2, 2)])
+def test_a_range_is_what_its_name_says(name, low, high):
+    assert scales.named(name).apply(torch.tensor([0.0, 1.0])).tolist() == [low, high]
+
+
+@pytest.mark.parametrize("data", scales.MOMENTS)
+def test_standardized_pixels_have_mean_0_and_deviation_1(data):
+    """Over all training images where they are here, else over the sample."""
+    try:
+        pixels, slack = datasets.load(data).images, 1e-3
+    except sources.NotFound:
+        if data not in datasets.SAMPLES:
+            pytest.skip(f"{data} is not here")
+        pixels, slack = datasets.load(data, sample=True).images, 0.05
+    deviation, mean = torch.std_mean(scales.named("standardized", data).apply(pixels).double())
+    assert float(mean) == pytest.approx(0, abs=slack)
+    assert float(deviation) == pytest.approx(1, abs=slack)
+
+
+def test_noise_in_scaled_units_has_that_variance_after_scaling():
+    scale = scales.named("[-1, 1]")
+    grey = torch.full((20, 784), 0.5)
+    noisy = datasets.noisy(grey, scale.variance(0.2, "scaled"), datasets.noise_generator(0))
+    assert float(scale.apply(noisy).var()) == pytest.approx(0.2, rel=0.05)
+    assert scale.variance(0.2) == 0.2
+
+
+def test_bad_names_are_refused():
+    with pytest.raises(UnknownName, match="no scale '\\[0, 2\\]'"):
+        scales.named("[0, 2]")
+    with pytest.raises(BadInput, match="expected one of"):
+        scales.named("standardized")
+    with pytest.raises(UnknownName, match="unit of noise"):
+        scales.named("[0, 1]").variance(0.2, "bytes")
+
+
+def twin(scale, activation="tanh"):
+    graph = PCGraph(constructors.generative(10, [20], 784), activation)
+    scales.give(graph, scale)
+    return graph
+
+
+@pytest.mark.parametrize("name", ["[-1, 1]", "standardized"])
+def test_ask_is_the_query_in_scaled_pixels(name):
+    scale = scales.named(name, "mnist")
+    graph = twin(scale)
+    given = {"pixels": observed(scale.apply(IMAGES), KNOWN)}
+    expected = scale.undo(query(graph, given, steps=30).values["pixels"])
+    got = ask(graph, {"pixels": observed(IMAGES, KNOWN)}, steps=30).values["pixels"]
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close(got[:, KNOWN], IMAGES[:, KNOWN])
+    free = query(graph, init={"pixels": scale.apply(IMAGES)}, steps=30, tolerance=None).values["pixels"]
+    torch.testing.assert_close(tasks.denoise(graph, IMAGES, 30), scale.undo(free).clamp(0, 1))
+
+
+def test_without_a_scale_nothing_changes():
+    graph = PCGraph(constructors.generative(10, [20], 784), "tanh")
+    assert scales.of(graph) is scales.PLAIN
+    assert torch.equal(ask(graph, init={"pixels": IMAGES}, steps=5).x, query(graph, init={"pixels": IMAGES}, steps=5).x)
+
+
+def test_a_linear_graph_is_the_same_on_any_range_around_nothing():
+    """Pixels twice as large in a linear graph: every value is twice as large, so the pictures are the same."""
+    pure = scales.Scale("twice", 0.0, 0.5)
+    plain, doubled = twin(scales.PLAIN, "linear"), twin(pure, "linear")
+    for act in (lambda g: tasks.denoise(g, IMAGES, 20), lambda g: tasks.complete_by_start(g, IMAGES, KNOWN, 20),
+                lambda g: memory.from_start(g, IMAGES, [5, 20]).images,
+                lambda g: memory.run_on(g, memory.from_start(g, IMAGES, [10]), 20).images,
+                lambda g: memory.from_part(g, IMAGES, KNOWN, 40).images):
+        torch.testing.assert_close(act(doubled), act(plain), rtol=1e-4, atol=1e-5)
