@@ -50,7 +50,7 @@ def run(only: Sequence[str] = (), quick: bool = False, device: str = "cpu", thre
     Args:
         quick: sizes that only show that everything works; targets are not judged.
         threads, tf32: see ``hardware.prepare``.
-        cuda_graphs: record plain steps on a GPU (weights.Layout).
+        cuda_graphs: record plain steps on a GPU (layout.Layout).
         say: told what is being measured.
 
     Raises:

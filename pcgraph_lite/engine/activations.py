@@ -4,14 +4,14 @@ A relaxation uses the same buffers again and again, so each can write into one: 
 multiplies a gradient by f'(x) in place.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from ..errors import BadInput, number, unknown
+from ..errors import BadInput, unknown
 
 _backward = torch.ops.aten
 Running = tuple[Tensor, Callable[[], object], Callable[[], object]]
@@ -99,54 +99,6 @@ ACTIVATIONS = {
 }
 
 
-@dataclass(frozen=True)
-class TopK:
-    """f(x) where x is among the largest values of its pool of vertices, 0 elsewhere (section 6).
-
-    Args:
-        base: the element-wise f of the winners.
-        fraction: share of each pool that fires, 0 < fraction <= 1 (k = 0.2 in the paper, read as a fraction).
-        pools: the slices of ``(..., n)`` that make up each pool.
-    """
-
-    base: Activation
-    fraction: float
-    pools: Sequence[Sequence[slice]]
-    elementwise = False
-    kinks = ()                                                             # who fires changes, but at no fixed value
-
-    def winners(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        """1 for exactly round(fraction * size) vertices, at least one, in each pool, 0 for all others. ``(..., n)``."""
-        fire = torch.empty_like(x) if out is None else out
-        for pool in self.pools:
-            values = torch.cat([x[..., s] for s in pool], -1)              # (..., pool)
-            k = max(1, round(self.fraction * values.shape[-1]))
-            won = torch.zeros_like(values).scatter_(-1, values.topk(k, sorted=False).indices, 1)
-            for s, part in zip(pool, won.split([s.stop - s.start for s in pool], -1), strict=True):
-                fire[..., s] = part
-        return fire
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return self.base(x) * self.winners(x)
-
-    def slope(self, x: Tensor) -> Tensor:
-        """f'(x)."""
-        return self.base.slope(x) * self.winners(x)
-
-    def on(self, x: Tensor, gradient: Tensor) -> Running:
-        """As of an Activation. Who fires is found once for a value and its slope: it costs more than a product."""
-        fx, fire = torch.empty_like(x), torch.empty_like(x)
-
-        def activate() -> None:
-            torch.mul(self.base(x), self.winners(x, out=fire), out=fx)
-
-        def chain() -> None:
-            self.base.chain(gradient, x, fx).mul_(fire)
-
-        activate()
-        return fx, activate, chain
-
-
 def named(activation: str | Activation) -> Activation:
     """The activation of that name, or the one given. Raises UnknownName, BadInput (a function without its slope)."""
     if isinstance(activation, str):
@@ -159,8 +111,3 @@ def named(activation: str | Activation) -> Activation:
     if not callable(activation.slope):
         raise BadInput(f"the slope of the activation is {activation.slope!r}; expected a function x -> f'(x).")
     return activation
-
-
-def check_fraction(fraction: float) -> float:
-    """Return the top-k fraction, or raise BadInput."""
-    return number(fraction, "top_k", "a fraction of each pool, more than 0 and at most 1", lambda k: 0 < k <= 1)

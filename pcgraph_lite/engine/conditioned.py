@@ -12,8 +12,9 @@ from functools import cached_property, partial
 import torch
 from torch import Tensor
 
-from .activations import Activation, TopK
+from .activations import Activation
 from .graph import PCGraph
+from .topk import TopK
 from .weights import Call, Matrix
 
 Index = slice | Tensor
@@ -86,15 +87,16 @@ class Conditioned:
         self.graph, self.x, self.xs = graph, x, [x[..., s] for s in graph.segments]
         self.roles = [self._roles(k, clamped[..., s]) for k, s in enumerate(graph.segments)]
         matrices = graph.matrices()
-        self._to, self._from = self._joined(matrices)
+        self.arriving, self.leaving = self._joined(matrices)
         constants = self._constants(matrices)
         self.errors = [ErrorNodes(x, roles, constant, roles.pays and (roles.free is not None or bool(sources)))
-                       for x, roles, constant, sources in zip(self.xs, self.roles, constants, self._to, strict=True)]
+                       for x, roles, constant, sources
+                       in zip(self.xs, self.roles, constants, self.arriving, strict=True)]
         self.free = {k: ValueNodes(self.xs[k], graph.activations[k], roles, self.errors[k], self._kinks(k))
                      for k, roles in enumerate(self.roles) if roles.free is not None}
         self._evaluation = [nodes.activate for nodes in self.free.values()]
         self._evaluation += [call for k, nodes in enumerate(self.errors) if nodes.moves
-                             for call in self._errors(k, self._to[k])]
+                             for call in self._errors(k, self.arriving[k])]
         self._differentiation = [call for k in self.free for call in self._gradient(k)]
 
     # ---- what stays the same --------------------------------------------------------------------------------------
@@ -190,8 +192,8 @@ class Conditioned:
         """What makes dE/dx of the free vertices of a segment (eq. 3) from the errors."""
         nodes, errors = self.free[k], self.errors[k]
         gradient = nodes.gradient
-        calls = _sum_of_products(gradient, [(self.errors[j].error, rows) for j, rows in self._from[k]])
-        if self._from[k]:
+        calls = _sum_of_products(gradient, [(self.errors[j].error, rows) for j, rows in self.leaving[k]])
+        if self.leaving[k]:
             calls.append(nodes.chain)
         if not nodes.roles.pays:
             calls.append(gradient.neg_)
@@ -242,14 +244,14 @@ class Conditioned:
         for wave in waves:
             reached = self._columns(wave)
             for k in reached:
-                _run(self._errors(k, [(j, rows) for j, rows in self._to[k] if self.free[j].fx.any()]))
+                _run(self._errors(k, [(j, rows) for j, rows in self.arriving[k] if self.free[j].fx.any()]))
             for k, columns in reached.items():                             # x = 0 and error = -mu become mu and 0
                 values, errors = self.free[k], self.errors[k]
                 values.x.addcmul_(errors.free, columns[values.roles.free], value=-1)
                 errors.error.addcmul_(errors.error, columns, value=-1)
                 values.activate()
-            stale = (stale - reached.keys()) | {j for k in reached for j, _ in self._from[k]}
-        _run(call for k in stale for call in self._errors(k, self._to[k]))
+            stale = (stale - reached.keys()) | {j for k in reached for j, _ in self.leaving[k]}
+        _run(call for k in stale for call in self._errors(k, self.arriving[k]))
 
     def _columns(self, names: Iterable[str]) -> dict[int, Tensor]:
         """The segments in which these groups are, and 1 for each vertex of the groups, 0 for others, ``(size,)``."""
@@ -294,46 +296,6 @@ class Conditioned:
         if k in self.free:
             self._known_fx[k][..., self.roles[k].free] = self.free[k].fx   # filled in for good: constants are made
         return self._known_fx[k]
-
-    def curvature(self, steps: int = 30) -> Tensor:
-        """Largest eigenvalue of the energy's Hessian over the free vertices for f = identity, by power iteration.
-
-        That is the largest eigenvalue of the free block of (I - W)(I - W)^T. Plain descent is stable below
-        2 / curvature where f is linear; elsewhere it is a guide.
-
-        Returns:
-            a number for each replica, ``(...)``: a 0-d tensor without replicas.
-        """
-        generator = torch.Generator().manual_seed(0)                       # a start direction, not a result
-        vectors = {k: torch.randn((*nodes.x.shape[:-2], 1, nodes.x.shape[-1]), generator=generator,
-                                  dtype=nodes.x.dtype).to(nodes.x.device)
-                   for k, nodes in self.free.items()}                      # (..., 1, free)
-        norm = torch.ones(())
-        for _ in range(steps):
-            vectors = self._hessian_product(vectors)
-            norm = sum(v.square().sum((-2, -1), keepdim=True) for v in vectors.values()).sqrt()
-            vectors = {k: v / norm.clamp_min(torch.finfo(v.dtype).tiny) for k, v in vectors.items()}
-        return norm[..., 0, 0]
-
-    def _hessian_product(self, vectors: dict[int, Tensor]) -> dict[int, Tensor]:
-        """H v with H = (I - W)(I - W)^T restricted to the free vertices; one row ``(..., 1, free)`` a segment."""
-        errors, products = {}, {}
-        for k, nodes in enumerate(self.errors):
-            errors[k] = torch.zeros_like(self.xs[k][..., :1, :])
-            if nodes.moves and k in vectors:
-                errors[k][..., nodes.roles.free] += vectors[k]
-            for source, rows in self._to[k] if nodes.moves else ():
-                errors[k] -= rows(vectors[source])
-            if nodes.roles.owes is not None:
-                errors[k] *= nodes.roles.owes
-        for k in vectors:
-            roles = self.roles[k]
-            products[k] = errors[k][..., roles.free].clone()
-            for target, rows in self._from[k]:
-                products[k] -= rows(errors[target])
-            if roles.hold is not None and roles.hold.ndim == 1:
-                products[k] *= roles.hold                                  # clamped alike in all examples
-        return products
 
 
 def _index(vertices: Tensor) -> Index:

@@ -3,8 +3,8 @@
 ``x`` is ``(..., batch, n)``; ``weight[j, i]`` is theta_{j,i}, the edge j -> i, so mu = f(x) W. With replicas every
 tensor gets one leading axis ``(replica, batch, n)`` and every weight ``(replica, source, target)``.
 
-Weights are stored in blocks between segments of vertices (weights.py); whichever way, it is the same graph, and tests
-hold it against ``pcgraph_lite.equations``.
+Weights are stored in blocks between segments of vertices (layout.py, weights.py); whichever way, it is the same graph,
+and tests hold it against ``pcgraph_lite.equations``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,10 +16,12 @@ from torch import Tensor, nn
 
 from ..errors import BadInput, BadValues, WrongShape, number, unknown
 from . import activations
-from .activations import ACTIVATIONS, Activation, TopK
+from .activations import ACTIVATIONS, Activation
 from .arguments import NotNegative, OneOf, PartOf
+from .layout import Layout, homes
+from .topk import TopK, check_fraction
 from .topology import Edges, Topology
-from .weights import Layout, Matrix, homes
+from .weights import Matrix
 
 PRIORS = ("zero", "flat")
 
@@ -38,7 +40,7 @@ class PCGraph(nn.Module):
             as ``{"labels -> hidden1": 1.0}`` says it for the edges between two groups, None holding for the others.
         generator: draws the initial weights. None: a new one seeded with 0.
         layout: how it is held and computed: ``plan``, ``replicas``, ``dtype``, ``device``, ``cuda_graphs``
-            (weights.Layout).
+            (layout.Layout).
 
     Raises:
         UnknownName, BadInput: an argument that is not one of the above.
@@ -209,7 +211,7 @@ class PCGraph(nn.Module):
         """One f for each segment; with top-k each pool must lie inside one segment."""
         if top_k is None:
             return [base] * len(self.segments)
-        activations.check_fraction(top_k)
+        check_fraction(top_k)
         pools: list[list[list[slice]]] = [[] for _ in self.segments]
         for pool in self.topology.pools:
             if len({self.home[group][0] for group in pool}) > 1:

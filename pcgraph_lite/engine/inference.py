@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ..errors import BadInput, BadValues, UnstableStep, WrongShape, number, whole
 from .conditioned import Conditioned
+from .curvature import curvature
 from .graph import PCGraph
 from .solvers import WINDOW, Accelerated, Backtracking, Plain, Recorded
 
@@ -138,7 +139,7 @@ def _refuse_divergence(problem: Conditioned, energies: list[Tensor], t: int, val
     bad = ~(last < inf) | ((rises >= min(3, len(recent) - 1)) & (last > high))
     if not bad.any():
         return
-    bound = 2 / float(problem.curvature().max())
+    bound = 2 / float(curvature(problem).max())
     worst = int(bad.flatten().nonzero()[0])
     was, now = (float(e.flatten()[worst]) for e in (low, last))
     raise UnstableStep(
@@ -161,11 +162,11 @@ def _positive(value: object) -> bool:
 
 def _safe_step(problem: Conditioned) -> float | Tensor:
     """1 / curvature; 1 where the energy does not depend on the free values at all."""
-    curvature = problem.curvature()
-    if not torch.isfinite(curvature).all():
-        raise UnstableStep(f"the curvature of the energy is {float(curvature.max())}: the weights are not finite, or "
+    largest = curvature(problem)
+    if not torch.isfinite(largest).all():
+        raise UnstableStep(f"the curvature of the energy is {float(largest.max())}: the weights are not finite, or "
                            f"too large for {problem.x.dtype}. Look at how they were trained, or use float64.")
-    return _as_step(torch.where(curvature > 0, 1 / curvature, 1.0), problem.x)
+    return _as_step(torch.where(largest > 0, 1 / largest, 1.0), problem.x)
 
 
 def _as_step(value_lr: float | Tensor, x: Tensor) -> float | Tensor:

@@ -21,6 +21,7 @@ from torch.nn.functional import cosine_similarity, one_hot
 
 from .. import checkout, hardware
 from ..engine import constructors, learning
+from ..engine.curvature import curvature
 from ..engine.graph import PCGraph
 from ..engine.inference import Settings, settle
 from ..files import write_aside
@@ -76,7 +77,7 @@ def equilibrium_error(weights: list[Tensor], error: Tensor) -> Tensor:
 def angles(graph: PCGraph, images: Tensor, labels: Tensor, relaxed: float) -> dict[str, float]:
     """Cosine between both gradients, and their ratio of norms, layer by layer; T and gamma are chosen to be stable."""
     problem = learning.started(graph, {"pixels": images, "labels": labels}, len(images))
-    safe = 1 / float(problem.curvature())
+    safe = 1 / float(curvature(problem))
     steps = max(5, math.ceil(relaxed / (0.5 * safe)))
     found = {"T": steps, "gamma": relaxed / steps, "relaxed": relaxed, "safe_step": safe}
     pairs = zip(pc_gradient(graph, images, labels, steps, relaxed / steps), bp_gradient(graph, images, labels),

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..engine.conditioned import Conditioned
+from ..engine.curvature import curvature
 from ..engine.epochs import Schedule, State
 from ..engine.graph import PCGraph
 from ..engine.learning import Batch, as_batch, started
@@ -90,7 +91,7 @@ def watch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, value_lr: Sequenc
         problem = started(graph, {name: values[rows] for name, values in data.items()}, batch_size)
         if k % every == 0:
             looks.append(k)
-            bounds.append(2 / problem.curvature())
+            bounds.append(2 / curvature(problem))
         energies = _learn(problem, state, rates["value_lr"], steps, batch_size)
         seen.append((time.perf_counter() - began, *energies))
     seconds, before, after = zip(*seen, strict=True)

@@ -16,7 +16,8 @@ from strategies import FUNCTIONS
 from torch.utils.data import DataLoader
 
 from pcgraph_lite import PCGraph, Training, accuracy, equations, fit, minus_energy, relax, topology
-from pcgraph_lite.engine.conditioned import Conditioned
+from pcgraph_lite.engine import inference
+from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.learning import _split, as_batch, minus_completion_error
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import (
@@ -252,8 +253,8 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path):
 @pytest.mark.parametrize("replicas", [None, 2])
 def test_the_safe_step_is_found_anew_every_20_weight_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replicas):
     """Counted through epochs and kills: 41 epochs of one batch need 3 looks, and resuming changes nothing."""
-    looks, look = [], Conditioned.curvature
-    monkeypatch.setattr(Conditioned, "curvature", lambda self: looks.append(self) or look(self))
+    looks = []
+    monkeypatch.setattr(inference, "curvature", lambda problem: looks.append(problem) or curvature(problem))
     settings = {"batch_size": 60, "progress": False}
     resumed, undisturbed = small(replicas=replicas), small(replicas=replicas)
     for epochs in (7, 30, 41):
@@ -373,4 +374,5 @@ def test_a_safe_step_survives_weights_that_grow():
     graph = PCGraph(topology.fully_connected(6, 3, 5), "linear", dtype=torch.float64)
     fit(graph, toy(), epochs=5, batch_size=5, weight_lr=0.3, progress=False)
     clamped = torch.arange(graph.topology.n) < 9
-    assert 1 / float(relax(graph, torch.zeros(1, 14, dtype=torch.float64), clamped, steps=1).problem.curvature()) < 0.2
+    problem = relax(graph, torch.zeros(1, 14, dtype=torch.float64), clamped, steps=1).problem
+    assert 1 / float(curvature(problem)) < 0.2

@@ -1,0 +1,99 @@
+"""How a graph is held: its vertices cut into segments, the edges between two segments gathered in one block."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from ..errors import BadInput, unknown, whole
+from .topology import Edges, Topology
+from .weights import Dense, Masked, Sparse
+
+PLANS = ("auto", "dense", "blocks", "sparse")
+# A block is stored by its edges where that was measured to be faster (results/bench): big, and at most so full.
+SPARSE_SHARE, SPARSE_SIZE = 0.15, 512 * 512
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a graph is held and computed; results are the same but for rounding.
+
+    Args:
+        plan: "blocks" cuts the weights between pools of vertex groups; "dense" keeps one n x n block; "sparse" is
+            blocks with only their existing edges, without replicas; "auto" is what stores and multiplies less.
+        replicas: number of independent copies (seeds, hyper-parameters) computed as one. None: a single graph.
+        dtype, device: as of any torch module.
+        cuda_graphs: record plain steps on a GPU and replay them (solvers.Recorded).
+    """
+
+    plan: str = "auto"
+    replicas: int | None = None
+    dtype: torch.dtype = torch.float32
+    device: torch.device | str | None = None
+    cuda_graphs: bool = False
+
+    def __post_init__(self) -> None:
+        if self.plan not in PLANS:
+            raise unknown("plan", self.plan, PLANS)
+        if self.replicas is not None:
+            whole(self.replicas, "replicas")
+        if self.plan == "sparse" and self.replicas is not None:
+            raise BadInput("plan='sparse' does not do replicas; use plan='auto', or one graph after the other.")
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """The leading axes of every tensor."""
+        return () if self.replicas is None else (self.replicas,)
+
+    def segments(self, topology: Topology) -> list[slice]:
+        """The vertices, cut: one segment for each pool of groups, or a single one."""
+        area = sum(topology.size(e.source) * topology.size(e.target) for e in topology.edges)
+        one = self.plan == "dense" or (self.plan == "auto" and area > topology.n**2 / 2)
+        segments = [] if one else _pool_segments(topology)
+        if not segments and self.plan in ("blocks", "sparse"):
+            raise BadInput(f"plan={self.plan!r} needs the groups of a top-k pool side by side; got {topology.pools}.")
+        return segments or [slice(0, topology.n)]
+
+    def blocks(self, topology: Topology, segments: list[slice]) -> list[Dense]:
+        """The edges, gathered by the segments that they join."""
+        home, pairs = homes(topology, segments), {}
+        for e in topology.edges:
+            pairs.setdefault((home[e.source][0], home[e.target][0]), []).append(e)
+        return [self._block(s, t, _merged(edges, segments[s], segments[t], home)) for (s, t), edges in pairs.items()]
+
+    def _block(self, source: int, target: int, mask: Tensor) -> Dense:
+        edges, pairs = int(mask.sum()), mask.numel()
+        if edges == pairs:
+            return Dense(source, target, mask.shape)
+        few = self.plan == "auto" and not self.lead and pairs >= SPARSE_SIZE and edges <= SPARSE_SHARE * pairs
+        return Sparse(source, target, mask) if few or self.plan == "sparse" else Masked(source, target, mask)
+
+
+def homes(topology: Topology, segments: list[slice]) -> dict[str, tuple[int, slice]]:
+    """Group name -> (segment, where in that segment)."""
+    home = {}
+    for name in topology.groups:
+        where = topology.slice(name)
+        k = next(k for k, s in enumerate(segments) if s.start <= where.start and where.stop <= s.stop)
+        home[name] = (k, slice(where.start - segments[k].start, where.stop - segments[k].start))
+    return home
+
+
+def _pool_segments(topology: Topology) -> list[slice]:
+    """One segment for each pool, in vertex order; none at all if the groups of a pool are not side by side."""
+    segments = []
+    for pool in topology.pools:
+        cuts = sorted((topology.slice(name) for name in pool), key=lambda cut: cut.start)
+        if any(a.stop != b.start for a, b in pairwise(cuts)):
+            return []
+        segments.append(slice(cuts[0].start, cuts[-1].stop))
+    return sorted(segments, key=lambda cut: cut.start)
+
+
+def _merged(edges: list[Edges], source: slice, target: slice, home: dict[str, tuple[int, slice]]) -> Tensor:
+    """The mask of one block, put together from those of the groups in it."""
+    mask = torch.zeros(source.stop - source.start, target.stop - target.start, dtype=torch.bool)
+    for e in edges:
+        mask[home[e.source][1], home[e.target][1]] = True if e.mask is None else e.mask
+    return mask

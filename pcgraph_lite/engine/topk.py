@@ -1,0 +1,63 @@
+"""Only the most active vertices of a pool fire (section 6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import number
+from .activations import Activation, Running
+
+
+@dataclass(frozen=True)
+class TopK:
+    """f(x) where x is among the largest values of its pool of vertices, 0 elsewhere (section 6).
+
+    Args:
+        base: the element-wise f of the winners.
+        fraction: share of each pool that fires, 0 < fraction <= 1 (k = 0.2 in the paper, read as a fraction).
+        pools: the slices of ``(..., n)`` that make up each pool.
+    """
+
+    base: Activation
+    fraction: float
+    pools: Sequence[Sequence[slice]]
+    elementwise = False
+    kinks = ()                                                             # who fires changes, but at no fixed value
+
+    def winners(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        """1 for exactly round(fraction * size) vertices, at least one, in each pool, 0 for all others. ``(..., n)``."""
+        fire = torch.empty_like(x) if out is None else out
+        for pool in self.pools:
+            values = torch.cat([x[..., s] for s in pool], -1)              # (..., pool)
+            k = max(1, round(self.fraction * values.shape[-1]))
+            won = torch.zeros_like(values).scatter_(-1, values.topk(k, sorted=False).indices, 1)
+            for s, part in zip(pool, won.split([s.stop - s.start for s in pool], -1), strict=True):
+                fire[..., s] = part
+        return fire
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.base(x) * self.winners(x)
+
+    def slope(self, x: Tensor) -> Tensor:
+        """f'(x)."""
+        return self.base.slope(x) * self.winners(x)
+
+    def on(self, x: Tensor, gradient: Tensor) -> Running:
+        """As of an Activation. Who fires is found once for a value and its slope: it costs more than a product."""
+        fx, fire = torch.empty_like(x), torch.empty_like(x)
+
+        def activate() -> None:
+            torch.mul(self.base(x), self.winners(x, out=fire), out=fx)
+
+        def chain() -> None:
+            self.base.chain(gradient, x, fx).mul_(fire)
+
+        activate()
+        return fx, activate, chain
+
+
+def check_fraction(fraction: float) -> float:
+    """Return the top-k fraction, or raise BadInput."""
+    return number(fraction, "top_k", "a fraction of each pool, more than 0 and at most 1", lambda k: 0 < k <= 1)
