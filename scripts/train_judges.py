@@ -1,4 +1,4 @@
-"""Train both judges on the full data sets, over the committed weights and their calibration: 20 minutes of a core."""
+"""Train both judges on the full data sets, over the committed weights and their calibration: 10 minutes of a core."""
 
 import argparse
 from pathlib import Path

@@ -39,7 +39,7 @@ class Recipe:
     mirror: bool
 
 
-RECIPES = {"mnist": Recipe(epochs=12, bar=0.99, mirror=False), "fashion": Recipe(epochs=30, bar=0.90, mirror=True)}
+RECIPES = {"mnist": Recipe(epochs=6, bar=0.99, mirror=False), "fashion": Recipe(epochs=12, bar=0.90, mirror=True)}
 
 
 def train(name: str, seed: int = 0, epochs: int | None = None, device: torch.device | str = "cpu",
