@@ -44,10 +44,15 @@ def code(modules: Iterable[str]) -> str:
 @cache
 def _content(module: str) -> tuple[str, frozenset[str]]:
     """A module's syntax tree without docstrings, as text, and the modules of the package that it imports."""
-    path = _file(module)
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    imported = _imported(tree, package) | (ROOT_NAMES if module == "pcgraph_lite" else set())
+    path, parent = _file(module), module.rpartition(".")[0]
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    package = module if path.name == "__init__.py" else parent
+    imported = _imported(tree, package) | ({parent} - {"", "pcgraph_lite"})
+    if module == "pcgraph_lite":
+        imported |= ROOT_NAMES
+    elif "iter_modules" in text and path.name == "__init__.py":            # a folder that imports all that is in it
+        imported |= {f"{module}.{file.stem}" for file in path.parent.glob("*.py")} - {f"{module}.__init__"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             del node.body[0]

@@ -80,6 +80,21 @@ class Page:
         ends = pd.concat(parts)
         return tables.over_seeds(ends, "tried", columns | {"n": "training images"})
 
+    def swept(self, name: str, **more: object) -> Styler:
+        """What the runs of a sweep share, where they were made, which failed. ``more``: first rows, ``_`` a space."""
+        rows, spec = sweeps.load(name, self.profile, str(self.device.type)), sweeps.plan(name, self.profile)[0].spec
+        failed = rows.loc[rows["status"] != "ok", ["setting", "status"]].drop_duplicates()
+        shown = {key.replace("_", " "): value for key, value in more.items()} | {
+            "data": spec.data, "activation": spec.activation, "T": spec.train.steps,
+            "weight step": f"{spec.train.optimizer} {spec.train.weight_lr}", "weight decay": spec.train.weight_decay,
+            "batch": spec.train.batch_size, "epochs": spec.train.epochs, "training images": rows["n"].iloc[0],
+            "validation images": spec.validation_count, "seeds": rows["seed"].nunique(),
+            "made on": " and ".join(sorted(set(rows["device"]))),
+            "at commit": ", ".join(sorted({commit[:9] for commit in rows["commit"]})),
+            "failed, left out": "; ".join(failed["setting"] + ": " + failed["status"]) or "none"}
+        words = [(key, str(value).strip("[]")) for key, value in shown.items()]
+        return tables.plain(pd.DataFrame(words, columns=["sweep", ""]), f"sweep-{name}")
+
     def verdicts(self) -> Styler:
         """Write the records and show what they say about the claims of the page."""
         return tables.verdicts(self.recorder.save())

@@ -23,7 +23,7 @@ from ..engine.topology import Topology
 from ..errors import BadInput, WrongShape
 from ..images import datasets, metrics
 from ..studies.circuits import Circuit, Neuron
-from ..studies.trials import Trial
+from ..studies.trials import Key, Trial
 
 COLORS = sns.color_palette("deep")
 # Where the neurons of a vertex sit around it, what they are called, and their colour.
@@ -77,6 +77,17 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
     marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
     shapes = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
     return image_rows(pictures, {name: shapes[images.shape[1]] for name, images in pictures.items()}, columns, marks)
+
+
+def gallery(rows: Mapping[Key, Tensor | Trial], words: Mapping[str, str], count: int = 10) -> Figure:
+    """The same for each data set in turn: rows by (dataset, model, seed), those of the lowest seed.
+
+    Args:
+        words: what data sets and models are called, where not by their own names.
+    """
+    seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
+    return trials({f"{words.get(name, name)}: {words.get(key[1], key[1])}": row for name in names
+                   for key, row in rows.items() if (key[0], key[2]) == (name, seed)}, count)
 
 
 def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, *, log: bool = False,

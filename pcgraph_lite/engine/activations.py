@@ -14,6 +14,7 @@ from torch import Tensor
 from ..errors import BadInput, number, unknown
 
 _backward = torch.ops.aten
+Running = tuple[Tensor, Callable[[], object], Callable[[], object]]
 Kinks = tuple[tuple[float, int], ...]                                      # where f' jumps; 1: it is 1 above, -1: below
 
 
@@ -41,6 +42,11 @@ class Activation:
 
     def __deepcopy__(self, memo: object) -> "Activation":
         return self                                                        # a copied graph has the same f
+
+    def on(self, x: Tensor, gradient: Tensor) -> Running:
+        """f at work on these buffers: f(x), a call that renews it, and one that multiplies ``gradient`` by f'(x)."""
+        fx = self(x, out=torch.empty_like(x))                              # f = identity: x itself
+        return fx, partial(self, x, out=fx), partial(self.chain, gradient, x, fx)
 
     @property
     def name(self) -> str:
@@ -105,27 +111,36 @@ class TopK:
     elementwise = False
     kinks = ()                                                             # who fires changes, but at no fixed value
 
-    def winners(self, x: Tensor) -> Tensor:
-        """Which vertices fire: exactly round(fraction * size), at least one, in each pool. ``(..., n)`` bool."""
-        fire = torch.zeros_like(x, dtype=torch.bool)
+    def winners(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        """1 for exactly round(fraction * size) vertices, at least one, in each pool, 0 for all others. ``(..., n)``."""
+        fire = torch.empty_like(x) if out is None else out
         for pool in self.pools:
             values = torch.cat([x[..., s] for s in pool], -1)              # (..., pool)
             k = max(1, round(self.fraction * values.shape[-1]))
-            won = torch.zeros_like(values, dtype=torch.bool).scatter_(-1, values.topk(k).indices, True)
+            won = torch.zeros_like(values).scatter_(-1, values.topk(k, sorted=False).indices, 1)
             for s, part in zip(pool, won.split([s.stop - s.start for s in pool], -1), strict=True):
                 fire[..., s] = part
         return fire
 
-    def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        return torch.mul(self.base(x), self.winners(x), out=out)
-
-    def chain(self, gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:
-        """Multiply by f'(x) in place."""
-        return self.base.chain(gradient, x, self.base(x)).mul_(self.winners(x))
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.base(x) * self.winners(x)
 
     def slope(self, x: Tensor) -> Tensor:
         """f'(x)."""
-        return self.chain(torch.ones_like(x), x, x)
+        return self.base.slope(x) * self.winners(x)
+
+    def on(self, x: Tensor, gradient: Tensor) -> Running:
+        """As of an Activation. Who fires is found once for a value and its slope: it costs more than a product."""
+        fx, fire = torch.empty_like(x), torch.empty_like(x)
+
+        def activate() -> None:
+            torch.mul(self.base(x), self.winners(x, out=fire), out=fx)
+
+        def chain() -> None:
+            self.base.chain(gradient, x, fx).mul_(fire)
+
+        activate()
+        return fx, activate, chain
 
 
 def named(activation: str | Activation) -> Activation:

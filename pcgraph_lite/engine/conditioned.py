@@ -67,14 +67,10 @@ class ValueNodes:
 
     def __init__(self, start: Tensor, f: Activation | TopK, roles: Roles, errors: ErrorNodes,
                  kinks: tuple[tuple[float, int], ...]) -> None:
-        self.f, self.roles, self.errors, self.kinks = f, roles, errors, kinks
+        self.roles, self.errors, self.kinks = roles, errors, kinks
         self.x = start[..., roles.free].clone(memory_format=torch.contiguous_format)
-        self.fx = f(self.x, out=torch.empty_like(self.x))                  # f = identity: x itself
         self.gradient = torch.empty_like(self.x)
-
-    def activate(self) -> None:
-        """f at the current values, into ``fx``."""
-        self.f(self.x, out=self.fx)
+        self.fx, self.activate, self.chain = f.on(self.x, self.gradient)
 
 
 class Conditioned:
@@ -196,7 +192,7 @@ class Conditioned:
         gradient = nodes.gradient
         calls = _sum_of_products(gradient, [(self.errors[j].error, rows) for j, rows in self._from[k]])
         if self._from[k]:
-            calls.append(partial(nodes.f.chain, gradient, nodes.x, nodes.fx))
+            calls.append(nodes.chain)
         if not nodes.roles.pays:
             calls.append(gradient.neg_)
         elif errors.window is not None:

@@ -60,6 +60,8 @@ class Schedule:
 class State:
     """Everything that a killed run needs to go on: weights, optimizer, generator, history, best weights.
 
+    ``steps`` counts the weight steps since the first epoch; ``carried`` is what one of them leaves to the next besides.
+
     Args:
         generator: shuffles the data; its state is part of the checkpoint.
         path: the checkpoint, written after the first and the last epoch, and after others as long as writing takes less
@@ -82,11 +84,13 @@ class State:
             weight_decay=schedule.weight_decay, fused=True)                # no temporaries of the weights' size
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
+        self.steps, self.carried = 0, {}                                   # the latter: name -> tensor
         self.saved = self.writing = 0.0                                    # seconds: end and length of the last save
 
     @torch.no_grad()
     def step(self) -> None:
         """One step of all weights along the gradients that they hold; every replica by its own rate."""
+        self.steps += 1
         if self.rates is None:
             self.optimizer.step()
             return
@@ -141,10 +145,11 @@ class State:
     def _save(self) -> None:
         tensors = {f"weights/{name}": p for name, p in self.parameters.items()}
         tensors |= {f"best/{name}": p for name, p in self.best.items()}
+        tensors |= {f"carried/{name}": tensor for name, tensor in self.carried.items()}
         for k, moments in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{k}/{name}": torch.as_tensor(v) for name, v in moments.items() if v is not None}
         tensors["generator"] = self.generator.get_state()
-        header = {"fingerprint": self._fingerprint, "history": json.dumps(self.history)}
+        header = {"fingerprint": self._fingerprint, "history": json.dumps(self.history), "steps": str(self.steps)}
         with write_aside(self.path) as part:
             try:
                 save_file({name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}, part, header)
@@ -165,7 +170,8 @@ class State:
         if (header or {}).get("fingerprint") != self._fingerprint:
             raise BadFile(f"the checkpoint {self.path} belongs to another training: its graph, settings, data, score "
                           "or seed differ. Delete it or name another file.")
-        self.history = json.loads(header["history"])
+        self.history, self.steps = json.loads(header["history"]), int(header.get("steps", 0))
+        self.carried = {name.removeprefix("carried/"): t for name, t in tensors.items() if name.startswith("carried/")}
         self.generator.set_state(tensors.pop("generator"))
         for name, p in self.parameters.items():
             p.copy_(tensors[f"weights/{name}"])

@@ -23,7 +23,7 @@ from .query import observed, query, refuse_bytes
 
 Batch = Mapping[str, Tensor]
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
-CURVATURE_EVERY = 20                                                       # batches between looks at the safe step
+CURVATURE_EVERY = 20                                                       # weight steps between looks at the safe one
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Training(Schedule):
 
     Args:
         steps, value_lr, momentum: the relaxation (inference.Settings). "safe" is found anew by power iteration every
-            20 batches; the batches between take plain steps of that size, unguarded. With replicas, ``value_lr`` and
-            ``weight_lr`` may be a sequence, one number for each.
+            20 weight steps, through all epochs; those between take plain value steps of that size, unguarded. With
+            replicas, ``value_lr`` and ``weight_lr`` may be a sequence, one number for each.
     """
 
     steps: Count = 20
@@ -175,24 +175,23 @@ class _Batches:
 
 def _epoch(graph: PCGraph, batches: Iterable[Batch], state: State, progress: bool) -> dict[str, float]:
     """One pass over the data; every batch is alg. 1 once."""
-    began, energy, seen, value_lr = time.perf_counter(), 0.0, 0, state.schedule.value_lr
+    began, energy, seen = time.perf_counter(), 0.0, 0
     size = len(batches) if hasattr(batches, "__len__") else None
     bar = tqdm(batches, total=size, desc=f"epoch {state.epoch + 1}", leave=False, disable=not progress)
-    for k, batch in enumerate(bar):
+    for batch in bar:
         batch = batch if isinstance(batches, _Batches) else as_batch(graph, batch)     # those are checked already
-        renew = state.schedule.value_lr == "safe" and k % CURVATURE_EVERY == 0
-        total, value_lr = _learn(graph, batch, state, "safe" if renew else value_lr)
-        energy, seen = energy + total, seen + len(next(iter(batch.values())))
+        energy, seen = energy + _learn(graph, batch, state), seen + len(next(iter(batch.values())))
     if not seen:
         raise BadInput("the data loader yielded no batch; give it data, or a list where a generator is spent.")
-    return {"epoch": state.epoch + 1, "energy": energy / seen, "value_lr": float(torch.as_tensor(value_lr).mean()),
+    return {"epoch": state.epoch + 1, "energy": energy / seen, "value_lr": float(state.carried["value_lr"].mean()),
             "seconds": time.perf_counter() - began}
 
 
-def _learn(graph: PCGraph, batch: Batch, state: State,
-           value_lr: float | str | Tensor) -> tuple[float, float | Tensor]:
-    """Relax one batch and take one weight step. Returns the summed energy (mean over replicas) and the value step."""
+def _learn(graph: PCGraph, batch: Batch, state: State) -> float:
+    """Relax one batch and take one weight step. Returns the summed energy (mean over replicas)."""
     count, schedule = len(next(iter(batch.values()))), state.schedule
+    keep = schedule.value_lr == "safe" and state.steps % CURVATURE_EVERY
+    value_lr = state.carried["value_lr"] if keep else None                 # a checkpoint holds it, so resuming is exact
     try:
         relaxed = settle(started(graph, batch, count), schedule.relaxation(value_lr))
     except UnstableStep:
@@ -200,12 +199,13 @@ def _learn(graph: PCGraph, batch: Batch, state: State,
             raise
         # the weights outgrew the safe step of some batches ago: find it anew
         relaxed = settle(started(graph, batch, count), schedule.relaxation())
+    state.carried["value_lr"] = torch.as_tensor(relaxed.value_lr, dtype=torch.float64)
     for name, gradient in relaxed.problem.weight_gradient(1 / count).items():
         state.parameters[name].grad = gradient
     state.step()
     for parameter in state.parameters.values():
         parameter.grad = None                                              # not held through the next relaxation
-    return float(relaxed.energy[-1].sum()) / (graph.replicas or 1), relaxed.value_lr
+    return float(relaxed.energy[-1].sum()) / (graph.replicas or 1)
 
 
 @torch.no_grad()

@@ -1,9 +1,9 @@
 """Which version of the numbers the code computes: the digest of small trainings that are committed in numerics.json.
 
 Weights depend on their settings and on the code. A hash of the sources would change with every comment; here the code
-has changed when one of those trainings gives other numbers (see golden). Each stands for one thing that settings can
-name, and a model has the version of what it is made of. So a change of one baseline leaves graphs as they are, and a
-new activation leaves everything as it is.
+has changed when one of those trainings gives other numbers (tests/golden.py). Each stands for one thing that settings
+can name, and a model has the version of what it is made of. So a change of one baseline leaves graphs as they are, and
+a new activation leaves everything as it is.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from ..errors import BadFile
 from ..images.scale import SCALES
 from .config import AnySpec
 
-COMMAND = "python -m pcgraph_lite.evidence.golden"
+COMMAND = "python tests/golden.py"
 FILE = Path(__file__).with_suffix(".json")
 
 

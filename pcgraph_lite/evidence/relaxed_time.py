@@ -33,7 +33,7 @@ from ..files import write_aside
 from ..images import datasets, metrics
 from ..images import scale as scales
 from ..images.judge import load_judge, read
-from ..studies import memory, tasks
+from ..studies import memory, tasks, trials
 from ..studies.scaled import ask
 from . import config, records
 
@@ -149,13 +149,12 @@ def of_pictures(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[s
 def of_memories(graph: PCGraph, stored: datasets.ImageSet, run: Run) -> dict[str, float]:
     """Share of stored images found at MSE < 0.001 in [0, 1] units: from the upper half, and from noise."""
     truth, known = stored.images[:40], datasets.top_half(stored.shape)
-    half = memory.from_part(graph, truth, known)
-    found = {"asked": len(truth), "from_half": metrics.retrieved_share(half.images, truth)}
+    half = trials.recalled(memory.from_part(graph, truth, known), truth)
+    found = {"asked": len(truth), "from_half": half.each["agrees"].mean()}
     for name, variance in _variances(graph, "from_noise", MEMORY_VARIANCE).items():
         noisy = datasets.noisy(truth, variance, datasets.noise_generator(run.seed))
-        pictures = memory.from_start(graph, noisy, [2000], internal="prediction").images
-        found |= {name: metrics.retrieved_share(pictures, truth),
-                  f"{name}_mse": float(metrics.mse(pictures, truth).mean())}
+        end = trials.recalled(memory.from_start(graph, noisy, [2000], internal="prediction"), truth)
+        found |= {name: end.each["agrees"].mean(), f"{name}_mse": float(metrics.mse(end.images, truth).mean())}
     return found
 
 

@@ -182,18 +182,6 @@ def seam(images: Tensor, known: Tensor, shape: tuple[int, int, int] = (1, 28, 28
     return (picture[:, :, 1:] - picture[:, :, :-1]).abs()[:, meeting].mean(-1)
 
 
-def retrieved_share(images: Tensor, originals: Tensor, threshold: float = 0.001) -> float:
-    """Share of memories that came back: those with a mean squared error below the threshold (the paper's 0.001).
-
-    Raises:
-        WrongShape, BadValues: as for ``mse``.
-        BadInput: a threshold that is not a positive number.
-    """
-    if not (math.isfinite(threshold) and threshold > 0):
-        raise BadInput(f"the threshold of a retrieved memory must be positive; got {threshold}.")
-    return (mse(images, originals) < threshold).double().mean().item()
-
-
 def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson's confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images.
 

@@ -3,6 +3,9 @@
 The tests and the page on section 2 hold the engine against these; nothing here is fast.
 """
 
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+
 import torch
 from torch import Tensor
 
@@ -19,6 +22,14 @@ def random_graph(generator: torch.Generator, activation: str = "tanh", most: int
     mask = torch.rand(n, n, generator=generator) < 0.6
     mask[0, 1] = mask[1, 2] = mask[2, 0] = True                            # at least one cycle
     return PCGraph(from_mask(mask), activation, init_std=scale, dtype=torch.float64, generator=generator)
+
+
+def random_cases(generator: torch.Generator, names: Sequence[str] = ("linear", "tanh", "hardtanh", "relu", "sigmoid"),
+                 batch: int = 4) -> Iterator[tuple[PCGraph, Tensor]]:
+    """Random graphs without end, the activations in turn, each with random values ``(batch, n)``."""
+    for name in cycle(names):
+        graph = random_graph(generator, name)
+        yield graph, torch.randn(batch, graph.topology.n, generator=generator, dtype=torch.float64)
 
 
 def loop_prediction(graph: PCGraph, x: Tensor) -> Tensor:

@@ -98,6 +98,14 @@ def test_image_rows_show_the_images_and_the_marks():
     assert good == plots.COLORS[2] and bad == plots.COLORS[3]
 
 
+def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
+    rows = {(name, kind, seed): torch.rand(3, 784) for kind in ("a", "b") for name in ("x", "y") for seed in (1, 2)}
+    figure = plots.gallery(rows, {"x": "digits", "b": "second"}, 2)
+    assert [axis.get_ylabel() for axis in figure.axes[::2]] == ["digits: a", "digits: second", "y: a", "y: second"]
+    shown = torch.as_tensor(np.asarray(figure.axes[2].images[0].get_array()))
+    assert torch.equal(shown.flatten(), rows["x", "b", 1][0])
+
+
 def test_image_rows_take_a_shape_each_and_draw_colours():
     """Colour planes one after the other become the last axis; a single channel is drawn as grey."""
     grey, colour = torch.rand(2, 784), torch.rand(2, 3 * 32 * 32)

@@ -16,6 +16,7 @@ from strategies import FUNCTIONS
 from torch.utils.data import DataLoader
 
 from pcgraph_lite import PCGraph, Training, accuracy, equations, fit, minus_energy, relax, topology
+from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.learning import _split, as_batch, minus_completion_error
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import (
@@ -246,6 +247,21 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path):
     expected = fit(undisturbed, toy(), epochs=60, batch_size=20, validation=0.2, progress=False)
     assert torch.equal(resumed.weight, undisturbed.weight)
     pd.testing.assert_frame_equal(history.drop(columns="seconds"), expected.drop(columns="seconds"))
+
+
+@pytest.mark.parametrize("replicas", [None, 2])
+def test_the_safe_step_is_found_anew_every_20_weight_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replicas):
+    """Counted through epochs and kills: 41 epochs of one batch need 3 looks, and resuming changes nothing."""
+    looks, look = [], Conditioned.curvature
+    monkeypatch.setattr(Conditioned, "curvature", lambda self: looks.append(self) or look(self))
+    settings = {"batch_size": 60, "progress": False}
+    resumed, undisturbed = small(replicas=replicas), small(replicas=replicas)
+    for epochs in (7, 30, 41):
+        history = fit(resumed, toy(), epochs=epochs, checkpoint=tmp_path / "s", **settings)
+    assert len(looks) == 3
+    expected = fit(undisturbed, toy(), epochs=41, **settings)
+    assert len(looks) == 6 and torch.equal(resumed.weight, undisturbed.weight)
+    assert history.value_lr.tolist() == expected.value_lr.tolist() and history.value_lr.nunique() == 3
 
 
 def test_a_finished_training_can_be_prolonged(tmp_path: Path):

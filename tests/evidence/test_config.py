@@ -50,6 +50,17 @@ def test_committed_profiles_fit_the_schemas(profile: str) -> None:
                 config.load_model(model, settings)
 
 
+@pytest.mark.parametrize("profile", ["smoke", "laptop", "paper"])
+@pytest.mark.parametrize("pair", [("recurrent-weak-decay-mnist", "recurrent-mnist"),
+                                  ("classifier-weak-decay-mnist", "classifier-strong-decay-mnist")])
+def test_graphs_of_weak_and_strong_decay_differ_in_nothing_else(profile: str, pair: tuple[str, str]) -> None:
+    """Else page B2 would compare something else."""
+    weak, strong = (config.load_model(name, config.load_profile(profile)) for name in pair)
+    alone = {"description": True, "train": {"weight_decay"}}
+    assert weak.model_dump(exclude=alone) == strong.model_dump(exclude=alone)
+    assert weak.train.weight_decay < strong.train.weight_decay
+
+
 def test_profile_changes_single_entries(root: Path) -> None:
     """A profile's override replaces what it names and leaves the rest."""
     smoke = config.load_model("tiny", config.load_profile("smoke"))

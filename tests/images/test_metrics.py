@@ -160,17 +160,7 @@ def test_psnr_is_the_error_in_decibels():
     assert metrics.psnr(images, originals).tolist() == pytest.approx(expected, rel=1e-5)
 
 
-def test_retrieved_share_counts_memories_below_the_threshold():
-    originals = torch.zeros(4, 784)
-    images = originals + torch.tensor([0.0, 0.03, 0.0317, 0.1])[:, None]           # MSE 0, 0.0009, 0.001005, 0.01
-    assert metrics.retrieved_share(images, originals) == 0.5
-    assert metrics.retrieved_share(images, originals, threshold=0.02) == 1.0
-    for threshold in (0, -1, NAN):
-        with pytest.raises(BadInput, match="threshold"):
-            metrics.retrieved_share(images, originals, threshold)
-
-
-@pytest.mark.parametrize("measure", [metrics.mse, metrics.psnr, metrics.ssim, metrics.retrieved_share])
+@pytest.mark.parametrize("measure", [metrics.mse, metrics.psnr, metrics.ssim])
 def test_pairs_of_images_are_checked(measure):
     good = pictures()
     for bad in (good[:2], good[0], good.view(4, 1, 28, 28)):
@@ -388,14 +378,6 @@ def test_interval_of_a_share_needs_counts(wrong: tuple):
     with pytest.raises(BadInput, match="0 <= hits <= count"):
         metrics.share_interval(*wrong)
 
-
-def test_retrieved_share_counts_images_strictly_below_the_threshold():
-    """Errors made by hand: a constant offset d has the mean squared error d^2; exactly the threshold is too much."""
-    originals = torch.zeros(4, 100, dtype=torch.float64)
-    offsets = torch.tensor([0.0, 0.03, 0.0625, 0.5], dtype=torch.float64)
-    assert metrics.retrieved_share(originals + offsets[:, None], originals) == 0.5
-    assert metrics.retrieved_share(originals + offsets[:, None], originals, threshold=0.0625**2) == 0.5
-    assert metrics.retrieved_share(originals + offsets[:, None], originals, threshold=0.0040) == 0.75
 
 
 def test_diversity_is_the_mean_over_pairs() -> None:

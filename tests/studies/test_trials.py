@@ -3,15 +3,19 @@
 Oracles: the tasks called by hand; a judge that sees the class where the test put it; frames written out.
 """
 
+from types import SimpleNamespace
+
+import pandas as pd
 import pytest
 import torch
 from torch import Tensor, nn
 
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.baselines.autoencoder import Autoencoder
+from pcgraph_lite.baselines.mlp import MLP
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.datasets import ImageSet
-from pcgraph_lite.studies import tasks, trials
+from pcgraph_lite.studies import memory, tasks, trials
 
 GENERATOR = torch.Generator().manual_seed(0)
 LABELS = torch.tensor([3, 5, 3, 8])
@@ -95,6 +99,40 @@ def test_frames() -> None:
     assert each["error"].tolist() == [1, 2, 3, 6] and set(each["pair"]) == {"3/5"}
     with pytest.raises(ValueError, match="zip"):
         trials.means(found)
+
+
+def test_a_memory_comes_back_strictly_below_the_threshold() -> None:
+    """Errors made by hand: a constant offset d has the mean squared error d^2, also where the nearest is another."""
+    memories = torch.zeros(4, 784, dtype=torch.float64) + torch.tensor([0, 0.2, 0.4, 0.6])[:, None]
+    offsets = torch.tensor([0, 0.03, memory.RETRIEVED**0.5 + 1e-6, 0.2], dtype=torch.float64)
+    recall = memory.Recall(memories - offsets[:, None], {}, torch.zeros(2, 4),
+                           torch.tensor([True, True, False, True]), 1, None)
+    trial = trials.recalled(recall, memories)
+    assert trial.each["agrees"].tolist() == [True, True, False, False] and trial.read.tolist() == [0, 1, 2, 2]
+    found = trials.retrieved({("mnist", "a", 0): trial}).to_dict("records")[0]
+    assert (found["n"], found["retrieved_share"], found["converged_share"]) == (4, 0.5, 0.75)
+    assert found["mse"] == pytest.approx(0.03**2)                          # the lower of the two in the middle
+
+
+def test_classes_are_those_of_the_task() -> None:
+    """A graph's are read off its query, a baseline's are its own; how the graph is asked can be said."""
+    for settings in ({}, {"steps": 5}):
+        answer = tasks.classify(GRAPH, IMAGES, **settings)
+        trial = trials.classify(GRAPH, TEST, **settings)
+        assert torch.equal(trial.read, answer.values["labels"].argmax(-1))
+        assert trial.each["agrees"].tolist() == (trial.read == LABELS).tolist()
+        assert trial.each["energy"].tolist() == answer.energy[-1].tolist()
+    network = MLP(784, 10, [8])
+    assert torch.equal(trials.classify(network, TEST).read, network.classify(IMAGES))
+
+
+def test_lines_of_all_seeds_side_by_side() -> None:
+    lines = {("mnist", "a", s, "task"): torch.tensor([s, 2.0 * s]) for s in (3, 5)}
+    assert trials.by_seed(lines)["mnist", "a", "task"].tolist() == [[3, 5], [6, 10]]
+    histories = [pd.DataFrame({"validation": values}) for values in ([0.5, 0.75, 1], [0.25, 0.5])]
+    models = {("mnist", "a", s): SimpleNamespace(history=history) for s, history in enumerate(histories)}
+    epochs, values = trials.epochs(models, "mnist", "a")                   # as far as all have come
+    assert list(epochs) == [1, 2] and values.tolist() == [[50, 25], [75, 50]]
 
 
 def test_images_of_some_classes() -> None:

@@ -3,7 +3,7 @@
 A test runs them all. After a change of numbers that is meant, this command commits the new ones, and weights of the
 old ones are of other code:
 
-    python -m pcgraph_lite.evidence.golden
+    python tests/golden.py
 """
 
 import json
@@ -16,16 +16,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..baselines.hopfield import RULES
-from ..baselines.kinds import KINDS
-from ..baselines.linear import METHODS
-from ..engine.activations import ACTIVATIONS
-from ..engine.constructors import CONSTRUCTORS
-from ..files import write_aside
-from ..images.datasets import ImageSet
-from ..images.scale import SCALES
-from . import config, zoo
-from .numerics import FILE, committed
+from pcgraph_lite.baselines.hopfield import RULES
+from pcgraph_lite.baselines.kinds import KINDS
+from pcgraph_lite.baselines.linear import METHODS
+from pcgraph_lite.engine.activations import ACTIVATIONS
+from pcgraph_lite.engine.constructors import CONSTRUCTORS
+from pcgraph_lite.evidence import config, zoo
+from pcgraph_lite.evidence.numerics import FILE, committed
+from pcgraph_lite.files import write_aside
+from pcgraph_lite.images.datasets import ImageSet
+from pcgraph_lite.images.scale import SCALES
 
 CLOSE = 1e-4                                                               # relative; machines differ by 1e-6
 SMALL = {"internal": 6, "hidden": [8, 6], "clusters": 2, "size": 790, "p": 0.02, "neighbours": 4}      # of a topology
