@@ -45,7 +45,7 @@ class Activation:
 
     def on(self, x: Tensor, gradient: Tensor) -> Running:
         """f at work on these buffers: f(x), a call that renews it, and one that multiplies ``gradient`` by f'(x)."""
-        fx = self(x, out=torch.empty_like(x))                              # f = identity: x itself
+        fx = self(x)
         return fx, partial(self, x, out=fx), partial(self.chain, gradient, x, fx)
 
     @property
@@ -67,6 +67,10 @@ class _Kernels(Activation):
 
     def chain(self, gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:
         return self.backward(gradient, x, fx)
+
+    def on(self, x: Tensor, gradient: Tensor) -> Running:
+        fx = self(x, out=torch.empty_like(x))                              # f = identity: x itself
+        return fx, partial(self.f, x, out=fx), partial(self.backward, gradient, x, fx)
 
 
 def _kernels(f: Callable[..., Tensor], backward: Callable[[Tensor, Tensor, Tensor], Tensor],

@@ -323,14 +323,14 @@ class Conditioned:
             if nodes.moves and k in vectors:
                 errors[k][..., nodes.roles.free] += vectors[k]
             for source, rows in self._to[k] if nodes.moves else ():
-                errors[k] -= vectors[source] @ rows
+                errors[k] -= rows(vectors[source])
             if nodes.roles.owes is not None:
                 errors[k] *= nodes.roles.owes
         for k in vectors:
             roles = self.roles[k]
             products[k] = errors[k][..., roles.free].clone()
             for target, rows in self._from[k]:
-                products[k] -= errors[target] @ rows
+                products[k] -= rows(errors[target])
             if roles.hold is not None and roles.hold.ndim == 1:
                 products[k] *= roles.hold                                  # clamped alike in all examples
         return products
@@ -348,7 +348,7 @@ def _run(calls: Iterable[Call]) -> None:
 
 
 def _sum_of_products(out: Tensor, pairs: list[tuple[Tensor, Matrix]]) -> list[Call]:
-    """What makes out = sum of a @ b over the pairs; 0 if there is none."""
+    """What makes out = the sum of b(a) = a @ b over the pairs; 0 if there is none."""
     if not pairs:
         return [out.zero_]
     return [pairs[0][1].into(out, pairs[0][0]), *(b.onto(out, a) for a, b in pairs[1:])]

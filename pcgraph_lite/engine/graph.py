@@ -82,7 +82,7 @@ class PCGraph(nn.Module):
         mu = torch.zeros_like(x) if self.bias is None else self.bias.expand_as(x).clone()
         fx = self.activate(x)
         for block, weight in zip(self.blocks, self.matrices(), strict=True):
-            mu[..., self.segments[block.target]] += fx[block.source] @ weight
+            mu[..., self.segments[block.target]] += weight(fx[block.source])
         return mu
 
     def group_prediction(self, x: Tensor, group: str) -> Tensor:
@@ -115,7 +115,7 @@ class PCGraph(nn.Module):
         error = self.error(x)                                              # (..., batch, n)
         feedback = torch.zeros_like(error)
         for block, weight in zip(self.blocks, self.matrices(), strict=True):
-            feedback[..., self.segments[block.source]] += error[..., self.segments[block.target]] @ weight.mT
+            feedback[..., self.segments[block.source]] += weight.mT(error[..., self.segments[block.target]])
         return error - self.slope(x) * feedback
 
     def weight_gradient(self, x: Tensor) -> dict[str, Tensor]:
