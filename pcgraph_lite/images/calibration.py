@@ -51,15 +51,19 @@ def with_class(train: ImageSet, test: ImageSet, seed: int = 0) -> dict[str, Pict
         "noise, variance 1": noisy(images, 1.0, generator, clip=True),
         "lower half by ridge regression": torch.where(known, images, ridge(train.images, images, known)),
         "lower half of the mean image": torch.where(known, images, mean),
-        "lower half black": torch.where(known, images, 0),
+        "lower half blank": torch.where(known, images, 0),
     }
     means = torch.stack([train.images[train.labels == c].mean(0) for c in classes])
     return {name: (pictures, labels) for name, pictures in found.items()} | {"class means": (means, classes)}
 
 
-def without_class(train: ImageSet, test: ImageSet, foreign: Tensor, seed: int = 0) -> dict[str, Pictures]:
-    """Pictures of nothing, and of nothing that the judge knows; arguments as for ``table``."""
-    generator, size = torch.Generator().manual_seed(seed), (COUNT, test.images.shape[1])
+def without_class(train: ImageSet, test: ImageSet, foreign: Tensor, seed: int = 0,
+                  count: int | None = None) -> dict[str, Pictures]:
+    """Pictures of nothing, and of nothing that the judge knows; arguments as for ``table``.
+
+    ``count``: pictures of each kind of noise; by default ``COUNT``.
+    """
+    generator, size = torch.Generator().manual_seed(seed), (count or COUNT, test.images.shape[1])
     black, grey = torch.zeros(size), torch.full(size, 0.5)
     found = {"blank": black[:1], "uniform, every grey level": torch.linspace(0, 1, 256)[:, None].expand(256, size[1])}
     for variance in (0.05, 0.1, 0.2, 0.5, 1.0):

@@ -134,5 +134,5 @@ def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
 
 
 def judge_reads(judge: nn.Module, images: Tensor) -> Tensor:
-    """Classes that the judge sees, ``(batch,)`` on the CPU."""
+    """Classes that the judge sees, ``(batch,)`` on the CPU; -1 where it sees none."""
     return read(judge, images).cpu()

@@ -55,7 +55,7 @@ def test_completions_keep_the_upper_half_and_know_nothing_of_the_lower_one():
     truth = SAMPLE["test"]
     changed = datasets.ImageSet("mnist", truth.images.clone(), truth.labels, truth.shape, "made here")
     changed.images[:, 392:] = 0.3
-    for name in ("by ridge regression", "of the mean image", "black"):
+    for name in ("by ridge regression", "of the mean image", "blank"):
         images = calibration.with_class(**SAMPLE)[f"lower half {name}"][0]
         assert torch.equal(images[:, :392], truth.images[:, :392])
         assert torch.equal(images, calibration.with_class(SAMPLE["train"], changed)[f"lower half {name}"][0])
