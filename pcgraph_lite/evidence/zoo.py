@@ -111,7 +111,8 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
     if not target.is_file() or _header(target).get("identity", wanted) != wanted:     # no header: damaged, see below
-        print(f"{name} (seed {seed}) has no weights of these settings in profile {profile}: training it.", flush=True)
+        found = "weights of other settings" if target.is_file() else f"no weights in profile {profile} yet"
+        print(f"{name} (seed {seed}) has {found}: training it.", flush=True)
         train(name, profile, seed, device, progress)
     model, _ = build(spec(name, profile), seed, hardware.pick_device(device))
     try:
