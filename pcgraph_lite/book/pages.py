@@ -9,7 +9,7 @@ import torch
 from pandas.io.formats.style import Styler
 
 from .. import hardware
-from ..evidence import sweeps, zoo
+from ..evidence import config, sweeps, zoo
 from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
 from ..images import datasets, sources
@@ -109,6 +109,6 @@ def sizes(models: Mapping[Key, Trained]) -> pd.DataFrame:
 def start(name: str, profile: str, device: str = "auto", out: str | Path = "", seed: int = 0, seeds: int = 1) -> Page:
     """Begin a page. Raises UnknownName, BadInput: no such profile or device."""
     plots.use_style()
-    hardware.prepare()
+    hardware.prepare(config.load_profile(profile).threads)
     picked = hardware.pick_device(device)
     return Page(profile, picked, list(range(seed, seed + seeds)), Recorder(name, profile, picked, out))
