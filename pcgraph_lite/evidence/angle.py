@@ -4,7 +4,7 @@ Both gradients are those of the same layered network with the same weights on th
 relaxation (eq. 4), and of half the squared error at the labels. Without relaxation the last layer's two are equal, and
 for short times the others' are parallel: an error runs back one layer a step and arrives multiplied by gamma, so T must
 be at least the number of hidden layers. At equilibrium, where f is linear, what runs back is not the error e at the
-labels but (I + sum of products)^-1 e, see ``equilibrium_error``.
+labels but e (I + sum P^T P)^-1 with the products P of the weights from each hidden layer to the labels.
 
     python -m pcgraph_lite.evidence.angle --out results/sweeps/angle.csv
 """
@@ -35,11 +35,7 @@ IMAGES, BATCH, EPOCHS = 20_000, 100, (0, 1, 5)                             # the
 def pc_gradient(graph: PCGraph, images: Tensor, labels: Tensor, steps: int, gamma: float) -> list[Tensor]:
     """Gradient of the energy (eq. 4), averaged over the batch, after ``steps`` value steps of ``gamma``.
 
-    Args:
-        images, labels: ``(batch, pixels)`` and one-hot ``(batch, classes)``, both held.
-
-    Returns:
-        one ``(source, target)`` tensor a layer, from the pixels on.
+    One ``(source, target)`` a layer; images ``(batch, pixels)`` and one-hot labels ``(batch, classes)`` are held.
     """
     problem = learning.started(graph, {"pixels": images, "labels": labels}, len(images))
     relaxed = settle(problem, Settings(steps, gamma, trace=False))
@@ -55,23 +51,6 @@ def bp_gradient(graph: PCGraph, images: Tensor, labels: Tensor) -> list[Tensor]:
         values = graph.activations[graph.blocks[k].source](values) @ weight
     loss = (labels - values).square().sum() / (2 * len(images))
     return list(torch.autograd.grad(loss, weights))
-
-
-def equilibrium_error(weights: list[Tensor], error: Tensor) -> Tensor:
-    """The error at the labels of a linear chain at equilibrium, from that of the forward pass. ``(batch, classes)``.
-
-    Each hidden layer moves so that eps_l = eps_{l+1} W_{l+1}^T; what reaches the labels is then the sum over layers of
-    eps_L P^T P with P the product of the weights from that layer to the labels, so eps_L = e (I + sum P^T P)^-1.
-
-    Args:
-        weights: ``(source, target)`` from the pixels on; that of the pixels, which are held, has no part in it.
-        error: labels minus those of the forward pass.
-    """
-    product, total = torch.eye(weights[-1].shape[1], dtype=error.dtype), torch.eye(error.shape[1], dtype=error.dtype)
-    for weight in reversed(weights[1:]):
-        product = weight @ product                                         # (layer, classes)
-        total = total + product.T @ product
-    return torch.linalg.solve(total, error.T).T
 
 
 def angles(graph: PCGraph, images: Tensor, labels: Tensor, relaxed: float) -> dict[str, float]:
@@ -102,8 +81,8 @@ def measured(data: str, activation: str, seed: int, steps: int, gamma: float | s
             done = epochs
         rows += [{"data": data, "activation": activation, "seed": seed, "train_T": steps, "train_gamma": gamma,
                   "epochs": epochs, "n": len(asked), **angles(graph, asked, labels, relaxed)} for relaxed in TIMES]
-    facts = records.provenance(hardware.describe("cpu"), time.monotonic() - began)
-    return [row | {key: facts[key] for key in records.PROVENANCE} for row in rows]
+    facts = records.made("cpu", began)
+    return [row | facts for row in rows]
 
 
 def _order(graph: PCGraph) -> list[int]:

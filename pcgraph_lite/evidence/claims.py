@@ -22,6 +22,7 @@ FILE = Path(__file__).with_name("claims.yaml")
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles by how much they prove
 COLUMNS = ["claim", "section", "kind", "statement", "paper", "ours", "n", "profile", "device", "verdict", "note",
            "notebook", "command"]
+COMPARATORS = ("at_least", "at_most", "near", "less_than", "greater_than")
 LEVEL = 0.05                                      # of the one-sided t-test on paired differences
 
 Condition = dict[str, str | float | bool]
@@ -66,14 +67,9 @@ class Check(Strict):
 
     @model_validator(mode="after")
     def _one_comparator(self) -> "Check":
-        if len(self.comparators()) != 1:
-            raise ValueError("expected exactly one of at_least, at_most, near, less_than, greater_than")
+        if sum(getattr(self, name) is not None for name in COMPARATORS) != 1:
+            raise ValueError(f"expected exactly one of {', '.join(COMPARATORS)}")
         return self
-
-    def comparators(self) -> list[str]:
-        """The comparators given; a valid check has one."""
-        names = ("at_least", "at_most", "near", "less_than", "greater_than")
-        return [name for name in names if getattr(self, name) is not None]
 
     @property
     def other(self) -> Other | None:
@@ -147,17 +143,11 @@ def scorecard(records: pd.DataFrame, claims: Mapping[str, Claim] | None = None) 
     Returns:
         Columns ``COLUMNS``; ``n`` is the number of seeds behind the verdict.
     """
-    rows = [_row(name, claim, records[records["claim"] == name])
-            for name, claim in (claims or load_claims()).items()]
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def apply(check: Check, records: pd.DataFrame) -> Outcome:
-    """Apply one check to the records of a claim."""
-    rows = _select(records, check.quantity, check.dataset, check.model, check.where)
-    if rows.empty:
-        return Outcome(None, f"no record of {_label(check)}")
-    return _against_other(check, rows, records) if check.other else _against_value(check, rows)
+    records = records.assign(dataset=records["dataset"].fillna(""), model=records["model"].fillna(""),
+                             seed=records["seed"].astype(float).fillna(-1),
+                             case=[json.dumps(parameters, sort_keys=True) for parameters in records["parameters"]])
+    return pd.DataFrame([_row(name, claim, records[records["claim"] == name])
+                         for name, claim in (claims or load_claims()).items()], columns=COLUMNS)
 
 
 def rule(check: Check) -> str:
@@ -165,42 +155,47 @@ def rule(check: Check) -> str:
     return f"{_label(check)} {_bound(check)}"
 
 
+def check_known(claim: str, quantity: str, claims: Mapping[str, Claim]) -> None:
+    """Refuse a record that no rule knows. Raises UnknownName with a near match, naming what to do."""
+    if claim not in claims:
+        raise unknown("claim", claim, claims)
+    if quantity not in claims[claim].quantities():
+        raise UnknownName(f"{unknown(f'quantity of claim {claim},', quantity, claims[claim].quantities())} A new one "
+                          "goes under `also:` in pcgraph_lite/evidence/claims.yaml.")
+
+
 def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     profile = max(records["profile"], key=_size, default="")
     records = records[records["profile"] == profile]
     standing = {ours: theirs for ours, theirs in claim.stand_ins.items() if ours not in set(records["model"])}
-    outcomes = [apply(_standing(check, standing), records) for check in claim.checks]
+    outcomes = [_applied(check.model_copy(update={"model": standing.get(check.model, check.model)}), records)
+                for check in claim.checks]
     ran = [outcome for outcome in outcomes if outcome.passed is not None]
-    own = [outcome for outcome, check in zip(outcomes, claim.checks, strict=True) if not check.guard]
     seeds = min((outcome.seeds for outcome in ran), default=0)
     missing = _missing(claim.needs, records, profile, seeds)
     missing += [f"needs {ours}; {theirs} stands in for it" for ours, theirs in standing.items()]
     missing += [outcome.text for outcome in outcomes if outcome.passed is None]
     if alone := max(outcome.alone for outcome in outcomes):
         missing.append(f"{alone} runs have no counterpart to be compared with")
-    passed, any_own = [bool(outcome.passed) for outcome in ran], any(outcome.passed for outcome in own)
+    held = sum(outcome.passed for outcome in ran)
     wanted = claim.needs.profile if claim.needs.profile != "any" else "laptop"
     return {
         "claim": name, "section": claim.section, "kind": claim.kind, "statement": claim.statement,
         "paper": claim.paper, "ours": "; ".join(outcome.text for outcome in ran), "n": seeds, "profile": profile,
-        "device": ", ".join(sorted(set(records["device"]))),
-        "verdict": _verdict(passed, any_own, missing, claim.comparable), "note": _note(passed, missing),
-        "notebook": claim.notebook,
-        "command": f"pcgraph run {claim.notebook} --profile {wanted}",
+        "device": ", ".join(sorted(set(records["device"]))), "verdict": _verdict(claim, outcomes, bool(missing)),
+        "note": "; ".join([f"{held} of {len(ran)} checks hold", *missing]) if ran else "no records yet",
+        "notebook": claim.notebook, "command": f"pcgraph run {claim.notebook} --profile {wanted}",
     }
 
 
-def _standing(check: Check, standing: Mapping[str, str]) -> Check:
-    """The check with stand-ins in the place of models that have no record."""
-    return check.model_copy(update={"model": standing[check.model]}) if check.model in standing else check
-
-
-def _verdict(passed: list[bool], any_own: bool, missing: list[str], comparable: bool) -> str:
-    """``any_own``: whether a check that is no guard holds."""
-    if not passed or not comparable:
+def _verdict(claim: Claim, outcomes: list[Outcome], preliminary: bool) -> str:
+    """What the checks that ran say; a guard that holds says nothing for the claim."""
+    passed = [outcome.passed for outcome in outcomes if outcome.passed is not None]
+    if not passed or not claim.comparable:
         return "not comparable" if passed else "not run"
-    verdict = "not reproduced" if not any_own else "reproduced" if all(passed) else "partly"
-    return f"preliminary: {verdict}" if missing else verdict
+    own = any(outcome.passed for outcome, check in zip(outcomes, claim.checks, strict=True) if not check.guard)
+    verdict = "not reproduced" if not own else "reproduced" if all(passed) else "partly"
+    return f"preliminary: {verdict}" if preliminary else verdict
 
 
 def _missing(needs: Needs, records: pd.DataFrame, profile: str, seeds: int) -> list[str]:
@@ -216,112 +211,93 @@ def _missing(needs: Needs, records: pd.DataFrame, profile: str, seeds: int) -> l
     return missing
 
 
-def _note(passed: list[bool], missing: list[str]) -> str:
-    return "; ".join([f"{sum(passed)} of {len(passed)} checks hold", *missing]) if passed else "no records yet"
-
-
 def _size(profile: str) -> int:
     return SIZES.index(profile) if profile in SIZES else -1
 
 
-def _select(records: pd.DataFrame, quantity: str, dataset: str | None, model: str | None,
-            where: Condition) -> pd.DataFrame:
-    keep = records["quantity"] == quantity
-    for column, wanted in (("dataset", dataset), ("model", model)):
-        keep &= True if wanted is None else records[column] == wanted
-    fits = [all(parameters.get(key) == value for key, value in where.items())
-            for parameters in records["parameters"]]
-    return records[keep & np.array(fits, dtype=bool)]
+def _applied(check: Check, records: pd.DataFrame) -> Outcome:
+    """Mean over seeds of every case (data set, model, parameters) against a number, or seed by seed against the other.
 
-
-def _against_value(check: Check, rows: pd.DataFrame) -> Outcome:
-    """Mean over seeds of every (data set, model, parameters) against a fixed number; all of them must hold."""
-    groups = [group for _, group in _by(rows, ["dataset", "model", "parameters"])]
-    failing = [group for group in groups if not _holds(check, float(group["value"].mean()))]
-    passed = len(failing) < len(groups) if check.any_case else not failing
-    worst = min if check.any_case else max                                 # where one is enough, the best is shown
-    shown = worst(groups if check.any_case else failing or groups,
-                  key=lambda group: _distance(check, float(group["value"].mean())))
-    seeds = min(group["seed"].nunique(dropna=False) for group in groups)
+    All cases must hold, and the worst is shown; with ``any_case`` one is enough, and the best is shown.
+    """
+    rows, keys, alone = _select(records, check, check.where), ["dataset", "model", "case"], 0
+    if rows.empty:
+        return Outcome(None, f"no record of {_label(check)}")
+    if check.other:
+        rows, keys, alone = _paired(check, rows, records)
+        if rows.empty:
+            return Outcome(None, f"no two records to compare for {rule(check)}")
+    cases = [case for _, case in rows.groupby(keys)]
+    failing = [case for case in cases if not _holds(check, case)]
+    passed = len(failing) < len(cases) if check.any_case else not failing
+    if check.other:
+        shown = (failing or cases)[0]                    # the first; cases of different scale have no worst
+    else:
+        shown = (min if check.any_case else max)(cases if check.any_case else failing or cases,
+                                                 key=lambda case: _distance(check, case))
     said = _bound(check) if passed else f"not {_bound(check)}"
-    text = f"{_label(check)} {_spread(shown['value'], check)} ({said})"
-    return Outcome(passed, text + (f", best of {len(groups)}" if check.any_case else _cases(failing, groups, "worst")),
-                   seeds)
+    said = f"{said} {_spread(shown['theirs'], check)}" if check.other else f"({said})"
+    text = f"{_label(check)} {_spread(shown['value'], check)} {said}{_of_cases(check, len(failing), len(cases))}"
+    return Outcome(passed, text, min(case["seed"].nunique() for case in cases), alone)
 
 
-def _distance(check: Check, mean: float) -> float:
-    """How far a mean is on the wrong side of the rule, so that the worst case is the one that is shown."""
-    if check.near:
-        return check.near.value - mean if check.near.or_more else abs(mean - check.near.value)
-    return check.at_least - mean if check.at_least is not None else mean - check.at_most
+def _select(records: pd.DataFrame, what: Check, where: Condition) -> pd.DataFrame:
+    """The records of a quantity, of a data set and model where they are named, with these parameters."""
+    keep = records["quantity"] == what.quantity
+    for column in ("dataset", "model"):
+        wanted = getattr(what, column)
+        keep &= True if wanted is None else records[column] == wanted
+    return records[keep & np.array([where.items() <= parameters.items() for parameters in records["parameters"]], bool)]
 
 
-def _cases(failing: list[pd.DataFrame], groups: list[pd.DataFrame], shown: str) -> str:
-    """Of how many cases (data sets, models, settings) the one shown is, where there are several."""
-    if len(groups) == 1:
-        return ""
-    if failing:
-        return f", {shown} of {len(failing)} such cases in {len(groups)}"
-    return f", {shown} of {len(groups)} cases, which all hold"
-
-
-def _holds(check: Check, mean: float) -> bool:
-    if check.near:
-        return _distance(check, mean) <= check.near.tolerance
-    return mean >= check.at_least if check.at_least is not None else mean <= check.at_most
-
-
-def _against_other(check: Check, rows: pd.DataFrame, records: pd.DataFrame) -> Outcome:
-    """Paired comparison: the same data set and seed, the same model and parameters wherever both sides have them."""
+def _paired(check: Check, rows: pd.DataFrame, records: pd.DataFrame) -> tuple[pd.DataFrame, list[str], int]:
+    """Columns ``value`` and ``theirs`` of the same data set and seed, and the same model and parameters where both
+    sides have them; the columns that make a case; and how many have no counterpart.
+    """
     other = check.other
-    others = _select(records, other.quantity or check.quantity, check.dataset, other.model or check.model,
-                     check.where if other.where is None else other.where)
-    free = {"model": other.model, "parameters": other.where}
-    keys = ["dataset", *(column for column, given in free.items() if given is None
-                         and set(rows[column].map(_plain)) & set(others[column].map(_plain)))]
-    pairs = _pairs(rows, others, [*keys, "seed"])
-    if pairs.empty:
-        return Outcome(None, f"no two records to compare for {rule(check)}")
-    alone = len(_by(rows, [*keys, "seed"])) - len(pairs)
-    groups = [group for _, group in _by(pairs, keys)]
-    failing = [group for group in groups if not _ordered(group, below=check.less_than is not None)]
-    shown = (failing or groups)[0]                       # the first; cases of different scale have no worst
-    said = ("not " if failing else "") + _bound(check)
-    text = f"{_label(check)} {_spread(shown['ours'], check)} {said} {_spread(shown['theirs'], check)}"
-    seeds = min(group["seed"].nunique() for group in groups)
-    return Outcome(not failing, text + _cases(failing, groups, "one"), seeds, alone)
+    given = {key: value for key, value in other if key != "where" and value is not None}
+    others = _select(records, check.model_copy(update=given), check.where if other.where is None else other.where)
+    keys = ["dataset", *(key for key, named in {"model": other.model, "case": other.where}.items()
+                         if named is None and set(rows[key]) & set(others[key]))]
+    ours, theirs = (side.groupby([*keys, "seed"])["value"].mean() for side in (rows, others))
+    pairs = pd.concat([ours, theirs], axis=1, keys=["value", "theirs"], join="inner").reset_index()
+    return pairs, keys, len(ours) - len(pairs)
 
 
-def _pairs(rows: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Columns ``keys``, ``ours`` and ``theirs``: means of both sides where the keys agree."""
-    sides = [side.assign(**{key: side[key].map(_plain) for key in keys}).groupby(keys, sort=True)["value"].mean()
-             for side in (rows, others)]
-    return pd.concat(sides, axis=1, keys=["ours", "theirs"], join="inner").reset_index()
-
-
-def _ordered(pairs: pd.DataFrame, below: bool) -> bool:
-    """Whether our side is below (or above) theirs, seed by seed; by its sign alone where there is one seed."""
-    difference = (pairs["ours"] - pairs["theirs"]) * (1 if below else -1)
+def _holds(check: Check, case: pd.DataFrame) -> bool:
+    """A mean on the right side; for pairs a one-sided t-test, or the sign where there is one seed or no spread."""
+    if not check.other:
+        return _distance(check, case) <= (check.near.tolerance if check.near else 0)
+    difference = (case["value"] - case["theirs"]) * (1 if check.less_than else -1)
     if len(difference) == 1 or difference.std() == 0:
         return bool(difference.mean() < 0)
     return stats.ttest_1samp(difference, 0, alternative="less").pvalue < LEVEL
 
 
-def _by(rows: pd.DataFrame, keys: list[str]) -> list[tuple[object, pd.DataFrame]]:
-    return list(rows.groupby([rows[key].map(_plain) for key in keys], sort=True))
+def _distance(check: Check, case: pd.DataFrame) -> float:
+    """How far a mean is on the wrong side of the number."""
+    mean = float(case["value"].mean())
+    if check.near:
+        return check.near.value - mean if check.near.or_more else abs(mean - check.near.value)
+    return check.at_least - mean if check.at_least is not None else mean - check.at_most
 
 
-def _plain(value: object) -> str:
-    """A key that can be grouped and sorted, whatever the cell holds."""
-    return json.dumps(value, sort_keys=True, default=str)
+def _of_cases(check: Check, failing: int, cases: int) -> str:
+    """Of how many cases the one shown is, where there are several."""
+    if check.any_case:
+        return f", best of {cases}"
+    shown = "one" if check.other else "worst"
+    if cases == 1:
+        return ""
+    return f", {shown} of {failing} such cases in {cases}" if failing else f", {shown} of {cases} cases, which all hold"
 
 
 def _label(check: Check) -> str:
-    inside = [part for part in (check.dataset, check.model, *_cells(check.where)) if part]
+    inside = [part for part in (check.dataset, check.model, *_words(check.where)) if part]
     return check.quantity.replace("_", " ") + (f" [{', '.join(inside)}]" if inside else "")
 
 
-def _cells(where: Mapping[str, object]) -> list[str]:
+def _words(where: Condition) -> list[str]:
     """Which records a rule looks at, in words: 50 images, not 50.0."""
     return [f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in where.items()]
 
@@ -331,12 +307,11 @@ def _bound(check: Check) -> str:
     if check.near:
         return (f"near {_number(check.near.value, check)} ± {_number(check.near.tolerance, check)}"
                 + " or more" * check.near.or_more)
-    if check.other is None:
-        name = check.comparators()[0]
-        return f"{name.replace('_', ' ')} {_number(getattr(check, name), check)}"
-    quantity, model = check.other.quantity, check.other.model
-    parts = [quantity and quantity.replace("_", " "), model, *_cells(check.other.where or {})]
-    return ("< " if check.less_than else "> ") + ", ".join(filter(None, parts))
+    if check.other:
+        parts = [(check.other.quantity or "").replace("_", " "), check.other.model, *_words(check.other.where or {})]
+        return ("< " if check.less_than else "> ") + ", ".join(filter(None, parts))
+    return (f"at most {_number(check.at_most, check)}" if check.at_least is None
+            else f"at least {_number(check.at_least, check)}")
 
 
 def _spread(values: pd.Series, check: Check) -> str:
@@ -346,12 +321,3 @@ def _spread(values: pd.Series, check: Check) -> str:
 
 def _number(value: float, check: Check) -> str:
     return f"{100 * value:.2f} %" if check.percent else f"{value:.4g}"
-
-
-def check_known(claim: str, quantity: str, claims: Mapping[str, Claim]) -> None:
-    """Refuse a record that no rule knows. Raises UnknownName with a near match, naming what to do."""
-    if claim not in claims:
-        raise unknown("claim", claim, claims)
-    if quantity not in claims[claim].quantities():
-        raise UnknownName(f"{unknown(f'quantity of claim {claim},', quantity, claims[claim].quantities())} A new one "
-                       "goes under `also:` in pcgraph_lite/evidence/claims.yaml.")

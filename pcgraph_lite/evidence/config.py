@@ -46,9 +46,7 @@ def schema(name: str, base: type[Strict], takes: Callable[..., object], leave_ou
            **more: Any) -> type[Strict]:
     """The arguments of a function or class as a schema: names, types, limits and defaults are those of its signature.
 
-    Args:
-        leave_out: arguments that settings files do not give.
-        more: further fields, as ``pydantic.create_model`` takes them.
+    ``leave_out``: arguments that settings files do not give; ``more``: further fields, for ``pydantic.create_model``.
     """
     hints = get_type_hints(takes.__init__ if isinstance(takes, type) else takes, include_extras=True)
     fields = {}
@@ -156,23 +154,19 @@ def notebook_names() -> list[str]:
 def load_profile(name: str) -> Profile:
     """Read and check one profile, its model overrides included.
 
-    Raises:
-        UnknownName: no such profile, or it names a model or notebook that does not exist.
-        BadInput: a key, type or value that the schema refuses.
-        BadFile: the file is not YAML.
+    Raises UnknownName, BadInput where the schema refuses something, and BadFile where a file is not YAML.
     """
     if name not in profile_names():
         raise unknown("profile", name, profile_names())
-    path, models = profile_file(name), models_file()
-    return _profile(name, path, _text(path), models, _text(models), tuple(notebook_names()))
+    return _profile(name, profile_file(name), _text(profile_file(name)), _text(models_file()), tuple(notebook_names()))
 
 
 @lru_cache(maxsize=8)
-def _profile(name: str, path: Path, text: str, models: Path, models_text: str, known_notebooks: tuple[str]) -> Profile:
+def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str]) -> Profile:
     """Checked once for the content of the files: one command asks hundreds of times."""
     profile = validated(Profile, {"name": name} | _mapping(path, text), path)
-    for kind, given, known in (("model", profile.models, _models(models, models_text)),
-                               ("notebook", profile.notebooks, known_notebooks)):
+    for kind, given, known in (("model", profile.models, _models(models_file(), models)),
+                               ("notebook", profile.notebooks, notebooks)):
         for wrong in given.keys() - set(known):
             raise _in_file(path, unknown(kind, wrong, known))
     for model, changes in profile.models.items():
@@ -182,8 +176,7 @@ def _profile(name: str, path: Path, text: str, models: Path, models_text: str, k
 
 def load_models() -> dict[str, AnySpec]:
     """Every model of ``config/models.yaml``, before a profile changes it. Raises BadInput, BadFile."""
-    path = models_file()
-    return _models(path, _text(path))
+    return _models(models_file(), _text(models_file()))
 
 
 @lru_cache(maxsize=8)
@@ -192,12 +185,7 @@ def _models(path: Path, text: str) -> dict[str, AnySpec]:
 
 
 def load_model(name: str, profile: Profile) -> AnySpec:
-    """One model as this profile trains it.
-
-    Raises:
-        UnknownName: no such model.
-        BadInput: the profile has no entry for it, or one with a key, type or value that the schema refuses.
-    """
+    """One model as this profile trains it. Raises UnknownName, and BadInput as ``entry``."""
     known = load_models()
     if name not in known:
         raise unknown("model", name, known)
@@ -206,10 +194,7 @@ def load_model(name: str, profile: Profile) -> AnySpec:
 
 
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
-    """What a profile changes of a model. On the bundled sample none is trained at the paper's size in silence.
-
-    Raises BadInput.
-    """
+    """What a profile changes of a model. Raises BadInput: on the sample nothing is trained at full size in silence."""
     if profile.data.sample and name not in profile.models:
         raise BadInput(f"{checkout.shown(profile_file(profile.name))}: no entry {name!r} under models, and the sizes "
                        "of config/models.yaml are for the full data sets. Add one "
@@ -231,10 +216,7 @@ def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, An
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping from a file; it is shared, so nobody changes it.
-
-    Raises BadFile (missing or not YAML) or BadInput (a key given twice).
-    """
+    """A YAML mapping from a file, shared, so nobody changes it. Raises BadFile: it is missing or not such YAML."""
     return _mapping(path, _text(path))
 
 

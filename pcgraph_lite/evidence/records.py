@@ -153,6 +153,12 @@ def provenance(device: object, seconds: float | None = None,
             **{package: _version(package) for package in PACKAGES}}
 
 
+def made(device: object, began: float, version: tuple[str, bool] | None = None) -> dict[str, Any]:
+    """The columns PROVENANCE of work that began at ``began``, a time of ``time.monotonic``."""
+    facts = provenance(device, time.monotonic() - began, version)
+    return {key: facts[key] for key in PROVENANCE}
+
+
 def _peak_memory() -> float:
     """Largest resident size of this process in MiB; Linux counts in KiB, macOS in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)

@@ -14,8 +14,6 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,77 +41,57 @@ PAIRS = ((7, 9), (3, 5))                                                   # dig
 VARIANCE, MEMORY_VARIANCE = 0.5, 0.2
 
 
-@dataclass(frozen=True)
-class Run:
-    """One training. ``gamma``: the value step, or "safe"; ``fixed``: what the settings file says of the task."""
-
-    task: str
-    data: str
-    scale: str
-    steps: int
-    gamma: float | str
-    decay: float
-    activation: str
-    seed: int
-    fixed: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def identity(self) -> str:
-        """Hash of all settings."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+USUAL = {"data": ["mnist"], "scale": ["[0, 1]"], "seeds": [0], "decay": [None], "activation": [None], "fixed": {}}
+OF_TASK = {"epochs": None, "batch_size": None, "weight_lr": None, "init_std": None, "optimizer": "adam"}
+Run = dict[str, Any]             # task, data, scale, steps, gamma, decay, activation, seed, and what the task fixes
 
 
-def plan(settings: dict[str, Any]) -> list[Run]:
-    """Every run of the settings file in its order, none twice. Keys of a queue entry that are lists are crossed."""
+def plan(settings: dict[str, Any]) -> dict[str, Run]:
+    """Every run of a settings file in its order, by the hash of all its settings. Lists of an entry are crossed."""
     runs: dict[str, Run] = {}
-    for entry in settings["queue"]:
-        entry = {"data": ["mnist"], "scale": ["[0, 1]"], "seeds": [0], "decay": [None], "activation": [None]} | entry
-        changes = entry.get("fixed", {})
-        for data, scale, seed, decay, activation, task, (steps, gamma) in itertools.product(
-                *(entry[key] for key in ("data", "scale", "seeds", "decay", "activation", "tasks", "points"))):
-            fixed = settings["tasks"][task] | changes
+    for entry in (USUAL | entry for entry in settings["queue"]):
+        crossed = itertools.product(*(entry[key] for key in (
+            "data", "scale", "seeds", "decay", "activation", "tasks", "points")))
+        for data, scale, seed, decay, activation, task, (steps, gamma) in crossed:
+            fixed = settings["tasks"][task] | entry["fixed"]
             usual = {key: fixed.pop(key) for key in ("decay", "activation")}
-            run = Run(task, data, scale, steps, gamma, usual["decay"] if decay is None else decay,
-                      activation or usual["activation"], seed, fixed)
-            runs.setdefault(run.identity, run)
-    return list(runs.values())
+            run = {"task": task, "data": data, "scale": scale, "steps": steps, "gamma": gamma, "seed": seed,
+                   "decay": usual["decay"] if decay is None else decay,
+                   "activation": activation or usual["activation"], "fixed": fixed}
+            digest = hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:16]
+            runs.setdefault(digest, run)
+    return runs
 
 
 def measured(run: Run) -> dict[str, object]:
     """Train and measure one setting. Returns its row."""
-    began, version, scale = time.monotonic(), checkout.version(), scales.named(run.scale, run.data)
-    generator = torch.Generator().manual_seed(run.seed)
-    images, held_out = datasets.split_off(datasets.load(run.data), max(2000, run.fixed["held_out"]), generator)
-    images = images.subset(run.fixed["images"], generator)
-    made = getattr(constructors, run.fixed["topology"])(**run.fixed["arguments"])
-    graph = PCGraph(made, run.activation, init_std=run.fixed.get("init_std"), generator=generator)
+    began, version, scale = time.monotonic(), checkout.version(), scales.named(run["scale"], run["data"])
+    generator, fixed = torch.Generator().manual_seed(run["seed"]), OF_TASK | run["fixed"]
+    images, held_out = datasets.split_off(datasets.load(run["data"]), max(2000, fixed["held_out"]), generator)
+    images = images.subset(fixed["images"], generator)
+    made = getattr(constructors, fixed["topology"])(**fixed["arguments"])
+    graph = PCGraph(made, run["activation"], init_std=fixed["init_std"], generator=generator)
     scales.give(graph, scale)
-    row = {"task": run.task, "data": run.data, "model": f"{run.fixed['topology']}, {made!r}", "scale": run.scale,
-           "T": run.steps, "gamma": run.gamma, "decay": run.decay, "activation": run.activation,
-           "seed": run.seed, "n": len(images), "epochs": run.fixed["epochs"],
-           "batch_size": run.fixed["batch_size"], "weight_lr": run.fixed["weight_lr"],
-           "init_std": json.dumps(run.fixed.get("init_std")), "optimizer": run.fixed.get("optimizer", "adam")}
+    training = {key: fixed[key] for key in ("epochs", "batch_size", "weight_lr", "optimizer")}
+    row = {key: run[key] for key in ("task", "data", "scale", "gamma", "decay", "activation", "seed")} | training | {
+        "model": f"{fixed['topology']}, {made!r}", "T": run["steps"], "n": len(images),
+        "init_std": json.dumps(fixed["init_std"])}
     try:
-        history = learning.fit(
-            graph, (scale.apply(images.images), images.labels), epochs=run.fixed["epochs"], steps=run.steps,
-            value_lr=run.gamma, weight_lr=run.fixed["weight_lr"], weight_decay=run.decay,
-            batch_size=run.fixed["batch_size"], optimizer=run.fixed.get("optimizer", "adam"), generator=generator,
-            progress=False)
+        history = learning.fit(graph, (scale.apply(images.images), images.labels), steps=run["steps"],
+                               value_lr=run["gamma"], weight_decay=run["decay"], generator=generator, progress=False,
+                               **training)
         row |= {"value_lr": history["value_lr"].mean(), "train_seconds": round(time.monotonic() - began, 1)}
-        row |= {"relaxed": run.steps * row["value_lr"], "energy": history["energy"].iloc[-1], "status": "ok"}
-        row |= MEASURES[run.task](graph, images if run.task == "memories" else held_out, run)
+        row |= {"relaxed": run["steps"] * row["value_lr"], "energy": history["energy"].iloc[-1], "status": "ok"}
+        row |= MEASURES[run["task"]](graph, images if run["task"] == "memories" else held_out, run)
     except (UnstableStep, BadValues) as error:
         row |= {"status": f"diverged: {type(error).__name__}"}
-        if run.gamma != "safe":
-            row["relaxed"] = run.steps * run.gamma
-    facts = records.provenance(hardware.describe("cpu"), time.monotonic() - began, version)
-    return row | {key: facts[key] for key in ("seconds", "commit", "dirty", "device", "date")} | {
-        "identity": run.identity}
+        row |= {} if run["gamma"] == "safe" else {"relaxed": run["steps"] * run["gamma"]}
+    return row | records.made("cpu", began, version)
 
 
 def of_classifier(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[str, float]:
     """Share of held-out images whose labels, asked from the pixels, peak at the right class."""
-    some, chain = held_out.subset(run.fixed["held_out"]), run.task == "layered"
+    some, chain = held_out.subset(run["fixed"]["held_out"]), run["task"] == "layered"
     steps = {"steps": 1, "start": "prediction"} if chain else {"steps": 60, "momentum": 0.9}   # a chain rests at once
     answer = ask(graph, {"pixels": some.images}, **steps).values["labels"]
     return {"asked": len(some), "accuracy": float((answer.argmax(-1) == some.labels).double().mean())}
@@ -127,7 +105,8 @@ def of_pictures(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[s
     either label, that the judge reads as the label. Completion: MSE of the lower half; denoising: PSNR in dB at the
     best of LOOKS steps and at the last.
     """
-    judge, some, known = load_judge(run.data), held_out.subset(run.fixed["held_out"]), datasets.top_half((1, 28, 28))
+    judge, known = load_judge(run["data"]), datasets.top_half((1, 28, 28))
+    some = held_out.subset(run["fixed"]["held_out"])
     drawn = _pixels(graph, {"labels": one_hot(torch.arange(10), 10)})
     bright = drawn / drawn.amax(-1, keepdim=True).clamp_min(1e-3)
     found = {"asked": len(some)}
@@ -138,12 +117,12 @@ def of_pictures(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[s
                         given | {"labels": one_hot(some.labels, 10)}}.items():
         found[name] = float(metrics.mse(_pixels(graph, clamp)[:, ~known], truth[:, ~known]).mean())
     for name, variance in _variances(graph, "denoised", VARIANCE).items():
-        noisy = datasets.noisy(truth, variance, datasets.noise_generator(run.seed, "held-out"))
+        noisy = datasets.noisy(truth, variance, datasets.noise_generator(run["seed"], "held-out"))
         seen, _ = tasks.denoise_path(graph, noisy, LOOKS)
         quality = {step: float(metrics.psnr(images, truth).mean()) for step, images in seen.items()}
         found |= {f"{name}_db": max(quality.values()), f"{name}_step": max(quality, key=quality.get),
                   f"{name}_last_db": quality[LOOKS[-1]]}
-    return found | ({"label_agreement": _agreement(graph, held_out, judge)} if run.data == "mnist" else {})
+    return found | ({"label_agreement": _agreement(graph, held_out, judge)} if run["data"] == "mnist" else {})
 
 
 def of_memories(graph: PCGraph, stored: datasets.ImageSet, run: Run) -> dict[str, float]:
@@ -152,7 +131,7 @@ def of_memories(graph: PCGraph, stored: datasets.ImageSet, run: Run) -> dict[str
     half = trials.recalled(memory.from_part(graph, truth, known), truth)
     found = {"asked": len(truth), "from_half": half.each["agrees"].mean()}
     for name, variance in _variances(graph, "from_noise", MEMORY_VARIANCE).items():
-        noisy = datasets.noisy(truth, variance, datasets.noise_generator(run.seed))
+        noisy = datasets.noisy(truth, variance, datasets.noise_generator(run["seed"]))
         end = trials.recalled(memory.from_start(graph, noisy, [2000], internal="prediction"), truth)
         found |= {name: end.each["agrees"].mean(), f"{name}_mse": float(metrics.mse(end.images, truth).mean())}
     return found
@@ -185,31 +164,24 @@ def _agreement(graph: PCGraph, held_out: datasets.ImageSet, judge: torch.nn.Modu
     return float(torch.cat(hits).double().mean())
 
 
-def missing(runs: list[Run], target: Path) -> Iterator[Run]:
-    """The runs that the file does not have."""
-    done = set(pd.read_csv(target)["identity"]) if target.is_file() else set()
-    return (run for run in runs if run.identity not in done)
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run what is missing, one line a run; the file is written aside and renamed after each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--settings", type=Path, default=checkout.ROOT / "config" / "studies" / "relaxed-time.yaml")
     parser.add_argument("--out", type=Path, default=checkout.ROOT / "results" / "sweeps" / "relaxed-time.csv")
-    parser.add_argument("--runs", type=int, default=1_000_000, help="end after so many runs")
+    parser.add_argument("--runs", type=int, help="end after so many runs")
     given = parser.parse_args(arguments)
     hardware.prepare(1)
-    for _ in range(given.runs):
-        run = next(missing(plan(config.read_yaml(given.settings)), given.out), None)   # the queue may have been changed
-        if run is None:
-            break
-        row = pd.DataFrame([measured(run)])
-        known = [pd.read_csv(given.out)] if given.out.is_file() else []
+    rows = pd.read_csv(given.out) if given.out.is_file() else pd.DataFrame({"identity": []})
+    runs = {digest: run for digest, run in plan(config.read_yaml(given.settings)).items()
+            if digest not in set(rows["identity"])}
+    for digest, run in itertools.islice(runs.items(), given.runs):
+        row = measured(run) | {"identity": digest}
+        rows = pd.concat([rows, pd.DataFrame([row])]) if len(rows) else pd.DataFrame([row])
         with write_aside(given.out) as part:
-            pd.concat([*known, row]).to_csv(part, index=False, float_format="%.6g")
-        shown = row.iloc[0].drop(["model", "commit", "dirty", "device", "date", "identity"]).dropna()
+            rows.to_csv(part, index=False, float_format="%.6g")
         print(" ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
-                       for key, value in shown.items()), flush=True)
+                       for key, value in row.items() if key not in ("model", *records.PROVENANCE)), flush=True)
 
 
 if __name__ == "__main__":

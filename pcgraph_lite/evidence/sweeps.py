@@ -9,11 +9,11 @@ with the same settings is not trained again.
 
 import hashlib
 import itertools
-import math
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,9 +91,7 @@ def plan(name: str, profile: str) -> list[Run]:
     A setting is the model of ``config/models.yaml``, changed by the sweep's base, the profile's entry for the model,
     the sweep's base for the profile, and the point of the grid, in this order.
 
-    Raises:
-        UnknownName: no such sweep, profile or model. BadFile: the sweep file is not YAML.
-        BadInput: a key, type or value that the schemas refuse, or no validation images to measure on.
+    Raises UnknownName, BadFile, and BadInput where the schemas refuse something or no validation images are kept.
     """
     source, settings = _source(name), config.load_profile(profile)
     sweep = _load(source)
@@ -101,7 +99,9 @@ def plan(name: str, profile: str) -> list[Run]:
     points = [{}] + [dict(zip(grid, values, strict=True)) for grid in part.vary or sweep.vary
                      for values in itertools.product(*grid.values())]
     keys = list(dict.fromkeys(key for point in points for key in point))
-    base, images, runs = _base(sweep, part, settings), part.images or sweep.images, {}
+    images, runs = part.images or sweep.images, {}
+    base = reduce(config.merged, (sweep.base, config.entry(sweep.model, settings), part.base),
+                  config.read_yaml(config.models_file())[sweep.model])
     specs = [_spec(sweep.model, base, point, source) for point in points]
     usual = _values(specs[0], keys)
     for spec, seed in itertools.product(specs, range(part.seeds or sweep.seeds)):
@@ -115,11 +115,7 @@ def plan(name: str, profile: str) -> list[Run]:
 def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
     """Train and measure what is missing of a sweep, one line a run; a killed sweep goes on after its last whole run.
 
-    Returns:
-        the file of rows, see ``load``.
-
-    Raises:
-        UnknownName, BadInput: the sweep, profile or device. BadFile: rows or data that are damaged.
+    Returns the file of rows, see ``load``. Raises UnknownName, BadInput, and BadFile where rows or data are damaged.
     """
     runs, target, picked = plan(name, profile), path(name, profile), hardware.pick_device(device)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -146,9 +142,6 @@ def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
         one row an epoch, in the order of ``plan``: setting (what differs from the base), the varied keys, seed, the
         columns EPOCHS, the columns MEASURES (on the last row of a run, taken with the weights of its best epoch) and
         FACTS. A run that failed is one row of epoch 0 whose status says how.
-
-    Raises:
-        UnknownName, BadInput, BadFile: as ``run``.
     """
     runs, rows = plan(name, profile), _rows(name, profile)
     missing = sum(one.identity not in set(rows["identity"]) for one in runs)
@@ -193,33 +186,21 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
 def ranks(rows: pd.DataFrame, key: str, value: object, measure: str) -> dict[int, int]:
     """The place of one value of a varied key among the settings that differ from the base in this key alone, by seed.
 
-    1 is the smallest ``measure``; a setting that failed comes after all others.
-
-    Raises:
-        BadInput: the sweep does not have that value.
+    1 is the smallest ``measure``; a setting that failed comes last. Raises BadInput: the sweep has no such value.
     """
     ends = finals(rows)
     ends = ends[ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")]
-    ours, score = ends[key] == value, ends[measure].astype(float).fillna(math.inf)
-    if not ours.any():
+    if not (ends[key] == value).any():
         raise BadInput(f"no setting with {key} = {value!r} in this sweep; there are {sorted(set(ends[key]), key=str)}.")
-    places = {}
-    for row, seed in ends.loc[ours, "seed"].items():
-        of_seed = score[ends["seed"] == seed]
-        places[int(seed)] = 1 + int((of_seed < score[row]).sum()) if score[row] < math.inf else len(of_seed)
-    return places
+    seeds = ends["seed"]
+    places = ends[measure].astype(float).groupby(seeds).rank("min").fillna(seeds.groupby(seeds).transform("size"))
+    return places[ends[key] == value].set_axis(seeds[ends[key] == value]).astype(int).to_dict()
 
 
 def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
-    """For each seed the value of ``key`` whose mean ``measure`` over the *other* seeds is lowest.
+    """Seed -> the value of ``key`` whose mean ``measure`` over the *other* seeds of ``finals`` rows is lowest.
 
     A seed's own result then has no part in the choice that it is compared under. A single seed chooses by itself.
-
-    Args:
-        ends: one row a run, as ``finals`` gives them.
-
-    Returns:
-        seed -> value of ``key``.
     """
     seeds = ends["seed"].unique()
     others = {seed: ends[(ends["seed"] != seed) | (len(seeds) == 1)] for seed in seeds}
@@ -239,14 +220,6 @@ def _load(source: Path) -> Sweep:
         for wrong in set(wanted) - set(known):
             raise BadInput(f"{checkout.shown(source)}: {unknown(kind, wrong, known)}")
     return sweep
-
-
-def _base(sweep: Sweep, part: ProfilePart, settings: config.Profile) -> dict[str, Any]:
-    """The entries of the model's specification before anything is varied."""
-    base = config.read_yaml(config.models_file())[sweep.model]
-    for change in (sweep.base, config.entry(sweep.model, settings), part.base):
-        base = config.merged(base, change)
-    return base
 
 
 def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> AnySpec:
@@ -293,11 +266,9 @@ def _trained(one: Run, profile: str, device: torch.device) -> pd.DataFrame:
             rows.loc[rows.index[-1], key] = value
     except (UnstableStep, BadValues) as error:
         rows, status = pd.DataFrame({"epoch": [0]}), f"{type(error).__name__}: {error}"
-    seconds = time.monotonic() - began
-    facts = records.provenance(hardware.describe(device), seconds, version)
-    known = {"status": status, "profile": profile, "model": one.model, "n": len(rest),
-             "run_seconds": round(seconds, 1), "identity": one.identity}
-    return rows.assign(seed=one.seed, **{key: known.get(key, facts.get(key)) for key in FACTS})
+    facts = records.made(hardware.describe(device), began, version)
+    return rows.assign(seed=one.seed, status=status, profile=profile, model=one.model, n=len(rest),
+                       run_seconds=facts.pop("seconds"), identity=one.identity, **facts)
 
 
 def _rows(name: str, profile: str) -> pd.DataFrame:
@@ -305,19 +276,16 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
     places = [path(name, profile)]
     if profile == "paper":
         places.append(checkout.ROOT / "results" / "sweeps" / f"{name}.csv")
-    for place in filter(Path.is_file, places):
-        return read(place, f"Delete it and run it again: pcgraph sweep {name} --profile {profile}")
-    return pd.DataFrame({"identity": pd.Series(dtype=str)})
-
-
-def read(place: Path, advice: str) -> pd.DataFrame:
-    """The rows of a file as they are. Raises BadFile, which ends with ``advice``."""
+    place = next(filter(Path.is_file, places), None)
+    if place is None:
+        return pd.DataFrame({"identity": pd.Series(dtype=str)})
     try:
         rows = pd.read_csv(place, dtype={"identity": str, "commit": str})
         if lacking := {"seed", *EPOCHS, *FACTS} - set(rows.columns):
             raise ValueError(f"no column {sorted(lacking)[0]!r}")
     except (OSError, ValueError) as error:
-        raise BadFile(f"{checkout.shown(place)} is not a file of sweep rows ({error}). {advice}") from error
+        raise BadFile(f"{checkout.shown(place)} is not a file of sweep rows ({error}). Delete it and run it again: "
+                      f"pcgraph sweep {name} --profile {profile}") from error
     return rows
 
 

@@ -74,11 +74,7 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
           force: bool = False) -> Path:
     """Train a model, unless weights of the same settings are there already; a killed training resumes.
 
-    Args:
-        force: train anew in any case, from the first epoch.
-
-    Returns:
-        The weights file.
+    ``force``: train anew in any case, from the first epoch. Returns the weights file.
 
     Raises:
         UnknownName, BadInput: the model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
@@ -92,7 +88,7 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
             checkpoint.unlink(missing_ok=True)
         elif _header(target).get("identity") == wanted:
             return target
-        _train_and_save(name, profile, seed, device, progress, checkpoint)
+        _train_and_save(name, profile, seed, hardware.pick_device(device), progress, checkpoint)
         for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
             old.unlink(missing_ok=True)
     return target
@@ -113,23 +109,30 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
         BadFile: the weights or the history are damaged; the message names the file and the command to train again.
         UnknownName, BadInput: the model, profile, seed or device.
     """
-    target, settings = path(name, profile, seed), spec(name, profile)
-    wanted = identity(name, profile, seed)
-    if not target.is_file():
-        print(f"{name} (seed {seed}) has no weights in profile {profile} yet: training it.", flush=True)
+    target, wanted = path(name, profile, seed), identity(name, profile, seed)
+    if not target.is_file() or _header(target).get("identity", wanted) != wanted:     # no header: damaged, see below
+        print(f"{name} (seed {seed}) has no weights of these settings in profile {profile}: training it.", flush=True)
         train(name, profile, seed, device, progress)
-    elif _header(target).get("identity", wanted) != wanted:
-        print(f"{name} (seed {seed}) has weights of other settings: training it again.", flush=True)
-        train(name, profile, seed, device, progress)
-    return _read(target, settings, wanted, seed, device, f"pcgraph train {name} --profile {profile} --seed {seed}")
+    model, _ = build(spec(name, profile), seed, hardware.pick_device(device))
+    try:
+        with safe_open(target, "pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+        if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
+            raise ValueError("its content does not have the hash of its header")
+        model.load_state_dict(tensors)                       # names and shapes
+        history, facts = pd.read_csv(target.with_suffix(".csv")), json.loads(header["provenance"])
+    except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
+        raise BadFile(f"{checkout.shown(target)} (or its history, .csv) is damaged: {error}. Train it again: "
+                      f"{_command(name, profile, seed)}") from error
+    return Trained(model, spec(name, profile), history, facts, target, name, profile, seed)
 
 
 def load_all(kinds: Sequence[str] | Mapping[str, str], data: Sequence[str], profile: str, seeds: Sequence[int],
              device: str = "auto") -> dict[tuple[str, str, int], Trained]:
     """The models ``<kind>-<data set>`` of all seeds, by ``(dataset, kind, seed)``, each as ``load`` would have it.
 
-    Args:
-        kinds: what the models are called, or what they shall be called -> the kind that is loaded.
+    ``kinds``: what the models are called, or what they shall be called -> the kind that is loaded.
     """
     kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
     return {(name, called, s): load(f"{kind}-{name}", profile, s, device, progress=False)
@@ -157,19 +160,19 @@ def uses_sample(profile: str) -> bool:
 
 def held_out(name: str, profile: str, seed: int = 0) -> ImageSet:
     """The validation images of a model: those its training with this seed never saw. Raises BadInput (none kept)."""
-    settings = spec(name, profile)
-    _, generator = build(settings, seed, torch.device("cpu"))
-    _, validation = split(settings, config.load_profile(profile), generator)
-    if validation is None:
+    if (kept := _images(name, profile, seed)[1]) is None:
         raise BadInput(f"model {name!r} keeps no validation images in profile {profile}; set validation_count.")
-    return validation
+    return kept
 
 
 def trained_on(name: str, profile: str, seed: int = 0) -> ImageSet:
     """The images that a model with this seed is trained on: for a memory, what it should know. Raises UnknownName."""
-    settings = spec(name, profile)
-    _, generator = build(settings, seed, torch.device("cpu"))
-    return split(settings, config.load_profile(profile), generator)[0]
+    return _images(name, profile, seed)[0]
+
+
+def _images(name: str, profile: str, seed: int) -> tuple[ImageSet, ImageSet | None]:
+    _, generator = build(spec(name, profile), seed, torch.device("cpu"))
+    return split(spec(name, profile), config.load_profile(profile), generator)
 
 
 def parameter_count(model: nn.Module) -> int:
@@ -182,12 +185,13 @@ def parameter_count(model: nn.Module) -> int:
 
 def of_other_code(name: str, profile: str, seeds: Sequence[int]) -> list[str]:
     """The commands that would train anew such weights of these seeds as code with other numbers made."""
-    stale = []
-    for seed in seeds:
-        header = _header(path(name, profile, seed))                        # none: not there yet, or ``load`` says more
-        if header and header.get("numerics") != numerics.version(spec(name, profile)):
-            stale.append(f"pcgraph train {name} --profile {profile} --seed {seed} --force")
-    return stale
+    headers = {seed: _header(path(name, profile, seed)) for seed in seeds}  # empty where there are no weights
+    return [_command(name, profile, seed) for seed, header in headers.items()
+            if header and header.get("numerics") != numerics.version(spec(name, profile))]
+
+
+def _command(name: str, profile: str, seed: int) -> str:
+    return f"pcgraph train {name} --profile {profile} --seed {seed} --force"
 
 
 def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
@@ -223,11 +227,7 @@ def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet 
         **options: Any) -> pd.DataFrame:
     """Train a model in place as its specification says; ``options`` go to the ``fit`` of its kind.
 
-    Returns:
-        the history, one row an epoch.
-
-    Raises:
-        UnstableStep, BadValues: the training diverges.
+    Returns the history, one row an epoch. Raises UnstableStep, BadValues: the training diverges.
     """
     scale = scales.of(model)
     pixels = scale.apply(rest.images)
@@ -244,52 +244,30 @@ def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet 
     return history
 
 
-def _train_and_save(name: str, profile: str, seed: int, device: str, progress: bool, checkpoint: Path) -> None:
-    settings, picked = spec(name, profile), hardware.pick_device(device)
-    wanted, version = identity(name, profile, seed), checkout.version()    # may change
-    began = time.monotonic()
-    model, generator = build(settings, seed, picked)
+def _train_and_save(name: str, profile: str, seed: int, device: torch.device, progress: bool,
+                    checkpoint: Path) -> None:
+    settings, target = spec(name, profile), path(name, profile, seed)
+    wanted, version, began = identity(name, profile, seed), checkout.version(), time.monotonic()    # may change
+    model, generator = build(settings, seed, device)
     rest, held_out = split(settings, config.load_profile(profile), generator)
     if progress:
-        print(f"training {name}: profile {profile}, seed {seed}, {len(rest)} images, {hardware.describe(picked)}",
+        print(f"training {name}: profile {profile}, seed {seed}, {len(rest)} images, {hardware.describe(device)}",
               flush=True)
     history = fit(model, settings, rest, held_out, checkpoint=checkpoint, generator=generator, progress=progress)
-    facts = records.provenance(str(hardware.describe(picked)), time.monotonic() - began, version)
-    facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": _best(history)}
-    _save(path(name, profile, seed), model, history, {
-        "model": name, "profile": profile, "seed": str(seed), "identity": wanted,
-        "numerics": numerics.version(settings), "spec": settings.model_dump_json(), "provenance": json.dumps(facts)})
-
-
-def _save(target: Path, model: nn.Module, history: pd.DataFrame, header: dict[str, str]) -> None:
+    facts = records.provenance(hardware.describe(device), time.monotonic() - began, version)
+    best = float(history["validation"].max()) if "validation" in history else None
+    facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": best}
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in model.state_dict().items()}
+    header = {"model": name, "profile": profile, "seed": str(seed), "identity": wanted,
+              "numerics": numerics.version(settings), "spec": settings.model_dump_json(),
+              "provenance": json.dumps(facts), "weights_sha256": tensor_digest(tensors)}
     with write_aside(target.with_suffix(".csv")) as part:
         history.to_csv(part, index=False)
     with write_aside(target) as part:
         try:
-            save_file(tensors, part, header | {"weights_sha256": tensor_digest(tensors)})
+            save_file(tensors, part, header)
         except SafetensorError as error:
-            raise PCGraphError(f"could not write {checkout.shown(target)}: {error}. Free space and run "
-                               "again.") from error
-
-
-def _read(target: Path, settings: AnySpec, wanted: str, seed: int, device: str,
-          command: str) -> Trained:
-    model, _ = build(settings, seed, hardware.pick_device(device))
-    try:
-        with safe_open(target, "pt") as file:
-            header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-        if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
-            raise ValueError("its content does not have the hash of its header")
-        model.load_state_dict(tensors)                       # names and shapes
-        history = pd.read_csv(target.with_suffix(".csv"))
-        provenance = json.loads(header["provenance"])
-    except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
-        raise BadFile(f"{checkout.shown(target)} (or its history, .csv) is damaged: {error}. "
-                      f"Train it again: {command} --force") from error
-    return Trained(model, settings, history, provenance, target, header["model"], header["profile"],
-                   int(header["seed"]))
+            raise PCGraphError(f"cannot write {checkout.shown(target)}: {error}. Free space, run again.") from error
 
 
 def _header(target: Path) -> dict[str, str]:
@@ -299,7 +277,3 @@ def _header(target: Path) -> dict[str, str]:
             return file.metadata() or {}
     except (SafetensorError, OSError):
         return {}
-
-
-def _best(history: pd.DataFrame) -> float | None:
-    return float(history["validation"].max()) if "validation" in history else None
