@@ -7,7 +7,7 @@
 # decides whether a job runs: of weights, their settings and the numerics of the code; of a page, its text, its models, its
 # parameters and a digest of the code and the rules that it uses. A comment in the library runs nothing.
 #
-# Small models train several in one process, a page's together, because starting one takes seconds; where a training
+# Small models train several in one process, those of a few pages together, because starting one takes seconds; where a training
 # takes hours, and on a cluster, each is a job of its own. `--config together=no` (or yes) says it by hand.
 
 import re
@@ -46,6 +46,7 @@ FINGERPRINT = {one: checked(zoo.fingerprint, one[0], PROFILE, one[1]) for one in
 # A job on another machine is asked for one model, and does not look at what is there.
 MISSING = [one for one in FIRST if not workflow.is_main_process or not checked(zoo.is_trained, one[0], PROFILE, one[1])]
 PAGES = sorted(str(path) for path in (ROOT / "book").rglob("*") if path.is_file() and path.suffix != ".ipynb")
+PAGES_A_JOB = 5                             # whose models train in one process
 GPU = int(PROFILE == "paper")               # with --resources gpu=1 such jobs take turns
 BOOK = BUILD / "book.stamp"                 # a stamp: Snakemake would delete the old site before the new one is whole
 if not (BUILD / "site" / "index.html").exists():
@@ -64,13 +65,14 @@ def named(file):
 
 
 def batches():
-    """The missing models by the first page that loads them, and by their seeds: (page, seeds) -> names."""
+    """The missing models by the group of pages that loads them first, and by their seeds: (first page, seeds) -> names."""
     seeds = {}
     for model, seed in MISSING:
         seeds.setdefault((FIRST[model, seed], model), []).append(str(seed))
     found = {}
     for (page, model), some in seeds.items():
-        found.setdefault((page, tuple(some)), []).append(model)
+        group = NOTEBOOKS[NOTEBOOKS.index(page) // PAGES_A_JOB * PAGES_A_JOB]
+        found.setdefault((group, tuple(some)), []).append(model)
     return found
 
 
@@ -146,7 +148,7 @@ if TOGETHER:
                 [weights(name, seed) for name in names for seed in seeds],
                 [weights(name, seed).replace(".safetensors", ".csv") for name in names for seed in seeds],
             message:
-                f"training for {page}"
+                f"training for {page} and the next pages"
             params:                                    # read now; a shell line is read when the job starts
                 words=f"{' '.join(names)} --seed {' --seed '.join(seeds)}",
                 models=[FINGERPRINT[name, int(seed)] for name in names for seed in seeds],

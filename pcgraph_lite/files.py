@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .errors import PCGraphError
+from .errors import BadFile, PCGraphError
 
 if TYPE_CHECKING:                                  # commands that only read and write files need no torch
     from torch import Tensor
@@ -47,3 +47,25 @@ def tensor_digest(tensors: "Mapping[str, Tensor]") -> str:
         content.update(name.encode())
         content.update(tensors[name].detach().cpu().contiguous().numpy().data)
     return content.hexdigest()
+
+
+def save_tensors(path: Path, tensors: "Mapping[str, Tensor]", header: Mapping[str, str]) -> None:
+    """Write tensors as safetensors with a header. Raises PCGraphError, see ``write_aside``."""
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+    with write_aside(path) as part:
+        try:
+            save_file({name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}, part, dict(header))
+        except SafetensorError as error:
+            raise OSError(str(error)) from error
+        part.chmod(0o644)                                                  # safetensors writes for the owner only
+
+
+def load_tensors(path: Path) -> "tuple[dict[str, str], dict[str, Tensor]]":
+    """The header and the tensors of a safetensors file. Raises BadFile, saying why it cannot be read."""
+    from safetensors import SafetensorError, safe_open
+    try:
+        with safe_open(path, "pt") as file:
+            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise BadFile(f"{path} cannot be read ({error})") from error

@@ -16,21 +16,17 @@ Choices that the sources leave open: the label vertices are to reach +target for
 inside the range of tanh; no self-edges; steps of a difference equation, damped if wanted, for a differential one.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from ..engine.arguments import Count, Damping, Inside, Rate
-from ..engine.epochs import Schedule, State, run, shuffled
+from ..engine.epochs import State
 from ..errors import number, whole
-from .checks import Labelled, check_images, check_training, scorer
-from .kinds import baseline
+from .kinds import Learner, by_epochs
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +38,7 @@ class Rest:
     steps: int
 
 
-class AlmeidaPineda(nn.Module):
+class AlmeidaPineda(Learner):
     """pixels + labels + internal vertices; ``weight[j, i]`` is the edge j -> i.
 
     Args:
@@ -105,10 +101,13 @@ class AlmeidaPineda(nn.Module):
                  "steps": float(ahead.steps)}
         return (ahead.values.T @ z).fill_diagonal_(0), z.sum(0), facts
 
-    def classify(self, images: Tensor) -> Tensor:
-        """The label vertex with the largest value at the fixed point. ``(batch, pixels)`` to ``(batch,)`` int."""
-        check_images(images, self.pixels)
-        return self(images).values[:, self.pixels:self.pixels + self.labels].argmax(-1)
+    def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
+        self.weight.grad, self.bias.grad, facts = self.gradient(images, labels)
+        return facts
+
+    def scores(self, images: Tensor) -> Tensor:
+        """The values of the label vertices at the fixed point."""
+        return self(images).values[:, self.pixels:self.pixels + self.labels]
 
     def _relax(self, update: Callable[[Tensor], Tensor], values: Tensor) -> Rest:
         taken, settled = 0, torch.zeros(len(values), dtype=torch.bool)
@@ -121,38 +120,4 @@ class AlmeidaPineda(nn.Module):
         return Rest(values, settled, taken)
 
 
-@baseline("almeida-pineda", AlmeidaPineda, Schedule)
-def fit_almeida_pineda(model: AlmeidaPineda, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
-                       checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
-                       **settings: object) -> pd.DataFrame:
-    """Train in place; with validation images the epoch with the best accuracy on them is kept.
-
-    Args:
-        images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
-        checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
-        generator: shuffles the images. None: a new one seeded with 0.
-        settings: fields of epochs.Schedule.
-
-    Returns:
-        one row an epoch: epoch, loss, settled, steps (means over the batches), seconds, validation.
-
-    Raises:
-        WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
-    """
-    schedule = Schedule(**settings)
-    check_training((images, labels), validation, model.pixels, model.labels)
-    facts = {"almeida-pineda": [model.pixels, model.labels, model.n, model.steps, model.tolerance, model.damping,
-                                model.target]}
-    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts,
-                  data=[images, labels, *(validation or ())])
-    return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
-
-
-def _epoch(model: AlmeidaPineda, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:
-    began, rows = time.perf_counter(), []
-    for chosen in shuffled(state, len(images), progress):
-        model.weight.grad, model.bias.grad, facts = model.gradient(images[chosen], labels[chosen])
-        state.step()
-        rows.append(facts)
-    means = pd.DataFrame(rows).mean().to_dict()
-    return {"epoch": state.epoch + 1, **means, "seconds": time.perf_counter() - began}
+fit_almeida_pineda = by_epochs("almeida-pineda", AlmeidaPineda)

@@ -4,7 +4,6 @@ The paper does not say how it is trained or how it is given half an image (ambig
 copy clean images; it denoises by copying the noisy one, and completes by copying one whose unknown pixels are 0.
 """
 
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from ..engine.arguments import Count, Sizes
-from ..engine.epochs import Schedule, State, run, shuffled
+from ..engine.epochs import Schedule, State, one_pass, run
 from ..errors import BadInput, BadValues, WrongShape
-from .kinds import baseline
+from .kinds import KINDS, Kind
 
 
 class Autoencoder(nn.Module):
@@ -54,16 +53,10 @@ def complete(model: Autoencoder, images: Tensor, known: Tensor) -> Tensor:
         return torch.where(known, images, model(torch.where(known, images, 0)))
 
 
-@baseline("autoencoder", Autoencoder, Schedule, given=(), without=("optimizer",))
 def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | None = None,
                     checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
                     **settings: object) -> pd.DataFrame:
-    """Train in place on the squared error; with validation images the best epoch is kept.
-
-    Args:
-        images: ``(count, pixels)`` in [0, 1].
-        checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
-        settings: fields of epochs.Schedule.
+    """Train in place on the squared error of ``(count, pixels)``; with validation images the best epoch is kept.
 
     Returns:
         one row an epoch: epoch, loss, seconds, validation (minus the error).
@@ -71,31 +64,27 @@ def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | 
     Raises:
         BadInput, WrongShape, BadValues: no images, or images that do not fit. BadFile: a damaged checkpoint.
     """
-    schedule = Schedule(**settings)
+    schedule, device = Schedule(**settings), model.layers[0].weight.device
     if not len(images):
         raise BadInput("0 images; give at least 1.")
     if not torch.isfinite(images).all():
         raise BadValues("the images hold NaN or infinite entries; clean the data first.")
+
+    def learn(rows: Tensor) -> dict[str, float]:
+        batch = images[rows].to(device)
+        loss = mse_loss(model(batch), batch)
+        loss.backward()
+        return {"loss": float(loss.detach())}
+
+    @torch.no_grad()
+    def score() -> float:
+        return -float(mse_loss(model(validation.to(device)), validation.to(device)))
+
     state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
                   {"autoencoder": [layer.in_features for layer in model.layers]},
                   data=[images] if validation is None else [images, validation])
-    score = None if validation is None else lambda: -_error(model, validation)
-    return run(state, lambda: _epoch(model, images, state, progress), score, progress)
+    return run(state, lambda: one_pass(state, len(images), learn, progress), None if validation is None else score,
+               progress)
 
 
-def _epoch(model: Autoencoder, images: Tensor, state: State, progress: bool) -> dict[str, float]:
-    began, total = time.perf_counter(), 0.0
-    for rows in shuffled(state, len(images), progress):
-        batch = images[rows].to(model.layers[0].weight.device)
-        loss = mse_loss(model(batch), batch)
-        state.optimizer.zero_grad()
-        loss.backward()
-        state.optimizer.step()
-        total += float(loss.detach()) * len(rows)
-    return {"epoch": state.epoch + 1, "loss": total / len(images), "seconds": time.perf_counter() - began}
-
-
-@torch.no_grad()
-def _error(model: Autoencoder, images: Tensor) -> float:
-    images = images.to(model.layers[0].weight.device)
-    return float(mse_loss(model(images), images))
+KINDS["autoencoder"] = Kind(Autoencoder, fit_autoencoder, Schedule, given=(), without=("optimizer",))

@@ -11,21 +11,17 @@ left to run long it would leave the data for the machine's few deepest minima.
 Labels are asked like those of a PC graph: pixels held, all else relaxes, the largest label wins.
 """
 
-import time
-from pathlib import Path
-
-import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from ..engine.arguments import Count, Damping, NotNegative
-from ..engine.epochs import Schedule, State, run, shuffled
+from ..engine.epochs import State
 from ..errors import number, whole
-from .checks import Labelled, check_images, check_training, check_unit_range, scorer, with_labels
-from .kinds import baseline
+from .checks import check_unit_range, with_labels
+from .kinds import Learner, by_epochs
 
 
-class Boltzmann(nn.Module):
+class Boltzmann(Learner):
     """pixels + labels + hidden vertices; the weight matrix is symmetric and its diagonal 0.
 
     Args:
@@ -52,17 +48,6 @@ class Boltzmann(nn.Module):
         self.weight = nn.Parameter(drawn + drawn.T, requires_grad=False)
         self.bias = nn.Parameter(torch.zeros(self.n), requires_grad=False)
 
-    def energy(self, state: Tensor) -> Tensor:
-        """E(s). ``(batch, n)`` to ``(batch,)``."""
-        return -((state @ self.weight) * state).sum(-1) / 2 - state @ self.bias
-
-    def free_energy(self, mean: Tensor) -> Tensor:
-        """Mean energy less entropy of independent vertices with these means, in (0, 1). ``(batch, n)`` to ``(batch,)``.
-
-        Its stationary points are the fixed points of ``relax``, and it is at least -log sum exp(-E).
-        """
-        return self.energy(mean) + (torch.special.xlogy(mean, mean) + torch.special.xlogy(1 - mean, 1 - mean)).sum(-1)
-
     def relax(self, mean: Tensor, free_from: int, steps: int) -> Tensor:
         """Mean-field steps m <- (1 - damping) sigmoid(m W + b) + damping m on the vertices from ``free_from`` on.
 
@@ -82,12 +67,25 @@ class Boltzmann(nn.Module):
         clamped = self.relax(start, self.visible, self.clamped_steps)
         return clamped, self.relax(clamped, 0, self.free_steps)
 
-    def classify(self, images: Tensor) -> Tensor:
-        """The label with the largest mean, pixels held. ``(batch, pixels)`` to ``(batch,)`` int."""
-        check_images(images, self.pixels)
+    def scores(self, images: Tensor) -> Tensor:
+        """The means of the label vertices, pixels held."""
         mean = images.new_full((len(images), self.n), 0.5).to(self.weight)
         mean[:, :self.pixels], mean[:, self.pixels:self.visible] = images.to(mean), 1 / self.labels
-        return self.relax(mean, self.pixels, self.query_steps)[:, self.pixels:self.visible].argmax(-1)
+        return self.relax(mean, self.pixels, self.query_steps)[:, self.pixels:self.visible]
+
+    def prepare(self, images: Tensor, labels: Tensor) -> None:
+        """Start the biases of pixels and labels at the log-odds of their means, so that weights need not explain those.
+
+        Raises BadInput (pixels outside [0, 1]).
+        """
+        check_unit_range(images)
+        self.bias[:self.visible] = with_labels(images, labels, self.labels).mean(0).clamp(0.01, 0.99).logit()
+
+    def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
+        """``reconstruction`` is the squared error of the visible means after the free phase."""
+        clamped, free = self.phases(with_labels(images, labels, self.labels).to(self.weight))
+        self.weight.grad, self.bias.grad = contrast(clamped, free)
+        return {"reconstruction": float((clamped - free)[:, :self.visible].square().mean())}
 
 
 def contrast(clamped: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
@@ -104,43 +102,4 @@ def contrast(clamped: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
     return weight, free.mean(0) - clamped.mean(0)
 
 
-@baseline("boltzmann", Boltzmann, Schedule)
-def fit_boltzmann(model: Boltzmann, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
-                  checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
-                  **settings: object) -> pd.DataFrame:
-    """Train in place; with validation images the epoch with the best accuracy on them is kept.
-
-    The biases of pixels and labels start at the log-odds of their means, so that weights need not explain those.
-
-    Args:
-        images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
-        checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
-        generator: shuffles the images. None: a new one seeded with 0.
-        settings: fields of epochs.Schedule.
-
-    Returns:
-        one row an epoch: epoch, reconstruction (squared error of the visible means after the free phase), seconds,
-        validation.
-
-    Raises:
-        WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
-    """
-    schedule = Schedule(**settings)
-    check_training((images, labels), validation, model.pixels, model.labels)
-    check_unit_range(images)
-    data = with_labels((images, labels), model.labels)
-    model.bias[:model.visible] = data.mean(0).clamp(0.01, 0.99).logit()
-    facts = {"boltzmann": [model.pixels, model.labels, model.n, model.clamped_steps, model.free_steps, model.damping]}
-    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts,
-                  data=[images, labels, *(validation or ())])
-    return run(state, lambda: _epoch(model, data, state, progress), scorer(model, validation), progress)
-
-
-def _epoch(model: Boltzmann, data: Tensor, state: State, progress: bool) -> dict[str, float]:
-    began, total = time.perf_counter(), 0.0
-    for rows in shuffled(state, len(data), progress):
-        clamped, free = model.phases(data[rows].to(model.weight))
-        model.weight.grad, model.bias.grad = contrast(clamped, free)
-        state.step()
-        total += float((clamped - free)[:, :model.visible].square().mean()) * len(rows)
-    return {"epoch": state.epoch + 1, "reconstruction": total / len(data), "seconds": time.perf_counter() - began}
+fit_boltzmann = by_epochs("boltzmann", Boltzmann)

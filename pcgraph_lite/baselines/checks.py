@@ -1,10 +1,7 @@
-"""What every classifier of this folder asks of its data, and how its accuracy is measured."""
-
-from collections.abc import Callable
-from typing import Protocol
+"""What every classifier of this folder is, what it asks of its data, and how its accuracy is measured."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from ..errors import BadInput, BadValues, WrongShape
@@ -12,11 +9,21 @@ from ..errors import BadInput, BadValues, WrongShape
 Labelled = tuple[Tensor, Tensor]                                           # images (count, pixels), labels (count,)
 
 
-class Classifier(Protocol):
-    """A model that names the class of an image."""
+class Classifier(nn.Module):
+    """A model that names the class of an image: the one with the largest score."""
 
+    pixels: int
+    labels: int
+
+    def scores(self, images: Tensor) -> Tensor:
+        """``(batch, pixels)`` in [0, 1] to ``(batch, labels)``."""
+        raise NotImplementedError
+
+    @torch.no_grad()
     def classify(self, images: Tensor) -> Tensor:
-        """``(batch, pixels)`` to class numbers ``(batch,)``."""
+        """``(batch, pixels)`` to class numbers ``(batch,)``. Raises WrongShape, BadValues."""
+        check_images(images, self.pixels)
+        return self.scores(images).argmax(-1)
 
 
 def check_images(images: Tensor, pixels: int) -> None:
@@ -27,20 +34,15 @@ def check_images(images: Tensor, pixels: int) -> None:
         raise BadValues("the images hold NaN or infinite entries; clean the data first.")
 
 
-def check_labelled(data: Labelled, pixels: int, classes: int) -> None:
-    """Raise WrongShape, BadValues or BadInput unless ``data`` is images with a class number for each."""
-    images, labels = data
-    check_images(images, pixels)
-    if labels.shape != images.shape[:1] or labels.is_floating_point() or labels.dtype == torch.bool:
-        raise WrongShape(f"labels are {tuple(labels.shape)} {labels.dtype}; expected {len(images)} whole numbers.")
-    if not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-        raise BadInput(f"labels run from {int(labels.min())} to {int(labels.max())}; expected 0 to {classes - 1}.")
-
-
-def check_training(data: Labelled, validation: Labelled | None, pixels: int, classes: int) -> None:
-    """``check_labelled`` for what a model is trained on and, where there is any, what it is validated on."""
-    for part in (data,) if validation is None else (data, validation):
-        check_labelled(part, pixels, classes)
+def check_training(model: Classifier, data: Labelled, validation: Labelled | None) -> None:
+    """Raise WrongShape, BadValues or BadInput unless both are images with a class number for each."""
+    for images, labels in (data,) if validation is None else (data, validation):
+        check_images(images, model.pixels)
+        if labels.shape != images.shape[:1] or labels.is_floating_point() or labels.dtype == torch.bool:
+            raise WrongShape(f"labels are {tuple(labels.shape)} {labels.dtype}; expected {len(images)} whole numbers.")
+        low, high = int(labels.min()), int(labels.max())
+        if not 0 <= low <= high < model.labels:
+            raise BadInput(f"labels run from {low} to {high}; expected 0 to {model.labels - 1}.")
 
 
 def check_unit_range(images: Tensor) -> None:
@@ -49,9 +51,8 @@ def check_unit_range(images: Tensor) -> None:
         raise BadInput(f"pixels run from {float(images.min()):.3g} to {float(images.max()):.3g}; expected 0 to 1.")
 
 
-def with_labels(data: Labelled, classes: int) -> Tensor:
+def with_labels(images: Tensor, labels: Tensor, classes: int) -> Tensor:
     """Pixels and one-hot labels side by side, ``(count, pixels + classes)``: the sensory vertices of section 3."""
-    images, labels = data
     return torch.cat([images, one_hot(labels, classes).to(images)], -1)
 
 
@@ -61,8 +62,3 @@ def classifier_accuracy(model: Classifier, data: Labelled, batch_size: int = 100
     right = [(model.classify(part).cpu() == truth.cpu()).double()
              for part, truth in zip(images.split(batch_size), labels.split(batch_size), strict=True)]
     return float(torch.cat(right).mean())
-
-
-def scorer(model: Classifier, validation: Labelled | None) -> Callable[[], float] | None:
-    """What ``epochs.run`` asks for: the accuracy on validation images as they are now. None: there are none."""
-    return None if validation is None else lambda: classifier_accuracy(model, validation)

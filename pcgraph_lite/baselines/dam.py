@@ -12,28 +12,24 @@ largest change is the learning rate; entries stay in [-1, 1] (equations 12 to 14
 during training. Temperatures are given as a share of the number of vertices, so that they mean the same for any image.
 """
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 import torch
 from annotated_types import Ge
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from ..engine.arguments import Count, Damping, PartOf, Rate
-from ..engine.epochs import Schedule, State, run, shuffled
+from ..engine.epochs import Schedule, State
 from ..errors import number, whole
-from .checks import Labelled, check_images, check_training, scorer
-from .kinds import baseline
+from .kinds import Learner, by_epochs
 
 START_MEAN, START_STD = -0.3, 0.3                                          # of the memories, the source's
 
 
-class DAM(nn.Module):
+class DAM(Learner):
     """``memories`` vectors over pixels + labels.
 
     Args:
@@ -63,10 +59,14 @@ class DAM(nn.Module):
         base = off.clamp_min(0).pow(self.power)
         return torch.stack([(on.clamp_min(0).pow(self.power) - base).sum(-1) for on in lit], -1)
 
-    def classify(self, images: Tensor) -> Tensor:
-        """The label that lowers the energy most. ``(batch, pixels)`` to ``(batch,)`` int."""
-        check_images(images, self.pixels)
-        return self.gain(images).argmax(-1)
+    scores = gain
+
+    def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
+        annealing, epoch = state.schedule, state.epoch
+        state.optimizer.param_groups[0]["lr"] = annealing.weight_lr * annealing.lr_decay**epoch
+        temperature = annealing.temperature(epoch)
+        self.memory.grad = gradient(self, images, labels, temperature, annealing.loss_power)
+        return {"temperature": temperature}
 
 
 def gradient(model: DAM, images: Tensor, labels: Tensor, temperature: float, loss_power: int) -> Tensor:
@@ -138,44 +138,12 @@ class Annealing(Schedule):
         for name in ("warm", "cold"):
             number(getattr(self, name), name, "a positive number", lambda t: t > 0)
 
+    def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> Scaled:
+        return Scaled(parameters, lr, self.momentum)
+
     def temperature(self, epoch: int) -> float:
         """Temperature in an epoch, counted from 0."""
         return self.warm + (self.cold - self.warm) * min(1.0, epoch / self.ramp)
 
 
-@baseline("dam", DAM, Annealing, without=("weight_decay", "optimizer"))
-def fit_dam(model: DAM, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
-            checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
-            **settings: object) -> pd.DataFrame:
-    """Train in place; with validation images the epoch with the best accuracy on them is kept.
-
-    Args:
-        images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
-        checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
-        generator: shuffles the images. None: a new one seeded with 0.
-        settings: fields of Annealing.
-
-    Returns:
-        one row an epoch: epoch, temperature, seconds, validation.
-
-    Raises:
-        WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
-    """
-    annealing = Annealing(**settings)
-    check_training((images, labels), validation, model.pixels, model.labels)
-    state = State(model, annealing, generator or torch.Generator().manual_seed(0), checkpoint,
-                  {"dam": [model.pixels, model.labels, len(model.memory), model.power]},
-                  optimizer=Scaled(model.parameters(), annealing.weight_lr, annealing.momentum),
-                  data=[images, labels, *(validation or ())])
-    return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
-
-
-def _epoch(model: DAM, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:
-    began, annealing = time.perf_counter(), state.schedule
-    temperature = annealing.temperature(state.epoch)
-    for group in state.optimizer.param_groups:
-        group["lr"] = annealing.weight_lr * annealing.lr_decay**state.epoch
-    for rows in shuffled(state, len(images), progress):
-        model.memory.grad = gradient(model, images[rows], labels[rows], temperature, annealing.loss_power)
-        state.step()
-    return {"epoch": state.epoch + 1, "temperature": temperature, "seconds": time.perf_counter() - began}
+fit_dam = by_epochs("dam", DAM, Annealing, without=("weight_decay", "optimizer"))

@@ -19,13 +19,13 @@ from typing import Annotated
 import pandas as pd
 import torch
 from annotated_types import MinLen
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm import tqdm
 
 from ..engine.arguments import OneOf, Share, Sizes
 from ..errors import BadInput, unknown
-from .checks import Labelled, check_images, check_training, classifier_accuracy
-from .kinds import baseline
+from .checks import Classifier, Labelled, check_training, classifier_accuracy
+from .kinds import KINDS, Kind
 
 Shares = Annotated[Sequence[Share], MinLen(1)]
 MOST_SWEEPS = 100                                                          # far more than ever needed
@@ -55,7 +55,7 @@ def storkey(patterns: Tensor) -> Tensor:
 RULES: dict[str, Callable[[Tensor], Tensor]] = {"hebb": hebb, "storkey": storkey}
 
 
-class Hopfield(nn.Module):
+class Hopfield(Classifier):
     """pixels + labels vertices, all joined in both directions with the same weight; none to itself.
 
     Args:
@@ -71,11 +71,7 @@ class Hopfield(nn.Module):
         self.register_buffer("weight", torch.zeros(n, n))
         self.register_buffer("level", torch.zeros(()))                     # images: 1 above, -1 below
 
-    def energy(self, state: Tensor) -> Tensor:
-        """E = -1/2 sum_ij w_ij s_i s_j. ``(batch, n)`` to ``(batch,)``."""
-        return -((state @ self.weight) * state).sum(-1) / 2
-
-    def settle(self, state: Tensor, free: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def settle(self, state: Tensor, free: Tensor) -> Tensor:
         """Update one free vertex after the other, in an order drawn for each sweep, until none changes.
 
         Args:
@@ -85,7 +81,7 @@ class Hopfield(nn.Module):
         Returns:
             ``(batch, n)``: the energy never rises on the way there.
         """
-        generator, state = generator or torch.Generator().manual_seed(0), state.clone()
+        generator, state = torch.Generator().manual_seed(0), state.clone()
         held = state.clone()
         held[:, free] = 0
         constant = held @ self.weight[:, free]                             # (batch, free): what held vertices say
@@ -100,13 +96,11 @@ class Hopfield(nn.Module):
         state[:, free] = moving
         return state
 
-    def classify(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Hold the pixels, let the labels settle, take the largest field. ``(batch, pixels)`` to ``(batch,)`` int."""
-        check_images(images, self.pixels)
+    def scores(self, images: Tensor) -> Tensor:
+        """Hold the pixels, let the labels settle, and take their fields."""
         binary = _binary(images.to(self.weight), self.level)
         state = torch.cat([binary, binary.new_zeros(len(images), self.labels)], -1)
-        state = self.settle(state, torch.arange(self.pixels, state.shape[1]), generator)
-        return (state @ self.weight[:, self.pixels:]).argmax(-1)
+        return self.settle(state, torch.arange(self.pixels, state.shape[1])) @ self.weight[:, self.pixels:]
 
     def store(self, patterns: Tensor, rule: str, size: int, order: Tensor) -> None:
         """Set the weights so that each class's pattern is remembered with its label.
@@ -131,7 +125,6 @@ class Hopfield(nn.Module):
         return mask.flatten()
 
 
-@baseline("hopfield", Hopfield)
 def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
                  rule: Annotated[str, OneOf(RULES)] = "storkey", sizes: Sizes = (28,), thresholds: Shares = (0.3,),
                  levels: Shares = (0.3,), checkpoint: Path | None = None,
@@ -166,10 +159,13 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
     size, threshold, level = best[1]
     model.store(_binary(means, threshold), rule, size, order)
     model.level.fill_(level)
-    row = {"epoch": 1, "size": size, "threshold": threshold, "level": level,
-           "tried": len(sizes) * len(thresholds) * len(levels)}
-    row |= {} if validation is None else {"validation": best[0]}
-    return pd.DataFrame([row | {"seconds": time.perf_counter() - began}])
+    found = {} if validation is None else {"validation": best[0]}
+    tried = len(sizes) * len(thresholds) * len(levels)
+    return pd.DataFrame([{"epoch": 1, "size": size, "threshold": threshold, "level": level, "tried": tried, **found,
+                          "seconds": time.perf_counter() - began}])
+
+
+KINDS["hopfield"] = Kind(Hopfield, fit_hopfield, fit_hopfield)
 
 
 def _binary(values: Tensor, threshold: float | Tensor) -> Tensor:
@@ -179,7 +175,7 @@ def _binary(values: Tensor, threshold: float | Tensor) -> Tensor:
 
 def _check(model: Hopfield, data: Labelled, validation: Labelled | None, rule: str,
            choices: dict[str, Sequence[float]]) -> None:
-    check_training(data, validation, model.pixels, model.labels)
+    check_training(model, data, validation)
     if rule not in RULES:
         raise unknown("rule", rule, RULES)
     if absent := sorted(set(range(model.labels)) - set(data[1].tolist())):

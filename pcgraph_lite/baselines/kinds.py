@@ -1,10 +1,15 @@
-"""The registry of baselines: what settings files can name as a ``kind``."""
+"""The registry of baselines, what settings files can name as a ``kind``, and the training that most of them share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
-from torch import nn
+import torch
+from torch import Tensor, nn
+
+from ..engine.epochs import Schedule, State, one_pass, run
+from .checks import Classifier, Labelled, check_training, classifier_accuracy
 
 
 @dataclass(frozen=True)
@@ -22,18 +27,55 @@ class Kind:
     make: type[nn.Module]
     fit: Callable[..., pd.DataFrame]
     training: Callable[..., object]
-    given: Sequence[str]
-    without: Sequence[str]
+    given: Sequence[str] = ("shape", "pixels", "labels")
+    without: Sequence[str] = ()
 
 
 KINDS: dict[str, Kind] = {}
 
 
-def baseline(name: str, make: type[nn.Module], training: Callable[..., object] | None = None,
-             given: Sequence[str] = ("shape", "pixels", "labels"),
-             without: Sequence[str] = ()) -> Callable[[Callable], Callable]:
-    """Let settings files say ``kind: name`` for what this decorator's function trains."""
-    def register(fit: Callable[..., pd.DataFrame]) -> Callable[..., pd.DataFrame]:
-        KINDS[name] = Kind(make, fit, training or fit, given, without)
-        return fit
-    return register
+class Learner(Classifier):
+    """A classifier that learns batch by batch."""
+
+    def prepare(self, images: Tensor, labels: Tensor) -> None:
+        """Look at the training images once before the first epoch."""
+
+    def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
+        """Leave the gradients of one batch at the parameters; return what the history shall hold the mean of."""
+        raise NotImplementedError
+
+
+def by_epochs(name: str, make: type[Learner], training: type[Schedule] = Schedule,
+              without: Sequence[str] = ()) -> Callable[..., pd.DataFrame]:
+    """Register a model that learns batch by batch, and return its ``fit``."""
+
+    def fit(model: Learner, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
+            checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
+            **settings: object) -> pd.DataFrame:
+        """Train in place; with validation images the epoch with the best accuracy on them is kept.
+
+        Args:
+            images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
+            checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
+            generator: shuffles the images, and draws what is drawn. None: a new one seeded with 0.
+            settings: fields of the schedule.
+
+        Returns:
+            one row an epoch: epoch, the means of what ``learn`` returns, seconds, validation.
+
+        Raises:
+            WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
+        """
+        schedule = training(**settings)
+        check_training(model, (images, labels), validation)
+        model.prepare(images, labels)
+        facts = {key: value for key, value in vars(model).items() if isinstance(value, int | float | str)}
+        facts |= {key: list(p.shape) for key, p in model.named_parameters()}
+        state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, {name: facts},
+                      data=[images, labels, *(validation or ())])
+        return run(state, lambda: one_pass(state, len(images), lambda rows: model.learn(
+            images[rows], labels[rows], state), progress),
+            None if validation is None else lambda: classifier_accuracy(model, validation), progress)
+
+    KINDS[name] = Kind(make, fit, training, without=without)
+    return fit

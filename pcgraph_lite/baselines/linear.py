@@ -15,14 +15,14 @@ from torch.nn.functional import cross_entropy, one_hot
 
 from ..engine.arguments import Count, NotNegative, OneOf
 from ..errors import number, unknown, whole
-from .checks import Labelled, check_images, check_training, classifier_accuracy
-from .kinds import baseline
+from .checks import Classifier, Labelled, check_training, classifier_accuracy
+from .kinds import KINDS, Kind
 
 METHODS = ("least-squares", "logistic-regression")
 CHUNK = 5000                                                               # images that are float64 at a time
 
 
-class Linear(nn.Module):
+class Linear(Classifier):
     """pixels -> labels with a bias; starts at zero."""
 
     def __init__(self, pixels: int = 784, labels: int = 10) -> None:
@@ -35,13 +35,7 @@ class Linear(nn.Module):
         """``(batch, pixels)`` to ``(batch, labels)``."""
         return images.to(self.weight) @ self.weight + self.bias
 
-    def classify(self, images: Tensor) -> Tensor:
-        """The class of the largest score. ``(batch, pixels)`` to ``(batch,)`` int."""
-        check_images(images, self.pixels)
-        return self.scores(images).argmax(-1)
 
-
-@baseline("linear", Linear)
 def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotated[str, OneOf(METHODS)],
                validation: Labelled | None = None,
                weight_decay: NotNegative = 0.0, iterations: Count = 200, checkpoint: Path | None = None,
@@ -62,7 +56,7 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
     Raises:
         WrongShape, BadValues, BadInput, UnknownName: data or settings that do not fit.
     """
-    check_training((images, labels), validation, model.pixels, model.labels)
+    check_training(model, (images, labels), validation)
     number(weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
     whole(iterations, "iterations")
     if method not in METHODS:
@@ -70,27 +64,29 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
     began = time.perf_counter()
     loss = _least_squares(model, images, labels, weight_decay) if method == "least-squares" else \
         _logistic(model, images.to(model.weight), labels.to(model.weight.device), weight_decay, iterations)
-    row = {"epoch": 1, "loss": loss}
-    row |= {} if validation is None else {"validation": classifier_accuracy(model, validation)}
-    return pd.DataFrame([row | {"seconds": time.perf_counter() - began}])
+    found = {} if validation is None else {"validation": classifier_accuracy(model, validation)}
+    return pd.DataFrame([{"epoch": 1, "loss": loss, **found, "seconds": time.perf_counter() - began}])
+
+
+KINDS["linear"] = Kind(Linear, fit_linear, fit_linear)
 
 
 @torch.no_grad()
 def _least_squares(model: Linear, images: Tensor, labels: Tensor, decay: float) -> float:
     """Solve the normal equations in float64; of many solutions (some pixels are always 0) take the smallest."""
-    size = model.pixels + 1
-    gram, cross, total = torch.zeros(size, size).double(), torch.zeros(size, model.labels).double(), len(images)
-    for part, truth in zip(images.split(CHUNK), labels.split(CHUNK), strict=True):
+    size, count = model.pixels + 1, len(images)
+    gram, cross = torch.zeros(size, size).double(), torch.zeros(size, model.labels).double()
+    parts = list(zip(images.split(CHUNK), one_hot(labels, model.labels).split(CHUNK), strict=True))
+    for part, truth in parts:
         x = torch.cat([part.cpu().double(), torch.ones(len(part), 1).double()], -1)         # (chunk, pixels + 1)
         gram += x.T @ x
-        cross += x.T @ one_hot(truth.cpu(), model.labels).double()
-    gram.diagonal()[:-1].add_(decay * total)
+        cross += x.T @ truth.cpu().double()
+    gram.diagonal()[:-1].add_(decay * count)
     best = torch.linalg.lstsq(gram, cross, driver="gelsd").solution        # (pixels + 1, labels), of least norm
     model.weight.copy_(best[:-1])
     model.bias.copy_(best[-1])
-    return float(sum((one_hot(truth, model.labels).to(model.weight) - model.scores(part)).square().sum()
-                     for part, truth in zip(images.split(CHUNK), labels.to(model.weight.device).split(CHUNK),
-                                            strict=True)) / (2 * total))
+    total = sum((truth.to(model.weight) - model.scores(part)).square().sum() for part, truth in parts)
+    return float(total / (2 * count))
 
 
 def _logistic(model: Linear, images: Tensor, labels: Tensor, decay: float, iterations: int) -> float:
@@ -105,8 +101,6 @@ def _logistic(model: Linear, images: Tensor, labels: Tensor, decay: float, itera
         loss.backward()
         return loss
 
-    loss = optimizer.step(closure)
+    optimizer.step(closure)
     model.requires_grad_(False)
-    with torch.no_grad():
-        loss = cross_entropy(model.scores(images), labels)
-    return float(loss)
+    return float(cross_entropy(model.scores(images), labels))

@@ -5,25 +5,21 @@ It is the function that a discriminative PC graph computes from its pixels to it
 hidden vertex at its prediction, is half the squared error of the labels; that is the loss here.
 """
 
-import time
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from ..engine import activations
 from ..engine.arguments import OneOf, Sizes
-from ..engine.epochs import Schedule, State, run, shuffled
+from ..engine.epochs import State
 from ..errors import whole
-from .checks import Labelled, check_images, check_training, scorer
-from .kinds import baseline
+from .kinds import Learner, by_epochs
 
 
-class MLP(nn.Module):
+class MLP(Learner):
     """pixels -> hidden -> ... -> labels, without biases, as the graph has none.
 
     Args:
@@ -37,6 +33,7 @@ class MLP(nn.Module):
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
         generator, self.f = generator or torch.Generator().manual_seed(0), activations.named(activation)
+        self.activation = self.f.name                                      # a checkpoint is of one
         sizes = [whole(size, "size of a layer") for size in (pixels, *hidden, labels)]
         self.pixels, self.labels = pixels, labels
         self.weights = nn.ParameterList(
@@ -49,11 +46,12 @@ class MLP(nn.Module):
             x = self.f(x) @ weight
         return x
 
-    @torch.no_grad()
-    def classify(self, images: Tensor) -> Tensor:
-        """The class of the largest label. ``(batch, pixels)`` to ``(batch,)`` int."""
-        check_images(images, self.pixels)
-        return self(images).argmax(-1)
+    scores = forward
+
+    def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
+        value = loss(self, images, labels)
+        value.backward()
+        return {"loss": float(value.detach())}
 
 
 def loss(model: MLP, images: Tensor, labels: Tensor) -> Tensor:
@@ -66,38 +64,4 @@ def loss(model: MLP, images: Tensor, labels: Tensor) -> Tensor:
     return (out - one_hot(labels.to(out.device), model.labels)).square().sum(-1).mean() / 2
 
 
-@baseline("mlp", MLP, Schedule)
-def fit_mlp(model: MLP, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
-            checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
-            **settings: object) -> pd.DataFrame:
-    """Train in place; with validation images the epoch with the best accuracy on them is kept.
-
-    Args:
-        images, labels: ``(count, pixels)`` and ``(count,)`` class numbers.
-        checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
-        generator: shuffles the images. None: a new one seeded with 0.
-        settings: fields of epochs.Schedule.
-
-    Returns:
-        one row an epoch: epoch, loss (mean while it changes), seconds, validation.
-
-    Raises:
-        WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
-    """
-    schedule = Schedule(**settings)
-    check_training((images, labels), validation, model.pixels, model.labels)
-    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
-                  {"mlp": [list(weight.shape) for weight in model.weights], "activation": model.f.name},
-                  data=[images, labels, *(validation or ())])
-    return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
-
-
-def _epoch(model: MLP, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:
-    began, total = time.perf_counter(), 0.0
-    for rows in shuffled(state, len(images), progress):
-        value = loss(model, images[rows], labels[rows])
-        state.optimizer.zero_grad()
-        value.backward()
-        state.step()
-        total += float(value.detach()) * len(rows)
-    return {"epoch": state.epoch + 1, "loss": total / len(images), "seconds": time.perf_counter() - began}
+fit_mlp = by_epochs("mlp", MLP)

@@ -8,22 +8,18 @@ hidden vertices can be summed out: the free energy is exact, and with it the pro
 after a few Gibbs steps from the data. Grey pixels count as probabilities.
 """
 
-import time
-from pathlib import Path
-
-import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot, softplus
 
 from ..engine.arguments import Count, NotNegative
-from ..engine.epochs import Schedule, State, run, shuffled
+from ..engine.epochs import State
 from ..errors import WrongShape, number, whole
-from .checks import Labelled, check_images, check_training, check_unit_range, scorer, with_labels
-from .kinds import baseline
+from .checks import check_images, check_unit_range, with_labels
+from .kinds import Learner, by_epochs
 
 
-class RBM(nn.Module):
+class RBM(Learner):
     """pixels + labels, and hidden vertices.
 
     Args:
@@ -43,14 +39,6 @@ class RBM(nn.Module):
         self.weight = nn.Parameter(drawn, requires_grad=False)
         self.visible_bias = nn.Parameter(torch.zeros(self.visible), requires_grad=False)
         self.hidden_bias = nn.Parameter(torch.zeros(hidden), requires_grad=False)
-
-    def energy(self, visible: Tensor, hidden: Tensor) -> Tensor:
-        """E(v, h). ``(batch, visible)`` and ``(batch, hidden)`` to ``(batch,)``."""
-        return -((visible @ self.weight) * hidden).sum(-1) - visible @ self.visible_bias - hidden @ self.hidden_bias
-
-    def free_energy(self, visible: Tensor) -> Tensor:
-        """-log sum_h exp(-E(v, h)). ``(batch, visible)`` to ``(batch,)``."""
-        return -visible @ self.visible_bias - softplus(visible @ self.weight + self.hidden_bias).sum(-1)
 
     def hidden_mean(self, visible: Tensor) -> Tensor:
         """p(h_j = 1 | v). ``(batch, visible)`` to ``(batch, hidden)``."""
@@ -87,16 +75,28 @@ class RBM(nn.Module):
         label = (at >= chances).sum(-1).clamp_max(self.labels - 1)
         return torch.cat([_drawn(mean[:, :self.pixels], generator), one_hot(label, self.labels).to(mean)], -1)
 
-    def log_scores(self, images: Tensor) -> Tensor:
+    def scores(self, images: Tensor) -> Tensor:
         """log p(label | pixels) but for a constant of each image. ``(batch, pixels)`` to ``(batch, labels)``."""
         field = images.to(self.weight) @ self.weight[:self.pixels] + self.hidden_bias      # (batch, hidden)
         scores = [softplus(field + row).sum(-1) for row in self.weight[self.pixels:]]
         return torch.stack(scores, -1) + self.visible_bias[self.pixels:]
 
-    def classify(self, images: Tensor) -> Tensor:
-        """The most probable label. ``(batch, pixels)`` to ``(batch,)`` int."""
-        check_images(images, self.pixels)
-        return self.log_scores(images).argmax(-1)
+    def prepare(self, images: Tensor, labels: Tensor) -> None:
+        """Start the visible biases at the log-odds of the means, so that weights need not explain those.
+
+        Raises BadInput (pixels outside [0, 1]).
+        """
+        check_unit_range(images)
+        means = with_labels(images, labels, self.labels).mean(0).clamp(0.01, 0.99)
+        self.visible_bias[:] = torch.cat([means[:self.pixels].logit(), means[self.pixels:].log()])
+
+    def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
+        """``reconstruction`` is the squared error of the pixels after the Gibbs steps."""
+        data = with_labels(images, labels, self.labels).to(self.weight)
+        dream = self.sample(data, self.gibbs, state.generator)
+        for name, gradient in contrast(self, data, dream).items():
+            getattr(self, name).grad = gradient
+        return {"reconstruction": float((dream - data)[:, :self.pixels].square().mean())}
 
 
 def denoise(model: RBM, images: Tensor, steps: int, generator: torch.Generator) -> Tensor:
@@ -133,50 +133,9 @@ def contrast(model: RBM, data: Tensor, dream: Tensor) -> dict[str, Tensor]:
             "visible_bias": dream.mean(0) - data.mean(0), "hidden_bias": there.mean(0) - here.mean(0)}
 
 
-@baseline("rbm", RBM, Schedule)
-def fit_rbm(model: RBM, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
-            checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
-            **settings: object) -> pd.DataFrame:
-    """Train in place; with validation images the epoch with the best accuracy on them is kept.
-
-    The visible biases start at the log-odds of the means, so that weights need not explain those.
-
-    Args:
-        images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
-        checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
-        generator: shuffles the images and draws states. None: a new one seeded with 0.
-        settings: fields of epochs.Schedule.
-
-    Returns:
-        one row an epoch: epoch, reconstruction (squared error of the pixels after the Gibbs steps), seconds,
-        validation.
-
-    Raises:
-        WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
-    """
-    schedule = Schedule(**settings)
-    check_training((images, labels), validation, model.pixels, model.labels)
-    check_unit_range(images)
-    means = with_labels((images, labels), model.labels).mean(0).clamp(0.01, 0.99)
-    model.visible_bias[:] = torch.cat([means[:model.pixels].logit(), means[model.pixels:].log()])
-    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
-                  {"rbm": [model.pixels, model.labels, model.hidden, model.gibbs]},
-                  data=[images, labels, *(validation or ())])
-    return run(state, lambda: _epoch(model, images, labels, state, progress), scorer(model, validation), progress)
-
-
-def _epoch(model: RBM, images: Tensor, labels: Tensor, state: State, progress: bool) -> dict[str, float]:
-    began, total = time.perf_counter(), 0.0
-    for rows in shuffled(state, len(images), progress):
-        data = with_labels((images[rows], labels[rows]), model.labels).to(model.weight)
-        dream = model.sample(data, model.gibbs, state.generator)
-        for name, gradient in contrast(model, data, dream).items():
-            getattr(model, name).grad = gradient
-        state.step()
-        total += float((dream - data)[:, :model.pixels].square().mean()) * len(rows)
-    return {"epoch": state.epoch + 1, "reconstruction": total / len(images), "seconds": time.perf_counter() - began}
-
-
 def _drawn(mean: Tensor, generator: torch.Generator) -> Tensor:
     """States of independent vertices with these means."""
     return (torch.rand(mean.shape, generator=generator).to(mean) < mean).to(mean)
+
+
+fit_rbm = by_epochs("rbm", RBM)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import isfinite
@@ -11,13 +11,11 @@ from typing import Annotated
 
 import pandas as pd
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from ..errors import BadFile, BadValues, PCGraphError, number, unknown, whole
-from ..files import tensor_digest, write_aside
+from ..errors import BadFile, BadValues, number, unknown, whole
+from ..files import load_tensors, save_tensors, tensor_digest
 from .arguments import Count, NotNegative, OneOf, Rate
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
@@ -56,6 +54,10 @@ class Schedule:
         if self.optimizer not in OPTIMIZERS:
             raise unknown("optimizer", self.optimizer, OPTIMIZERS)
 
+    def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Optimizer:
+        """What moves the weights; fused, it has no temporaries of their size."""
+        return OPTIMIZERS[self.optimizer](parameters, lr=lr, weight_decay=self.weight_decay, fused=True)
+
 
 class State:
     """Everything that a killed run needs to go on: weights, optimizer, generator, history, best weights.
@@ -70,18 +72,14 @@ class State:
             are the fingerprint of a checkpoint: one of another training is refused.
         data: what it is trained and validated on, as far as it lies in memory.
         rates: ``(replica, 1, 1)``, a weight step for each replica instead of one for all.
-        optimizer: of the model's parameters. None: the one that the schedule names.
     """
 
     def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,
-                 facts: Mapping[str, object], rates: Tensor | None = None,
-                 optimizer: torch.optim.Optimizer | None = None, data: Sequence[Tensor] = ()) -> None:
+                 facts: Mapping[str, object], rates: Tensor | None = None, data: Sequence[Tensor] = ()) -> None:
         self.schedule, self.generator, self.path = schedule, generator, Path(path) if path else None
         self.parameters, self.facts, self.rates = dict(model.named_parameters()), dict(facts), rates
         self.data = {"generator": generator.get_state(), **{str(k): tensor for k, tensor in enumerate(data)}}
-        self.optimizer = optimizer or OPTIMIZERS[schedule.optimizer](
-            self.parameters.values(), lr=schedule.weight_lr if rates is None else 1.0,
-            weight_decay=schedule.weight_decay, fused=True)                # no temporaries of the weights' size
+        self.optimizer = schedule.stepper(self.parameters.values(), schedule.weight_lr if rates is None else 1.0)
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
         self.steps, self.carried = 0, {}                                   # the latter: name -> tensor
@@ -89,26 +87,24 @@ class State:
 
     @torch.no_grad()
     def step(self) -> None:
-        """One step of all weights along the gradients that they hold; every replica by its own rate."""
+        """One step of all weights along the gradients that they hold, which are gone then; replicas by their rates."""
         self.steps += 1
-        if self.rates is None:
-            self.optimizer.step()
-            return
-        before = [p.clone() for p in self.parameters.values()]
+        before = None if self.rates is None else [p.clone() for p in self.parameters.values()]
         self.optimizer.step()
-        for old, p in zip(before, self.parameters.values(), strict=True):
+        self.optimizer.zero_grad()                                         # not held through the next relaxation
+        for old, p in zip(before or (), self.parameters.values(), strict=False):
             torch.lerp(old, p, self.rates, out=p)                          # a step is proportional to its rate
 
     @property
     def epoch(self) -> int:
         return len(self.history)
 
-    def exhausted(self) -> bool:
-        """Whether the validation score has not improved for ``patience`` epochs."""
-        if self.schedule.patience is None or not self.history or "validation" not in self.history[0]:
-            return False
-        scores = [row["validation"] for row in self.history]
-        return len(scores) - 1 - scores.index(max(scores)) >= self.schedule.patience
+    def ended(self) -> bool:
+        """Whether all epochs are done, or the validation score has not improved for ``patience`` of them."""
+        scores = [row["validation"] for row in self.history if "validation" in row]
+        tired = self.schedule.patience is not None and scores and \
+            len(scores) - 1 - scores.index(max(scores)) >= self.schedule.patience
+        return self.epoch >= self.schedule.epochs or bool(tired)
 
     def end_epoch(self, row: dict[str, float], score: float | None) -> None:
         """Note an epoch, keep its weights if they are the best so far, and write the checkpoint."""
@@ -120,22 +116,11 @@ class State:
                 self.best = {name: p.detach().clone() for name, p in self.parameters.items()}
             row["validation"] = score
         self.history.append(row)
-        if self.path is not None and self._due():
-            began = time.perf_counter()
+        began = time.perf_counter()                    # a small data set has epochs shorter than the writing
+        if self.path and (self.ended() or CHECKPOINT_SHARE * (began - self.saved) >= self.writing):
             self._save()
             self.saved = time.perf_counter()
             self.writing = self.saved - began
-
-    def _due(self) -> bool:
-        """Whether to write a checkpoint: a small data set has epochs shorter than the writing."""
-        ends = self.epoch >= self.schedule.epochs or self.exhausted()
-        return ends or CHECKPOINT_SHARE * (time.perf_counter() - self.saved) >= self.writing
-
-    def restore_best(self) -> None:
-        """Put the best epoch's weights back, where there was validation."""
-        with torch.no_grad():
-            for name, best in self.best.items():
-                self.parameters[name].copy_(best)
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -143,19 +128,13 @@ class State:
         return json.dumps(self.facts | {"settings": settings, "data": tensor_digest(self.data)}, sort_keys=True)
 
     def _save(self) -> None:
-        tensors = {f"weights/{name}": p for name, p in self.parameters.items()}
-        tensors |= {f"best/{name}": p for name, p in self.best.items()}
-        tensors |= {f"carried/{name}": tensor for name, tensor in self.carried.items()}
+        tensors = {"generator": self.generator.get_state()}
+        for part, named in (("weights", self.parameters), ("best", self.best), ("carried", self.carried)):
+            tensors |= {f"{part}/{name}": tensor for name, tensor in named.items()}
         for k, moments in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{k}/{name}": torch.as_tensor(v) for name, v in moments.items() if v is not None}
-        tensors["generator"] = self.generator.get_state()
-        header = {"fingerprint": self._fingerprint, "history": json.dumps(self.history), "steps": str(self.steps)}
-        with write_aside(self.path) as part:
-            try:
-                save_file({name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}, part, header)
-            except SafetensorError as error:
-                raise PCGraphError(f"could not write the checkpoint {self.path}: {error}. Free space and run again; "
-                                   "training resumes from the last checkpoint.") from error
+        save_tensors(self.path, tensors, {"fingerprint": self._fingerprint, "history": json.dumps(self.history),
+                                          "steps": str(self.steps)})
 
     @torch.no_grad()
     def resume(self) -> None:
@@ -163,24 +142,25 @@ class State:
         if self.path is None or not self.path.exists():
             return
         try:
-            with safe_open(self.path, "pt") as file:
-                header, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError) as error:
-            raise BadFile(f"the checkpoint {self.path} cannot be read ({error}); delete it to start anew.") from error
-        if (header or {}).get("fingerprint") != self._fingerprint:
+            header, tensors = load_tensors(self.path)
+        except BadFile as error:
+            raise BadFile(f"the checkpoint {error}; delete it to start anew.") from error
+        if header.get("fingerprint") != self._fingerprint:
             raise BadFile(f"the checkpoint {self.path} belongs to another training: its graph, settings, data, score "
                           "or seed differ. Delete it or name another file.")
         self.history, self.steps = json.loads(header["history"]), int(header.get("steps", 0))
-        self.carried = {name.removeprefix("carried/"): t for name, t in tensors.items() if name.startswith("carried/")}
         self.generator.set_state(tensors.pop("generator"))
-        for name, p in self.parameters.items():
-            p.copy_(tensors[f"weights/{name}"])
-            if (best := tensors.get(f"best/{name}")) is not None:
-                self.best[name] = best.to(p.device)
         state = self.optimizer.state_dict()
-        for name, tensor in tensors.items():
-            if name.startswith("optimizer/"):
-                _, k, moment = name.split("/")
+        for key, tensor in tensors.items():
+            part, name = key.split("/", 1)
+            if part == "weights":
+                self.parameters[name].copy_(tensor)
+            elif part == "best":
+                self.best[name] = tensor.to(self.parameters[name].device)
+            elif part == "carried":
+                self.carried[name] = tensor
+            else:
+                k, moment = name.split("/")
                 state["state"].setdefault(int(k), {})[moment] = tensor
         self.optimizer.load_state_dict(state)
 
@@ -201,16 +181,31 @@ def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[],
     """
     state.resume()
     with tqdm(total=state.schedule.epochs, initial=state.epoch, desc="epochs", disable=not progress) as bar:
-        while state.epoch < state.schedule.epochs and not state.exhausted():
+        while not state.ended():
             state.end_epoch(epoch(), None if score is None else score())
             row = state.history[-1]
             bar.set_postfix({k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds", "value_lr")})
             bar.update()
-    state.restore_best()
+    for name, best in state.best.items():
+        state.parameters[name].data.copy_(best)
     return pd.DataFrame(state.history)
 
 
-def shuffled(state: State, count: int, progress: bool) -> Iterator[Tensor]:
-    """Row numbers of one pass over ``count`` examples, a batch at a time in random order; the last may be smaller."""
-    rows = torch.randperm(count, generator=state.generator).split(state.schedule.batch_size)
-    yield from tqdm(rows, desc=f"epoch {state.epoch + 1}", leave=False, disable=not progress or len(rows) == 1)
+def one_pass(state: State, count: int, learn: Callable[[Tensor], dict[str, float]],
+             progress: bool) -> dict[str, float]:
+    """One epoch over ``count`` examples in random order; the last batch may be smaller.
+
+    Args:
+        learn: leaves the gradients of a batch, given its row numbers, at the parameters; returns some numbers.
+
+    Returns:
+        the row of the history: epoch, the means of those numbers, seconds.
+    """
+    began, sums = time.perf_counter(), {}
+    batches = torch.randperm(count, generator=state.generator).split(state.schedule.batch_size)
+    for rows in tqdm(batches, desc=f"epoch {state.epoch + 1}", leave=False, disable=not progress or len(batches) == 1):
+        for name, value in learn(rows).items():
+            sums[name] = sums.get(name, 0.0) + value * len(rows)
+        state.step()
+    means = {name: total / count for name, total in sums.items()}
+    return {"epoch": state.epoch + 1, **means, "seconds": time.perf_counter() - began}

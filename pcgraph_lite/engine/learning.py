@@ -1,7 +1,6 @@
 """Learning: relax each batch, then one step of the weights (alg. 1)."""
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,16 +9,15 @@ import pandas as pd
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
-from tqdm import tqdm
 
 from ..errors import BadInput, BadValues, UnstableStep, WrongShape, unknown
 from ..files import tensor_digest
 from .arguments import Count, Damping, OneOf, Rate
 from .conditioned import Conditioned
-from .epochs import Schedule, State, run
+from .epochs import Schedule, State, one_pass, run
 from .graph import PCGraph
 from .inference import Settings, settle
-from .query import observed, query, refuse_bytes
+from .query import flattened, observed, query
 
 Batch = Mapping[str, Tensor]
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
@@ -49,7 +47,7 @@ class Training(Schedule):
         return Settings(self.steps, self.value_lr if value_lr is None else value_lr, self.momentum, trace=False)
 
 
-def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *,
+def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, *,
         validation: float | tuple[Tensor, Tensor] | Batch | None = None,
         score: Literal["auto"] | Annotated[str, OneOf(SCORES)] | Callable[[PCGraph, Batch], float] = "auto",
         checkpoint: Path | str | None = None,
@@ -57,21 +55,20 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
     """Train a graph in place: the sensory vertices are clamped to each batch, the rest relax, the weights take a step.
 
     Args:
-        data: ``(images, labels)``, or group -> tensor, or a data loader that yields such mappings. Images flatten to
-            the pixels; whole-number labels become one-hot and are left out where the graph has no labels.
+        data: ``(images, labels)``, or group -> tensor. Images flatten to the pixels; whole-number labels become one-hot
+            and are left out where the graph has no labels.
         validation: share of ``data`` to hold out, or data of its own. None: no validation, no early stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
             on half of the first sensory group, asked from the other half), a function of ``(graph, batch)`` where
             larger is better, or "auto": accuracy where there are labels, else energy.
-        checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, for
-            data in memory with the same result as an undisturbed run (a loader shuffles by itself). One of other
-            settings, data, score or seed of the generator is refused; the first weights are not compared, because those
-            of the checkpoint take their place. None: nothing is written.
+        checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, with
+            the same result as an undisturbed run. One of other settings, data, score or seed of the generator is
+            refused; the first weights are not compared, because those of the checkpoint take their place.
         generator: shuffles the data. None: a new one seeded with 0.
         settings: fields of Training.
 
     Returns:
-        one row an epoch: epoch, energy (mean, after relaxation), value_lr, validation, seconds.
+        one row an epoch: epoch, energy (mean, after relaxation), seconds, value_lr, validation.
 
     Raises:
         WrongShape, BadValues, BadInput, UnknownGroup, UnknownName: data or settings that do not fit the graph.
@@ -88,14 +85,17 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch | Iterable[Batch], *
     if bad := settings.keys() - {f.name for f in fields(Training)}:
         raise unknown("setting of fit", bad.pop(), [f.name for f in fields(Training)])
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
-    batches, held_out = _split(graph, data, validation, training, generator)
+    train, held_out = _split(graph, data, validation, generator)
     measure = _measure(graph, score, held_out)
     facts = _facts(graph) | {"score": None if held_out is None else getattr(measure, "__qualname__", str(measure))}
-    known = [batches.data if isinstance(batches, _Batches) else {}, held_out or {}]
-    data = [part[name] for part in known for name in sorted(part)]
-    state = State(graph, training, generator, checkpoint, facts, _rates(graph, training.weight_lr), data=data)
-    return run(state, lambda: _epoch(graph, batches, state, progress),
-               None if held_out is None else lambda: measure(graph, held_out), progress)
+    tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
+    state = State(graph, training, generator, checkpoint, facts, _rates(graph, training.weight_lr), tensors)
+
+    def epoch() -> dict[str, float]:
+        row = one_pass(state, _count(train), lambda rows: _learn(graph, _rows(train, rows), state), progress)
+        return row | {"value_lr": float(state.carried["value_lr"].mean())}
+
+    return run(state, epoch, None if held_out is None else lambda: measure(graph, held_out), progress)
 
 
 def accuracy(graph: PCGraph, batch: Batch) -> float:
@@ -157,39 +157,9 @@ def _rates(graph: PCGraph, weight_lr: float | Sequence[float]) -> Tensor | None:
     return torch.tensor(weight_lr, dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
 
 
-class _Batches:
-    """Group -> tensor for the whole data set, cut into shuffled batches; the last, smaller one is kept."""
-
-    def __init__(self, data: Batch, size: int, generator: torch.Generator) -> None:
-        self.data, self.size, self.generator = data, size, generator
-        self.count = len(next(iter(data.values())))
-
-    def __len__(self) -> int:
-        return -(-self.count // self.size)
-
-    def __iter__(self) -> Iterable[Batch]:
-        order = torch.randperm(self.count, generator=self.generator)
-        for rows in order.split(self.size):
-            yield {name: values[rows] for name, values in self.data.items()}
-
-
-def _epoch(graph: PCGraph, batches: Iterable[Batch], state: State, progress: bool) -> dict[str, float]:
-    """One pass over the data; every batch is alg. 1 once."""
-    began, energy, seen = time.perf_counter(), 0.0, 0
-    size = len(batches) if hasattr(batches, "__len__") else None
-    bar = tqdm(batches, total=size, desc=f"epoch {state.epoch + 1}", leave=False, disable=not progress)
-    for batch in bar:
-        batch = batch if isinstance(batches, _Batches) else as_batch(graph, batch)     # those are checked already
-        energy, seen = energy + _learn(graph, batch, state), seen + len(next(iter(batch.values())))
-    if not seen:
-        raise BadInput("the data loader yielded no batch; give it data, or a list where a generator is spent.")
-    return {"epoch": state.epoch + 1, "energy": energy / seen, "value_lr": float(state.carried["value_lr"].mean()),
-            "seconds": time.perf_counter() - began}
-
-
-def _learn(graph: PCGraph, batch: Batch, state: State) -> float:
-    """Relax one batch and take one weight step. Returns the summed energy (mean over replicas)."""
-    count, schedule = len(next(iter(batch.values()))), state.schedule
+def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:
+    """Relax one batch and leave the gradients of its weights (alg. 1). Returns the mean energy."""
+    count, schedule = _count(batch), state.schedule
     keep = schedule.value_lr == "safe" and state.steps % CURVATURE_EVERY
     value_lr = state.carried["value_lr"] if keep else None                 # a checkpoint holds it, so resuming is exact
     try:
@@ -202,10 +172,7 @@ def _learn(graph: PCGraph, batch: Batch, state: State) -> float:
     state.carried["value_lr"] = torch.as_tensor(relaxed.value_lr, dtype=torch.float64)
     for name, gradient in relaxed.problem.weight_gradient(1 / count).items():
         state.parameters[name].grad = gradient
-    state.step()
-    for parameter in state.parameters.values():
-        parameter.grad = None                                              # not held through the next relaxation
-    return float(relaxed.energy[-1].sum()) / (graph.replicas or 1)
+    return {"energy": float(relaxed.energy[-1].sum()) / (graph.replicas or 1) / count}
 
 
 @torch.no_grad()
@@ -244,38 +211,38 @@ def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, T
 
 
 def _as_values(graph: PCGraph, name: str, values: Tensor) -> Tensor:
-    size = graph.topology.size(name)
     if values.ndim == 1 and not values.is_floating_point():
+        size = graph.topology.size(name)
         if len(values) and not 0 <= int(values.min()) <= int(values.max()) < size:
             raise BadInput(f"{name} run from {int(values.min())} to {int(values.max())}; expected 0 to {size - 1}.")
         values = one_hot(values.long(), size)
-    if values.ndim < 2 or values.shape[1:].numel() != size:
-        raise WrongShape(f"{name} is {tuple(values.shape)}; expected (count, {size}) or images that flatten to it.")
-    refuse_bytes(values, name)
-    values = values.reshape(len(values), size).to(graph.dtype)
+    values = flattened(graph, name, values, name)
     if not torch.isfinite(values).all():
         raise BadValues(f"{name} holds NaN or infinite entries; clean the data first.")
     return values
 
 
-def _split(graph: PCGraph, data: object, validation: object, training: Training,
-           generator: torch.Generator) -> tuple[Iterable[Batch], Batch | None]:
-    """Training batches and, where asked for, validation data."""
-    in_memory = isinstance(data, (Mapping, tuple, Tensor))
+def _count(batch: Batch) -> int:
+    return len(next(iter(batch.values())))
+
+
+def _rows(batch: Batch, rows: Tensor) -> dict[str, Tensor]:
+    return {name: values[rows] for name, values in batch.items()}
+
+
+def _split(graph: PCGraph, data: object, validation: object,
+           generator: torch.Generator) -> tuple[Batch, Batch | None]:
+    """Training data and, where asked for, validation data."""
     if not len(graph.weights):
         raise BadInput("the graph has no edges, so there is nothing to learn; give its topology at least one.")
-    if isinstance(validation, (int, float)):
-        if not in_memory or not 0 < validation < 1:
-            raise BadInput(f"validation = {validation}; a share needs data in memory and lies between 0 and 1.")
-        data = as_batch(graph, data)
-        order = torch.randperm(len(next(iter(data.values()))), generator=generator)
-        cut = max(1, round(validation * len(order)))
-        held_out = {name: values[order[:cut]] for name, values in data.items()}
-        data = {name: values[order[cut:]] for name, values in data.items()}
-    else:
-        held_out = None if validation is None else as_batch(graph, validation)
-    batches = _Batches(as_batch(graph, data), training.batch_size, generator) if in_memory else data
-    return batches, held_out
+    data = as_batch(graph, data)
+    if not isinstance(validation, (int, float)):
+        return data, None if validation is None else as_batch(graph, validation)
+    if not 0 < validation < 1:
+        raise BadInput(f"validation = {validation}; a share lies between 0 and 1.")
+    order = torch.randperm(_count(data), generator=generator)
+    cut = max(1, round(validation * len(order)))
+    return _rows(data, order[cut:]), _rows(data, order[:cut])
 
 
 def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:

@@ -9,9 +9,8 @@ from torch import Tensor
 from ..errors import BadInput, BadValues, WrongShape, unknown, whole
 from .graph import PCGraph
 from .inference import Relaxation, Settings, relax
-from .topology import Topology
 
-STARTS = ("zeros", "random", "prediction")
+STARTS, START_STD = ("zeros", "random", "prediction"), 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class Answer:
 def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
           init: Mapping[str, Tensor | Observed] | None = None, *, steps: int = 2000,
           value_lr: float | str = "safe", momentum: float = 0.0, tolerance: float | None = 1e-6,
-          start: str = "zeros", start_std: float = 0.1, batch_size: int | None = None,
+          start: str = "zeros", batch_size: int | None = None,
           generator: torch.Generator | None = None) -> Answer:
     """Ask a trained graph: hold some vertices, start others somewhere, and let the rest settle.
 
@@ -68,7 +67,7 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         clamp: query by conditioning (eq. 5). Group -> values ``(batch, size)`` held for every t, or ``observed(...)``.
         init: query by initialization (eq. 6). The same, at t = 0 only.
         steps, value_lr, momentum, tolerance: see inference.Settings. T = 2000 is the paper's.
-        start: where all other vertices begin: "zeros", "random" (normal, ``start_std``), or "prediction" (each group
+        start: where all other vertices begin: "zeros", "random" (normal, 0.1), or "prediction" (each group
             at its prediction from the groups already known, outwards from the clamped ones).
         batch_size: relax this many examples at a time. None: all at once.
         generator: for ``start="random"``. None: a new one seeded with 0.
@@ -90,20 +89,33 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         whole(batch_size, "batch_size")
     held, given = _parse(graph, clamp, "clamp"), _parse(graph, init, "init")
     batch = _batch_size(held, given)
-    x, clamped = _place(graph, held, given, batch)
+    x, clamped, known = _place(graph, held, given, batch)
     if clamped.all():
         raise BadInput("every vertex is clamped; leave at least one free for the graph to answer with.")
-    x = _start(graph, x, clamped | _given(graph, given, batch), start, start_std, generator)
+    if start == "prediction":
+        x = start_at_prediction(graph, x, known)
+    elif start == "random":
+        drawn = torch.randn(x.shape, generator=generator or torch.Generator().manual_seed(0), dtype=x.dtype)
+        x = torch.where(known, x, (drawn * START_STD).to(x.device))
     size = batch_size or batch
     chunks = [relax(graph, x[..., i:i + size, :], _uniform(clamped[i:i + size]), settings)
               for i in range(0, batch, size)]
     return _answer(graph, chunks)
 
 
-def refuse_bytes(values: Tensor, what: str) -> None:
-    """Raise BadInput for bytes: images of 0 to 255 would be taken for pixels far outside [0, 1]."""
+def flattened(graph: PCGraph, name: str, values: Tensor, what: str, replicas: int | None = None) -> Tensor:
+    """Values of a group as ``(count, size)``, or ``(replica, count, size)`` where those are given and fit.
+
+    Raises WrongShape, UnknownGroup, BadInput (bytes: images of 0 to 255 would be pixels far outside [0, 1]).
+    """
+    size = graph.topology.size(name)
     if values.dtype == torch.uint8:
         raise BadInput(f"{what} holds bytes (uint8); expected floating point, pixels in [0, 1]. Divide images by 255.")
+    if replicas is not None and values.ndim == 3 and values.shape[::2] == (replicas, size):
+        return values.to(graph.dtype)
+    if values.ndim < 2 or values.shape[1:].numel() != size:
+        raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")
+    return values.reshape(len(values), size).to(graph.dtype)
 
 
 def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
@@ -114,48 +126,37 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
         known: ``(n,)`` or ``(batch, n)`` bool. Vertices that no known one leads to stay 0.
     """
     graph.check_values(x)
-    x, topology = x.clone(), graph.topology
-    known = known.expand(x.shape[-2], -1)                                  # (batch, n): each example by itself
-    reached = {name: known[:, topology.slice(name)].any(-1) for name in topology.groups}     # (batch,)
-    free = {name: ~known[:, topology.slice(name)].all(-1) for name in topology.groups}
+    x, topology, known = x.clone(), graph.topology, known.expand(x.shape[-2], -1)
+    cut = {name: topology.slice(name) for name in topology.groups}
+    reached = {name: known[:, where].any(-1) for name, where in cut.items()}                 # (batch,)
+    done = {name: known[:, where].all(-1) for name, where in cut.items()}
     while True:
-        ready = {name: free[name] & _led_to(topology, name, reached) for name in topology.groups}
-        frontier = {name: rows for name, rows in ready.items() if rows.any()}
-        if not frontier:
+        led = {name: torch.zeros_like(rows) for name, rows in done.items()}
+        for e in topology.edges:
+            led[e.target] = led[e.target] | reached[e.source]
+        wave = {name: rows & ~done[name] for name, rows in led.items() if (rows & ~done[name]).any()}
+        if not wave:
             return x
-        mu = {name: graph.group_prediction(x, name) for name in frontier}
-        for name, rows in frontier.items():
-            where = topology.slice(name)
+        mu = {name: graph.group_prediction(x, name) for name in wave}
+        for name, rows in wave.items():
+            where = cut[name]
             x[..., where] = torch.where(rows[:, None] & ~known[:, where], mu[name], x[..., where])
-        for name, rows in frontier.items():
-            reached[name], free[name] = reached[name] | rows, free[name] & ~rows
-
-
-def _led_to(topology: Topology, name: str, reached: Mapping[str, Tensor]) -> Tensor:
-    """For each example whether an edge leads from a group already reached to this one, ``(batch,)`` bool."""
-    sources = [reached[e.source] for e in topology.edges if e.target == name]
-    return torch.stack(sources).any(0) if sources else torch.zeros_like(reached[name])
+            reached[name], done[name] = reached[name] | rows, done[name] | rows
 
 
 def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: str) -> dict[str, Observed]:
     """Check each entry and give it a mask."""
-    given = {} if given is None else given
-    if not isinstance(given, Mapping):
+    if given is not None and not isinstance(given, Mapping):
         raise BadInput(f"{what} is a {type(given).__name__}; expected a mapping like {{'pixels': images}}.")
-    return {name: _checked(graph, name, value, f"{what}[{name!r}]") for name, value in given.items()}
+    return {name: _checked(graph, name, value, f"{what}[{name!r}]") for name, value in (given or {}).items()}
 
 
 def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
-    refuse_bytes(value.values if isinstance(value, Observed) else torch.as_tensor(value), what)
-    size, lead = graph.topology.size(name), 0 if graph.replicas is None else 1
-    values, mask = (value.values, value.mask) if isinstance(value, Observed) else (torch.as_tensor(value), None)
-    by_replica = lead and values.ndim == 3 and values.shape[::2] == (graph.replicas, size)
-    if not by_replica and (values.ndim < 2 or values.shape[1:].numel() != size):
-        raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")
-    values = values.to(graph.device, graph.dtype)
-    values = values if by_replica else values.reshape(len(values), size)
-    mask = torch.ones(size, dtype=torch.bool) if mask is None else mask
-    mask = mask.reshape(-1) if mask.numel() == size else mask.flatten(1) if mask.ndim > 1 else mask
+    size = graph.topology.size(name)
+    if not isinstance(value, Observed):
+        value = observed(value, torch.ones(size, dtype=torch.bool))
+    values = flattened(graph, name, value.values, what, graph.replicas).to(graph.device)
+    mask = value.mask.reshape(-1) if value.mask.numel() == size else value.mask.flatten(min(1, value.mask.ndim - 1))
     if mask.shape not in ((size,), values.shape[-2:]):
         raise WrongShape(f"the mask of {what} is {tuple(mask.shape)}; expected ({size},) or "
                          f"{tuple(values.shape[-2:])}.")
@@ -174,36 +175,18 @@ def _batch_size(*entries: dict[str, Observed]) -> int:
     return next(iter(sizes.values()))
 
 
-def _place(graph: PCGraph, held: dict[str, Observed], given: dict[str, Observed], batch: int) -> tuple[Tensor, Tensor]:
-    """Values ``(..., batch, n)`` with init first and clamp over it, and what is clamped ``(batch, n)``."""
-    lead = () if graph.replicas is None else (graph.replicas,)
-    x = torch.zeros(*lead, batch, graph.topology.n, dtype=graph.dtype, device=graph.device)
-    clamped = torch.zeros(batch, graph.topology.n, dtype=torch.bool, device=graph.device)
-    for entries in (given, held):
+def _place(graph: PCGraph, held: dict[str, Observed], given: dict[str, Observed],
+           batch: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Values ``(..., batch, n)``, init first and clamp over it; what is clamped, and what is given ``(batch, n)``."""
+    x = torch.zeros(*graph.layout.lead, batch, graph.topology.n, dtype=graph.dtype, device=graph.device)
+    clamped, known = torch.zeros(2, batch, graph.topology.n, dtype=torch.bool, device=graph.device)
+    for entries, masks in ((given, [known]), (held, [known, clamped])):
         for name, entry in entries.items():
             where = graph.topology.slice(name)
             x[..., where] = torch.where(entry.mask, entry.values, x[..., where])
-            if entries is held:
-                clamped[:, where] = entry.mask
-    return x, clamped
-
-
-def _given(graph: PCGraph, given: dict[str, Observed], batch: int) -> Tensor:
-    """Which vertices init sets, ``(batch, n)`` bool."""
-    mask = torch.zeros(batch, graph.topology.n, dtype=torch.bool, device=graph.device)
-    for name, entry in given.items():
-        mask[:, graph.topology.slice(name)] = entry.mask
-    return mask
-
-
-def _start(graph: PCGraph, x: Tensor, known: Tensor, start: str, std: float,
-           generator: torch.Generator | None) -> Tensor:
-    if start == "prediction":
-        return start_at_prediction(graph, x, known)
-    if start == "random":
-        drawn = torch.randn(x.shape, generator=generator or torch.Generator().manual_seed(0), dtype=x.dtype) * std
-        return torch.where(known, x, drawn.to(x.device))
-    return x
+            for mask in masks:
+                mask[:, where] |= entry.mask
+    return x, clamped, known
 
 
 def _uniform(clamped: Tensor) -> Tensor:

@@ -13,9 +13,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from strategies import FUNCTIONS
-from torch.utils.data import DataLoader
 
-from pcgraph_lite import PCGraph, Training, accuracy, equations, fit, minus_energy, relax, topology
+from pcgraph_lite import PCGraph, accuracy, equations, fit, minus_energy, relax, topology
 from pcgraph_lite.engine import inference
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.learning import _split, as_batch, minus_completion_error
@@ -83,16 +82,14 @@ def test_training_learns_to_classify_and_to_explain():
 
 def test_plans_and_input_forms_train_alike():
     images, labels = toy()
-    dense, block, mapping, loader, square = (small(plan=p) for p in ("dense", "blocks", "blocks", "blocks", "blocks"))
+    dense, block, mapping, square = (small(plan=p) for p in ("dense", "blocks", "blocks", "blocks"))
     one_hot = torch.eye(3, dtype=torch.float64)[labels]
     settings = {"epochs": 2, "batch_size": 60, "steps": 9, "progress": False}
     fit(dense, (images, labels), **settings)
     fit(block, (images, labels), **settings)
     fit(mapping, {"pixels": images, "labels": one_hot}, **settings)
-    rows = [{"pixels": i, "labels": o} for i, o in zip(images, one_hot, strict=True)]
-    fit(loader, DataLoader(rows, batch_size=60), **settings)
     fit(square, (images.view(-1, 1, 2, 3), labels), **settings)
-    for other in (dense, mapping, loader, square):
+    for other in (dense, mapping, square):
         torch.testing.assert_close(other.weight, block.weight, rtol=1e-8, atol=1e-10)
 
 
@@ -160,8 +157,8 @@ def test_scores_are_what_they_say():
 
 def test_a_held_out_share_is_not_trained_on():
     graph, (images, labels) = small(), toy(40)
-    batches, held_out = _split(graph, (images, labels), 0.25, Training(), torch.Generator().manual_seed(0))
-    rows = torch.cat([batches.data["pixels"], held_out["pixels"]])
+    train, held_out = _split(graph, (images, labels), 0.25, torch.Generator().manual_seed(0))
+    rows = torch.cat([train["pixels"], held_out["pixels"]])
     assert len(held_out["pixels"]) == 10 and len(rows) == 40
     assert torch.equal(rows.sort(0).values, images.sort(0).values)
 
@@ -282,7 +279,7 @@ def test_checkpoints_cost_little_where_epochs_are_short(tmp_path: Path, monkeypa
         time.sleep(0.3)
         write(*arguments)
 
-    monkeypatch.setattr("pcgraph_lite.engine.epochs.save_file", slow)
+    monkeypatch.setattr("safetensors.torch.save_file", slow)
     graph, path = small(), tmp_path / "s"
     fit(graph, toy(), epochs=40, batch_size=100, checkpoint=path, progress=False)
     assert 2 <= len(written) <= 8
@@ -328,7 +325,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pyt
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pcgraph_lite.engine.epochs.save_file", full)
+    monkeypatch.setattr("safetensors.torch.save_file", full)
     with pytest.raises(PCGraphError, match=r"No space left.*untouched"):
         fit(small(), toy(), epochs=2, checkpoint=path, progress=False)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
@@ -354,7 +351,7 @@ IMAGES, LABELS = toy(10)
     ((IMAGES, LABELS + 1), {}, BadInput, "labels run from . to 3; expected 0 to 2"),
     ((IMAGES / 0, LABELS), {}, BadValues, "pixels holds NaN"),
     ({"pixel": IMAGES}, {}, UnknownGroup, "Did you mean 'pixels'"),
-    ([], {}, BadInput, "yielded no batch"),
+    ([], {}, BadInput, "a list; expected"),
     (IMAGES, {}, BadInput, r"Tensor; expected \(images, labels\)"),
     ((IMAGES, LABELS, LABELS), {}, BadInput, r"tuple; expected \(images, labels\)"),
     ((IMAGES, LABELS), {"epochs": None}, BadInput, "epochs = None"),
