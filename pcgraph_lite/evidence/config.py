@@ -165,10 +165,8 @@ def load_profile(name: str) -> Profile:
 def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str]) -> Profile:
     """Checked once for the content of the files: one command asks hundreds of times."""
     profile = validated(Profile, {"name": name} | _mapping(path, text), path)
-    for kind, given, known in (("model", profile.models, _models(models_file(), models)),
-                               ("notebook", profile.notebooks, notebooks)):
-        for wrong in given.keys() - set(known):
-            raise _in_file(path, unknown(kind, wrong, known))
+    refuse_unknown(path, "model", profile.models, _models(models_file(), models))
+    refuse_unknown(path, "notebook", profile.notebooks, notebooks)
     for model, changes in profile.models.items():
         _changed(model, changes, path)
     return profile
@@ -196,8 +194,8 @@ def load_model(name: str, profile: Profile) -> AnySpec:
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
     """What a profile changes of a model. Raises BadInput: on the sample nothing is trained at full size in silence."""
     if profile.data.sample and name not in profile.models:
-        raise BadInput(f"{checkout.shown(profile_file(profile.name))}: no entry {name!r} under models, and the sizes "
-                       "of config/models.yaml are for the full data sets. Add one "
+        raise _in_file(profile_file(profile.name), f"no entry {name!r} under models, and the sizes of "
+                       "config/models.yaml are for the full data sets. Add one "
                        f"({name}: {{}} takes them as they are).")
     return profile.models.get(name, {})
 
@@ -275,6 +273,12 @@ def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
 @lru_cache(maxsize=32)
 def _adapter(schema: Any) -> TypeAdapter:
     return TypeAdapter(schema)
+
+
+def refuse_unknown(path: Path, kind: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise BadInput, naming the file and a near match, where one of the given names is not known."""
+    for wrong in set(given) - set(known):
+        raise _in_file(path, unknown(kind, wrong, known))
 
 
 def _explain(error: Mapping[str, Any], prefix: str) -> str:
