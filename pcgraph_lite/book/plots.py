@@ -293,11 +293,9 @@ def lines_drawn(axis: Axes) -> set[tuple[int, int]]:
     """The edges (source, target) that ``network_picture`` drew on an axis, read from where its lines begin and end."""
     dots = next(part for part in axis.collections if isinstance(part, PathCollection)).get_offsets()
     lines = next(part for part in axis.collections if isinstance(part, LineCollection)).get_segments()
-
-    def vertex(point: np.ndarray) -> int:
-        return int(np.square(np.asarray(dots) - point).sum(-1).argmin())
-
-    return {(vertex(line[0]), vertex(line[-1])) for line in lines}
+    ends = np.array([(line[0], line[-1]) for line in lines])               # (edges, 2, 2)
+    nearest = np.square(ends[:, :, None] - np.asarray(dots)).sum(-1).argmin(-1)
+    return set(map(tuple, nearest.tolist()))
 
 
 def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Figure:

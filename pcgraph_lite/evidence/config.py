@@ -67,12 +67,8 @@ def _as_written(hint: Any) -> Any:
         return list[_as_written(parts[0])]
     if origin in (Union, UnionType):
         single = [part for part in parts if get_origin(part) not in (Callable, Sequence)]
-        return _either(map(_as_written, parts if single == [NoneType] else single))
+        return reduce(or_, map(_as_written, parts if single == [NoneType] else single))
     return hint
-
-
-def _either(types: Iterable[Any]) -> Any:
-    return reduce(or_, types)
 
 
 class Model(Strict):
@@ -101,26 +97,19 @@ CALL = {"self", "model", "graph", "data", "images", "labels", "validation", "che
 HARDWARE = {"topology", "generator", "layout"}                             # of a graph, the same
 
 
-def _topologies() -> Any:
-    made = [schema(name, Strict, make, {"generator"}, constructor=(Literal[name], ...))
-            for name, make in CONSTRUCTORS.items()]
-    return Annotated[_either(made), Field(discriminator="constructor")]
-
-
-def _graph() -> type[Model]:
-    train = schema("training", schema("score", Strict, learning.fit, CALL), learning.Training)
-    return schema("pcgraph", Model, PCGraph, HARDWARE, kind=(Literal["pcgraph"], ...), topology=(_topologies(), ...),
-                  scale=(Literal[SCALES], "[0, 1]"), train=(train, ...))
-
-
 def _baseline(name: str, kind: Kind) -> type[Model]:
     train = schema(f"training of {name}", Strict, kind.training, CALL.union(kind.without))
     return schema(name, Model, kind.make, {"generator", *kind.given}, kind=(Literal[name], ...), train=(train, ...))
 
 
 AnySpec = Model                                                            # of one of these kinds
-SPECS = {"pcgraph": _graph(), **{name: _baseline(name, kind) for name, kind in KINDS.items()}}
-ModelSpec = Annotated[_either(SPECS.values()), Field(discriminator="kind")]
+TOPOLOGIES = [schema(name, Strict, make, {"generator"}, constructor=(Literal[name], ...))
+              for name, make in CONSTRUCTORS.items()]
+GRAPH = schema("pcgraph", Model, PCGraph, HARDWARE, kind=(Literal["pcgraph"], ...), scale=(Literal[SCALES], "[0, 1]"),
+               topology=(Annotated[reduce(or_, TOPOLOGIES), Field(discriminator="constructor")], ...),
+               train=(schema("training", schema("score", Strict, learning.fit, CALL), learning.Training), ...))
+SPECS = {"pcgraph": GRAPH, **{name: _baseline(name, kind) for name, kind in KINDS.items()}}
+ModelSpec = Annotated[reduce(or_, SPECS.values()), Field(discriminator="kind")]
 
 
 class DataSettings(Strict):
@@ -247,7 +236,6 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-_Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()}
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+"),
                               list("-+0123456789"))
 

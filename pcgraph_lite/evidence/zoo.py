@@ -129,17 +129,6 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
     return Trained(model, spec(name, profile), history, facts, target, name, profile, seed)
 
 
-def load_all(kinds: Sequence[str] | Mapping[str, str], data: Sequence[str], profile: str, seeds: Sequence[int],
-             device: str = "auto") -> dict[tuple[str, str, int], Trained]:
-    """The models ``<kind>-<data set>`` of all seeds, by ``(dataset, kind, seed)``, each as ``load`` would have it.
-
-    ``kinds``: what the models are called, or what they shall be called -> the kind that is loaded.
-    """
-    kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
-    return {(name, called, s): load(f"{kind}-{name}", profile, s, device, progress=False)
-            for name in data for called, kind in kinds.items() for s in seeds}
-
-
 def identity(name: str, profile: str, seed: int = 0) -> str:
     """Hash of all settings that decide the weights. Raises UnknownName, BadInput."""
     return spec(name, profile).identity(whole(seed, "seed", 0), config.load_profile(profile).data.sample)
