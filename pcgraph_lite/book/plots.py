@@ -278,7 +278,10 @@ def network_picture(topologies: Mapping[str, Topology]) -> Figure:
     figure, axes = _grid(len(topologies), 9, 4.6, 4.0)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
         drawn = _digraph(topology)
-        place = _layers(drawn) if nx.is_directed_acyclic_graph(drawn) else nx.spring_layout(drawn, seed=0)
+        if nx.is_directed_acyclic_graph(drawn):
+            place = nx.multipartite_layout(drawn, dict(enumerate(nx.topological_generations(drawn))))
+        else:
+            place = nx.spring_layout(drawn, seed=0)
         groups = {k: number for number, name in enumerate(topology.groups)
                   for k in range(topology.slice(name).start, topology.slice(name).stop)}
         nx.draw_networkx_nodes(drawn, place, node_color=[COLORS[groups[k] % 10] for k in drawn], node_size=70,
@@ -369,15 +372,6 @@ def _digraph(topology: Topology) -> nx.DiGraph:
     graph = nx.empty_graph(topology.n, nx.DiGraph)
     graph.add_edges_from(topology.mask().nonzero().tolist())
     return graph
-
-
-def _layers(graph: nx.DiGraph) -> dict[int, tuple[float, float]]:
-    """Vertices of a graph without cycles in columns, each as far right as the longest way to it."""
-    place = {}
-    for column, layer in enumerate(nx.topological_generations(graph)):
-        for k, vertex in enumerate(sorted(layer)):
-            place[vertex] = (float(column), (k - (len(layer) - 1) / 2) / max(1, len(layer) - 1))
-    return place
 
 
 def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, float]:

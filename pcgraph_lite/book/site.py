@@ -53,9 +53,8 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     house.write(source / "book/generated")
     tables.write_speed(source / "book/generated", root / "results/bench")
     for name, notebook in notebooks.items():
-        _describe_pictures(notebook)
-        _say_what_made_it(notebook, tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
-                          else NOT_RUN.format(name=name))
+        _describe(notebook, tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
+                  else NOT_RUN.format(name=name))
         nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
 
@@ -129,25 +128,16 @@ def _run_builder(source: Path, folder: Path) -> Path:
     arguments = ["build", str(source), "--path-output", str(folder), "-W", "-n", "--keep-going"]
     run = subprocess.run([sys.executable, "-c", BUILDER, *arguments], capture_output=True, text=True)
     if run.returncode:
-        raise PCGraphError(f"the book was not built from {shown(source)}. {_last_warnings(run.stdout + run.stderr)}")
-    _drop_live_code(folder / "_build/html")
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", run.stdout + run.stderr).strip().splitlines()
+        warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)] or lines
+        raise PCGraphError(f"the book was not built from {shown(source)}. Last warnings:\n" + "\n".join(warnings[-12:]))
+    for page in (folder / "_build/html").rglob("*.html"):      # a live-code library is named there, and never used
+        text = page.read_text(encoding="utf-8")
+        page.write_text(re.sub(r"<script>const THEBE_JS_URL.*?</script>", "", text, flags=re.DOTALL), encoding="utf-8")
     if outside := outside_references(folder / "_build/html"):
         raise PCGraphError("these pages load something from the net, and the book must work without one: "
                            + "; ".join(outside[:8]))
     return folder / "_build/html"
-
-
-def _drop_live_code(site: Path) -> None:
-    """Jupyter Book names the address of a live-code library on every page, used or not; we use none."""
-    for page in site.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        page.write_text(re.sub(r"<script>const THEBE_JS_URL.*?</script>", "", text, flags=re.DOTALL), encoding="utf-8")
-
-
-def _last_warnings(log: str, count: int = 12) -> str:
-    lines = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", log).splitlines() if line.strip()]
-    warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)]
-    return "Last warnings:\n" + "\n".join((warnings or lines)[-count:])
 
 
 def _copy_pages(root: Path, source: Path) -> None:
@@ -166,18 +156,13 @@ def _copy_pages(root: Path, source: Path) -> None:
     shutil.copy2(mathjax / "tex-mml-chtml.js", target)
 
 
-def _describe_pictures(notebook: NotebookNode) -> None:
-    """Give every picture a text for readers who do not see it; the builder would take the name of its file."""
+def _describe(notebook: NotebookNode, made_by: str) -> None:
+    """Give every picture a text for readers who do not see it, and put a line under the title of the page."""
     for cell in notebook.cells:
         if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
-            alt = tables.alt_text(cell)
-            cell.metadata.setdefault("mystnb", NotebookNode()).setdefault("image", NotebookNode())["alt"] = alt
-
-
-def _say_what_made_it(notebook: NotebookNode, line: str) -> None:
-    """Put a line under the title of a page."""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown" and cell.source.startswith("# "):
-            title, _, rest = cell.source.partition("\n")
-            cell.source = f"{title}\n\n{line}\n{rest}" if line else cell.source
-            return
+            shown = cell.metadata.setdefault("mystnb", NotebookNode())     # else the builder takes the name of its file
+            shown.setdefault("image", NotebookNode())["alt"] = tables.alt_text(cell)
+    title = next((cell for cell in notebook.cells if cell.source.startswith("# ")), None)
+    if title is not None and made_by:
+        first, _, rest = title.source.partition("\n")
+        title.source = f"{first}\n\n{made_by}\n{rest}"

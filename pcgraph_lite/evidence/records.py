@@ -135,8 +135,9 @@ def provenance(device: object, seconds: float | None = None,
     """
     import platform
     commit, dirty = version or checkout.version()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10      # Linux counts in KiB, macOS in bytes
     return {"commit": commit, "dirty": dirty,
-            "device": _device_words(device), "memory": f"{_peak_memory():.0f} MiB",
+            "device": _device_words(device), "memory": f"{peak / (2**10 if sys.platform == 'darwin' else 1):.0f} MiB",
             "seconds": None if seconds is None else round(seconds, 1),
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
             **{package: _version(package) for package in PACKAGES}}
@@ -146,11 +147,6 @@ def made(device: object, began: float, version: tuple[str, bool] | None = None) 
     """The columns PROVENANCE of work that began at ``began``, a time of ``time.monotonic``."""
     facts = provenance(device, time.monotonic() - began, version)
     return {key: facts[key] for key in PROVENANCE}
-
-
-def _peak_memory() -> float:
-    """Largest resident size of this process in MiB; Linux counts in KiB, macOS in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def read(*folders: Path | str) -> pd.DataFrame:
