@@ -29,6 +29,7 @@ COLORS = sns.color_palette("deep")
 # Where the neurons of a vertex sit around it, what they are called, and their colour.
 PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0, -0.9), "interneuron": (-1.15, -0.1)}
 SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "interneuron": "m"}
+SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
 WIRES = {True: COLORS[2], False: COLORS[3]}                                # excitatory, inhibitory
 FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
 
@@ -42,19 +43,17 @@ def use_style() -> None:
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
 
 
-def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | Mapping[str, tuple[int, ...]] = (28, 28),
-               columns: Sequence[str] = (), marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
+def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None, columns: Sequence[str] = (),
+               marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
     """Pictures in rows, one row a name, one column an example; values beyond [0, 1] are cut off.
 
     Args:
         rows: name -> ``(count, pixels)``.
-        shape: of all pictures, or of each row: (height, width) or (channels, height, width); one channel is drawn with
-            white as 0 and black as 1, three in colour.
+        shape: (height, width); None: that of the data set which has as many pixels, three channels in colour.
         columns: titles of the columns.
         marks: name -> for each picture of that row whether to frame it in green (True) or red (False).
     """
-    shapes = shape if isinstance(shape, Mapping) else dict.fromkeys(rows, shape)
-    pictures = {name: _pictures(images, shapes[name]) for name, images in rows.items()}
+    pictures = {name: _pictures(images, shape) for name, images in rows.items()}
     if len({len(p) for p in pictures.values()}) != 1:
         raise WrongShape(f"rows differ in length: { {name: len(p) for name, p in pictures.items()} }.")
     count = len(next(iter(pictures.values())))
@@ -78,8 +77,7 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
     """
     pictures = {name: (row.images if isinstance(row, Trial) else row)[:count] for name, row in rows.items()}
     marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
-    shapes = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
-    return image_rows(pictures, {name: shapes[images.shape[1]] for name, images in pictures.items()}, columns, marks)
+    return image_rows(pictures, columns=columns, marks=marks)
 
 
 def gallery(rows: Mapping[Key, Tensor | Trial], words: Mapping[str, str], count: int = 10) -> Figure:
@@ -419,12 +417,11 @@ def _numbers(values: Tensor) -> np.ndarray:
     return np.asarray(torch.as_tensor(values).detach().cpu(), dtype=float)
 
 
-def _pictures(images: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
     """``(count, pixels)`` to ``(count, height, width)``, or ``(count, height, width, 3)`` in [0, 1] for colours."""
-    pictures = np.asarray(images.detach().cpu()).reshape(len(images), *shape)
-    if len(shape) == 2:
-        return pictures
-    return pictures[:, 0] if shape[0] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
+    shape = shape or SHAPES[images.shape[1]]
+    pictures = np.asarray(images.detach().cpu()).reshape(len(images), -1, *shape[-2:])
+    return pictures[:, 0] if pictures.shape[1] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
 
 
 def _frame(axis: Axes, right: bool | None) -> None:

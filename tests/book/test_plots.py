@@ -109,7 +109,7 @@ def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
 def test_image_rows_take_a_shape_each_and_draw_colours():
     """Colour planes one after the other become the last axis; a single channel is drawn as grey."""
     grey, colour = torch.rand(2, 784), torch.rand(2, 3 * 32 * 32)
-    figure = plots.image_rows({"grey": grey, "colour": colour}, {"grey": (1, 28, 28), "colour": (3, 32, 32)})
+    figure = plots.image_rows({"grey": grey, "colour": colour})
     assert np.allclose(figure.axes[1].images[0].get_array(), grey[1].view(28, 28))
     assert np.allclose(figure.axes[3].images[0].get_array(), colour[1].view(3, 32, 32).permute(1, 2, 0))
 
