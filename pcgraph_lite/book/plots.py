@@ -429,3 +429,23 @@ def _frame(axis: Axes, right: bool | None) -> None:
     axis.grid(False)
     axis.spines[:].set(color="0.8" if right is None else COLORS[2] if right else COLORS[3],
                        linewidth=0.6 if right is None else 2)
+
+
+def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, *, columns: int = 3) -> Figure:
+    """Small multiples with a y axis each: a point a row, and a line through the means of each colour.
+
+    Args:
+        frame: one row a measurement; ``panel`` and ``color`` name its columns of words, ``x`` and ``y`` label the axes.
+            Numbers on x get a logarithmic axis, words stand in their order.
+    """
+    if frame.empty:
+        raise BadInput("facets needs at least one row.")
+    with plt.rc_context({"figure.constrained_layout.use": False}):         # seaborn lays its grid out by itself
+        grid = sns.FacetGrid(frame, col=panel, hue=color, col_wrap=min(columns, frame[panel].nunique()), sharey=False,
+                             height=2.7, aspect=1.25, palette="colorblind")
+        grid.map_dataframe(sns.lineplot, x=x, y=y, errorbar=None)
+        grid.map_dataframe(sns.scatterplot, x=x, y=y, s=28)
+        if pd.api.types.is_numeric_dtype(frame[x]):
+            grid.set(xscale="log")
+        grid.set_titles("{col_name}").set_axis_labels(x, y).add_legend(title=color)
+    return grid.figure

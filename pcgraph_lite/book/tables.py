@@ -146,8 +146,10 @@ def verdicts(saved: Path) -> Styler:
     card = claims.scorecard(found[found["notebook"] == saved.stem])
     card = card[card["notebook"] == saved.stem]
     card = card[card["verdict"] != "not run"].assign(ours=card["ours"].str.replace("; ", "<br>"))
-    shown = card[["claim", "verdict", "paper", "ours", "n", "note"]].rename(columns={
-        "ours": "measured, and the rule", "n": "seeds", "note": "what is missing for a final verdict"})
+    columns = ["claim", "verdict", *["hangs_on"] * card["hangs_on"].any(), "paper", "ours", "n", "note"]
+    shown = card[columns].rename(columns={
+        "hangs_on": "under another reading", "ours": "measured, and the rule", "n": "seeds",
+        "note": "what is missing for a final verdict"})
     return plain(shown, f"verdicts-{saved.stem}")
 
 
@@ -283,7 +285,7 @@ def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str])
             "what the paper says": escaped(claim.statement), "paper": escaped(claim.paper),
             "measured, and the rule": "\n".join(f"- {escaped(line)}" for line in measured),
             "checks": escaped(row["note"].split(" checks hold")[0].split("; ")[0]),
-            "note and run": escaped("; ".join([row["note"], *run]))}
+            "note and run": escaped("; ".join([row["note"], *filter(None, [row["hangs_on"]]), *run]))}
 
 
 def _kind(verdict: str) -> str:

@@ -21,8 +21,8 @@ from .config import Strict
 FILE = Path(__file__).with_name("claims.yaml")
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles by how much they prove
 COLUMNS = ["claim", "section", "kind", "statement", "paper", "ours", "n", "profile", "device", "verdict", "note",
-           "notebook", "command"]
-COMPARATORS = ("at_least", "at_most", "near", "less_than", "greater_than")
+           "hangs_on", "notebook", "command"]
+COMPARATORS = ("at_least", "at_most", "near", "less_than", "greater_than", "close_to")
 LEVEL = 0.05                                      # of the one-sided t-test on paired differences
 
 Condition = dict[str, str | float | bool]
@@ -44,6 +44,12 @@ class Other(Strict):
     where: Condition | None = None
 
 
+class Close(Other):
+    """What a quantity is to be within ``tolerance`` of."""
+
+    tolerance: Annotated[float, Field(ge=0)]
+
+
 class Check(Strict):
     """One comparison over the records of a claim.
 
@@ -61,6 +67,7 @@ class Check(Strict):
     near: Near | None = None
     less_than: Other | None = None
     greater_than: Other | None = None
+    close_to: Close | None = None
     percent: bool = False
     guard: bool = False
     any_case: bool = False
@@ -74,7 +81,7 @@ class Check(Strict):
     @property
     def other(self) -> Other | None:
         """The other side of a comparison between quantities."""
-        return self.less_than or self.greater_than
+        return self.less_than or self.greater_than or self.close_to
 
 
 class Needs(Strict):
@@ -93,6 +100,7 @@ class Claim(Strict):
 
     ``stand_ins``: model -> the model that its checks look at where it has no record at all; always preliminary.
     ``comparable`` false: the paper's number belongs to its machine; ours is shown beside it and nothing is judged.
+    ``readings``: what else the text may mean -> the checks under that reading; their verdict stands beside the first.
     """
 
     section: str
@@ -105,17 +113,19 @@ class Claim(Strict):
     also: list[str] = Field(default_factory=list)
     stand_ins: dict[str, str] = Field(default_factory=dict)
     comparable: bool = True
+    readings: dict[str, Annotated[list[Check], Field(min_length=1)]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _more_than_guards(self) -> "Claim":
-        if all(check.guard for check in self.checks):
+        if any(all(check.guard for check in checks) for checks in (self.checks, *self.readings.values())):
             raise ValueError("expected at least one check that is no guard")
         return self
 
     def quantities(self) -> list[str]:
         """Every quantity that a record of this claim may have."""
-        others = [check.other.quantity for check in self.checks if check.other and check.other.quantity]
-        return list(dict.fromkeys([check.quantity for check in self.checks] + others + [*self.needs.least] + self.also))
+        checks = [*self.checks, *(check for some in self.readings.values() for check in some)]
+        others = [check.other.quantity for check in checks if check.other and check.other.quantity]
+        return list(dict.fromkeys([check.quantity for check in checks] + others + [*self.needs.least] + self.also))
 
 
 @dataclass(frozen=True)
@@ -168,8 +178,7 @@ def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     profile = max(records["profile"], key=_size, default="")
     records = records[records["profile"] == profile]
     standing = {ours: theirs for ours, theirs in claim.stand_ins.items() if ours not in set(records["model"])}
-    outcomes = [_applied(check.model_copy(update={"model": standing.get(check.model, check.model)}), records)
-                for check in claim.checks]
+    outcomes = _outcomes(claim.checks, standing, records)
     ran = [outcome for outcome in outcomes if outcome.passed is not None]
     seeds = min((outcome.seeds for outcome in ran), default=0)
     missing = _missing(claim.needs, records, profile, seeds)
@@ -182,18 +191,32 @@ def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     return {
         "claim": name, "section": claim.section, "kind": claim.kind, "statement": claim.statement,
         "paper": claim.paper, "ours": "; ".join(outcome.text for outcome in ran), "n": seeds, "profile": profile,
-        "device": ", ".join(sorted(set(records["device"]))), "verdict": _verdict(claim, outcomes, bool(missing)),
+        "device": ", ".join(sorted(set(records["device"]))),
+        "verdict": _verdict(claim, claim.checks, outcomes, bool(missing)),
         "note": "; ".join([f"{held} of {len(ran)} checks hold", *missing]) if ran else "no records yet",
+        "hangs_on": "; ".join(_readings(claim, standing, records)),
         "notebook": claim.notebook, "command": f"pcgraph run {claim.notebook} --profile {wanted}",
     }
 
 
-def _verdict(claim: Claim, outcomes: list[Outcome], preliminary: bool) -> str:
+def _outcomes(checks: list[Check], standing: Mapping[str, str], records: pd.DataFrame) -> list[Outcome]:
+    return [_applied(check.model_copy(update={"model": standing.get(check.model, check.model)}), records)
+            for check in checks]
+
+
+def _readings(claim: Claim, standing: Mapping[str, str], records: pd.DataFrame) -> list[str]:
+    """The verdict under each other reading that has records, preliminary or not as the first is."""
+    found = {name: _verdict(claim, checks, _outcomes(checks, standing, records), preliminary=False)
+             for name, checks in claim.readings.items()}
+    return [f"{name}: {verdict}" for name, verdict in found.items() if verdict != "not run"]
+
+
+def _verdict(claim: Claim, checks: list[Check], outcomes: list[Outcome], preliminary: bool) -> str:
     """What the checks that ran say; a guard that holds says nothing for the claim."""
     passed = [outcome.passed for outcome in outcomes if outcome.passed is not None]
     if not passed or not claim.comparable:
         return "not comparable" if passed else "not run"
-    own = any(outcome.passed for outcome, check in zip(outcomes, claim.checks, strict=True) if not check.guard)
+    own = any(outcome.passed for outcome, check in zip(outcomes, checks, strict=True) if not check.guard)
     verdict = "not reproduced" if not own else "reproduced" if all(passed) else "partly"
     return f"preliminary: {verdict}" if preliminary else verdict
 
@@ -255,7 +278,7 @@ def _paired(check: Check, rows: pd.DataFrame, records: pd.DataFrame) -> tuple[pd
     sides have them; the columns that make a case; and how many have no counterpart.
     """
     other = check.other
-    given = {key: value for key, value in other if key != "where" and value is not None}
+    given = {key: value for key, value in other if key in ("quantity", "model") and value is not None}
     others = _select(records, check.model_copy(update=given), check.where if other.where is None else other.where)
     keys = ["dataset", *(key for key, named in {"model": other.model, "case": other.where}.items()
                          if named is None and set(rows[key]) & set(others[key]))]
@@ -265,9 +288,12 @@ def _paired(check: Check, rows: pd.DataFrame, records: pd.DataFrame) -> tuple[pd
 
 
 def _holds(check: Check, case: pd.DataFrame) -> bool:
-    """A mean on the right side; for pairs a one-sided t-test, or the sign where there is one seed or no spread."""
+    """A mean on the right side; for pairs their mean difference, or for an order a one-sided t-test of the differences
+    (their sign where there is one seed or no spread)."""
     if not check.other:
         return _distance(check, case) <= (check.near.tolerance if check.near else 0)
+    if check.close_to:
+        return bool(abs((case["value"] - case["theirs"]).mean()) <= check.close_to.tolerance)
     difference = (case["value"] - case["theirs"]) * (1 if check.less_than else -1)
     if len(difference) == 1 or difference.std() == 0:
         return bool(difference.mean() < 0)
@@ -309,7 +335,9 @@ def _bound(check: Check) -> str:
                 + " or more" * check.near.or_more)
     if check.other:
         parts = [(check.other.quantity or "").replace("_", " "), check.other.model, *_words(check.other.where or {})]
-        return ("< " if check.less_than else "> ") + ", ".join(filter(None, parts))
+        sign = (f"within {_number(check.close_to.tolerance, check)} of" if check.close_to
+                else "<" if check.less_than else ">")
+        return f"{sign} {', '.join(filter(None, parts))}"
     return (f"at most {_number(check.at_most, check)}" if check.at_least is None
             else f"at least {_number(check.at_least, check)}")
 

@@ -39,8 +39,6 @@ SETTLE = {"steps": 200, "momentum": 0.95}                                  # a q
 LOOKS = (1, 2, 3, 5, 10, 20, 40, 80, 160, 320)                             # plain steps after which denoising is seen
 PAIRS = ((7, 9), (3, 5))                                                   # digits whose lower third is alike
 VARIANCE, MEMORY_VARIANCE = 0.5, 0.2
-
-
 USUAL = {"data": ["mnist"], "scale": ["[0, 1]"], "seeds": [0], "decay": [None], "activation": [None], "fixed": {}}
 OF_TASK = {"epochs": None, "batch_size": None, "weight_lr": None, "init_std": None, "optimizer": "adam"}
 Run = dict[str, Any]             # task, data, scale, steps, gamma, decay, activation, seed, and what the task fixes
@@ -139,6 +137,33 @@ def of_memories(graph: PCGraph, stored: datasets.ImageSet, run: Run) -> dict[str
 
 MEASURES = {"layered": of_classifier, "fully-connected": of_classifier, "pictures": of_pictures,
             "memories": of_memories}
+
+
+DATA = {"mnist": "digits", "fashion": "clothing"}
+# what a row has -> title of its panel, factor to its unit, whether more is better
+SCORES = {("layered", "accuracy"): ("layered, accuracy (%)", 100, True),
+          ("fully-connected", "accuracy"): ("fully connected, accuracy (%)", 100, True),
+          ("pictures", "completion_mse"): ("completion, squared error", 1, False),
+          ("pictures", "denoised_db"): ("denoising (dB)", 1, True),
+          ("pictures", "denoised_scaled_db"): ("denoising, noise in scaled units (dB)", 1, True),
+          ("pictures", "drawn_over_max"): ("labels drawn (%)", 100, True),
+          ("pictures", "label_agreement"): ("label followed (%)", 100, True),
+          ("memories", "from_half"): ("memories from half (%)", 100, True),
+          ("memories", "from_noise"): ("memories from noise (%)", 100, True),
+          ("memories", "from_noise_scaled"): ("memories, noise in scaled units (%)", 100, True)}
+
+
+def scores(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a file of measurements in long form: one row a score, with ``task`` in words, ``score`` and ``more`` (is
+    better). Runs that diverged are left out.
+    """
+    parts = []
+    for (task, column), (title, factor, more) in SCORES.items():
+        if column in rows:
+            some = rows[(rows["task"] == task) & (rows["status"] == "ok")].dropna(subset=column)
+            words = some["data"].map(DATA) + ": " + title
+            parts.append(some.assign(task=words, score=factor * some[column], more=more))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _pixels(graph: PCGraph, clamp: dict[str, Any]) -> Tensor:

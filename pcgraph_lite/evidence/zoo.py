@@ -17,7 +17,6 @@ import pandas as pd
 import torch
 from filelock import FileLock
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import nn
 
 from .. import checkout, hardware
@@ -25,8 +24,8 @@ from ..baselines.kinds import KINDS
 from ..engine import learning
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
-from ..errors import BadFile, BadInput, PCGraphError, whole
-from ..files import tensor_digest, write_aside
+from ..errors import BadFile, BadInput, whole
+from ..files import load_tensors, save_tensors, tensor_digest, write_aside
 from ..images import datasets
 from ..images import scale as scales
 from ..images.datasets import ImageSet
@@ -116,14 +115,12 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
         train(name, profile, seed, device, progress)
     model, _ = build(spec(name, profile), seed, hardware.pick_device(device))
     try:
-        with safe_open(target, "pt") as file:
-            header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+        header, tensors = load_tensors(target)
         if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
             raise ValueError("its content does not have the hash of its header")
         model.load_state_dict(tensors)                       # names and shapes
         history, facts = pd.read_csv(target.with_suffix(".csv")), json.loads(header["provenance"])
-    except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
+    except (BadFile, OSError, KeyError, ValueError, RuntimeError) as error:
         raise BadFile(f"{checkout.shown(target)} (or its history, .csv) is damaged: {error}. Train it again: "
                       f"{_command(name, profile, seed)}") from error
     return Trained(model, spec(name, profile), history, facts, target, name, profile, seed)
@@ -247,17 +244,12 @@ def _train_and_save(name: str, profile: str, seed: int, device: torch.device, pr
     facts = records.provenance(hardware.describe(device), time.monotonic() - began, version)
     best = float(history["validation"].max()) if "validation" in history else None
     facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": best}
-    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in model.state_dict().items()}
-    header = {"model": name, "profile": profile, "seed": str(seed), "identity": wanted,
-              "numerics": numerics.version(settings), "spec": settings.model_dump_json(),
-              "provenance": json.dumps(facts), "weights_sha256": tensor_digest(tensors)}
     with write_aside(target.with_suffix(".csv")) as part:
         history.to_csv(part, index=False)
-    with write_aside(target) as part:
-        try:
-            save_file(tensors, part, header)
-        except SafetensorError as error:
-            raise PCGraphError(f"cannot write {checkout.shown(target)}: {error}. Free space, run again.") from error
+    save_tensors(target, model.state_dict(), {
+        "model": name, "profile": profile, "seed": str(seed), "identity": wanted,
+        "numerics": numerics.version(settings), "spec": settings.model_dump_json(), "provenance": json.dumps(facts),
+        "weights_sha256": tensor_digest(model.state_dict())})
 
 
 def _header(target: Path) -> dict[str, str]:

@@ -247,3 +247,25 @@ def test_a_difference_counts_at_five_per_cent():
         pairs = [{"quantity": "q", "model": model, "seed": seed, "value": gap if model == "b" else 0.0}
                  for seed, gap in enumerate((1.0, 2.0, third)) for model in "ab"]
         assert verdict(claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}}), frame(*pairs)) == expected
+
+
+def test_another_reading_has_its_own_verdict() -> None:
+    """The first rule decides; the other reading stands beside it, unless nothing was recorded for it."""
+    other = {"in other units": [{"quantity": "b", "at_least": 0.9}],
+             "never tried": [{"quantity": "c", "at_least": 0.9}]}
+    rows = frame(*seeds("a", 1.0, 1.0, 1.0), *seeds("b", 0.0, 0.0, 0.0))
+    row = claims.scorecard(rows, claim({"quantity": "a", "at_least": 0.9}, readings=other)).iloc[0]
+    assert (row["verdict"], row["hangs_on"]) == ("reproduced", "in other units: not reproduced")
+
+
+def test_a_reading_needs_a_check_that_is_no_guard() -> None:
+    with pytest.raises(ValueError, match="no guard"):
+        claim({"quantity": "a", "at_least": 0.9}, readings={"r": [{"quantity": "b", "at_least": 0.9, "guard": True}]})
+
+
+@pytest.mark.parametrize(("theirs", "expected"), [(0.46, "reproduced"), (0.55, "not reproduced")])
+def test_close_to_another_compares_mean_differences(theirs: float, expected: str) -> None:
+    """0.5 is within 0.04 of 0.46, by hand, and not of 0.55; spread over seeds is no matter."""
+    rows = frame(*seeds("q", 0.4, 0.5, 0.6, model="a"), *seeds("q", theirs + 0.1, theirs, theirs - 0.1, model="b"))
+    near = {"quantity": "q", "model": "a", "close_to": {"model": "b", "tolerance": 0.04 + 1e-9}}
+    assert verdict(claim(near), rows) == expected
