@@ -106,11 +106,7 @@ def _cells(text: str) -> tuple[Cell, ...]:
 
 
 def parameters(name: str) -> dict[str, Parameter]:
-    """The parameters that a notebook declares, by name.
-
-    Raises:
-        BadFile: there is no parameters cell, or a line of it has no type, an unknown one, or no plain default.
-    """
+    """The parameters that a notebook declares, by name. Raises BadFile: no such cell, or a line is untyped."""
     cell = next((cell for cell in cells(name) if "parameters" in cell.tags), None)
     if cell is None:
         raise BadFile(f"notebooks/{name}.md has no code cell with the tag 'parameters'.")
@@ -141,7 +137,7 @@ def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[s
 
 def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "",
         plain: bool = False) -> Path:
-    """Execute one notebook; everything about the call is checked first.
+    """Execute one notebook, after everything about the call was checked. Returns its file, or if ``plain`` the folder.
 
     Args:
         given: parameters that differ from the profile's; they send the run to a folder of its own.
@@ -149,11 +145,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
             ``_build/runs/<name>/<parameters>``.
         plain: run the code cells in this process; no executed notebook is written. For hosts without papermill.
 
-    Returns:
-        The executed notebook, or with ``plain`` the folder of the run.
-
-    Raises:
-        UnknownName, BadInput, BadFile: the call. PCGraphError: a cell failed; what ran is kept as NAME.failed.ipynb.
+    Raises UnknownName, BadInput, BadFile: the call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
     """
     from .. import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})

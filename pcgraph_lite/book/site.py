@@ -32,10 +32,8 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     """Gather all that the book is made of in ``_build/<profile>/site-source`` and return that folder, for ``build``.
 
     ``published``: show the committed notebooks and records, which are of the paper profile, by way of
-    ``_build/published``; a page that has not been run yet is shown without results and says so.
-
-    Raises:
-        BadFile: a listed notebook is missing, damaged or stopped with an error; a records file is damaged.
+    ``_build/published``; a page that has not been run yet is shown without results and says so. Raises BadFile: a
+    listed notebook is missing, damaged or stopped with an error; a records file is damaged.
     """
     made = root / "_build" / ("published" if published else profile)
     executed, saved = ((root / "book/notebooks", root / "results/records") if published

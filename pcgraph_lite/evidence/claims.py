@@ -144,14 +144,9 @@ def load_claims(path: Path = FILE) -> dict[str, Claim]:
 
 
 def scorecard(records: pd.DataFrame, claims: Mapping[str, Claim] | None = None) -> pd.DataFrame:
-    """One row a claim, in the order of the claims file.
+    """One row a claim, in the order of the claims file: columns ``COLUMNS``, ``n`` the seeds behind the verdict.
 
-    Args:
-        records: as ``records.read`` gives them. Of each claim only the rows of the largest profile count.
-        claims: the rules. None: those of the package.
-
-    Returns:
-        Columns ``COLUMNS``; ``n`` is the number of seeds behind the verdict.
+    Of the ``records`` of a claim only those of the largest profile count. ``claims`` None: the rules of the package.
     """
     records = records.assign(dataset=records["dataset"].fillna(""), model=records["model"].fillna(""),
                              seed=records["seed"].astype(float).fillna(-1),

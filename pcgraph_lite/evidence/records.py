@@ -95,9 +95,10 @@ class Recorder:
             frame: columns dataset, model, seed and n are taken where they are there; others are left alone.
             quantities: columns, or column -> the quantity that it is recorded as.
             parameters: columns that go into every record as its parameters.
-            common: what all records share.
+            common: what all records share, as for ``add``.
 
-        Raises BadInput: the frame has no such column; and as ``add``.
+        Raises:
+            BadInput: the frame has no such column. The rest as for ``add``.
         """
         named = quantities if isinstance(quantities, Mapping) else {name: name for name in quantities}
         for column in (*named, *parameters):

@@ -73,10 +73,8 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
           force: bool = False) -> Path:
     """Train a model, unless weights of the same settings are there already; a killed training resumes.
 
-    ``force``: train anew in any case, from the first epoch. Returns the weights file.
-
-    Raises:
-        UnknownName, BadInput: the model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
+    ``force``: train anew in any case, from the first epoch. Returns the weights file. Raises UnknownName, BadInput: the
+    model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
     hardware.pick_device(device)                       # refused before a folder is made
@@ -95,18 +93,15 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
 
 def is_trained(name: str, profile: str, seed: int = 0) -> bool:
     """Whether weights and history of these very settings and numerics are there. Raises UnknownName, BadInput."""
-    target = path(name, profile, seed)
+    target, known = path(name, profile, seed), fingerprint(name, profile, seed)
     found = _header(target)
-    return target.with_suffix(".csv").is_file() and fingerprint(name, profile, seed) == \
-        f"{found.get('identity')} {found.get('numerics')}"
+    return target.with_suffix(".csv").is_file() and known == f"{found.get('identity')} {found.get('numerics')}"
 
 
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
     """Load a model; train it first where it is missing or of other settings, saying so.
 
-    Raises:
-        BadFile: the weights or the history are damaged; the message names the file and the command to train again.
-        UnknownName, BadInput: the model, profile, seed or device.
+    Raises as ``train``, and BadFile where weights or history are damaged, with the command to train again.
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
     if not target.is_file() or _header(target).get("identity", wanted) != wanted:     # no header: damaged, see below
