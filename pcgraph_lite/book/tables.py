@@ -146,7 +146,7 @@ def verdicts(saved: Path) -> Styler:
     card = claims.scorecard(found[found["notebook"] == saved.stem])
     card = card[card["notebook"] == saved.stem]
     card = card[card["verdict"] != "not run"].assign(ours=card["ours"].str.replace("; ", "<br>"))
-    columns = ["claim", "verdict", *["hangs_on"] * card["hangs_on"].any(), "paper", "ours", "n", "note"]
+    columns = ["claim", "verdict", *["hangs_on"] * bool(card["hangs_on"].any()), "paper", "ours", "n", "note"]
     shown = card[columns].rename(columns={
         "hangs_on": "under another reading", "ours": "measured, and the rule", "n": "seeds",
         "note": "what is missing for a final verdict"})
