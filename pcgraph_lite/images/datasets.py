@@ -77,11 +77,9 @@ class ImageSet:
 
 
 def load(name: str, split: str = "train", sample: bool = False, root: Path | str | None = None) -> ImageSet:
-    """Load one split of a data set, with its content checked.
+    """Load one split, "train" or "test", of ``mnist``, ``fashion``, ``cifar10`` or ``svhn``, with its content checked.
 
     Args:
-        name: ``mnist``, ``fashion``, ``cifar10`` or ``svhn``.
-        split: ``train`` or ``test``.
         sample: read the sample inside the package instead of the full set (``mnist`` and ``fashion``).
         root: look for the full set in this folder and nowhere else.
 
@@ -102,11 +100,10 @@ def split_off(data: ImageSet, count: int, generator: torch.Generator) -> tuple[I
 
 
 def status() -> list[dict[str, str | int]]:
-    """Say what this machine holds, without asking the network: one row for each data set, split and sample.
+    """What this machine holds, without asking the network: one row for each data set, split and sample.
 
-    Returns:
-        rows with ``name``, ``split``, ``where``, ``count`` and ``checked`` (``yes``, ``missing`` or ``damaged``). The
-        ``where`` of a missing or damaged set is the whole reason.
+    Each has ``name``, ``split``, ``where`` (or the whole reason why not), ``count`` and ``checked`` (``yes``,
+    ``missing`` or ``damaged``).
     """
     reads = {f"{name} (sample)": partial(sources.read_sample, name) for name in SAMPLES}
     reads |= {name: partial(sources.find, name, download=False) for name in SHAPES}
@@ -126,10 +123,9 @@ def _found(read: Callable[[], sources.Pixels]) -> dict[str, str | int]:
 # ------------------------------------------------------------------------------------------- noise and occlusion
 
 def noise_generator(seed: int, part: str = "test") -> torch.Generator:
-    """A generator for noise: plain ``manual_seed(seed)`` would draw the numbers that a graph's weights began with.
+    """A generator for noise on some part of the images, each part having its own.
 
-    Args:
-        part: which images it is for, in words; each part has its own noise.
+    Plain ``manual_seed(seed)`` would draw the numbers that a graph's weights began with.
     """
     digest = hashlib.sha256(f"noise on {part} images, seed {seed}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
