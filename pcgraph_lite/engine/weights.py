@@ -106,16 +106,13 @@ class Sparse(Dense):
 
     def outer(self, fx: Tensor, error: Tensor) -> Tensor:
         zero = torch.zeros(self.stored, dtype=fx.dtype, device=fx.device)
-        return torch.sparse.sampled_addmm(self.by_source(zero), fx.mT, error, beta=0).values()
+        return torch.sparse.sampled_addmm(self.csr(zero, turned=False), fx.mT, error, beta=0).values()
 
-    def by_source(self, weights: Tensor) -> Tensor:
-        """The matrix as CSR, ``(source, target)``."""
-        return torch.sparse_csr_tensor(self.starts, self.columns, weights, self.shape, check_invariants=False)
-
-    def by_target(self, weights: Tensor) -> Tensor:
-        """Its transpose as CSR, ``(target, source)``."""
-        return torch.sparse_csr_tensor(self.starts_t, self.columns_t, weights[self.order], self.shape[::-1],
-                                       check_invariants=False)
+    def csr(self, weights: Tensor, turned: bool) -> Tensor:
+        """The matrix by compressed rows, ``(source, target)``, or its transpose."""
+        starts, columns, values, shape = (self.starts_t, self.columns_t, weights[self.order], self.shape[::-1]) \
+            if turned else (self.starts, self.columns, weights, self.shape)
+        return torch.sparse_csr_tensor(starts, columns, values, shape, check_invariants=False)
 
     def _rows(self) -> Tensor:
         counts = self.starts.diff().long()
@@ -160,7 +157,7 @@ class SparseMatrix(Matrix):
 
     @cached_property
     def _left(self) -> Tensor:
-        return self.block.by_source(self.values) if self.turned else self.block.by_target(self.values)
+        return self.block.csr(self.values, not self.turned)
 
     def __call__(self, x: Tensor) -> Tensor:
         return (self._left @ x.mT).mT

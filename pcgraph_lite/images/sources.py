@@ -164,14 +164,11 @@ def _read_root(name: str, split: str, root: Path | None) -> Pixels:
 
 
 def _read(name: str, split: str, folder: Path) -> Pixels:
+    readers = {"cifar10": _read_cifar10, "svhn": _read_svhn}
     try:
-        if name == "cifar10":
-            return _read_cifar10(folder, split)
-        if name == "svhn":
-            return _read_svhn(folder, split)
+        return readers[name](folder, split) if name in readers else _read_idx(folder, split, DIGESTS[name])
     except ImportError as error:
         raise BadFile(f"{name} can only be read with {error.name}. Install it: pip install {error.name}.") from error
-    return _read_idx(folder, split, DIGESTS[name])
 
 
 def _fetch(name: str, split: str, get: Callable[[str, str, Path], Path]) -> Pixels:
