@@ -79,7 +79,8 @@ class Hopfield(Classifier):
             free: numbers of the vertices that may change; the others are held.
         """
         generator, state = torch.Generator().manual_seed(0), state.clone()
-        held = state.index_fill(1, free, 0)
+        held = state.clone()
+        held[:, free] = 0
         constant = held @ self.weight[:, free]                             # (batch, free): what held vertices say
         moving, coupling = state[:, free], self.weight[free[:, None], free]
         for _ in range(MOST_SWEEPS):
