@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from .errors import BadFile, PCGraphError
+from .errors import BadFile
 
 ROOT = Path(__file__).resolve().parent.parent              # config/, notebooks/, results/ and _build/ are here
 
@@ -33,23 +33,14 @@ def from_checkout(package: str, module: str) -> ModuleType:
 
 def version() -> tuple[str, bool]:
     """The commit, and whether the code differs from it. In a copy without git the variable PCGRAPH_COMMIT says it."""
-    commit = os.environ.get("PCGRAPH_COMMIT") or _quiet("rev-parse", "HEAD") or "unknown"
-    return commit, bool(_quiet("status", "--porcelain", "--untracked-files=no"))
+    commit = os.environ.get("PCGRAPH_COMMIT") or _git("rev-parse", "HEAD") or "unknown"
+    return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
 
 
-def git(*arguments: str) -> str:
-    """What git prints. Raises PCGraphError with what git says where it fails or is not there."""
+def _git(*arguments: str) -> str:
+    """What git prints; nothing where it fails or is not there."""
     try:
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60,
                               check=True).stdout.strip()
-    except subprocess.CalledProcessError as error:
-        raise PCGraphError(f"git {' '.join(arguments)} failed in {ROOT}: {error.stderr.strip()}") from error
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise PCGraphError(f"git cannot be run in {ROOT}: {error}.") from error
-
-
-def _quiet(*arguments: str) -> str:
-    try:
-        return git(*arguments)
-    except PCGraphError:
+    except (OSError, subprocess.SubprocessError):
         return ""

@@ -36,11 +36,16 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(2) from None
 
 
+def say(text: str) -> None:
+    """One line as it is, whatever the width of the terminal."""
+    out.print(text, markup=False)
+
+
 @app.callback(invoke_without_command=True)
 def _options(version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False) -> None:
     if version:
         from . import __version__
-        out.print(f"pcgraph {__version__}", highlight=False)
+        say(f"pcgraph {__version__}")
         raise typer.Exit
 
 
@@ -56,7 +61,7 @@ def data() -> None:
             wrong.setdefault(row["name"], row["where"])
     out.print(table)
     for reason in wrong.values():
-        out.print(escape(str(reason)), highlight=False, soft_wrap=True)
+        say(str(reason))
 
 
 @app.command(epilog="Examples: pcgraph train generative-mnist --profile laptop  |  "
@@ -86,7 +91,7 @@ def train(
                 raise
             failed.append(f"{one}, seed {number}: {error}")
         else:
-            out.print(f"{one}: {checkout.shown(made)}", highlight=False, soft_wrap=True)
+            say(f"{one}: {checkout.shown(made)}")
     if failed:
         raise PCGraphError(f"{len(failed)} of {len(wanted)} trainings stopped.\n" + "\n".join(failed))
 
@@ -101,8 +106,7 @@ def sweep(
     from . import hardware
     from .evidence import config, sweeps
     hardware.prepare(config.load_profile(profile).threads)
-    made = sweeps.run(name, profile, device)
-    out.print(f"{name}: {checkout.shown(made)}", highlight=False, soft_wrap=True)
+    say(f"{name}: {checkout.shown(sweeps.run(name, profile, device))}")
 
 
 @app.command(epilog="Example: pcgraph run 03a-fully-connected --profile laptop -p seed 1 -p device cpu")
@@ -117,12 +121,11 @@ def run(
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
     from .book import notebooks
-    out.print(f"running {name}: profile {profile}", highlight=False)
+    say(f"running {name}: profile {profile}")
     if stale := notebooks.stale_weights(name, profile):
         errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
                      highlight=False, soft_wrap=True)
-    made = notebooks.run(name, profile, _pairs(parameter or []), folder, plain)
-    out.print(f"{name}: {checkout.shown(made)}", highlight=False, soft_wrap=True)
+    say(f"{name}: {checkout.shown(notebooks.run(name, profile, _pairs(parameter or []), folder, plain))}")
 
 
 @app.command(epilog="Example: pcgraph scorecard --json")
@@ -168,8 +171,7 @@ def book(
     name = "paper" if published else profile or "laptop"
     config.load_profile(name)
     staged = site.stage(name, published)
-    made = site.build(staged, staged.with_name("site"))
-    out.print(f"the book: {made.absolute().as_uri()}", highlight=False, soft_wrap=True)
+    say(f"the book: {site.build(staged, staged.with_name('site')).absolute().as_uri()}")
 
 
 @app.command(epilog="Examples: pcgraph bench  |  pcgraph bench --only fully-connected --only memory  |  "
@@ -185,14 +187,13 @@ def bench(
 ) -> None:
     """Measure speed, memory and scaling beside the bare matrix products. Writes under _build/bench."""
     suite, report = (checkout.from_checkout("benchmarks", name) for name in ("suite", "report"))
-    made = suite.run(only or (), quick, device, threads, tf32, cuda_graphs,
-                     lambda row: out.print(f"measuring {row}", highlight=False))
+    made = suite.run(only or (), quick, device, threads, tf32, cuda_graphs, lambda row: say(f"measuring {row}"))
     part = "-tf32" * tf32 + "-graphs" * cuda_graphs + ("-quick" if quick else "-part" if only else "")
     place = Path(folder).absolute() if folder else checkout.ROOT / f"_build/bench/{made.setting['device']}{part}"
     path = report.write(made, place)
     for table in report.shown(made):
         out.print(table)
-    out.print(f"the benchmark: {checkout.shown(path)}", highlight=False, soft_wrap=True)
+    say(f"the benchmark: {checkout.shown(path)}")
 
 
 @app.command(epilog="Example: pcgraph info --profile paper")
@@ -218,20 +219,17 @@ def _joined_pairs(arguments: list[str]) -> list[str]:
     """``-p NAME VALUE``, as papermill has it, as one argument; typer has no repeated option with two values."""
     joined, rest = [], list(arguments)
     while rest:
-        word = rest.pop(0)
-        if word in ("-p", "--parameter") and len(rest) >= 2 and "=" not in rest[0] and not rest[1].startswith("--"):
-            joined += [word, f"{rest.pop(0)}={rest.pop(0)}"]
-        else:
-            joined.append(word)
+        joined.append(rest.pop(0))
+        if joined[-1] in ("-p", "--parameter") and len(rest) >= 2 and "=" not in rest[0] and rest[1][:2] != "--":
+            joined.append(f"{rest.pop(0)}={rest.pop(0)}")
     return joined
 
 
 def _pairs(given: list[str]) -> dict[str, str]:
     pairs: dict[str, str] = {}
-    for entry in given:
-        name, equals, value = entry.partition("=")
+    for name, equals, value in (entry.partition("=") for entry in given):
         if not equals:
-            raise BadInput(f"-p {entry}: expected a name and a value, for example -p seed 1.")
+            raise BadInput(f"-p {name}: expected a name and a value, for example -p seed 1.")
         if name in pairs:
             raise BadInput(f"-p {name} is given twice: {pairs[name]!r} and {value!r}.")
         pairs[name] = value

@@ -17,8 +17,7 @@ if TYPE_CHECKING:                                  # commands that only read and
 def write_aside(path: Path | str) -> Iterator[Path]:
     """Yield a name beside ``path`` to write to, this process's own; rename it on success, remove it on failure.
 
-    Raises:
-        PCGraphError: the disk is full or the folder cannot be written; an older file at ``path`` is untouched.
+    Raises PCGraphError: the disk is full or the folder cannot be written; an older file at ``path`` is untouched.
     """
     path = Path(path)
     part = path.with_name(f"{path.name}.{os.getpid()}.part")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from .errors import BadInput, unknown
+from .errors import BadInput, unknown, whole
 
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("bf16", "ieee")                                               # fastest first
@@ -52,18 +52,12 @@ def prepare(threads: int | None = None, *, tf32: bool = False) -> dict[str, obje
 
     Allowing oneDNN "bf16" products routes float32 products through that library: on processors without bfloat16 units
     at up to twice the speed and the same accuracy, on others in bfloat16. Which it is here is measured against float64;
-    above a relative error of 1e-5 the full precision ("ieee") stays.
+    above a relative error of 1e-5 the full precision ("ieee") stays. ``tf32`` lets a GPU multiply with three digits.
 
-    Args:
-        tf32: let a GPU multiply in TensorFloat-32: faster, with three digits; the error is measured and returned.
-
-    Returns:
-        what was chosen: threads, precision, relative error; on a GPU its own precision and error as well.
+    Returns what was chosen: threads, precision, relative error; on a GPU its own precision and error as well.
     """
     if threads is not None:
-        if isinstance(threads, bool) or int(threads) != threads or threads < 1:
-            raise BadInput(f"threads = {threads!r}; expected a whole number of at least 1.")
-        torch.set_num_threads(threads)
+        torch.set_num_threads(whole(threads, "threads"))
     torch.set_flush_denormal(True)
     products = torch.backends.mkldnn.matmul                                # the CPU alone: TF32 on a GPU is not unasked
     for precision in PRECISIONS:

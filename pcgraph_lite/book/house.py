@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections import Counter
 from pathlib import Path
+from textwrap import fill
 
 import grimp
 from matplotlib.figure import Figure
@@ -16,16 +17,14 @@ BASE = "ground"                                                            # the
 STEP, WIDTH = 1.25, 9.0                                                    # height of a floor, width of a room
 
 
-def floors() -> list[str]:
-    """The rooms from top to bottom, as the rule for imports in ``pyproject.toml`` lists them."""
-    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-    names = re.findall(r"\w+", " ".join(next(rule["layers"] for rule in rules if rule["type"] == "layers")))
-    return [name for name in names if (ROOT / PACKAGE / name).is_dir() or name == "cli"]
-
-
 def imports() -> tuple[dict[str, list[str]], Counter[tuple[str, str]]]:
-    """The files of each room, and for each pair of rooms how many files of the first import one of the second."""
-    rooms: dict[str, list[str]] = {room: [] for room in (*floors(), BASE)}
+    """The files of each room from top to bottom, as the rule for imports in ``pyproject.toml`` lists the rooms, and for
+    each pair of rooms how many files of the first import one of the second.
+    """
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    floors = re.findall(r"\w+", " ".join(next(rule["layers"] for rule in rules if rule["type"] == "layers")))
+    rooms: dict[str, list[str]] = {room: [] for room in floors if (ROOT / PACKAGE / room).is_dir() or room == "cli"}
+    rooms[BASE] = []
     graph, home = grimp.build_graph(PACKAGE, cache_dir=None), {}
     for module in sorted(graph.modules - {PACKAGE, f"{PACKAGE}.__main__"}):
         _, room, *inside = module.split(".")
@@ -57,7 +56,7 @@ def draw(rooms: dict[str, list[str]], uses: Counter[tuple[str, str]]) -> Figure:
     for room, files in rooms.items():
         axis.add_patch(Rectangle((0, height[room] - 0.42), WIDTH, 0.84, facecolor="#eef2f7", edgecolor="#33475b"))
         axis.text(0.2, height[room], room, weight="bold", size=12, va="center")
-        axis.text(2.2, height[room], _wrapped(files), size=9, va="center", linespacing=1.3)
+        axis.text(2.2, height[room], fill("   ".join(files), 62), size=9, va="center", linespacing=1.3)
     for (user, used), count in sorted(uses.items()):
         axis.add_patch(FancyArrowPatch(
             (WIDTH, height[user] - 0.15), (WIDTH, height[used] + 0.15), arrowstyle="-|>", mutation_scale=11,
@@ -65,12 +64,3 @@ def draw(rooms: dict[str, list[str]], uses: Counter[tuple[str, str]]) -> Figure:
     axis.set(xlim=(-0.1, WIDTH + 3.4), ylim=(height[BASE] - 0.6, 0.6))
     axis.axis("off")
     return figure
-
-
-def _wrapped(files: list[str], limit: int = 62) -> str:
-    lines = [""]
-    for file in files:
-        if len(lines[-1]) + len(file) > limit:
-            lines.append("")
-        lines[-1] += f"{file}   "
-    return "\n".join(lines)

@@ -9,7 +9,7 @@ import torch
 from pandas.io.formats.style import Styler
 
 from .. import hardware
-from ..evidence import sweeps, zoo
+from ..evidence import config, sweeps, zoo
 from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
 from ..images import datasets, sources
@@ -32,12 +32,15 @@ class Page:
 
     def models(self, kinds: Sequence[str] | Mapping[str, str], data: Sequence[str] = ("mnist",),
                seeds: int | Mapping[str, int] | None = None) -> dict[Key, Trained]:
-        """Trained models by ``(dataset, kind, seed)``, see ``zoo.load_all``; ``seeds``: the first few alone, or how
-        many of each data set.
+        """Trained models ``<kind>-<data set>`` by ``(dataset, kind, seed)``.
+
+        ``kinds``: what they are called, or what they shall be called -> the kind that is loaded. ``seeds``: the first
+        few alone, or how many of each data set.
         """
+        kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
-        return {key: t for name in data for key, t in zoo.load_all(
-            kinds, [name], self.profile, self.seeds[:count[name]], str(self.device.type)).items()}
+        return {(name, called, s): zoo.load(f"{kind}-{name}", self.profile, s, str(self.device.type), progress=False)
+                for name in data for called, kind in kinds.items() for s in self.seeds[:count[name]]}
 
     def here(self, counts: Mapping[str, int]) -> list[str]:
         """The data sets of which more than 0 seeds are asked for and whose files are there; a line names the others."""
@@ -109,6 +112,6 @@ def sizes(models: Mapping[Key, Trained]) -> pd.DataFrame:
 def start(name: str, profile: str, device: str = "auto", out: str | Path = "", seed: int = 0, seeds: int = 1) -> Page:
     """Begin a page. Raises UnknownName, BadInput: no such profile or device."""
     plots.use_style()
-    hardware.prepare()
+    hardware.prepare(config.load_profile(profile).threads)
     picked = hardware.pick_device(device)
     return Page(profile, picked, list(range(seed, seed + seeds)), Recorder(name, profile, picked, out))

@@ -29,7 +29,11 @@ COLORS = sns.color_palette("deep")
 # Where the neurons of a vertex sit around it, what they are called, and their colour.
 PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0, -0.9), "interneuron": (-1.15, -0.1)}
 SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "interneuron": "m"}
+SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
+WIRES = {True: COLORS[2], False: COLORS[3]}                                # excitatory, inhibitory
 FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
+
+Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, values ``(positions,)`` or with repeats
 
 
 def use_style() -> None:
@@ -39,19 +43,17 @@ def use_style() -> None:
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
 
 
-def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | Mapping[str, tuple[int, ...]] = (28, 28),
-               columns: Sequence[str] = (), marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
+def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None, columns: Sequence[str] = (),
+               marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
     """Pictures in rows, one row a name, one column an example; values beyond [0, 1] are cut off.
 
     Args:
         rows: name -> ``(count, pixels)``.
-        shape: of all pictures, or of each row: (height, width), drawn with white as 0 and black as 1, or (channels,
-            height, width) with one channel, drawn alike, or three, drawn in colour.
+        shape: (height, width); None: that of the data set which has as many pixels, three channels in colour.
         columns: titles of the columns.
         marks: name -> for each picture of that row whether to frame it in green (True) or red (False).
     """
-    shapes = shape if isinstance(shape, Mapping) else dict.fromkeys(rows, shape)
-    pictures = {name: _pictures(images, shapes[name]) for name, images in rows.items()}
+    pictures = {name: _pictures(images, shape) for name, images in rows.items()}
     if len({len(p) for p in pictures.values()}) != 1:
         raise WrongShape(f"rows differ in length: { {name: len(p) for name, p in pictures.items()} }.")
     count = len(next(iter(pictures.values())))
@@ -75,8 +77,7 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
     """
     pictures = {name: (row.images if isinstance(row, Trial) else row)[:count] for name, row in rows.items()}
     marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
-    shapes = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
-    return image_rows(pictures, {name: shapes[images.shape[1]] for name, images in pictures.items()}, columns, marks)
+    return image_rows(pictures, columns=columns, marks=marks)
 
 
 def gallery(rows: Mapping[Key, Tensor | Trial], words: Mapping[str, str], count: int = 10) -> Figure:
@@ -90,28 +91,17 @@ def gallery(rows: Mapping[Key, Tensor | Trial], words: Mapping[str, str], count:
                    for key, row in rows.items() if (key[0], key[2]) == (name, seed)}, count)
 
 
-def curves(lines: Mapping[str, tuple[Sequence[float], Tensor]], x: str, y: str, *, log: bool = False,
-           log_x: bool = False, levels: Mapping[str, float] | None = None,
-           marks: Mapping[str, float] | None = None) -> Figure:
-    """Lines with a band: name -> (positions, ``(positions,)`` or ``(positions, repeats)``), mean and min to max.
+def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = False,
+           levels: Mapping[str, float] | None = None, marks: Mapping[str, float] | None = None) -> Figure:
+    """Lines with a band, mean and min to max, and axis labels with units.
 
     Args:
-        x, y: axis labels with units.
         log, log_x: logarithmic y and x axis.
-        levels: name -> height of a dashed line to compare with.
-        marks: name -> position of an upright dashed line.
+        levels, marks: name -> height of a dashed line to compare with, position of an upright one.
     """
     figure, axis = plt.subplots(figsize=(6.4, 3.8))
-    _lines(axis, lines)
-    for name, position in (marks or {}).items():
-        axis.axvline(position, color="0.35", linestyle="--", linewidth=1.2, label=name)
-    for k, (name, height) in enumerate((levels or {}).items()):
-        axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
-    axis.set(xlabel=x, ylabel=y, yscale="log" if log else "linear")
-    if log_x:
-        axis.set_xscale("log")
-    else:
-        axis.xaxis.get_major_locator().set_params(integer=True)
+    _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
+    axis.set(xlabel=x, ylabel=y)
     axis.legend(fontsize="small")
     return figure
 
@@ -125,12 +115,8 @@ def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[
 def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:
     """Bars of how many of a number: mean over repeats with a line from min to max, in an outline of the number itself.
 
-    Args:
-        parts: title of a panel -> name of a colour -> number -> counts of repeats, each at most the number.
-        x, y: axis labels.
+    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats, each at most the number.
     """
-    if not parts:
-        raise BadInput("counts needs at least one panel.")
     figure, axes = _grid(len(parts), 2, 4.6, 3.1)
     for axis, (title, groups) in zip(axes, parts.items(), strict=True):
         numbers, wide = sorted({number for bars in groups.values() for number in bars}), 0.8 / len(groups)
@@ -150,9 +136,7 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
 def roc(scores: Mapping[str, Tensor], positive: Tensor) -> Figure:
     """ROC curves of several scores of the same examples, the first one in grey, with their areas in the legend.
 
-    Args:
-        scores: name -> ``(batch,)``, higher means more positive.
-        positive: ``(batch,)`` bool.
+    ``scores``: name -> ``(batch,)``, higher means more ``positive`` ``(batch,)`` bool.
     """
     figure, axis = plt.subplots(figsize=(4.6, 4.2))
     axis.plot([0, 1], [0, 1], color="0.8", linewidth=1, linestyle=":")
@@ -163,29 +147,18 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor) -> Figure:
     return figure
 
 
-def panels(parts: Mapping[str, Mapping[str, tuple[Sequence[float], Tensor]]], x: str, y: str,
-           levels: Mapping[str, Mapping[str, float]] | None = None, *, log: bool = False, log_x: bool = False,
-           one_legend: bool = False) -> Figure:
-    """Small multiples on common axes: title -> lines as in ``curves``; the first line of each part is drawn in grey.
+def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapping[str, float]] | None = None, *,
+           log: bool = False, log_x: bool = False, one_legend: bool = False) -> Figure:
+    """Small multiples of ``curves`` on common axes, by title; the first line of each part is drawn in grey.
 
-    Args:
-        x, y: axis labels with units.
-        levels: title -> name -> height of a dashed line in that part.
-        log, log_x: logarithmic y and x axes.
-        one_legend: above the whole figure, that of the first part, instead of one in each.
+    ``one_legend``: above the whole figure, that of the first part, instead of one in each.
     """
-    if not parts:
-        raise BadInput("panels needs at least one part.")
-    figure, axes = _grid(len(parts), 3, 3.5, 2.9, common=True)
+    figure, axes = _grid(len(parts), 3, 3.5, 2.9, sharex=True, sharey=True)
     for axis, (title, lines) in zip(axes, parts.items(), strict=True):
-        _lines(axis, lines, ["0.35", *COLORS])
-        for k, (name, height) in enumerate((levels or {}).get(title, {}).items()):
-            axis.axhline(height, color="0.35", linestyle=[":", "--", "-."][k % 3], linewidth=1.2, label=name)
-        axis.set(title=title, yscale="log" if log else "linear", xscale="log" if log_x else "linear")
+        _lines(axis, lines, (levels or {}).get(title, {}), log, log_x, ["0.35", *COLORS])
+        axis.set(title=title)
         if log_x:
             axis.xaxis.set_minor_formatter("")                             # labels at powers of ten alone
-        else:
-            axis.xaxis.get_major_locator().set_params(integer=True)
         if not one_legend:
             axis.legend(fontsize="x-small", loc="best" if log else "lower right")
     if one_legend:
@@ -198,68 +171,56 @@ def panels(parts: Mapping[str, Mapping[str, tuple[Sequence[float], Tensor]]], x:
 def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:
     """What each setting changes: one column a measure, one row a setting, one dot a seed and a bar at their mean.
 
-    Args:
-        measures: axis label -> setting -> ``(seeds,)`` differences to the base; every measure has the same settings.
-        less_is_better: labels of measures whose better side, which is shaded, is the left one.
+    ``measures``: axis label -> setting -> ``(seeds,)`` differences to the base, of the same settings everywhere. The
+    better side is shaded, the left one where ``less_is_better``.
     """
-    if not measures:
-        raise BadInput("differences needs at least one measure.")
-    settings = list(next(iter(measures.values())))
-    figure, axes = plt.subplots(1, len(measures), figsize=(2.6 + 2.7 * len(measures), 0.27 * len(settings) + 1),
-                                squeeze=False, sharey=True)
-    for axis, (label, values) in zip(axes.flat, measures.items(), strict=True):
+    settings = list(next(iter(measures.values()), ()))
+    figure, axes = _grid(len(measures), 9, 2.7, 0.27 * len(settings) + 1, margin=2.6, sharey=True)
+    for axis, (label, values) in zip(axes, measures.items(), strict=True):
         axis.axvline(0, color="0.35", linewidth=1)
-        for k, setting in enumerate(settings):
-            dots = np.asarray(torch.as_tensor(values[setting]).cpu(), dtype=float)
-            axis.plot(dots, [k] * len(dots), "o", color=COLORS[0], markersize=4, alpha=0.8)
-            axis.plot(dots.mean(), k, "|", color="black", markersize=11)
+        _dots(axis, values, settings)
+        axis.plot([float(values[setting].mean()) for setting in settings], range(len(settings)), "|", color="black",
+                  markersize=11)
         low, high = axis.get_xlim()
         axis.axvspan(*((low, 0) if label in less_is_better else (0, high)), color=COLORS[2], alpha=0.1, zorder=0)
         axis.set(xlabel=label, xlim=(low, high))
-    axes[0, 0].set_yticks(range(len(settings)), settings, fontsize="x-small")
-    axes[0, 0].set_ylim(len(settings) - 0.5, -0.5)
     return figure
 
 
 def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
          marks: Mapping[str, Mapping[str, float]] | None = None) -> Figure:
-    """One column a part, one row a name, one dot a repeat, on a common axis.
+    """One column a part, one row a name, one dot a repeat, on a common axis, published ``marks`` as black bars.
 
-    Args:
-        parts: title -> name -> ``(repeats,)``; every part has the same names.
-        x: axis label with its unit.
-        marks: title -> name -> a published value, drawn as a black bar.
+    ``parts``: title -> name -> ``(repeats,)``; every part has the same names.
     """
-    if not parts:
-        raise BadInput("dots needs at least one part.")
-    names = list(next(iter(parts.values())))
-    figure, axes = plt.subplots(1, len(parts), figsize=(1.9 + 3.3 * len(parts), 0.36 * len(names) + 1.4), squeeze=False,
-                                sharey=True, sharex=True)
-    for axis, (title, rows) in zip(axes.flat, parts.items(), strict=True):
-        for k, name in enumerate(names):
-            values = np.asarray(torch.as_tensor(rows[name]).cpu(), dtype=float)
-            axis.plot(values, [k] * len(values), "o", color=COLORS[0], markersize=5, alpha=0.7,
-                      label="ours, one dot a seed" if k == 0 else None)
-        for k, (name, value) in enumerate((marks or {}).get(title, {}).items()):
-            axis.plot(value, names.index(name), "|", color="black", markersize=15, markeredgewidth=2,
-                      label="the paper's" if k == 0 else None)
+    names = list(next(iter(parts.values()), ()))
+    figure, axes = _grid(len(parts), 9, 3.3, 0.36 * len(names) + 1.4, margin=1.9, sharex=True, sharey=True)
+    for axis, (title, rows) in zip(axes, parts.items(), strict=True):
+        _dots(axis, rows, names)
+        if published := (marks or {}).get(title):
+            axis.plot(list(published.values()), [names.index(name) for name in published], "|", color="black",
+                      markersize=15, markeredgewidth=2, label="the paper's")
         axis.set(xlabel=x, title=title)
-    axes[0, 0].set_yticks(range(len(names)), names, fontsize="small")
-    axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize="x-small")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize="x-small")
     return figure
+
+
+def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str]) -> None:
+    """One row a name from top to bottom, one dot a seed."""
+    for k, name in enumerate(names):
+        axis.plot(_numbers(rows[name]), [k] * len(rows[name]), "o", color=COLORS[0], markersize=4, alpha=0.8,
+                  label="ours, one dot a seed" if k == 0 else None)
+    axis.set_yticks(range(len(names)), names, fontsize="x-small")
+    axis.set_ylim(len(names) - 0.5, -0.5)
 
 
 def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figure:
     """Confusion matrices without their diagonal, in per cent of the true class.
 
-    Args:
-        parts: title -> predicted ``(count,)`` int, true ``(count,)`` int, and the names of the classes.
+    ``parts``: title -> predicted ``(count,)`` int, true ``(count,)`` int, and the names of the classes.
     """
-    if not parts:
-        raise BadInput("mistakes needs at least one part.")
-    figure, axes = plt.subplots(1, len(parts), figsize=(4.9 * len(parts), 4.3), squeeze=False)
-    for axis, (title, (predicted, true, names)) in zip(axes.flat, parts.items(), strict=True):
+    figure, axes = _grid(len(parts), 9, 4.9, 4.3)
+    for axis, (title, (predicted, true, names)) in zip(axes, parts.items(), strict=True):
         share = multiclass_confusion_matrix(predicted, true, len(names), normalize="true").numpy()
         sns.heatmap(100 * share, mask=np.eye(len(names), dtype=bool), ax=axis, cmap="Blues", annot=True, fmt=".0f",
                     annot_kws={"fontsize": "xx-small"}, xticklabels=names, yticklabels=names, square=True,
@@ -274,8 +235,6 @@ def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
 
     The paper's mask figure has sources in its columns (ambiguity log, point 15).
     """
-    if not topologies:
-        raise BadInput("mask_picture needs at least one topology.")
     figure, axes = _grid(len(topologies), 3, 3.2, 3.4)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
         axis.imshow(topology.mask().numpy(), cmap=ListedColormap(["#f2f2f2", COLORS[0]]), interpolation="antialiased",
@@ -298,9 +257,7 @@ def graph_picture(graph: PCGraph, names: Sequence[str], clamped: Sequence[int] =
     """A small graph drawn from the object: vertices, directed edges and their weights; clamped vertices are filled."""
     if len(names) != graph.topology.n:
         raise WrongShape(f"{len(names)} names for {graph.topology.n} vertices.")
-    drawn, weight = nx.DiGraph(), graph.weight
-    drawn.add_nodes_from(range(graph.topology.n))
-    drawn.add_edges_from(tuple(edge) for edge in graph.topology.mask().nonzero().tolist())
+    drawn, weight = _digraph(graph.topology), graph.weight
     figure, axis = plt.subplots(figsize=(4.2, 3.4))
     place = nx.circular_layout(drawn)
     colors = [COLORS[1] if k in clamped else "white" for k in drawn]
@@ -315,16 +272,14 @@ def graph_picture(graph: PCGraph, names: Sequence[str], clamped: Sequence[int] =
 
 
 def network_picture(topologies: Mapping[str, Topology]) -> Figure:
-    """Every edge of small topologies as a line: layers side by side where there are no cycles, else springs.
-
-    Vertices have the colour of their group; layers stand in the order of the edges.
-    """
-    figure, axes = plt.subplots(1, len(topologies), figsize=(4.6 * len(topologies), 4.0), squeeze=False)
-    for axis, (title, topology) in zip(axes.flat, topologies.items(), strict=True):
-        drawn = nx.DiGraph()
-        drawn.add_nodes_from(range(topology.n))
-        drawn.add_edges_from(tuple(edge) for edge in topology.mask().nonzero().tolist())
-        place = _layers(drawn) if nx.is_directed_acyclic_graph(drawn) else nx.spring_layout(drawn, seed=0)
+    """Every edge of small topologies as a line: layers side by side where there are no cycles, else springs."""
+    figure, axes = _grid(len(topologies), 9, 4.6, 4.0)
+    for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
+        drawn = _digraph(topology)
+        if nx.is_directed_acyclic_graph(drawn):
+            place = nx.multipartite_layout(drawn, dict(enumerate(nx.topological_generations(drawn))))
+        else:
+            place = nx.spring_layout(drawn, seed=0)
         groups = {k: number for number, name in enumerate(topology.groups)
                   for k in range(topology.slice(name).start, topology.slice(name).stop)}
         nx.draw_networkx_nodes(drawn, place, node_color=[COLORS[groups[k] % 10] for k in drawn], node_size=70,
@@ -339,22 +294,19 @@ def lines_drawn(axis: Axes) -> set[tuple[int, int]]:
     """The edges (source, target) that ``network_picture`` drew on an axis, read from where its lines begin and end."""
     dots = next(part for part in axis.collections if isinstance(part, PathCollection)).get_offsets()
     lines = next(part for part in axis.collections if isinstance(part, LineCollection)).get_segments()
-
-    def vertex(point: np.ndarray) -> int:
-        return int(np.square(np.asarray(dots) - point).sum(-1).argmin())
-
-    return {(vertex(line[0]), vertex(line[-1])) for line in lines}
+    ends = np.array([(line[0], line[-1]) for line in lines])               # (edges, 2, 2)
+    nearest = np.square(ends[:, :, None] - np.asarray(dots)).sum(-1).argmin(-1)
+    return set(map(tuple, nearest.tolist()))
 
 
 def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Figure:
     """Neurons and wires: excitatory ones end in an arrow, inhibitory ones in a bar.
 
-    Args:
-        around: put the vertices on a circle, error neurons inwards, instead of side by side.
+    ``around``: put the vertices on a circle, error neurons inwards, instead of side by side.
     """
     size = (5.4, 5.0) if around else (7.6, 3.1)
-    figure, axes = plt.subplots(len(circuits), 1, figsize=(size[0], size[1] * len(circuits)), squeeze=False)
-    for axis, (title, circuit) in zip(axes.flat, circuits.items(), strict=True):
+    figure, axes = _grid(len(circuits), 1, *size)
+    for axis, (title, circuit) in zip(axes, circuits.items(), strict=True):
         place = {neuron: _neuron_at(neuron, circuit.vertices, around) for neuron in circuit.neurons()}
         for wire in circuit.wires:
             axis.add_patch(_wire(wire.source, wire.target, wire.weight > 0, place))
@@ -365,8 +317,8 @@ def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Fi
         axis.set(title=title, aspect="equal")
         axis.margins(0.16)
         axis.axis("off")
-    ends = [Line2D([], [], color=_wire_color(True), marker=">", label="excitatory"),
-            Line2D([], [], color=_wire_color(False), marker="|", markersize=9, label="inhibitory")]
+    ends = [Line2D([], [], color=WIRES[True], marker=">", label="excitatory"),
+            Line2D([], [], color=WIRES[False], marker="|", markersize=9, label="inhibitory")]
     figure.legend(handles=ends, loc="outside lower center", ncols=2, fontsize="small")
     return figure
 
@@ -381,14 +333,10 @@ def wires_drawn(axis: Axes) -> set[tuple[Neuron, Neuron, bool]]:
     return found
 
 
-def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mapping[str, Tensor], names: Sequence[str],
-              reach: float = 1.5) -> Figure:
-    """The energy over two free vertices, the others held at ``start`` ``(n,)``, and the paths of queries on it.
-
-    Args:
-        paths: name -> ``(steps, n)``.
-    """
-    axis_values = torch.linspace(-reach, reach, 121, dtype=graph.dtype)
+def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mapping[str, Tensor],
+              names: Sequence[str]) -> Figure:
+    """The energy over two free vertices, the others held at ``start`` ``(n,)``, and paths ``(steps, n)`` of queries."""
+    axis_values = torch.linspace(-1.5, 1.5, 121, dtype=graph.dtype)
     grid = start.repeat(121 * 121, 1)
     grid[:, free[0]], grid[:, free[1]] = (part.flatten() for part in torch.meshgrid(axis_values, axis_values,
                                                                                      indexing="xy"))
@@ -404,24 +352,24 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
     return figure
 
 
-def _grid(count: int, most: int, width: float, height: float, common: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure of ``count`` panels, each ``width`` by ``height`` inches, ``most`` in a row, with common axes or not."""
+def _grid(count: int, most: int, width: float, height: float, margin: float = 0.0,
+          **shared: bool) -> tuple[Figure, list[Axes]]:
+    """A figure of ``count`` panels, each ``width`` by ``height`` inches, ``most`` in a row. Raises BadInput: none."""
+    if not count:
+        raise BadInput("a figure needs at least one panel.")
     columns = min(most, count)
     rows = -(-count // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, sharex=common,
-                                sharey=common)
+    figure, axes = plt.subplots(rows, columns, figsize=(margin + width * columns, height * rows), squeeze=False,
+                                **shared)
     for axis in axes.flat[count:]:
         axis.remove()
     return figure, list(axes.flat[:count])
 
 
-def _layers(graph: nx.DiGraph) -> dict[int, tuple[float, float]]:
-    """Vertices of a graph without cycles in columns, each as far right as the longest way to it."""
-    place = {}
-    for column, layer in enumerate(nx.topological_generations(graph)):
-        for k, vertex in enumerate(sorted(layer)):
-            place[vertex] = (float(column), (k - (len(layer) - 1) / 2) / max(1, len(layer) - 1))
-    return place
+def _digraph(topology: Topology) -> nx.DiGraph:
+    graph = nx.empty_graph(topology.n, nx.DiGraph)
+    graph.add_edges_from(topology.mask().nonzero().tolist())
+    return graph
 
 
 def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, float]:
@@ -443,41 +391,44 @@ def _wire(source: Neuron, target: Neuron, excites: bool,
         start, end, bend, shrink = place[source], place[target], 0.13, 13
     style = ArrowStyle("-|>", head_length=5, head_width=2.6) if excites else ArrowStyle("-[", widthB=4.5, lengthB=0.01)
     wire = FancyArrowPatch(start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle=style, mutation_scale=1,
-                           shrinkA=shrink, shrinkB=shrink, linewidth=1.3, color=_wire_color(excites), zorder=2)
+                           shrinkA=shrink, shrinkB=shrink, linewidth=1.3, color=WIRES[excites], zorder=2)
     wire.set_gid(f"{source[0]} {source[1]} to {target[0]} {target[1]}")
     return wire
 
 
-def _wire_color(excites: bool) -> tuple[float, float, float]:
-    return COLORS[2] if excites else COLORS[3]
-
-
-def _lines(axis: Axes, lines: Mapping[str, tuple[Sequence[float], Tensor]], colors: Sequence = COLORS) -> None:
-    """Draw name -> (positions, values) as lines, with a band from min to max where values repeat."""
+def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log_x: bool, colors: Sequence = COLORS,
+           marks: Mapping[str, float] | None = None) -> None:
+    """Lines, with a band from min to max where values repeat, upright dashed lines and dashed levels."""
     for k, (name, (at, values)) in enumerate(lines.items()):
-        values = np.asarray(torch.as_tensor(values).detach().cpu(), dtype=float)
-        values = values[:, None] if values.ndim == 1 else values
-        color = colors[k % len(colors)]
+        values, color = _numbers(values).reshape(len(at), -1), colors[k % len(colors)]
         axis.plot(at, values.mean(1), color=color, label=name)
         if values.shape[1] > 1:
             axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0)
+    for name, position in (marks or {}).items():
+        axis.axvline(position, color="0.35", linestyle="--", linewidth=1.2, label=name)
+    for k, (name, height) in enumerate(levels.items()):
+        axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
+    axis.set(yscale="log" if log else "linear", xscale="log" if log_x else "linear")
+    if not log_x:
+        axis.xaxis.get_major_locator().set_params(integer=True)
 
 
-def _pictures(images: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+def _numbers(values: Tensor) -> np.ndarray:
+    return np.asarray(torch.as_tensor(values).detach().cpu(), dtype=float)
+
+
+def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
     """``(count, pixels)`` to ``(count, height, width)``, or ``(count, height, width, 3)`` in [0, 1] for colours."""
-    pictures = np.asarray(images.detach().cpu()).reshape(len(images), *shape)
-    if len(shape) == 2:
-        return pictures
-    return pictures[:, 0] if shape[0] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
+    shape = shape or SHAPES[images.shape[1]]
+    pictures = np.asarray(images.detach().cpu()).reshape(len(images), -1, *shape[-2:])
+    return pictures[:, 0] if pictures.shape[1] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
 
 
 def _frame(axis: Axes, right: bool | None) -> None:
-    axis.set_xticks([])
-    axis.set_yticks([])
+    axis.set(xticks=[], yticks=[])
     axis.grid(False)
-    for spine in axis.spines.values():
-        spine.set(color="0.8" if right is None else COLORS[2] if right else COLORS[3],
-                  linewidth=0.6 if right is None else 2)
+    axis.spines[:].set(color="0.8" if right is None else COLORS[2] if right else COLORS[3],
+                       linewidth=0.6 if right is None else 2)
 
 
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, *, columns: int = 3) -> Figure:

@@ -144,14 +144,9 @@ def load_claims(path: Path = FILE) -> dict[str, Claim]:
 
 
 def scorecard(records: pd.DataFrame, claims: Mapping[str, Claim] | None = None) -> pd.DataFrame:
-    """One row a claim, in the order of the claims file.
+    """One row a claim, in the order of the claims file: columns ``COLUMNS``, ``n`` the seeds behind the verdict.
 
-    Args:
-        records: as ``records.read`` gives them. Of each claim only the rows of the largest profile count.
-        claims: the rules. None: those of the package.
-
-    Returns:
-        Columns ``COLUMNS``; ``n`` is the number of seeds behind the verdict.
+    Of the ``records`` of a claim only those of the largest profile count. ``claims`` None: the rules of the package.
     """
     records = records.assign(dataset=records["dataset"].fillna(""), model=records["model"].fillna(""),
                              seed=records["seed"].astype(float).fillna(-1),
@@ -191,7 +186,8 @@ def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     return {
         "claim": name, "section": claim.section, "kind": claim.kind, "statement": claim.statement,
         "paper": claim.paper, "ours": "; ".join(outcome.text for outcome in ran), "n": seeds, "profile": profile,
-        "device": ", ".join(sorted(set(records["device"]))), "verdict": _verdict(claim, claim.checks, outcomes, bool(missing)),
+        "device": ", ".join(sorted(set(records["device"]))),
+        "verdict": _verdict(claim, claim.checks, outcomes, bool(missing)),
         "note": "; ".join([f"{held} of {len(ran)} checks hold", *missing]) if ran else "no records yet",
         "hangs_on": "; ".join(_readings(claim, standing, records)),
         "notebook": claim.notebook, "command": f"pcgraph run {claim.notebook} --profile {wanted}",

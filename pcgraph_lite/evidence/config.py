@@ -67,12 +67,8 @@ def _as_written(hint: Any) -> Any:
         return list[_as_written(parts[0])]
     if origin in (Union, UnionType):
         single = [part for part in parts if get_origin(part) not in (Callable, Sequence)]
-        return _either(map(_as_written, parts if single == [NoneType] else single))
+        return reduce(or_, map(_as_written, parts if single == [NoneType] else single))
     return hint
-
-
-def _either(types: Iterable[Any]) -> Any:
-    return reduce(or_, types)
 
 
 class Model(Strict):
@@ -101,26 +97,19 @@ CALL = {"self", "model", "graph", "data", "images", "labels", "validation", "che
 HARDWARE = {"topology", "generator", "layout"}                             # of a graph, the same
 
 
-def _topologies() -> Any:
-    made = [schema(name, Strict, make, {"generator"}, constructor=(Literal[name], ...))
-            for name, make in CONSTRUCTORS.items()]
-    return Annotated[_either(made), Field(discriminator="constructor")]
-
-
-def _graph() -> type[Model]:
-    train = schema("training", schema("score", Strict, learning.fit, CALL), learning.Training)
-    return schema("pcgraph", Model, PCGraph, HARDWARE, kind=(Literal["pcgraph"], ...), topology=(_topologies(), ...),
-                  scale=(Literal[SCALES], "[0, 1]"), train=(train, ...))
-
-
 def _baseline(name: str, kind: Kind) -> type[Model]:
     train = schema(f"training of {name}", Strict, kind.training, CALL.union(kind.without))
     return schema(name, Model, kind.make, {"generator", *kind.given}, kind=(Literal[name], ...), train=(train, ...))
 
 
 AnySpec = Model                                                            # of one of these kinds
-SPECS = {"pcgraph": _graph(), **{name: _baseline(name, kind) for name, kind in KINDS.items()}}
-ModelSpec = Annotated[_either(SPECS.values()), Field(discriminator="kind")]
+TOPOLOGIES = [schema(name, Strict, make, {"generator"}, constructor=(Literal[name], ...))
+              for name, make in CONSTRUCTORS.items()]
+GRAPH = schema("pcgraph", Model, PCGraph, HARDWARE, kind=(Literal["pcgraph"], ...), scale=(Literal[SCALES], "[0, 1]"),
+               topology=(Annotated[reduce(or_, TOPOLOGIES), Field(discriminator="constructor")], ...),
+               train=(schema("training", schema("score", Strict, learning.fit, CALL), learning.Training), ...))
+SPECS = {"pcgraph": GRAPH, **{name: _baseline(name, kind) for name, kind in KINDS.items()}}
+ModelSpec = Annotated[reduce(or_, SPECS.values()), Field(discriminator="kind")]
 
 
 class DataSettings(Strict):
@@ -165,10 +154,8 @@ def load_profile(name: str) -> Profile:
 def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str]) -> Profile:
     """Checked once for the content of the files: one command asks hundreds of times."""
     profile = validated(Profile, {"name": name} | _mapping(path, text), path)
-    for kind, given, known in (("model", profile.models, _models(models_file(), models)),
-                               ("notebook", profile.notebooks, notebooks)):
-        for wrong in given.keys() - set(known):
-            raise _in_file(path, unknown(kind, wrong, known))
+    refuse_unknown(path, "model", profile.models, _models(models_file(), models))
+    refuse_unknown(path, "notebook", profile.notebooks, notebooks)
     for model, changes in profile.models.items():
         _changed(model, changes, path)
     return profile
@@ -196,8 +183,8 @@ def load_model(name: str, profile: Profile) -> AnySpec:
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
     """What a profile changes of a model. Raises BadInput: on the sample nothing is trained at full size in silence."""
     if profile.data.sample and name not in profile.models:
-        raise BadInput(f"{checkout.shown(profile_file(profile.name))}: no entry {name!r} under models, and the sizes "
-                       "of config/models.yaml are for the full data sets. Add one "
+        raise _in_file(profile_file(profile.name), f"no entry {name!r} under models, and the sizes of "
+                       "config/models.yaml are for the full data sets. Add one "
                        f"({name}: {{}} takes them as they are).")
     return profile.models.get(name, {})
 
@@ -249,7 +236,6 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-_Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()}
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+"),
                               list("-+0123456789"))
 
@@ -275,6 +261,12 @@ def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
 @lru_cache(maxsize=32)
 def _adapter(schema: Any) -> TypeAdapter:
     return TypeAdapter(schema)
+
+
+def refuse_unknown(path: Path, kind: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise BadInput, naming the file and a near match, where one of the given names is not known."""
+    for wrong in set(given) - set(known):
+        raise _in_file(path, unknown(kind, wrong, known))
 
 
 def _explain(error: Mapping[str, Any], prefix: str) -> str:

@@ -51,16 +51,9 @@ COLUMNS = ["notebook", "profile", *Record.model_fields, *PROVENANCE]
 
 
 class Recorder:
-    """Collects the records of one notebook and writes them as one JSON file.
+    """Collects the records of one notebook and writes them as one JSON file in the folder of the run, see ``folder``.
 
-    Args:
-        notebook: name of the notebook, without extension.
-        profile: name of the profile that it runs with.
-        device: what computes; words or a ``torch.device``.
-        out: folder of the run. Empty: ``_build/<profile>``.
-
-    Raises:
-        UnknownName: no such profile.
+    ``device``: what computes; words or a ``torch.device``. Raises UnknownName: no such profile.
     """
 
     def __init__(self, notebook: str, profile: str, device: object, out: str | Path = "") -> None:
@@ -74,10 +67,8 @@ class Recorder:
             seed: int | None = None, n: int | None = None, **parameters: Scalar) -> Record:
         """Add one number.
 
-        Raises:
-            UnknownName: a claim or quantity that ``claims.yaml`` does not have.
-            BadValues: the value is NaN or infinite.
-            BadInput: the same record twice, or a parameter that JSON cannot hold.
+        Raises UnknownName (a claim or quantity that ``claims.yaml`` does not have), BadValues (NaN or infinite),
+        BadInput (the same record twice, or a parameter that JSON cannot hold).
         """
         claims.check_known(claim, quantity, self._claims)
         what = f"{quantity} of claim {claim} (dataset {dataset}, model {model}, seed {seed})"
@@ -89,8 +80,7 @@ class Recorder:
                             seed=_plain(seed), n=_plain(n), parameters={k: _plain(v) for k, v in parameters.items()})
         except ValidationError as error:
             first = error.errors()[0]
-            key = ".".join(map(str, first["loc"]))
-            raise BadInput(f"{what}: {key} = {first['input']!r}: {first['msg'].lower()}.") from None
+            raise BadInput(f"{what}: {first['loc'][0]} = {first['input']!r}: {first['msg'].lower()}.") from None
         if record.key() in self.rows:
             raise BadInput(f"{what} with parameters {record.parameters} is recorded twice; tell the two apart by a "
                            "parameter.")
@@ -146,8 +136,9 @@ def provenance(device: object, seconds: float | None = None,
     """
     import platform
     commit, dirty = version or checkout.version()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10      # Linux counts in KiB, macOS in bytes
     return {"commit": commit, "dirty": dirty,
-            "device": _device_words(device), "memory": f"{_peak_memory():.0f} MiB",
+            "device": _device_words(device), "memory": f"{peak / (2**10 if sys.platform == 'darwin' else 1):.0f} MiB",
             "seconds": None if seconds is None else round(seconds, 1),
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
             **{package: _version(package) for package in PACKAGES}}
@@ -159,23 +150,15 @@ def made(device: object, began: float, version: tuple[str, bool] | None = None) 
     return {key: facts[key] for key in PROVENANCE}
 
 
-def _peak_memory() -> float:
-    """Largest resident size of this process in MiB; Linux counts in KiB, macOS in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-
-
 def read(*folders: Path | str) -> pd.DataFrame:
     """All records below some folders, one row each, columns ``COLUMNS``.
 
     Where two folders hold the same notebook and profile, the later folder counts. A folder that is not there is empty.
-
-    Raises:
-        BadFile: a file is damaged or does not have the form of a records file; it is named.
+    Raises BadFile: a file does not have the form of a records file; it is named.
     """
     files: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for path in (path for place in folders for path in sorted(Path(place).glob("*.json"))):
-        notebook, profile, rows = read_file(path)
-        files[notebook, profile] = rows
+        files |= _read(path)
     return pd.DataFrame([row for key in sorted(files) for row in files[key]], columns=COLUMNS)
 
 
@@ -185,26 +168,24 @@ def places(profiles: Iterable[str], published: bool = True) -> list[Path]:
     return committed + [checkout.ROOT / "_build" / name / "records" for name in profiles]
 
 
-def read_file(path: Path) -> tuple[str, str, list[dict[str, Any]]]:
-    """Notebook, profile and rows of one records file. Raises BadFile: it does not have the form; it is named."""
+def _read(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The rows of one file by its notebook and profile."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        origin = content["provenance"]
-        common = {"notebook": content["notebook"], "profile": content["profile"],
-                  **{key: origin[key] for key in PROVENANCE}}
+        common = {key: content["provenance"][key] for key in PROVENANCE} | {
+            key: content[key] for key in ("notebook", "profile")}
         rows = [Record.model_validate(row).model_dump() | common for row in content["records"]]
+        return {(content["notebook"], content["profile"]): rows}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"{checkout.shown(path)} is not a records file ({type(error).__name__}: {error}). Delete it and "
                       f"run the notebook again: pcgraph run {path.stem}") from error
-    return content["notebook"], content["profile"], rows
 
 
 def _device_words(device: object) -> str:
     if isinstance(device, str) and device not in ("auto", "cpu", "cuda"):
         return device
     from .. import hardware  # only here: it needs torch
-    picked = hardware.pick_device(device) if isinstance(device, str) else device
-    return hardware.describe(picked)
+    return hardware.describe(hardware.pick_device(device) if isinstance(device, str) else device)
 
 
 def _plain(value: Any) -> Any:

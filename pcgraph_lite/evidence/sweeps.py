@@ -94,7 +94,9 @@ def plan(name: str, profile: str) -> list[Run]:
     Raises UnknownName, BadFile, and BadInput where the schemas refuse something or no validation images are kept.
     """
     source, settings = _source(name), config.load_profile(profile)
-    sweep = _load(source)
+    sweep = config.validated(Sweep, config.read_yaml(source), source)
+    config.refuse_unknown(source, "model", [sweep.model], config.load_models())
+    config.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
     part = sweep.profiles.get(profile, ProfilePart())
     points = [{}] + [dict(zip(grid, values, strict=True)) for grid in part.vary or sweep.vary
                      for values in itertools.product(*grid.values())]
@@ -211,15 +213,6 @@ def _source(name: str) -> Path:
     if name not in names():
         raise unknown("sweep", name, names())
     return checkout.ROOT / "config" / "sweeps" / f"{name}.yaml"
-
-
-def _load(source: Path) -> Sweep:
-    sweep = config.validated(Sweep, config.read_yaml(source), source)
-    for kind, wanted, known in (("model", [sweep.model], config.load_models()),
-                                ("profile", sweep.profiles, config.profile_names())):
-        for wrong in set(wanted) - set(known):
-            raise BadInput(f"{checkout.shown(source)}: {unknown(kind, wrong, known)}")
-    return sweep
 
 
 def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> AnySpec:

@@ -17,7 +17,6 @@ import pandas as pd
 import torch
 from filelock import FileLock
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import nn
 
 from .. import checkout, hardware
@@ -25,8 +24,8 @@ from ..baselines.kinds import KINDS
 from ..engine import learning
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
-from ..errors import BadFile, BadInput, PCGraphError, whole
-from ..files import tensor_digest, write_aside
+from ..errors import BadFile, BadInput, whole
+from ..files import load_tensors, save_tensors, tensor_digest, write_aside
 from ..images import datasets
 from ..images import scale as scales
 from ..images.datasets import ImageSet
@@ -74,10 +73,8 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
           force: bool = False) -> Path:
     """Train a model, unless weights of the same settings are there already; a killed training resumes.
 
-    ``force``: train anew in any case, from the first epoch. Returns the weights file.
-
-    Raises:
-        UnknownName, BadInput: the model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
+    ``force``: train anew in any case, from the first epoch. Returns the weights file. Raises UnknownName, BadInput: the
+    model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
     hardware.pick_device(device)                       # refused before a folder is made
@@ -96,47 +93,32 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
 
 def is_trained(name: str, profile: str, seed: int = 0) -> bool:
     """Whether weights and history of these very settings and numerics are there. Raises UnknownName, BadInput."""
-    target = path(name, profile, seed)
+    target, known = path(name, profile, seed), fingerprint(name, profile, seed)
     found = _header(target)
-    return target.with_suffix(".csv").is_file() and fingerprint(name, profile, seed) == \
-        f"{found.get('identity')} {found.get('numerics')}"
+    return target.with_suffix(".csv").is_file() and known == f"{found.get('identity')} {found.get('numerics')}"
 
 
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
     """Load a model; train it first where it is missing or of other settings, saying so.
 
-    Raises:
-        BadFile: the weights or the history are damaged; the message names the file and the command to train again.
-        UnknownName, BadInput: the model, profile, seed or device.
+    Raises as ``train``, and BadFile where weights or history are damaged, with the command to train again.
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
     if not target.is_file() or _header(target).get("identity", wanted) != wanted:     # no header: damaged, see below
-        print(f"{name} (seed {seed}) has no weights of these settings in profile {profile}: training it.", flush=True)
+        found = "weights of other settings" if target.is_file() else f"no weights in profile {profile} yet"
+        print(f"{name} (seed {seed}) has {found}: training it.", flush=True)
         train(name, profile, seed, device, progress)
     model, _ = build(spec(name, profile), seed, hardware.pick_device(device))
     try:
-        with safe_open(target, "pt") as file:
-            header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+        header, tensors = load_tensors(target)
         if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
             raise ValueError("its content does not have the hash of its header")
         model.load_state_dict(tensors)                       # names and shapes
         history, facts = pd.read_csv(target.with_suffix(".csv")), json.loads(header["provenance"])
-    except (SafetensorError, OSError, KeyError, ValueError, RuntimeError) as error:
+    except (BadFile, OSError, KeyError, ValueError, RuntimeError) as error:
         raise BadFile(f"{checkout.shown(target)} (or its history, .csv) is damaged: {error}. Train it again: "
                       f"{_command(name, profile, seed)}") from error
     return Trained(model, spec(name, profile), history, facts, target, name, profile, seed)
-
-
-def load_all(kinds: Sequence[str] | Mapping[str, str], data: Sequence[str], profile: str, seeds: Sequence[int],
-             device: str = "auto") -> dict[tuple[str, str, int], Trained]:
-    """The models ``<kind>-<data set>`` of all seeds, by ``(dataset, kind, seed)``, each as ``load`` would have it.
-
-    ``kinds``: what the models are called, or what they shall be called -> the kind that is loaded.
-    """
-    kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
-    return {(name, called, s): load(f"{kind}-{name}", profile, s, device, progress=False)
-            for name in data for called, kind in kinds.items() for s in seeds}
 
 
 def identity(name: str, profile: str, seed: int = 0) -> str:
@@ -257,17 +239,12 @@ def _train_and_save(name: str, profile: str, seed: int, device: torch.device, pr
     facts = records.provenance(hardware.describe(device), time.monotonic() - began, version)
     best = float(history["validation"].max()) if "validation" in history else None
     facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": best}
-    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in model.state_dict().items()}
-    header = {"model": name, "profile": profile, "seed": str(seed), "identity": wanted,
-              "numerics": numerics.version(settings), "spec": settings.model_dump_json(),
-              "provenance": json.dumps(facts), "weights_sha256": tensor_digest(tensors)}
     with write_aside(target.with_suffix(".csv")) as part:
         history.to_csv(part, index=False)
-    with write_aside(target) as part:
-        try:
-            save_file(tensors, part, header)
-        except SafetensorError as error:
-            raise PCGraphError(f"cannot write {checkout.shown(target)}: {error}. Free space, run again.") from error
+    save_tensors(target, model.state_dict(), {
+        "model": name, "profile": profile, "seed": str(seed), "identity": wanted,
+        "numerics": numerics.version(settings), "spec": settings.model_dump_json(), "provenance": json.dumps(facts),
+        "weights_sha256": tensor_digest(model.state_dict())})
 
 
 def _header(target: Path) -> dict[str, str]:

@@ -47,8 +47,7 @@ class Circuit:
 def standard(graph: PCGraph) -> Circuit:
     """Value and error neurons: eps_i = x_i - sum_j theta_{j,i} f(x_j), and eq. 3 for the values.
 
-    Raises:
-        BadInput: the graph has replicas, biases, top-k or a flat prior.
+    Raises BadInput: the graph has replicas, biases, top-k or a flat prior.
     """
     wires = []
     for i in range(_plain(graph)):
@@ -62,10 +61,8 @@ def standard(graph: PCGraph) -> Circuit:
 def dendritic(graph: PCGraph) -> Circuit:
     """No error neurons: the basal dendrite and the interneuron hold mu_i, the apical one compares x_k with mu_k.
 
-    The soma leaks, adds its basal and its apical potential, and moves by x_i - mu_i without any neuron for it.
-
-    Raises:
-        BadInput: as ``standard``.
+    The soma leaks, adds its basal and its apical potential, and moves by x_i - mu_i without any neuron for it. Raises
+    BadInput as ``standard``.
     """
     wires = []
     for i in range(_plain(graph)):
@@ -81,14 +78,8 @@ def dendritic(graph: PCGraph) -> Circuit:
 def updates(circuit: Circuit, graph: PCGraph, x: Tensor) -> tuple[Tensor, Tensor]:
     """Run the wires: the change of every value and of every weight, both with a step of 1.
 
-    Args:
-        x: ``(batch, n)``.
-
-    Returns:
-        ``(batch, n)``, and ``(n, n)`` summed over the batch, rows are sources.
-
-    Raises:
-        WrongShape: ``x`` or the circuit does not fit the graph.
+    ``(batch, n)``, and ``(n, n)`` summed over the batch, rows are sources. Raises WrongShape: ``x`` ``(batch, n)`` or
+    the circuit does not fit the graph.
     """
     graph.check_values(x)
     if circuit.vertices != graph.topology.n:

@@ -45,11 +45,10 @@ class Watched:
         """Whose energy after relaxation fell and no longer does: at most 5 % of the whole fall in the last tenth.
 
         Means over tenths of the training; a straight line falls by a ninth of the whole from one tenth to the next.
-        ``(copies,)`` bool.
         """
         size = _window(len(self.after))
-        first, late, last = (part.mean(0) for part in (self.after[:size], self.after[-2 * size:-size],
-                                                       self.after[-size:]))
+        first, late, last = (self.after[part].mean(0) for part in (slice(size), slice(-2 * size, -size),
+                                                                   slice(-size, None)))
         return (last < first) & ((late - last).abs() <= SHARE * (first - last))
 
     def converged(self) -> Tensor:
@@ -70,14 +69,12 @@ def watch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, value_lr: Sequenc
         graph: with ``replicas``; trained in place.
         data: as for ``learning.fit``.
         value_lr, weight_lr: one number for each replica.
-        steps: T.
-        batches: weight steps.
+        steps, batches: value steps T, and weight steps.
         every: how many batches from one look at the bound to the next; it takes 30 products with a vector.
         generator: draws the batches. None: a new one seeded with 0.
 
-    Raises:
-        BadInput: a graph without replicas, a count below 1, a step that is not positive.
-        WrongShape: not one step for each replica, or data that does not fit the graph.
+    Raises BadInput: no replicas, a count below 1, a step that is not positive. WrongShape: not one step a replica, or
+    data that does not fit the graph.
     """
     for name, value in (("steps", steps), ("batches", batches), ("batch_size", batch_size), ("every", every)):
         whole(value, name)

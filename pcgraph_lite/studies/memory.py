@@ -37,12 +37,7 @@ class Recall:
 
 
 def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000) -> Recall:
-    """Query by conditioning: the known pixels are held, the others are asked for.
-
-    Args:
-        memories: ``(batch, pixels)``; pixels that are not known are never looked at.
-        known: ``(pixels,)`` bool.
-    """
+    """Query by conditioning: of memories ``(batch, pixels)`` the ``known`` ones ``(pixels,)`` are held."""
     answer = ask(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
     images = answer.values["pixels"].clamp(0, 1)
     trace = torch.cat([answer.initial_energy[None], answer.energy])
@@ -66,11 +61,7 @@ def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
 
 
 def at_rest(energy: Tensor, tolerance: float = REST) -> Tensor:
-    """Which examples changed their energy by at most ``tolerance`` of the first over the last ten steps. ``(batch,)``.
-
-    Args:
-        energy: ``(steps + 1, batch)``, the first row before any step.
-    """
+    """Whose energy ``(steps + 1, batch)`` changed by at most ``tolerance`` of the first in ten steps. ``(batch,)``."""
     if energy.ndim != 2 or len(energy) <= WINDOW:
         raise WrongShape(f"energy is {tuple(energy.shape)}; expected (steps + 1, batch) with at least {WINDOW} steps.")
     return (energy[-1] - energy[-1 - WINDOW]).abs() <= tolerance * energy[0]

@@ -16,12 +16,12 @@ from ..engine.inference import relax
 from ..engine.topology import Topology
 
 
-def random_graph(generator: torch.Generator, activation: str = "tanh", most: int = 12, scale: float = 0.3) -> PCGraph:
-    """A float64 graph of 3 to ``most`` vertices with random edges, cycles and self-loops, some masked."""
-    n = int(torch.randint(3, most + 1, (), generator=generator))
+def random_graph(generator: torch.Generator, activation: str = "tanh") -> PCGraph:
+    """A float64 graph of 3 to 12 vertices with random edges, cycles and self-loops, some masked."""
+    n = int(torch.randint(3, 13, (), generator=generator))
     mask = torch.rand(n, n, generator=generator) < 0.6
     mask[0, 1] = mask[1, 2] = mask[2, 0] = True                            # at least one cycle
-    return PCGraph(from_mask(mask), activation, init_std=scale, dtype=torch.float64, generator=generator)
+    return PCGraph(from_mask(mask), activation, init_std=0.3, dtype=torch.float64, generator=generator)
 
 
 def random_cases(generator: torch.Generator, names: Sequence[str] = ("linear", "tanh", "hardtanh", "relu", "sigmoid"),
@@ -50,7 +50,7 @@ def loop_energy(graph: PCGraph, x: Tensor) -> Tensor:
     return energy
 
 
-def energy_of(graph: PCGraph, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def energy_of(graph: PCGraph, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """eq. 2 from the one n x n matrix of all weights, whichever plan the graph has; summed over everything."""
     mu = torch.cat(graph.activate(x), -1) @ weight + (0 if bias is None else bias)
     error = x - mu if graph.sources is None else (x - mu).masked_fill(graph.sources, 0)
@@ -66,12 +66,10 @@ def value_gradient(graph: PCGraph, x: Tensor) -> Tensor:
 def weight_gradient(graph: PCGraph, x: Tensor) -> dict[str, Tensor]:
     """dE/dtheta by autograd, on existing edges, by parameter name."""
     weight = graph.weight.requires_grad_()
-    bias = None if graph.bias is None else graph.bias.detach().clone().requires_grad_()
-    leaves = [weight] if bias is None else [weight, bias]
-    gradient = torch.autograd.grad(energy_of(graph, x, weight, bias), leaves)
+    leaves = [weight] if graph.bias is None else [weight, graph.bias.detach().clone().requires_grad_()]
+    gradient = torch.autograd.grad(energy_of(graph, x, weight, *leaves[1:]), leaves)
     blocks = graph.cut(gradient[0] * graph.topology.mask())
-    named = {f"weights.{k}": block for k, block in enumerate(blocks)}
-    return named if bias is None else named | {"bias": gradient[1]}
+    return {f"weights.{k}": block for k, block in enumerate(blocks)} | dict(zip(["bias"], gradient[1:], strict=False))
 
 
 def paying_matrix(graph: PCGraph) -> Tensor:
@@ -81,14 +79,10 @@ def paying_matrix(graph: PCGraph) -> Tensor:
 
 
 def linear_solution(graph: PCGraph, x: Tensor, clamped: Tensor) -> tuple[Tensor, bool]:
-    """For f = identity: where a query by conditioning must end (eq. 5), by least squares.
+    """For f = identity: where a query by conditioning must end (eq. 5), by least squares, and whether nowhere else.
 
-    Args:
-        x: ``(batch, n)``; the clamped entries are used.
-        clamped: ``(n,)`` bool.
-
-    Returns:
-        ``(batch, n)``, and whether the free rows of I - W have full rank, so that the answer is the only one.
+    Of ``x`` ``(batch, n)`` the entries ``clamped`` ``(n,)`` are used; the answer is the only one where the free rows of
+    I - W have full rank.
     """
     matrix, free = paying_matrix(graph), ~clamped
     target = -x[:, clamped] @ matrix[clamped]                              # (batch, paying)
@@ -104,10 +98,8 @@ def storing_weight(values: Tensor, activation: str, ridge: float = 0.0) -> Tenso
     """The smallest weights without self-loops that predict every row of ``values`` ``(count, n)``: an exact memory.
 
     Column i solves f(values) w = values[:, i] with w_i = 0 by least squares of the smallest norm. With fewer rows than
-    vertices, in general position, every row then has zero energy. ``(n, n)``, rows are sources.
-
-    Args:
-        ridge: added to the Gram matrix; 0 needs rows whose activations are independent without any one vertex.
+    vertices, in general position, every row then has zero energy. ``(n, n)``, rows are sources. Without ``ridge``,
+    which is added to the Gram matrix, the rows' activations must be independent even without any one vertex.
     """
     fx = activations.named(activation)(values)                             # (count, n)
     gram = fx @ fx.T + ridge * torch.eye(len(fx), dtype=fx.dtype)

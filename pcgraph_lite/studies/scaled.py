@@ -15,14 +15,10 @@ Given = Mapping[str, Tensor | Observed]
 
 
 def ask(graph: PCGraph, clamp: Given | None = None, init: Given | None = None, **settings: Any) -> Answer:
-    """``query`` with the group "pixels" scaled on the way in, and back on the way out.
+    """``query`` with the group "pixels" scaled on the way in, and back on the way out; they are not cut.
 
-    Args:
-        clamp, init, settings: see ``query``; pixels in the units of [0, 1], noise as large as it may be.
-
-    Returns:
-        the answer, ``values["pixels"]`` in the units of [0, 1] and not cut; ``x`` is the graph's own, scaled. Vertices
-        that start at zero do so in the graph's units: on [-1, 1] an unknown pixel starts at medium grey.
+    The answer's ``x`` is the graph's own, scaled. Vertices that start at zero do so in the graph's units: on [-1, 1] an
+    unknown pixel starts at medium grey.
     """
     scale = scales.of(graph)
     answer = query(graph, _scaled(clamp, scale), _scaled(init, scale), **settings)

@@ -1,5 +1,6 @@
 """How a topology is knit: clustering, path length, modularity, the measures by which brain networks are described."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import networkx as nx
@@ -28,24 +29,17 @@ class Structure:
 
 def measure(topology: Topology) -> Structure:
     """Measure a topology. Raises BadInput where it falls apart, because then some vertices have no distance."""
-    return _measured(_undirected(topology))
+    graph = nx.empty_graph(topology.n)
+    graph.add_edges_from((j, i) for j, i in topology.mask().nonzero().tolist() if j != i)
+    return _measured(graph)
 
 
 def random_like(topology: Topology, generator: torch.Generator, count: int = 10) -> list[Structure]:
-    """Measures of ``count`` random connected graphs with as many vertices and links, to compare with.
-
-    Raises:
-        BadInput: the topology falls apart, or ``count`` random graphs in a row do.
-    """
-    known, found = measure(topology), []
-    for _ in range(20 * whole(count, "count")):
-        seed = int(torch.randint(2**31, (), generator=generator))
-        drawn = nx.gnm_random_graph(known.vertices, known.links, seed=seed)
-        if nx.is_connected(drawn):
-            found.append(_measured(drawn))
-        if len(found) == count:
-            return found
-    raise BadInput(f"random graphs of {known.vertices} vertices and {known.links} links fall apart; add links.")
+    """Measures of ``count`` random connected graphs with as many vertices and links. Raises BadInput: too few links."""
+    known = measure(topology)
+    n, links = known.vertices, known.links
+    return [_measured(_connected(lambda seed: nx.gnm_random_graph(n, links, seed=seed), generator,
+                                 f"random graphs of {n} vertices and {links} links")) for _ in range(count)]
 
 
 def brain_regions(regions: int = 6, size: int = 10, rewire: float = 0.12, *, generator: torch.Generator) -> Topology:
@@ -53,26 +47,22 @@ def brain_regions(regions: int = 6, size: int = 10, rewire: float = 0.12, *, gen
 
     A relaxed caveman graph; each link goes both ways and each region is a vertex group. (The brain of the paper's
     figure 1 is a drawing after another work; this is a graph with the properties that its text names.)
-
-    Raises:
-        BadInput: an argument out of range, or 20 draws in a row that fall apart.
+    Raises BadInput: an argument out of range, or as ``_connected``.
     """
     whole(regions, "regions", 2), whole(size, "size", 2)
     number(rewire, "rewire", "a probability from 0 to 1", lambda p: 0 <= p <= 1)
+    drawn = _connected(lambda seed: nx.relaxed_caveman_graph(regions, size, rewire, seed=seed), generator,
+                       f"regions = {regions}, size = {size}, rewire = {rewire}")
+    nx.set_node_attributes(drawn, {v: f"region{v // size + 1}" for v in drawn}, "group")
+    return from_networkx(drawn)
+
+
+def _connected(draw: Callable[[int], nx.Graph], generator: torch.Generator, what: str) -> nx.Graph:
+    """The first drawn graph that does not fall apart. Raises BadInput: 20 in a row do."""
     for _ in range(20):
-        seed = int(torch.randint(2**31, (), generator=generator))
-        drawn = nx.relaxed_caveman_graph(regions, size, rewire, seed=seed)
-        if nx.is_connected(drawn):
-            nx.set_node_attributes(drawn, {v: f"region{v // size + 1}" for v in drawn}, "group")
-            return from_networkx(drawn)
-    raise BadInput(f"regions = {regions}, size = {size}, rewire = {rewire}: 20 draws in a row fall apart; rewire more.")
-
-
-def _undirected(topology: Topology) -> nx.Graph:
-    graph = nx.Graph()
-    graph.add_nodes_from(range(topology.n))
-    graph.add_edges_from((j, i) for j, i in topology.mask().nonzero().tolist() if j != i)
-    return graph
+        if nx.is_connected(drawn := draw(int(torch.randint(2**31, (), generator=generator)))):
+            return drawn
+    raise BadInput(f"{what}: 20 draws in a row fall apart; take more links.")
 
 
 def _measured(graph: nx.Graph) -> Structure:

@@ -34,14 +34,9 @@ def classify(graph: PCGraph, images: Tensor, **settings: Any) -> Answer:
 
 
 def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Tensor:
-    """Fill in the unknown pixels (gen-b), with the label held as well if given (gen-d).
+    """Fill in the pixels that are not ``known`` ``(pixels,)`` (gen-b), ``labels`` ``(batch,)`` held if given (gen-d).
 
-    Args:
-        known: ``(pixels,)`` bool.
-        labels: ``(batch,)`` int.
-
-    Returns:
-        ``(batch, pixels)``; known pixels as they came, the others cut to [0, 1].
+    ``(batch, pixels)``; known pixels as they came, the others cut to [0, 1].
     """
     if isinstance(model, Autoencoder):
         return autoencoder.complete(model, images, known)
@@ -73,15 +68,12 @@ def descend(graph: PCGraph, start: Tensor, looks: Sequence[int],
 
     Args:
         start: ``(batch, pixels)``.
-        looks: after which numbers of plain steps to keep the images; the last one ends the query.
+        looks: after which numbers of plain steps to keep the images, rising (else BadInput); the last ends the query.
         internal: where the other vertices begin, "zeros" or "prediction".
 
     Returns:
         look -> images ``(batch, pixels)`` cut to [0, 1]; the energy before and after each step ``(steps + 1, batch)``;
         and the last answer, internals and all.
-
-    Raises:
-        BadInput: ``looks`` are not whole numbers of at least 1 in rising order.
     """
     if not looks or sorted(set(looks)) != list(looks) or looks[0] < 1:
         raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
@@ -113,11 +105,7 @@ def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int =
     paper: deeper graphs converge more slowly).
 
     The way goes from the energy of the start to that of the accelerated query. An image that is not there after
-    ``longest`` steps counts as ``longest``.
-
-    Args:
-        images: ``(batch, pixels)``.
-        known: ``(pixels,)`` bool.
+    ``longest`` steps counts as ``longest``. Of ``images`` ``(batch, pixels)`` those ``known`` ``(pixels,)`` are held.
     """
     lowest = completion(graph, images, known).energy[-1]                   # (batch,)
     plain = ask(graph, {"pixels": observed(images, known)}, steps=longest, tolerance=None)

@@ -68,11 +68,7 @@ class Trial:
 
 
 def case(name: str, count: int | None = None, sample: bool = False) -> Case:
-    """A data set with ``count`` of its test images or all, or of those of the bundled sample.
-
-    Raises:
-        UnknownName: no such data set. BadInput: fewer images than ``count``.
-    """
+    """A data set with ``count`` of its test images, or all. Raises UnknownName, BadInput (fewer than ``count``)."""
     test = datasets.load(name, "test", sample=sample)
     test = test if count is None else test.subset(count, torch.Generator().manual_seed(0))
     return Case(datasets.load(name, "train", sample=sample), test, load_judge(name))

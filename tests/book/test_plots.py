@@ -61,9 +61,9 @@ def test_differences_draw_every_seed_and_shade_the_better_side():
     values = {"a": torch.tensor([0.5, 1.5]), "b": torch.tensor([-3.0, -1.0])}
     figure = plots.differences({"accuracy": values, "error": values}, less_is_better=["error"])
     for axis, (low, high) in zip(figure.axes, [(0, None), (None, 0)], strict=True):
-        _, dots_a, mean_a, dots_b, mean_b = axis.lines
-        assert dots_a.get_xdata().tolist() == [0.5, 1.5] and mean_a.get_xdata() == [1.0]
-        assert dots_b.get_xdata().tolist() == [-3.0, -1.0] and mean_b.get_xdata() == [-2.0]
+        _, dots_a, dots_b, means = axis.lines
+        assert dots_a.get_xdata().tolist() == [0.5, 1.5] and dots_b.get_xdata().tolist() == [-3.0, -1.0]
+        assert list(means.get_xdata()) == [1.0, -2.0] and list(means.get_ydata()) == [0, 1]
         shaded = axis.patches[0].get_extents().transformed(axis.transData.inverted())
         ends = (low if low is not None else axis.get_xlim()[0], high if high is not None else axis.get_xlim()[1])
         assert (shaded.x0, shaded.x1) == pytest.approx(ends)
@@ -109,7 +109,7 @@ def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
 def test_image_rows_take_a_shape_each_and_draw_colours():
     """Colour planes one after the other become the last axis; a single channel is drawn as grey."""
     grey, colour = torch.rand(2, 784), torch.rand(2, 3 * 32 * 32)
-    figure = plots.image_rows({"grey": grey, "colour": colour}, {"grey": (1, 28, 28), "colour": (3, 32, 32)})
+    figure = plots.image_rows({"grey": grey, "colour": colour})
     assert np.allclose(figure.axes[1].images[0].get_array(), grey[1].view(28, 28))
     assert np.allclose(figure.axes[3].images[0].get_array(), colour[1].view(3, 32, 32).permute(1, 2, 0))
 

@@ -250,7 +250,7 @@ def test_the_citation_names_this_work_and_the_paper() -> None:
 
 def test_every_ambiguity_has_its_number_its_choice_and_its_page() -> None:
     points = re.split(r"(?m)^\(ambiguity-\d+\)=$", (ROOT / "book/ambiguities.md").read_text())[1:]
-    assert len(points) == 18
+    assert len(points) == 20
     for number, point in enumerate(points, start=1):
         assert f"### {number}. " in point
         assert all(f"**{part}" in point for part in ("Unclear.", "Choice.", "To change it.", "Matters on")), number

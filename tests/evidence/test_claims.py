@@ -251,7 +251,8 @@ def test_a_difference_counts_at_five_per_cent():
 
 def test_another_reading_has_its_own_verdict() -> None:
     """The first rule decides; the other reading stands beside it, unless nothing was recorded for it."""
-    other = {"in other units": [{"quantity": "b", "at_least": 0.9}], "never tried": [{"quantity": "c", "at_least": 0.9}]}
+    other = {"in other units": [{"quantity": "b", "at_least": 0.9}],
+             "never tried": [{"quantity": "c", "at_least": 0.9}]}
     rows = frame(*seeds("a", 1.0, 1.0, 1.0), *seeds("b", 0.0, 0.0, 0.0))
     row = claims.scorecard(rows, claim({"quantity": "a", "at_least": 0.9}, readings=other)).iloc[0]
     assert (row["verdict"], row["hangs_on"]) == ("reproduced", "in other units: not reproduced")

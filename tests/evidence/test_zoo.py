@@ -5,7 +5,6 @@ Oracles: the same training undisturbed; files damaged by the test.
 
 import shutil
 from pathlib import Path
-from types import ModuleType
 from typing import get_args
 
 import pytest
@@ -13,8 +12,7 @@ import torch
 from safetensors import safe_open
 
 from pcgraph_lite import checkout
-from pcgraph_lite.baselines import almeida_pineda, boltzmann
-from pcgraph_lite.engine import learning
+from pcgraph_lite.engine import epochs, learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.evidence import config, zoo
 from pcgraph_lite.images import scale as scales
@@ -65,7 +63,7 @@ def test_stale_weights_are_trained_again(root: Path, capsys: pytest.CaptureFixtu
     path.write_text(path.read_text().replace("epochs: 3", "epochs: 1"))
     capsys.readouterr()
     assert len(zoo.load("tiny", "smoke", **QUIET).history) == 1
-    assert "weights of other settings: training it again" in capsys.readouterr().out
+    assert "has weights of other settings: training it" in capsys.readouterr().out
 
 
 def test_settings_edited_while_a_model_trains_are_not_its_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,25 +102,25 @@ def test_damaged_weights_are_named_with_the_command(root: Path, damage: str) -> 
     zoo.load("tiny", "smoke", **QUIET)
 
 
-def test_killed_training_goes_on_where_it_was(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopped after one epoch, the second call does only the rest and ends at the undisturbed result."""
-    undisturbed = zoo.load("tiny", "smoke", **QUIET)
+@pytest.mark.parametrize("name", ["tiny", "boltzmann", "almeida-pineda"])
+def test_killed_training_goes_on_where_it_was(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped in the second epoch, the second call does the other two and ends at the undisturbed result."""
+    undisturbed = zoo.load(name, "smoke", **QUIET)
     undisturbed.path.unlink()
-    epochs, original = [], learning._epoch
+    ended, original = [], epochs.State.end_epoch
 
-    def counted(*arguments: object) -> dict[str, float]:
-        if epochs == [1]:
-            epochs.append(0)
+    def counted(self: epochs.State, *arguments: object) -> None:
+        ended.append("killed" if len(ended) == 1 else "ran")
+        if ended[-1] == "killed":
             raise KeyboardInterrupt
-        epochs.append(1)
-        return original(*arguments)
+        original(self, *arguments)
 
-    monkeypatch.setattr(learning, "_epoch", counted)
+    monkeypatch.setattr(epochs.State, "end_epoch", counted)
     with pytest.raises(KeyboardInterrupt):
-        zoo.train("tiny", "smoke", **QUIET)
+        zoo.train(name, "smoke", **QUIET)
     assert list(undisturbed.path.parent.glob("*.checkpoint"))
-    resumed = zoo.load("tiny", "smoke", **QUIET)
-    assert epochs == [1, 0, 1, 1] and same(resumed.graph, undisturbed.graph)
+    resumed = zoo.load(name, "smoke", **QUIET)
+    assert ended == ["ran", "killed", "ran", "ran"] and same(resumed.graph, undisturbed.graph)
     assert not list(undisturbed.path.parent.glob("*.checkpoint"))
 
 
@@ -156,26 +154,6 @@ def test_classifiers_come_by_the_same_call(root: Path, name: str) -> None:
     held_out = zoo.held_out(name, "smoke")
     right = (again.graph.classify(held_out.images) == held_out.labels).double().mean()
     assert float(right) == pytest.approx(again.provenance["validation"]) and len(held_out) == 50
-
-
-@pytest.mark.parametrize(("name", "module"), [("boltzmann", boltzmann), ("almeida-pineda", almeida_pineda)])
-def test_killed_baselines_go_on_where_they_were(root: Path, name: str, module: ModuleType,
-                                                monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopped after one epoch, the second call does the other two and ends at the undisturbed weights."""
-    undisturbed, original, calls = zoo.load(name, "smoke", **QUIET), module._epoch, []
-    undisturbed.path.unlink()
-
-    def counted(*arguments: object) -> dict[str, float]:
-        calls.append("killed" if len(calls) == 1 else "ran")
-        if calls[-1] == "killed":
-            raise KeyboardInterrupt
-        return original(*arguments)
-
-    monkeypatch.setattr(module, "_epoch", counted)
-    with pytest.raises(KeyboardInterrupt):
-        zoo.train(name, "smoke", **QUIET)
-    resumed = zoo.load(name, "smoke", **QUIET)
-    assert calls == ["ran", "killed", "ran", "ran"] and same(resumed.graph, undisturbed.graph)
 
 
 def test_parameters_are_counted_as_edges(root: Path) -> None:
