@@ -11,7 +11,7 @@ import os
 import re
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,7 +30,6 @@ TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list
          "list[str]": list[str]}
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters that the command line gives by an option
 LONGEST_NAME = 120                                                         # of a folder: systems allow 255 bytes
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 OPTIONS = re.compile(r"\A(?:---\n(?P<block>.*?)^---\n|(?P<lines>(?::[\w-]+:[^\n]*\n)+))", re.MULTILINE | re.DOTALL)
 
@@ -130,19 +129,13 @@ def parameters(name: str) -> dict[str, Parameter]:
 def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[str, Any]:
     """Every parameter value of a run: those given, else the profile's, else the notebook's own.
 
-    Args:
-        given: values by name; text is read as the type that the notebook declares.
-
-    Raises:
-        UnknownName: a parameter that the notebook does not have, with a near match. BadInput: a value of another type.
+    Text is read as the type that the notebook declares. Raises UnknownName with a near match, BadInput (other type).
     """
     known = parameters(name)
-    origin = f"config/profiles/{settings.name}.yaml: notebooks.{name}"
     values = {parameter.name: parameter.default for parameter in known.values()}
-    values |= {key: _typed(known, key, value, origin, text=False)
-               for key, value in settings.notebooks.get(name, {}).items()}
-    values |= {key: _typed(known, key, value, f"notebook {name}", text=isinstance(value, str))
-               for key, value in given.items()}
+    for origin, some in ((f"config/profiles/{settings.name}.yaml: notebooks.{name}", settings.notebooks.get(name, {})),
+                         (f"notebook {name}", given)):
+        values |= {key: _typed(known, key, value, origin) for key, value in some.items()}
     return values | ({"profile": settings.name} if "profile" in known else {})
 
 
@@ -151,8 +144,6 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     """Execute one notebook; everything about the call is checked first.
 
     Args:
-        name: notebook without extension.
-        profile: whose data, models and parameters to use.
         given: parameters that differ from the profile's; they send the run to a folder of its own.
         out: folder for the notebook, records and figures. Empty: ``_build/<profile>``, or with ``given``
             ``_build/runs/<name>/<parameters>``.
@@ -164,84 +155,52 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     Raises:
         UnknownName, BadInput, BadFile: the call. PCGraphError: a cell failed; what ran is kept as NAME.failed.ipynb.
     """
+    from .. import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})
     values = resolve(name, settings, given)
     for key in OWN_OPTION.keys() & given.keys():
         raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")
-    check_device(values.get("device", "auto"))
-    folder = _folder(name, settings, given, out)
-    values |= {"out": "" if folder == _default(settings) else checkout.shown(folder)}
-    known = parameters(name)
-    values = {key: value for key, value in values.items() if key in known}
-    with contextlib.chdir(checkout.ROOT), _threads(settings.threads):
+    hardware.pick_device(values.get("device", "auto"))
+    usual = checkout.ROOT / "_build" / profile
+    folder = Path(out).absolute() if str(out) else _folder(name, profile, given) if given else usual
+    if "out" in values:
+        values["out"] = "" if folder == usual else checkout.shown(folder)
+    with contextlib.chdir(checkout.ROOT):
         if plain:
             return _run_plain(name, values, folder)
-        target = folder / ("notebooks" if folder == _default(settings) else "") / f"{name}.ipynb"
-        return _run_papermill(name, values, target)
-
-
-def check_device(device: str) -> None:
-    """Refuse a device that is unknown or not there. Raises UnknownName, BadInput."""
-    from .. import hardware
-    hardware.pick_device(device)
+        return _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
 
 
 def _cell(match: re.Match, text: str) -> Cell:
-    body, options, tags = match["body"], OPTIONS.match(match["body"]), []
-    skipped = 0
-    if options:
-        skipped, given = options.end(), options["block"]
-        given = given if given is not None else re.sub(r"^:([\w-]+):", r"\1:", options["lines"], flags=re.MULTILINE)
-        tags = (yaml.safe_load(given) or {}).get("tags") or []
-    code = body[skipped:]
-    blank = len(code) - len(code.lstrip("\n"))
-    line = text.count("\n", 0, match.start("body") + skipped + blank) + 1
+    body, tags, skipped = match["body"], [], 0
+    if options := OPTIONS.match(body):
+        given = options["block"] or re.sub(r"^:([\w-]+):", r"\1:", options["lines"] or "", flags=re.MULTILINE)
+        tags, skipped = (yaml.safe_load(given) or {}).get("tags") or [], options.end()
+    code = body[skipped:].lstrip("\n")
+    line = text.count("\n", 0, match.end("body") - len(code)) + 1
     return Cell(code.strip("\n"), tuple(tags if isinstance(tags, list) else [tags]), line)
 
 
-def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str, text: bool) -> Any:
+def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:
     if key not in known:
         raise type(error := unknown("parameter", key, known))(f"{origin}: {error}")
     wanted = known[key].type
     try:
-        read = _from_text(value) if text and wanted != "str" else value
+        is_text = isinstance(value, str) and wanted != "str"
+        read = ast.literal_eval(value.title() if value.lower() in ("true", "false") else value) if is_text else value
         return TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
     except (ValidationError, ValueError, SyntaxError):
         raise BadInput(f"{origin}: parameter {key!r} = {value!r}; expected {wanted}, for example "
                        f"{known[key].default!r}.") from None
 
 
-def _from_text(value: str) -> Any:
-    words = {"true": True, "false": False}
-    return words[value.lower()] if value.lower() in words else ast.literal_eval(value)
-
-
-def _default(settings: Profile) -> Path:
-    return checkout.ROOT / "_build" / settings.name
-
-
-def _folder(name: str, settings: Profile, given: Mapping[str, object], out: str | Path) -> Path:
-    if str(out):
-        return Path(out).absolute()
-    if not given:
-        return _default(settings)
-    parts = [settings.name, *(f"{key}-{given[key]}" for key in sorted(given))]
-    slug = re.sub(r"[^\w.,-]+", "", "_".join(parts).replace(" ", ""))
+def _folder(name: str, profile: str, given: Mapping[str, object]) -> Path:
+    """A folder that is named after the parameters."""
+    parts = "_".join([profile, *(f"{key}-{given[key]}" for key in sorted(given))])
+    slug = re.sub(r"[^\w.,-]+", "", parts.replace(" ", ""))
     if len(slug) > LONGEST_NAME:                                           # cut, and told apart by what was given
-        slug = f"{slug[:LONGEST_NAME]}-{hashlib.sha256('_'.join(parts).encode()).hexdigest()[:8]}"
+        slug = f"{slug[:LONGEST_NAME]}-{hashlib.sha256(parts.encode()).hexdigest()[:8]}"
     return checkout.ROOT / "_build" / "runs" / name / slug
-
-
-@contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Set the thread count for kernels that start inside."""
-    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(count)))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:

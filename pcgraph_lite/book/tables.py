@@ -4,7 +4,6 @@ Pages pull these files in, so that no number is typed. Cells are Markdown.
 """
 
 import base64
-import csv
 import json
 import math
 import re
@@ -29,32 +28,29 @@ BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
 FULL = ("claim", "verdict", "what the paper says", "paper", "measured, and the rule", "note and run")
-LEDGER = ("notebook", "profile", "device", "seconds", "memory", "date", "commit", "versions")
 DASH = "—"
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
-BENCH_TABLES = {"targets": "Targets, and whether they are met.", "works": "What was measured.",
-                "times": "Times of one batch or query.", "numbers": "Ratios, memory and distances.",
-                "scaling": "Time of a training batch against one size, the others fixed."}
-BENCH_FIGURES = {"floor": "Time over that of the bare products: the black line is the floor.",
-                 "scaling": "Time of a training batch against one size, the others fixed. Lines are powers, fitted to "
-                            "the larger half of the points."}
+SCALING = "Time of a training batch against one size, the others fixed."
+BENCH = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What was measured.",
+         "times.csv": "Times of one batch or query.",
+         "floor.svg": "Time over that of the bare products: the black line is the floor.",
+         "numbers.csv": "Ratios, memory and distances.", "scaling.csv": SCALING,
+         "scaling.svg": f"{SCALING} Lines are powers, fitted to the larger half of the points."}
 
 
 def write_scorecard(folder: Path, card: pd.DataFrame, pages: Iterable[str]) -> None:
     """Write ``counts.csv``, ``counts.md``, ``scorecard.csv`` and ``claims.csv`` (the landing page: what was run).
 
-    Args:
-        card: as ``claims.scorecard`` gives it.
-        pages: names of the notebooks that are in the book; only these are linked.
+    ``card``: as ``claims.scorecard`` gives it; ``pages``: the notebooks that are in the book, only these are linked.
     """
     pages, rules = set(pages), claims.load_claims()
     rows = [_scorecard_row(row, rules[row["claim"]], pages) for row in card.to_dict("records")]
     kinds = [_kind(verdict) for verdict in card["verdict"]]
-    _write_csv(folder / "counts.csv", [badge(verdict) for verdict in BADGES], [[kinds.count(kind) for kind in BADGES]])
-    (folder / "counts.md").write_text(_in_words(card, rules, pages), encoding="utf-8")
     ran = [row for row, kind in zip(rows, kinds, strict=True) if kind != "not run"]
-    _write_csv(folder / "claims.csv", SHORT, [[row[key] for key in SHORT] for row in ran or rows])
-    _write_csv(folder / "scorecard.csv", FULL, [[row[key] for key in FULL] for row in rows])
+    _write_csv(folder / "counts.csv", [{badge(verdict): kinds.count(verdict) for verdict in BADGES}])
+    _write_csv(folder / "claims.csv", ran or rows, SHORT)
+    _write_csv(folder / "scorecard.csv", rows, FULL)
+    (folder / "counts.md").write_text(_in_words(card, rules, pages), encoding="utf-8")
 
 
 def _in_words(card: pd.DataFrame, rules: Mapping[str, claims.Claim], pages: set[str]) -> str:
@@ -74,18 +70,14 @@ def _in_words(card: pd.DataFrame, rules: Mapping[str, claims.Claim], pages: set[
 
 def write_ledger(folder: Path, records: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
     """Write ``ledger.csv``, one row a notebook; columns that no run knows are left out."""
+    words = {"profile": str, "device": str, "seconds": "{:.0f}".format, "memory": str, "date": _date, "commit": str,
+             "versions": str}
     rows = []
     for name, notebook in notebooks.items():
         run = run_of(records / f"{name}.json", notebook)
-        changed = " with changes" if run.get("dirty") else ""
         rows.append({"notebook": _link(name, name, set(notebooks))}
-                    | {key: escaped(run[key]) for key in ("profile", "device", "memory") if run.get(key)}
-                    | ({"date": run["date"][:16].replace("T", " ")} if run.get("date") else {})
-                    | ({"seconds": f"{run['seconds']:.0f}"} if run.get("seconds") is not None else {})
-                    | ({"commit": f"`{run['commit'][:9]}`{changed}"} if run.get("commit") else {})
-                    | ({"versions": _versions(run)} if "python" in run else {}))
-    header = [key for key in LEDGER if any(key in row for row in rows)]
-    _write_csv(folder / "ledger.csv", header, [[row.get(key, DASH) for key in header] for row in rows])
+                    | {key: word(run[key]) for key, word in words.items() if run.get(key) is not None})
+    _write_csv(folder / "ledger.csv", rows, [key for key in ("notebook", *words) if any(key in row for row in rows)])
 
 
 def write_lead(folder: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
@@ -93,76 +85,62 @@ def write_lead(folder: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
 
     Without any such figure the page has no picture, and ``lead.md`` is empty.
     """
-    found = [(("landing" in cell.metadata.get("tags", []), number), name, cell, image)
-             for number, (name, notebook) in enumerate(notebooks.items())
-             for cell in notebook.cells if "figure" in cell.metadata.get("mystnb", {})
-             for image in _pictures(cell)]
+    figures = [(name, cell, out.data["image/png"]) for name, notebook in notebooks.items() for cell in notebook.cells
+               if "figure" in cell.metadata.get("mystnb", {}) for out in cell.outputs
+               if "image/png" in out.get("data", {})]
+    figures.sort(key=lambda figure: "landing" in figure[1].metadata.get("tags", []))
     folder.mkdir(parents=True, exist_ok=True)
-    if not found:
-        (folder / "lead.md").write_text("", encoding="utf-8")
-        return
-    _, name, cell, image = max(found, key=lambda entry: entry[0])
-    caption = " ".join(cell.metadata["mystnb"]["figure"].get("caption", "").split())
-    (folder / "lead.png").write_bytes(base64.b64decode(image))
-    (folder / "lead.md").write_text(f"```{{figure}} generated/lead.png\n:alt: {alt_text(cell)}\n:name: figure-lead\n\n"
-                                    f"{caption} From {{doc}}`notebooks/{name}`.\n```\n", encoding="utf-8")
+    text = ""
+    if figures:
+        name, cell, image = figures[-1]
+        (folder / "lead.png").write_bytes(base64.b64decode(image))
+        text = (f"```{{figure}} generated/lead.png\n:alt: {alt_text(cell)}\n:name: figure-lead\n\n"
+                f"{_caption(cell)} From {{doc}}`notebooks/{name}`.\n```\n")
+    (folder / "lead.md").write_text(text, encoding="utf-8")
 
 
 def write_speed(folder: Path, results: Path) -> None:
-    """Write ``speed.md`` and put the committed benchmark beside it: a section for each device, and the peers.
+    """Write ``speed.md`` and put the committed benchmark, ``results``, beside it: a section a device, and the peers.
 
-    Args:
-        results: ``results/bench`` of the repository; may be missing, then the page says how to measure.
+    Where it is missing the page says how to measure.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if results.is_dir():
         shutil.copytree(results, folder / "bench", dirs_exist_ok=True)
-    parts = [_benched(folder / "bench" / device, heading) for device, heading in BENCHED.items()
-             if (folder / "bench" / device / "bench.json").is_file()]
+    parts = []
+    for device, heading in BENCHED.items():
+        if (place := folder / "bench" / device).joinpath("bench.json").is_file():
+            run = json.loads((place / "bench.json").read_text(encoding="utf-8"))["provenance"]
+            parts += [f"## {heading}", _benched_by(run, "pcgraph bench")]
+            parts += [_benched(f"{device}/{file}", caption) for file, caption in BENCH.items()
+                      if (place / file).is_file()]
     if (folder / "bench/peers.csv").is_file():
         run = json.loads((folder / "bench/peers.json").read_text(encoding="utf-8"))
-        command = "python -m benchmarks.peers.compare"
-        parts.append(f"## Other projects\n\n{_bench_made_by(run, command)}\n\n" + _csv_table(
-            "peers.csv", "The same works by packages from PyPI, compilation not timed.", "table-peers"))
+        parts += ["## Other projects", _benched_by(run, "python -m benchmarks.peers.compare"),
+                  _benched("peers.csv", "The same works by packages from PyPI, compilation not timed.")]
     text = "\n\n".join(parts) or "No benchmark has been committed yet; `pcgraph bench` measures this machine."
     (folder / "speed.md").write_text(text + "\n", encoding="utf-8")
 
 
-def _benched(folder: Path, heading: str) -> str:
-    """The section of one device: its tables and figures, those that are there."""
-    run = json.loads((folder / "bench.json").read_text(encoding="utf-8"))["provenance"]
-    parts = [f"## {heading}", _bench_made_by(run, "pcgraph bench")]
-    for name, caption in BENCH_TABLES.items():
-        if (folder / f"{name}.csv").is_file():
-            parts.append(_csv_table(f"{folder.name}/{name}.csv", caption, f"table-{name}-{folder.name}"))
-        if name in ("times", "scaling"):
-            parts += [_bench_figure(folder, figure) for figure in BENCH_FIGURES
-                      if (figure == "scaling") == (name == "scaling") and (folder / f"{figure}.svg").is_file()]
-    return "\n\n".join(parts)
+def _benched(file: str, caption: str) -> str:
+    """A table or a figure of the benchmark."""
+    *device, name = file.partition(".")[0].split("/")
+    label, place = "-".join([name, *device]), f"generated/bench/{file}"
+    if file.endswith(".csv"):
+        return (f"```{{csv-table}} {caption}\n:file: {place}\n:header-rows: 1\n:class: ledger\n:name: table-{label}\n"
+                "```")
+    return f"```{{figure}} {place}\n:alt: {caption}\n:name: figure-{label}\n\n{caption}\n```"
 
 
-def _bench_figure(folder: Path, name: str) -> str:
-    caption = BENCH_FIGURES[name]
-    return (f"```{{figure}} generated/bench/{folder.name}/{name}.svg\n:alt: {caption}\n"
-            f":name: figure-{name}-{folder.name}\n\n{caption}\n```")
-
-
-def _csv_table(file: str, caption: str, name: str) -> str:
-    return (f"```{{csv-table}} {caption}\n:file: generated/bench/{file}\n:header-rows: 1\n:class: ledger\n"
-            f":name: {name}\n```")
-
-
-def _bench_made_by(run: Mapping[str, Any], command: str) -> str:
-    changed = " with changes" if run.get("dirty") else ""
-    return (f"[Made by `{command}` on {escaped(run['device'])}, {run['date'][:16].replace('T', ' ')}, at commit "
-            f"`{run['commit'][:9]}`{changed}; {_versions(run)}.]{{.made-by}}")
+def _benched_by(run: Mapping[str, Any], command: str) -> str:
+    return (f"[Made by `{command}` on {escaped(run['device'])}, {_date(run['date'])}, at commit {_commit(run)}; "
+            f"{escaped(_versions(run))}.]{{.made-by}}")
 
 
 def verdicts(saved: Path) -> Styler:
     """The verdicts of one notebook for its own page: what was checked, what came out, and what a final verdict needs.
 
-    Args:
-        saved: the records file that ``Recorder.save`` returned.
+    ``saved``: the records file that ``Recorder.save`` returned.
     """
     found = records.read(saved.parent)
     card = claims.scorecard(found[found["notebook"] == saved.stem])
@@ -173,21 +151,31 @@ def verdicts(saved: Path) -> Styler:
     return plain(shown, f"verdicts-{saved.stem}")
 
 
-def over_seeds(measured: pd.DataFrame, by: str, columns: Mapping[str, str] | None = None) -> Styler:
+def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str] | Sequence[str],
+               words: Mapping[str, str] | None = None) -> Styler:
     """Mean ± standard deviation over the rows of each group, and how many rows (seeds) there are. No ± where all agree,
     and a dash where nothing was measured.
 
     Args:
-        measured: one row a seed: the column ``by``, ``seed``, and numbers.
-        columns: the numbers that are shown -> their titles. None: all, as they are called.
+        measured: one row a seed: the columns ``by``, and numbers.
+        by: the columns that make a group.
+        columns: the numbers that are shown -> their titles, where not their own names; ``_`` stands for a space.
+        words: what groups are called, where not by their own names.
     """
-    if columns is not None:
-        measured = measured[[by, "seed", *columns]].rename(columns=columns)
-    groups = measured.drop(columns="seed").groupby(by, sort=False)
+    titles = dict(columns) if isinstance(columns, Mapping) else dict(zip(columns, columns, strict=True))
+    groups = _groups(measured, by, words)[list(titles)]
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
     text = pd.DataFrame({column: [DASH if m != m else f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
-    return plain(text.assign(seeds=count).reset_index(), f"by-{by}")
+    text = text.rename(columns=titles).assign(seeds=count).reset_index()
+    return plain(text.rename(columns=lambda name: name.replace("_", " ")), f"by-{'-'.join(by)}")
+
+
+def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | None) -> Any:
+    """Rows by their words, in the order that they come in, those with the same first word together."""
+    frame = frame.sort_values(by[0], kind="stable", key=lambda column: pd.factorize(column)[0])
+    return frame.assign(**{column: [(words or {}).get(value, value) for value in frame[column]] for column in by}
+                        ).groupby(list(by), sort=False)
 
 
 def models(trained: Mapping[tuple, Trained], words: Mapping[str, str] | None = None, name: str = "models",
@@ -220,17 +208,18 @@ def _trained_row(t: Trained) -> dict[str, object]:
             "trained in": f"{t.seconds:.0f} s on {t.provenance['device']}"}
 
 
-def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str) -> Styler:
+def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str,
+                words: Mapping[str, str] | None = None) -> Styler:
     """Mean and 95 % interval over all images of each group, those of all seeds together.
 
     Args:
         each: one row an image, as of ``trials.images``.
-        by: the columns that make a group.
+        by, words: as of ``over_seeds``.
         columns: measures -> their titles, in order.
     """
     return plain(pd.DataFrame([dict(zip(by, group, strict=True)) | {title: interval(rows[column].dropna())
                                for column, title in columns.items() if rows[column].notna().any()}
-                               for group, rows in each.groupby(list(by), sort=False)]).fillna(""), name)
+                               for group, rows in _groups(each, by, words)]).fillna(""), name)
 
 
 def interval(values: Sequence[float] | Sequence[bool]) -> str:
@@ -261,29 +250,30 @@ def _four_digits(value: object) -> str:
 
 def alt_text(cell: "NotebookNode") -> str:
     """What a reader who does not see a cell's picture is told: its ``alt``, else its caption without markup."""
-    shown = cell.metadata.get("mystnb", {})
-    caption = " ".join(shown.get("figure", {}).get("caption", "").split())
-    return shown.get("image", {}).get("alt") or re.sub(r"[`*$\\{}]", "", caption) or "A picture without a caption."
+    alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt")
+    return alt or re.sub(r"[`*$\\{}]", "", _caption(cell)) or "A picture without a caption."
+
+
+def _caption(cell: "NotebookNode") -> str:
+    return " ".join(cell.metadata.get("mystnb", {}).get("figure", {}).get("caption", "").split())
 
 
 def run_of(records: Path, notebook: "NotebookNode") -> dict[str, Any]:
-    """What is known of the run behind a page: its records' provenance, else what papermill noted in the notebook."""
-    papermill = notebook.metadata.get("papermill", {})
+    """What is known of the run behind a page, as Markdown: its records' provenance, else what papermill noted."""
     if records.is_file():
         saved = json.loads(records.read_text(encoding="utf-8"))
-        return saved["provenance"] | {"profile": saved["profile"]}
-    noted = {"profile": papermill.get("parameters", {}).get("profile"), "seconds": papermill.get("duration"),
-             "date": papermill.get("end_time")}
-    return {key: value for key, value in noted.items() if value is not None}
+        run = saved["provenance"] | {"profile": saved["profile"], "versions": _versions(saved["provenance"]) or None}
+        return {key: escaped(value) if isinstance(value, str) else value for key, value in run.items()} | {
+            "commit": _commit(run)}
+    noted = notebook.metadata.get("papermill", {})
+    return {"profile": noted.get("parameters", {}).get("profile"), "seconds": noted.get("duration"),
+            "date": noted.get("end_time")}
 
 
 def made_by(run: Mapping[str, Any]) -> str:
     """The line under a page's title that says what made it; empty where nothing is known."""
-    parts = [f"with the profile `{run['profile']}`" if run.get("profile") else "",
-             f"on {escaped(run['device'])}" if run.get("device") else "",
-             f"in {run['seconds']:.0f} s" if run.get("seconds") is not None else "",
-             f"at commit `{run['commit'][:9]}`" if run.get("commit") else ""]
-    words = " ".join(filter(None, parts))
+    parts = {"profile": "with the profile `{}`", "device": "on {}", "seconds": "in {:.0f} s", "commit": "at commit {}"}
+    words = " ".join(text.format(run[key]) for key, text in parts.items() if run.get(key) is not None)
     return f"[Made {words}. All runs: {{doc}}`/book/ledger`.]{{.made-by}}" if words else ""
 
 
@@ -299,10 +289,10 @@ def escaped(text: object) -> str:
 
 def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str]) -> dict[str, str]:
     run = [f"{row['profile']}, {row['device']}, n = {row['n']}"] if row["profile"] else []
-    measured = list(filter(None, row["ours"].split("; "))) or [claims.rule(check) for check in claim.checks]
+    measured = row["ours"].split("; ") if row["ours"] else [claims.rule(check) for check in claim.checks]
     return {"claim": _link(row["claim"], row["notebook"], pages), "verdict": badge(row["verdict"]),
             "what the paper says": escaped(claim.statement), "paper": escaped(claim.paper),
-            "measured, and the rule": _list(measured),                     # without records the rule alone
+            "measured, and the rule": "\n".join(f"- {escaped(line)}" for line in measured),
             "checks": escaped(row["note"].split(" checks hold")[0].split("; ")[0]),
             "note and run": escaped("; ".join([row["note"], *run]))}
 
@@ -313,22 +303,21 @@ def _kind(verdict: str) -> str:
 
 
 def _versions(run: Mapping[str, Any]) -> str:
-    return escaped(", ".join(f"{name} {run[name]}" for name in ("python", *PACKAGES) if name in run))
+    return ", ".join(f"{name} {run[name]}" for name in ("python", *PACKAGES) if name in run)
 
 
 def _link(text: str, notebook: str, pages: set[str]) -> str:
     return f"{{doc}}`{text} <notebooks/{notebook}>`" if notebook in pages else text
 
 
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {escaped(line)}" for line in lines) or DASH
+def _commit(run: Mapping[str, Any]) -> str:
+    return f"`{run['commit'][:9]}`" + " with changes" * bool(run.get("dirty"))
 
 
-def _pictures(cell: "NotebookNode") -> list[str]:
-    return [out.data["image/png"] for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
+def _date(moment: str) -> str:
+    return moment[:16].replace("T", " ")
 
 
-def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def _write_csv(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str] | None = None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
+    pd.DataFrame(rows, columns=columns).fillna(DASH).to_csv(path, index=False)

@@ -129,8 +129,7 @@ def test_other_parameters_get_a_folder_of_their_own(project: Project) -> None:
 
 def test_long_parameters_are_told_apart(root: Path) -> None:
     """A folder's name is cut, but never the same for other values."""
-    settings = config.load_profile("smoke")
-    folders = {notebooks._folder(NAME, settings, {"a": "x" * 300, "steps": steps}, "") for steps in (50, 2000)}
+    folders = {notebooks._folder(NAME, "smoke", {"a": "x" * 300, "steps": steps}) for steps in (50, 2000)}
     assert len(folders) == 2 and all(len(folder.name) < 140 for folder in folders)
 
 

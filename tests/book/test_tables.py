@@ -112,7 +112,7 @@ def test_a_changed_checkout_and_known_memory_are_said(tmp_path: Path) -> None:
 def test_the_line_under_a_title_says_only_what_is_known() -> None:
     assert tables.made_by({}) == ""
     assert tables.made_by({"seconds": 3.2}).startswith("[Made in 3 s. ")
-    run = {"profile": "paper", "device": "cuda", "seconds": 60.0, "commit": "0123456789ab"}
+    run = {"profile": "paper", "device": "cuda", "seconds": 60.0, "commit": "`012345678`"}
     assert tables.made_by(run).startswith("[Made with the profile `paper` on cuda in 60 s at commit `012345678`. ")
 
 
