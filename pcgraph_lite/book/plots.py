@@ -84,6 +84,7 @@ def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words
     """The same for each data set in turn, and the originals: rows by (dataset, model, seed), those of the lowest seed.
 
     Args:
+        cases: by data set; their test images are the originals.
         words: what data sets and models are called, where not by their own names.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
