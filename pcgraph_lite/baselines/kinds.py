@@ -45,13 +45,16 @@ class Learner(Classifier):
         raise NotImplementedError
 
 
-def by_epochs(name: str, make: type[Learner], training: type[Schedule] = Schedule,
-              without: Sequence[str] = ()) -> Callable[..., pd.DataFrame]:
-    """Register a model that learns batch by batch, and return its ``fit``."""
+@dataclass(frozen=True)
+class Fit:
+    """The training of a learner by epochs, as a function; ``name`` is that of its kind."""
 
-    def fit(model: Learner, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
-            checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
-            **settings: object) -> pd.DataFrame:
+    name: str
+    training: type[Schedule]
+
+    def __call__(self, model: Learner, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
+                 checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
+                 **settings: object) -> pd.DataFrame:
         """Train in place; with validation images the epoch with the best accuracy on them is kept.
 
         Args:
@@ -66,16 +69,26 @@ def by_epochs(name: str, make: type[Learner], training: type[Schedule] = Schedul
         Raises:
             WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
         """
-        schedule = training(**settings)
+        schedule = self.training(**settings)
         check_training(model, (images, labels), validation)
         model.prepare(images, labels)
-        facts = {key: value for key, value in vars(model).items() if isinstance(value, int | float | str)}
-        facts |= {key: list(p.shape) for key, p in model.named_parameters()}
-        state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, {name: facts},
+        state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, self._facts(model),
                       data=[images, labels, *(validation or ())])
-        return run(state, lambda: one_pass(state, len(images), lambda rows: model.learn(
-            images[rows], labels[rows], state), progress),
-            None if validation is None else lambda: classifier_accuracy(model, validation), progress)
 
+        def epoch() -> dict[str, float]:
+            return one_pass(state, len(images), lambda rows: model.learn(images[rows], labels[rows], state), progress)
+
+        score = None if validation is None else lambda: classifier_accuracy(model, validation)
+        return run(state, epoch, score, progress)
+
+    def _facts(self, model: Learner) -> dict[str, object]:
+        """What the model is, for the fingerprint of its checkpoint: numbers, names, and the shapes of its weights."""
+        plain = {name: value for name, value in vars(model).items() if isinstance(value, int | float | str)}
+        return {self.name: plain | {name: list(p.shape) for name, p in model.named_parameters()}}
+
+
+def by_epochs(name: str, make: type[Learner], training: type[Schedule] = Schedule, without: Sequence[str] = ()) -> Fit:
+    """Register a model that learns batch by batch, and return its ``fit``."""
+    fit = Fit(name, training)
     KINDS[name] = Kind(make, fit, training, without=without)
     return fit

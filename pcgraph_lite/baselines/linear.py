@@ -44,7 +44,6 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
 
     Args:
         images, labels: ``(count, pixels)`` and ``(count,)`` class numbers.
-        method: "least-squares" or "logistic-regression".
         validation: only measured, nothing is chosen by it.
         weight_decay: added to the loss of an example as half of it times the squared weights, without the bias.
         iterations: of L-BFGS, at most; least squares needs none.

@@ -76,12 +76,17 @@ class Page:
         """
         parts = []
         for name in names.split():
-            ends = sweeps.finals(sweeps.load(name, self.profile, str(self.device.type)))
-            order = ends.groupby("setting")[next(iter(columns))].mean()
-            parts.append(ends.assign(tried=name + ": " + ends["setting"], order=ends["setting"].map(order))
-                         .sort_values("order", kind="stable"))
+            ends, base = self.sweep(name).assign(sweep=name), sweeps.plan(name, self.profile)[0].values
+            order = ends["setting"].map(ends.groupby("setting")[next(iter(columns))].mean())
+            words = {"base": "base: " + ", ".join(f"{key} = {value}" for key, value in base.items())}
+            parts.append(ends.assign(order=order).replace({"setting": words}).sort_values("order", kind="stable"))
         ends = pd.concat(parts)
-        return tables.over_seeds(ends, "tried", columns | {"n": "training images"})
+        ends["setting"] = ends["setting"].map(sweeps.said)
+        return tables.over_seeds(ends, ["sweep", "setting"], columns | {"n": "training images"})
+
+    def sweep(self, name: str) -> pd.DataFrame:
+        """One row a run of a recorded sweep, see ``sweeps.finals``."""
+        return sweeps.finals(sweeps.load(name, self.profile, str(self.device.type)))
 
     def swept(self, name: str, **more: object) -> Styler:
         """What the runs of a sweep share, where they were made, which failed. ``more``: first rows, ``_`` a space."""

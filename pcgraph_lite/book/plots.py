@@ -23,7 +23,7 @@ from ..engine.topology import Topology
 from ..errors import BadInput, WrongShape
 from ..images import datasets, metrics
 from ..studies.circuits import Circuit, Neuron
-from ..studies.trials import Key, Trial
+from ..studies.trials import Case, Key, Trial
 
 COLORS = sns.color_palette("deep")
 # Where the neurons of a vertex sit around it, what they are called, and their colour.
@@ -80,13 +80,16 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
     return image_rows(pictures, columns=columns, marks=marks)
 
 
-def gallery(rows: Mapping[Key, Tensor | Trial], words: Mapping[str, str], count: int = 10) -> Figure:
-    """The same for each data set in turn: rows by (dataset, model, seed), those of the lowest seed.
+def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words: Mapping[str, str],
+            count: int = 10) -> Figure:
+    """The same for each data set in turn, and the originals: rows by (dataset, model, seed), those of the lowest seed.
 
     Args:
+        cases: by data set; their test images are the originals.
         words: what data sets and models are called, where not by their own names.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
+    rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
     return trials({f"{words.get(name, name)}: {words.get(key[1], key[1])}": row for name in names
                    for key, row in rows.items() if (key[0], key[2]) == (name, seed)}, count)
 

@@ -153,21 +153,31 @@ def verdicts(saved: Path) -> Styler:
     return plain(shown, f"verdicts-{saved.stem}")
 
 
-def over_seeds(measured: pd.DataFrame, by: str, columns: Mapping[str, str] | None = None) -> Styler:
+def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str] | Sequence[str],
+               words: Mapping[str, str] | None = None) -> Styler:
     """Mean ± standard deviation over the rows of each group, and how many rows (seeds) there are. No ± where all agree,
     and a dash where nothing was measured.
 
     Args:
-        measured: one row a seed: the column ``by``, ``seed``, and numbers.
-        columns: the numbers that are shown -> their titles. None: all, as they are called.
+        measured: one row a seed: the columns ``by``, and numbers.
+        by: the columns that make a group.
+        columns: the numbers that are shown -> their titles, where not their own names; ``_`` stands for a space.
+        words: what groups are called, where not by their own names.
     """
-    if columns is not None:
-        measured = measured[[by, "seed", *columns]].rename(columns=columns)
-    groups = measured.drop(columns="seed").groupby(by, sort=False)
+    titles = dict(columns) if isinstance(columns, Mapping) else dict(zip(columns, columns, strict=True))
+    groups = _groups(measured, by, words)[list(titles)]
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
     text = pd.DataFrame({column: [DASH if m != m else f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
-    return plain(text.assign(seeds=count).reset_index(), f"by-{by}")
+    text = text.rename(columns=titles).assign(seeds=count).reset_index()
+    return plain(text.rename(columns=lambda name: name.replace("_", " ")), f"by-{'-'.join(by)}")
+
+
+def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | None) -> Any:
+    """Rows by their words, in the order that they come in, those with the same first word together."""
+    frame = frame.sort_values(by[0], kind="stable", key=lambda column: pd.factorize(column)[0])
+    return frame.assign(**{column: [(words or {}).get(value, value) for value in frame[column]] for column in by}
+                        ).groupby(list(by), sort=False)
 
 
 def models(trained: Mapping[tuple, Trained], words: Mapping[str, str] | None = None, name: str = "models",
@@ -200,17 +210,18 @@ def _trained_row(t: Trained) -> dict[str, object]:
             "trained in": f"{t.seconds:.0f} s on {t.provenance['device']}"}
 
 
-def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str) -> Styler:
+def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str,
+                words: Mapping[str, str] | None = None) -> Styler:
     """Mean and 95 % interval over all images of each group, those of all seeds together.
 
     Args:
         each: one row an image, as of ``trials.images``.
-        by: the columns that make a group.
+        by, words: as of ``over_seeds``.
         columns: measures -> their titles, in order.
     """
     return plain(pd.DataFrame([dict(zip(by, group, strict=True)) | {title: interval(rows[column].dropna())
                                for column, title in columns.items() if rows[column].notna().any()}
-                               for group, rows in each.groupby(list(by), sort=False)]).fillna(""), name)
+                               for group, rows in _groups(each, by, words)]).fillna(""), name)
 
 
 def interval(values: Sequence[float] | Sequence[bool]) -> str:

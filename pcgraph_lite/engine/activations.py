@@ -1,7 +1,6 @@
 """Non-linearities f of eq. 1 and their slopes f'. A new one is a line in ``ACTIVATIONS``.
 
-A relaxation uses the same buffers again and again, so each can write into one: ``f(x, out)`` and ``chain``, which
-multiplies a gradient by f'(x) in place.
+A relaxation uses the same buffers again and again, so f and the multiplication by f' can write into them (``on``).
 """
 
 from collections.abc import Callable
@@ -26,27 +25,29 @@ class Activation:
         f, slope: x to f(x) and to f'(x), of any shape. At a kink the slope is 1, so that vertices started at 0 can
             leave it under ReLU.
         kinks: where f' jumps between 0 and 1.
+        backward: multiplies a gradient by f'(x) in place, given ``(gradient, x, f(x))``; f then takes ``out``. None:
+            temporaries are made.
     """
 
-    f: Callable[[Tensor], Tensor]
+    f: Callable[..., Tensor]
     slope: Callable[[Tensor], Tensor]
     kinks: Kinks = ()
+    backward: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
     elementwise = True
 
-    def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        return self.f(x) if out is None else out.copy_(self.f(x))
-
-    def chain(self, gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:
-        """Multiply by f'(x) in place, given fx = f(x)."""
-        return gradient.mul_(self.slope(x))
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.f(x)
 
     def __deepcopy__(self, memo: object) -> "Activation":
         return self                                                        # a copied graph has the same f
 
     def on(self, x: Tensor, gradient: Tensor) -> Running:
         """f at work on these buffers: f(x), a call that renews it, and one that multiplies ``gradient`` by f'(x)."""
-        fx = self(x)
-        return fx, partial(self, x, out=fx), partial(self.chain, gradient, x, fx)
+        if self.backward is None:
+            fx = self.f(x)
+            return fx, lambda: fx.copy_(self.f(x)), lambda: gradient.mul_(self.slope(x))
+        fx = self.f(x, out=torch.empty_like(x))                            # f = identity: x itself
+        return fx, partial(self.f, x, out=fx), partial(self.backward, gradient, x, fx)
 
     @property
     def name(self) -> str:
@@ -56,26 +57,9 @@ class Activation:
         return next(known, None) or str((self.f(x).tolist(), self.slope(x).tolist()))
 
 
-@dataclass(frozen=True)
-class _Kernels(Activation):
-    """The same without temporaries: f takes ``out``, ``backward(gradient, x, fx)`` works in place."""
-
-    backward: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
-
-    def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        return self.f(x) if out is None else self.f(x, out=out)
-
-    def chain(self, gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:
-        return self.backward(gradient, x, fx)
-
-    def on(self, x: Tensor, gradient: Tensor) -> Running:
-        fx = self(x, out=torch.empty_like(x))                              # f = identity: x itself
-        return fx, partial(self.f, x, out=fx), partial(self.backward, gradient, x, fx)
-
-
 def _kernels(f: Callable[..., Tensor], backward: Callable[[Tensor, Tensor, Tensor], Tensor],
              kinks: Kinks = ()) -> Activation:
-    return _Kernels(f, lambda x: backward(torch.ones_like(x), x, f(x)), kinks, backward)
+    return Activation(f, lambda x: backward(torch.ones_like(x), x, f(x)), kinks, backward)
 
 
 def _chain_hardtanh(gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:

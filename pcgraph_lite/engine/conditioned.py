@@ -63,12 +63,12 @@ class ValueNodes:
     Args:
         start: values of the whole segment, ``(..., batch, size)``.
         errors: the error nodes of the segment.
-        kinks: of f, where edges leave the segment.
+        sends: whether edges leave the segment: else no kink of f matters.
     """
 
     def __init__(self, start: Tensor, f: Activation | TopK, roles: Roles, errors: ErrorNodes,
-                 kinks: tuple[tuple[float, int], ...]) -> None:
-        self.roles, self.errors, self.kinks = roles, errors, kinks
+                 sends: bool) -> None:
+        self.roles, self.errors, self.kinks = roles, errors, f.kinks if sends else ()
         self.x = start[..., roles.free].clone(memory_format=torch.contiguous_format)
         self.gradient = torch.empty_like(self.x)
         self.fx, self.activate, self.chain = f.on(self.x, self.gradient)
@@ -92,7 +92,8 @@ class Conditioned:
         self.errors = [ErrorNodes(x, roles, constant, roles.pays and (roles.free is not None or bool(sources)))
                        for x, roles, constant, sources
                        in zip(self.xs, self.roles, constants, self.arriving, strict=True)]
-        self.free = {k: ValueNodes(self.xs[k], graph.activations[k], roles, self.errors[k], self._kinks(k))
+        sending = {block.source for block in graph.blocks}
+        self.free = {k: ValueNodes(self.xs[k], graph.activations[k], roles, self.errors[k], k in sending)
                      for k, roles in enumerate(self.roles) if roles.free is not None}
         self._evaluation = [nodes.activate for nodes in self.free.values()]
         self._evaluation += [call for k, nodes in enumerate(self.errors) if nodes.moves
@@ -164,9 +165,6 @@ class Conditioned:
                 known[k] = fx
         return known
 
-    def _kinks(self, k: int) -> tuple[tuple[float, int], ...]:
-        return self.graph.activations[k].kinks if any(b.source == k for b in self.graph.blocks) else ()
-
     # ---- one step -------------------------------------------------------------------------------------------------
 
     def _errors(self, k: int, sources: Joined) -> list[Call]:
@@ -216,19 +214,17 @@ class Conditioned:
     def energy(self) -> Tensor:
         """Energy of each example ``(..., batch)`` from the errors of the last ``evaluate``."""
         energy = self._still_energy.clone()
-        for nodes in self.errors:
-            if nodes.moves:
-                norm = torch.linalg.vector_norm(nodes.error, dim=-1)
-                energy.addcmul_(norm, norm, value=0.5)
+        for nodes in (nodes for nodes in self.errors if nodes.moves):
+            norm = torch.linalg.vector_norm(nodes.error, dim=-1)
+            energy.addcmul_(norm, norm, value=0.5)
         return energy
 
     @cached_property
     def _still_energy(self) -> Tensor:
         """That of the errors that never change, ``(..., batch)``."""
         energy = torch.zeros(self.x.shape[:-1], dtype=self.graph.dtype, device=self.graph.device)
-        for nodes in self.errors:
-            if not nodes.moves:
-                energy += torch.linalg.vector_norm(nodes.error, dim=-1) ** 2 / 2
+        for nodes in (nodes for nodes in self.errors if not nodes.moves):
+            energy += torch.linalg.vector_norm(nodes.error, dim=-1) ** 2 / 2
         return energy
 
     # ---- around the steps -----------------------------------------------------------------------------------------

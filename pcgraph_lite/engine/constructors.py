@@ -41,25 +41,16 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
         Topology(9 vertices: pixels 4, labels 2, internal 3; 72 edges)
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
+    left_out = [_group_pair(groups, pair) for pair in without or ()]
     edges = [Edges(a, b, None if a != b or self_loops else ~torch.eye(groups[a], dtype=torch.bool))
-             for a in groups for b in groups]
-    complete = Topology(groups, edges, sensory=_sensory(groups))
-    left_out = [_group_pair(complete, pair) for pair in without or ()]
-    kept = [e for e in edges if (e.source, e.target) not in left_out]
-    return Topology(groups, kept, sensory=_sensory(groups))
+             for a in groups for b in groups if (a, b) not in left_out]
+    return Topology(groups, edges, sensory=_sensory(groups))
 
 
 @constructor
 def discriminative(pixels: Count = 784, hidden: Sizes = (256, 256), labels: CountOrNone = 10) -> Topology:
-    """Multilayer network from pixels to labels, edges in the direction of classification (mask figure, a).
-
-    Example:
-        >>> pcg.topology.discriminative(pixels=4, hidden=[3], labels=2)      # 4 * 3 + 3 * 2 edges
-        Topology(9 vertices: pixels 4, labels 2, hidden1 3; 18 edges)
-    """
-    groups = _sensory_first(pixels, labels, _layers(hidden))
-    order = ["pixels", *_layers(hidden), *(["labels"] if labels else [])]
-    return Topology(groups, [Edges(a, b) for a, b in pairwise(order)], sensory=_sensory(groups))
+    """Multilayer network from pixels to labels, edges in the direction of classification (mask figure, a)."""
+    return _layered(pixels, labels, hidden, first="pixels")
 
 
 @constructor
@@ -70,8 +61,7 @@ def generative(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Cou
         >>> pcg.topology.generative(labels=2, hidden=[3], pixels=4).outwards(["labels"])
         [['hidden1'], ['pixels']]
     """
-    groups = _sensory_first(pixels, labels, _layers(hidden))
-    return Topology(groups, [Edges(a, b) for a, b in pairwise(_chain(groups))], sensory=_sensory(groups))
+    return _layered(pixels, labels, hidden, first="labels")
 
 
 @constructor
@@ -81,24 +71,15 @@ def recurrent(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Coun
 
     Two recurrent layers give the four non-linear transformations of the text:
     hidden1 -> hidden1, hidden1 -> hidden2, hidden2 -> hidden2, hidden2 -> pixels.
-
-    Example:
-        >>> pcg.topology.recurrent(labels=2, hidden=[3], pixels=4)    # generative, and 3 * 2 edges in hidden1
-        Topology(9 vertices: pixels 4, labels 2, hidden1 3; 24 edges)
     """
-    return _with_lateral(generative(labels, hidden, pixels), list(_layers(hidden)), self_loops)
+    return _with_lateral(generative(labels, hidden, pixels), self_loops)
 
 
 @constructor
 def lateral(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Count = 784, *,
             self_loops: bool = False) -> Topology:
-    """Generative network with edges inside every layer, the pixels included (mask figure, c).
-
-    Example:
-        >>> pcg.topology.lateral(labels=2, hidden=[3], pixels=4)      # recurrent, and 4 * 3 edges in the pixels
-        Topology(9 vertices: pixels 4, labels 2, hidden1 3; 36 edges)
-    """
-    return _with_lateral(generative(labels, hidden, pixels), [*_layers(hidden), "pixels"], self_loops)
+    """Generative network with edges inside every layer, the pixels included (mask figure, c)."""
+    return _with_lateral(generative(labels, hidden, pixels), self_loops, ["pixels"])
 
 
 @constructor
@@ -114,10 +95,6 @@ def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: 
     Args:
         links: pairs (a, b), counted from 0, with edges from cluster a to cluster b. None: the chain 0 -> 1 -> ...
         generator: draws the edges.
-
-    Example:
-        >>> pcg.topology.assemblies(clusters=2, size=5, p=1.0, pixels=4, generator=torch.Generator())
-        Topology(10 vertices: pixels 4, cluster2 1, cluster1 5; 65 edges)
     """
     clusters, size = count(clusters, "clusters"), count(size, "size")
     _check_generator(generator)
@@ -142,11 +119,6 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     """Watts-Strogatz small world, each link in both directions: a ring with ``neighbours`` a vertex, some rewired.
 
     The vertices are shuffled around the ring, so pixels, labels and internal vertices are neighbours of each other.
-
-    Example:
-        >>> generator = torch.Generator().manual_seed(0)
-        >>> pcg.topology.small_world(pixels=4, labels=2, internal=4, neighbours=4, generator=generator)
-        Topology(10 vertices: pixels 4, labels 2, internal 4; 40 edges)
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     n = sum(groups.values())
@@ -222,28 +194,28 @@ def _sensory(groups: Mapping[str, int]) -> list[str]:
     return [name for name in ("pixels", "labels") if name in groups]
 
 
-def _group_pair(topology: Topology, pair: Sequence[str]) -> tuple[str, str]:
+def _group_pair(groups: Mapping[str, int], pair: Sequence[str]) -> tuple[str, str]:
     """A pair (source, target) of groups that are there. Raises BadInput, UnknownGroup."""
     if isinstance(pair, str) or len(pair) != 2:
         raise BadInput(f"without holds {pair!r}; expected pairs of groups (source, target), for example "
                        "('labels', 'labels').")
     for name in pair:
-        topology.slice(name)
+        Topology(groups, ()).slice(name)
     return tuple(pair)
 
 
-def _layers(hidden: Sequence[int]) -> dict[str, int]:
-    return {f"hidden{k}": count(size, f"hidden layer {k}") for k, size in enumerate(hidden, start=1)}
+def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Topology:
+    """Each layer joined to the next, from the one called ``first`` over the hidden ones to the other sensory one."""
+    layers = {f"hidden{k}": count(size, f"hidden layer {k}") for k, size in enumerate(hidden, start=1)}
+    groups, last = _sensory_first(pixels, labels, layers), "labels" if first == "pixels" else "pixels"
+    chain = [name for name in (first, *layers, last) if name in groups]
+    return Topology(groups, [Edges(a, b) for a, b in pairwise(chain)], sensory=_sensory(groups))
 
 
-def _chain(groups: Mapping[str, int]) -> list[str]:
-    """Group names from the top of a generative network down to its pixels."""
-    top = ["labels"] if "labels" in groups else []
-    return [*top, *(name for name in groups if name.startswith("hidden")), "pixels"]
-
-
-def _with_lateral(base: Topology, layers: Sequence[str], self_loops: bool) -> Topology:
-    inside = [Edges(a, a, None if self_loops else ~torch.eye(base.groups[a], dtype=torch.bool)) for a in layers]
+def _with_lateral(base: Topology, self_loops: bool, others: Sequence[str] = ()) -> Topology:
+    """The same with edges inside the hidden layers and others."""
+    inside = [Edges(a, a, None if self_loops else ~torch.eye(base.size(a), dtype=torch.bool))
+              for a in (*(name for name in base.groups if name.startswith("hidden")), *others)]
     return Topology(base.groups, [*base.edges, *inside], base.sensory)
 
 

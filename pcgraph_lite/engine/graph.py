@@ -19,7 +19,7 @@ from . import activations
 from .activations import ACTIVATIONS, Activation
 from .arguments import NotNegative, OneOf, PartOf
 from .layout import Layout, homes
-from .topk import TopK, check_fraction
+from .topk import TopK
 from .topology import Edges, Topology
 from .weights import Matrix
 
@@ -60,7 +60,7 @@ class PCGraph(nn.Module):
         super().__init__()
         if prior not in PRIORS:
             raise unknown("prior", prior, PRIORS)
-        _check_stds(init_std, topology)
+        stds = _stds(init_std, topology)
         if bad := layout.keys() - {f.name for f in fields(Layout)}:
             raise unknown("argument of PCGraph", bad.pop(), [f.name for f in fields(Layout)])
         self.topology, self.prior, self.layout = topology, prior, Layout(**layout)
@@ -73,7 +73,7 @@ class PCGraph(nn.Module):
         sources = topology.in_degree() == 0
         self.register_buffer("sources", sources if prior == "flat" and sources.any() else None, persistent=False)
         self.register_buffer("scale", torch.ones((), dtype=self.layout.dtype), persistent=False)    # dtype and device
-        self._draw(init_std, generator or torch.Generator().manual_seed(0))
+        self._draw(stds, generator or torch.Generator().manual_seed(0))
         self.to(self.layout.device)
 
     # ---- section 2, equation by equation -------------------------------------------------------------------------
@@ -89,15 +89,12 @@ class PCGraph(nn.Module):
 
     def group_prediction(self, x: Tensor, group: str) -> Tensor:
         """mu of one vertex group alone, ``(..., batch, size)``. Raises UnknownGroup."""
-        where = self.topology.slice(group)
-        segment, columns = self.home[group]
-        mu = torch.zeros_like(x[..., where])
-        if self.bias is not None:
-            mu += self.bias[..., where]
+        where, (segment, columns) = self.topology.slice(group), self.home[group]
+        mu = torch.zeros_like(x[..., where]) if self.bias is None else self.bias[..., where].expand_as(x[..., where])
         for block, weight in zip(self.blocks, self.matrices(), strict=True):
             if block.target == segment:
                 fx = self.activations[block.source](x[..., self.segments[block.source]])
-                mu += weight.some_columns(fx, columns)
+                mu = mu + weight(fx)[..., columns]
         return mu
 
     def error(self, x: Tensor) -> Tensor:
@@ -211,7 +208,7 @@ class PCGraph(nn.Module):
         """One f for each segment; with top-k each pool must lie inside one segment."""
         if top_k is None:
             return [base] * len(self.segments)
-        check_fraction(top_k)
+        number(top_k, "top_k", "a fraction of each pool, more than 0 and at most 1", lambda k: 0 < k <= 1)
         pools: list[list[list[slice]]] = [[] for _ in self.segments]
         for pool in self.topology.pools:
             if len({self.home[group][0] for group in pool}) > 1:
@@ -227,7 +224,7 @@ class PCGraph(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @torch.no_grad()
-    def _draw(self, stds: float | Mapping[str, float] | None, generator: torch.Generator) -> None:
+    def _draw(self, stds: Mapping[str, float | None], generator: torch.Generator) -> None:
         """Draw group by group, so that all plans start from the same weights."""
         degree = self.topology.in_degree().clamp_min(1).to(self.dtype)     # (n,)
         matrix = {(b.source, b.target): torch.zeros(*self.layout.lead, *b.shape, dtype=self.dtype)
@@ -236,21 +233,23 @@ class PCGraph(nn.Module):
             (s, rows), (t, columns) = self.home[e.source], self.home[e.target]
             shape = (*self.layout.lead, self.topology.size(e.source), self.topology.size(e.target))
             drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
-            std = stds.get(_pair(e)) if isinstance(stds, Mapping) else stds
+            std = stds.get(_pair(e))
             drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std
             matrix[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.mask
         for block, weight in zip(self.blocks, self.weights, strict=True):
             weight.copy_(block.cut(matrix[block.source, block.target]))
 
 
-def _check_stds(stds: float | Mapping[str, float] | None, topology: Topology) -> None:
-    """Raise UnknownName for edges that are not there, BadInput for a number that is no standard deviation."""
+def _stds(given: float | Mapping[str, float] | None, topology: Topology) -> Mapping[str, float | None]:
+    """The standard deviation of each pair of groups. Raises UnknownName, BadInput (a number that is none)."""
     pairs = [_pair(e) for e in topology.edges]
-    for pair in stds if isinstance(stds, Mapping) else ():
+    stds = given if isinstance(given, Mapping) else dict.fromkeys(pairs, given)
+    for pair, std in stds.items():
         if pair not in pairs:
             raise unknown("pair of groups in init_std", pair, pairs)
-    for std in stds.values() if isinstance(stds, Mapping) else () if stds is None else (stds,):
-        number(std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
+        if std is not None:
+            number(std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
+    return stds
 
 
 def _pair(edges: Edges) -> str:

@@ -58,12 +58,18 @@ class Relaxation:
     converged: Tensor                                                      # (..., batch) bool
     steps: int
     value_lr: float | Tensor                                               # the step that was used (first, if halved)
+
+
+@dataclass(frozen=True, eq=False)
+class Settled(Relaxation):
+    """The same with the problem as the last step left it."""
+
     problem: Conditioned
 
 
 @torch.no_grad()
 def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None = None,
-          **changes: object) -> Relaxation:
+          **changes: object) -> Settled:
     """Run down the energy from ``x``, holding the clamped vertices.
 
     Args:
@@ -90,11 +96,11 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
 
 
 @torch.no_grad()
-def settle(problem: Conditioned, settings: Settings) -> Relaxation:
+def settle(problem: Conditioned, settings: Settings) -> Settled:
     """``relax`` for a problem that is evaluated where it starts, and whose values were checked. Raises UnstableStep."""
     if not problem.free:                                             # a graph without internal vertices, training
         energy = problem.energy()
-        return Relaxation(problem.x, energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
+        return Settled(problem.x, energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
     safe = isinstance(settings.value_lr, str)
     step = _safe_step(problem) if safe else _as_step(settings.value_lr, problem.x)
     if settings.momentum:
@@ -103,8 +109,8 @@ def settle(problem: Conditioned, settings: Settings) -> Relaxation:
         recorded = problem.graph.layout.cuda_graphs and problem.x.is_cuda and settings.steps > 3
         solver = (Backtracking if safe else Recorded if recorded else Plain)(problem, step)
     energies, converged, steps = _descend(problem, solver, settings)
-    return Relaxation(problem.assembled(), energies[0], torch.stack(energies[1:]), converged, steps,
-                      _plain_number(step), problem)
+    return Settled(problem.assembled(), energies[0], torch.stack(energies[1:]), converged, steps,
+                   step if isinstance(step, float) else step.flatten(), problem)
 
 
 def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[list[Tensor], Tensor, int]:
@@ -157,7 +163,7 @@ def _positive(value: object) -> bool:
         values = torch.as_tensor(value, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
         return False
-    return bool((torch.isfinite(values) & (values > 0)).all())
+    return bool(((values > 0) & (values < inf)).all())
 
 
 def _safe_step(problem: Conditioned) -> float | Tensor:
@@ -175,10 +181,6 @@ def _as_step(value_lr: float | Tensor, x: Tensor) -> float | Tensor:
     if step.ndim and (x.ndim < 3 or step.shape != x.shape[:1]):
         raise WrongShape(f"value_lr is {tuple(step.shape)}; expected a number, or one for each replica of the graph.")
     return float(step) if step.ndim == 0 else step.to(x.device).view(-1, 1, 1)
-
-
-def _plain_number(step: float | Tensor) -> float | Tensor:
-    return step if isinstance(step, float) else step.flatten()
 
 
 def _check(graph: PCGraph, x: Tensor, clamped: Tensor) -> None:

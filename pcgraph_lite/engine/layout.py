@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..errors import BadInput, unknown, whole
 from .topology import Edges, Topology
-from .weights import Dense, Masked, Sparse
+from .weights import Dense, Sparse
 
 PLANS = ("auto", "dense", "blocks", "sparse")
 # A block is stored by its edges where that was measured to be faster (results/bench): big, and at most so full.
@@ -63,11 +63,9 @@ class Layout:
         return [self._block(s, t, _merged(edges, segments[s], segments[t], home)) for (s, t), edges in pairs.items()]
 
     def _block(self, source: int, target: int, mask: Tensor) -> Dense:
-        edges, pairs = int(mask.sum()), mask.numel()
-        if edges == pairs:
-            return Dense(source, target, mask.shape)
-        few = self.plan == "auto" and not self.lead and pairs >= SPARSE_SIZE and edges <= SPARSE_SHARE * pairs
-        return Sparse(source, target, mask) if few or self.plan == "sparse" else Masked(source, target, mask)
+        few = mask.numel() >= SPARSE_SIZE and mask.sum() <= SPARSE_SHARE * mask.numel()
+        sparse = (self.plan == "sparse" and not mask.all()) or (self.plan == "auto" and not self.lead and few)
+        return (Sparse if sparse else Dense)(source, target, mask)
 
 
 def homes(topology: Topology, segments: list[slice]) -> dict[str, tuple[int, slice]]:

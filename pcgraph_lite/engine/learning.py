@@ -21,6 +21,7 @@ from .query import flattened, observed, query
 
 Batch = Mapping[str, Tensor]
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
+ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
 CURVATURE_EVERY = 20                                                       # weight steps between looks at the safe one
 
 
@@ -111,7 +112,7 @@ def accuracy(graph: PCGraph, batch: Batch) -> float:
     if "labels" not in batch:
         raise BadInput(f"accuracy needs labels; got {list(batch)}. Give (images, labels) to a graph that has labels.")
     clamp = {name: values for name, values in batch.items() if name != "labels"}
-    answer = query(graph, clamp, steps=100, momentum=0.95, batch_size=2000).values["labels"]
+    answer = query(graph, clamp, **ASKED).values["labels"]
     return float((answer.argmax(-1) == batch["labels"].to(answer.device).argmax(-1)).double().mean())
 
 
@@ -121,7 +122,7 @@ def minus_energy(graph: PCGraph, batch: Batch) -> float:
     if batch.keys() == graph.topology.groups.keys():                       # nothing is free
         x = torch.cat([batch[name] for name in graph.topology.groups], -1).to(graph.device)
         return -float(graph.energy(x if graph.replicas is None else x.expand(graph.replicas, *x.shape)).mean())
-    return -float(query(graph, batch, steps=100, momentum=0.95, batch_size=2000).energy[-1].mean())
+    return -float(query(graph, batch, **ASKED).energy[-1].mean())
 
 
 def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
@@ -132,7 +133,7 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
     batch, name = as_batch(graph, batch), graph.topology.sensory[0]
     values, size = batch[name].to(graph.device), graph.topology.size(name)
     known = torch.arange(size) < size // 2
-    answer = query(graph, {name: observed(values, known)}, steps=100, momentum=0.95, batch_size=2000).values[name]
+    answer = query(graph, {name: observed(values, known)}, **ASKED).values[name]
     return -float((answer - values)[..., ~known].square().mean())
 
 

@@ -39,16 +39,10 @@ def observed(values: Tensor, mask: Tensor) -> Observed:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Answer(Relaxation):
     """The settled graph. ``values`` maps each group to its vertices ``(..., batch, size)``."""
 
     values: Mapping[str, Tensor]
-    x: Tensor                                                              # (..., batch, n)
-    initial_energy: Tensor                                                 # (..., batch)
-    energy: Tensor                                                         # (steps, ..., batch), after each step
-    converged: Tensor                                                      # (..., batch) bool
-    steps: int
-    value_lr: float | Tensor
 
     def to(self, device: torch.device | str) -> "Answer":
         """The same on another device."""
@@ -200,6 +194,6 @@ def _answer(graph: PCGraph, chunks: list[Relaxation]) -> Answer:
     energy = torch.cat([torch.cat([c.energy, c.energy[-1:].expand(steps - c.steps, *c.energy.shape[1:])])
                         for c in chunks], -1)
     x = torch.cat([c.x for c in chunks], -2)
-    return Answer({name: x[..., graph.topology.slice(name)] for name in graph.topology.groups}, x,
-                  torch.cat([c.initial_energy for c in chunks], -1), energy,
-                  torch.cat([c.converged for c in chunks], -1), steps, chunks[0].value_lr)
+    return Answer(x, torch.cat([c.initial_energy for c in chunks], -1), energy,
+                  torch.cat([c.converged for c in chunks], -1), steps, chunks[0].value_lr,
+                  {name: x[..., graph.topology.slice(name)] for name in graph.topology.groups})

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..errors import number
 from .activations import Activation, Running
 
 
@@ -46,18 +45,16 @@ class TopK:
 
     def on(self, x: Tensor, gradient: Tensor) -> Running:
         """As of an Activation. Who fires is found once for a value and its slope: it costs more than a product."""
+        base, activate_base, chain_base = self.base.on(x, gradient)
         fx, fire = torch.empty_like(x), torch.empty_like(x)
 
         def activate() -> None:
-            torch.mul(self.base(x), self.winners(x, out=fire), out=fx)
+            activate_base()
+            torch.mul(base, self.winners(x, out=fire), out=fx)
 
         def chain() -> None:
-            self.base.chain(gradient, x, fx).mul_(fire)
+            chain_base()
+            gradient.mul_(fire)
 
         activate()
         return fx, activate, chain
-
-
-def check_fraction(fraction: float) -> float:
-    """Return the top-k fraction, or raise BadInput."""
-    return number(fraction, "top_k", "a fraction of each pool, more than 0 and at most 1", lambda k: 0 < k <= 1)

@@ -1,7 +1,7 @@
 """The weights of one block of edges, from one segment of vertices to another.
 
-A block stores all its pairs of vertices (``Dense``, and ``Masked`` where some edges are missing), or existing edges
-alone (``Sparse``). Each gives a matrix to multiply with, and the equations read the same whichever it is.
+A block stores all its pairs of vertices (``Dense``), or existing edges alone (``Sparse``). Each gives a matrix to
+multiply with, and the equations read the same whichever it is.
 """
 
 import warnings
@@ -17,19 +17,22 @@ Call = Callable[[], object]
 
 
 class Dense(nn.Module):
-    """A block whose every pair of vertices is joined. Its weights are one matrix, ``(..., source, target)``.
+    """A block that is stored whole: its weights are one matrix, ``(..., source, target)``, 0 where there is no edge.
 
     Args:
         source, target: numbers of the segments.
-        shape: their sizes.
+        mask: ``(source, target)`` bool, which edges exist. ``self.mask`` is None where all do.
     """
 
-    mask = None                                                            # (source, target) bool; None: all
     cuts_rows = True                                                       # whether a matrix gives some of its rows
 
-    def __init__(self, source: int, target: int, shape: tuple[int, int]) -> None:
+    def __init__(self, source: int, target: int, mask: Tensor) -> None:
         super().__init__()
-        self.source, self.target, self.shape = source, target, tuple(shape)
+        self.source, self.target, self.shape, self.edges = source, target, tuple(mask.shape), int(mask.sum())
+        self._keep(mask)
+
+    def _keep(self, mask: Tensor) -> None:
+        self.register_buffer("mask", None if self.edges == mask.numel() else mask, persistent=False)
 
     @property
     def stored(self) -> tuple[int, ...]:
@@ -46,37 +49,20 @@ class Dense(nn.Module):
 
     def adopted(self, saved: Tensor) -> Tensor:
         """Weights that another plan wrote, as they are stored here; unchanged where they do not fit."""
-        return saved
+        if self.mask is None or saved.shape != (self.edges,):
+            return saved
+        return saved.new_zeros(self.shape).masked_scatter(self.mask.to(saved.device), saved)
 
     def matrix(self, weights: Tensor) -> "Matrix":
         """The weights as something to multiply with."""
         return Matrix(weights)
 
-    def outer(self, fx: Tensor, error: Tensor) -> Tensor:
-        """sum over the batch of f(x_i) eps_j for each edge i -> j, in the shape of the weights."""
-        return fx.mT @ error
-
-
-class Masked(Dense):
-    """A block with missing edges that is stored whole."""
-
-    def __init__(self, source: int, target: int, mask: Tensor) -> None:
-        super().__init__(source, target, mask.shape)
-        self.register_buffer("existing", mask, persistent=False)
-
-    @property
-    def mask(self) -> Tensor:
-        return self.existing
-
-    def adopted(self, saved: Tensor) -> Tensor:
-        if saved.shape != (int(self.mask.sum()),):
-            return saved
-        return saved.new_zeros(self.shape).masked_scatter(self.mask.to(saved.device), saved)
-
     def outer(self, fx: Tensor, error: Tensor, rows: int = 32) -> Tensor:
-        outer = super().outer(fx, error)
-        for some, there in zip(outer.split(rows, -2), self.mask.split(rows, -2), strict=True):
-            some.mul_(there)                                               # torch makes a float copy of a bool mask
+        """sum over the batch of f(x_i) eps_j for each edge i -> j, in the shape of the weights."""
+        outer = fx.mT @ error
+        if self.mask is not None:
+            for some, there in zip(outer.split(rows, -2), self.mask.split(rows, -2), strict=True):
+                some.mul_(there)                                           # torch makes a float copy of a bool mask
         return outer
 
 
@@ -88,8 +74,7 @@ class Sparse(Dense):
 
     cuts_rows = False
 
-    def __init__(self, source: int, target: int, mask: Tensor) -> None:
-        super().__init__(source, target, mask.shape)
+    def _keep(self, mask: Tensor) -> None:
         rows, columns = mask.nonzero().unbind(1)                           # (edges,)
         order = torch.argsort(columns, stable=True)                        # edge numbers, target by target
         buffers = {"starts": _starts(mask.sum(1)), "columns": columns, "order": order,
@@ -99,7 +84,7 @@ class Sparse(Dense):
 
     @property
     def stored(self) -> tuple[int, ...]:
-        return tuple(self.columns.shape)
+        return (self.edges,)
 
     @property
     def mask(self) -> Tensor:
@@ -121,16 +106,13 @@ class Sparse(Dense):
 
     def outer(self, fx: Tensor, error: Tensor) -> Tensor:
         zero = torch.zeros(self.stored, dtype=fx.dtype, device=fx.device)
-        return torch.sparse.sampled_addmm(self.by_source(zero), fx.mT, error, beta=0).values()
+        return torch.sparse.sampled_addmm(self.csr(zero, turned=False), fx.mT, error, beta=0).values()
 
-    def by_source(self, weights: Tensor) -> Tensor:
-        """The matrix as CSR, ``(source, target)``."""
-        return torch.sparse_csr_tensor(self.starts, self.columns, weights, self.shape, check_invariants=False)
-
-    def by_target(self, weights: Tensor) -> Tensor:
-        """Its transpose as CSR, ``(target, source)``."""
-        return torch.sparse_csr_tensor(self.starts_t, self.columns_t, weights[self.order], self.shape[::-1],
-                                       check_invariants=False)
+    def csr(self, weights: Tensor, turned: bool) -> Tensor:
+        """The matrix by compressed rows, ``(source, target)``, or its transpose."""
+        starts, columns, values, shape = (self.starts_t, self.columns_t, weights[self.order], self.shape[::-1]) \
+            if turned else (self.starts, self.columns, weights, self.shape)
+        return torch.sparse_csr_tensor(starts, columns, values, shape, check_invariants=False)
 
     def _rows(self) -> Tensor:
         counts = self.starts.diff().long()
@@ -157,10 +139,6 @@ class Matrix:
         """Some rows: a view where they are a slice."""
         return Matrix(self.values[..., some, :])
 
-    def some_columns(self, x: Tensor, some: slice) -> Tensor:
-        """Those of x @ matrix."""
-        return x @ self.values[..., some]
-
     def into(self, out: Tensor, x: Tensor) -> Call:
         """A call that makes out = x @ matrix."""
         return partial(torch.mm if out.ndim == 2 else torch.bmm, x, self.values, out=out)
@@ -179,7 +157,7 @@ class SparseMatrix(Matrix):
 
     @cached_property
     def _left(self) -> Tensor:
-        return self.block.by_source(self.values) if self.turned else self.block.by_target(self.values)
+        return self.block.csr(self.values, not self.turned)
 
     def __call__(self, x: Tensor) -> Tensor:
         return (self._left @ x.mT).mT
@@ -190,9 +168,6 @@ class SparseMatrix(Matrix):
 
     def rows(self, some: slice) -> "SparseMatrix":
         return self                                                        # always asked for all (``cuts_rows``)
-
-    def some_columns(self, x: Tensor, some: slice) -> Tensor:
-        return self(x)[..., some]
 
     def into(self, out: Tensor, x: Tensor) -> Call:
         return lambda: out.copy_(self(x))

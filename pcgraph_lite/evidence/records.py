@@ -87,12 +87,12 @@ class Recorder:
         self.rows[record.key()] = record
         return record
 
-    def add_frame(self, frame: pd.DataFrame, quantities: Sequence[str] | Mapping[str, str], *, claim: str,
+    def add_frame(self, frame: pd.DataFrame, quantities: Sequence[str] | Mapping[str, str], *,
                   parameters: Sequence[str] = (), **common: Any) -> None:
         """Add one number for each row of a frame and each of its columns that is a quantity.
 
         Args:
-            frame: columns dataset, model, seed and n are taken where they are there; others are left alone.
+            frame: columns claim, dataset, model, seed and n are taken where they are there; others are left alone.
             quantities: columns, or column -> the quantity that it is recorded as.
             parameters: columns that go into every record as its parameters.
             common: what all records share, as for ``add``.
@@ -104,11 +104,11 @@ class Recorder:
         for column in (*named, *parameters):
             if column not in frame:
                 raise BadInput(f"the frame has no column {column!r}; it has {', '.join(map(str, frame))}.")
-        taken = [column for column in ("dataset", "model", "seed", "n") if column in frame and column not in common]
+        taken = [key for key in ("claim", "dataset", "model", "seed", "n") if key in frame and key not in common]
         for row in frame.to_dict("records"):
             for column, quantity in named.items():
-                self.add(claim=claim, quantity=quantity, value=row[column],
-                         **{key: row[key] for key in (*taken, *parameters)}, **common)
+                self.add(quantity=quantity, value=row[column], **{key: row[key] for key in (*taken, *parameters)},
+                         **common)
 
     def save(self) -> Path:
         """Write ``records/<notebook>.json`` in the folder of the run and return its path."""

@@ -174,7 +174,7 @@ def _pixels(graph: PCGraph, clamp: dict[str, Any]) -> Tensor:
 def _variances(graph: PCGraph, name: str, variance: float) -> dict[str, float]:
     """Column name -> variance in the units of [0, 1]: of the noise in these, and where they differ in scaled ones."""
     scale = scales.of(graph)
-    return {name: variance} | ({} if scale.unit == 1 else {f"{name}_scaled": scale.variance(variance, "scaled")})
+    return {name: variance} | ({} if scale.unit == 1 else {f"{name}_scaled": scale.variance(variance)})
 
 
 def _agreement(graph: PCGraph, held_out: datasets.ImageSet, judge: torch.nn.Module) -> float:

@@ -209,6 +209,11 @@ def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
     return pd.Series({seed: some.groupby(key)[measure].mean().idxmin() for seed, some in others.items()})
 
 
+def said(setting: str) -> str:
+    """What differs from the base, without the parts of the specification: ``train.steps = 5`` is ``steps = 5``."""
+    return re.sub(r"\b[a-z]+\.(?=[a-z])", "", setting)
+
+
 def _source(name: str) -> Path:
     if name not in names():
         raise unknown("sweep", name, names())

@@ -4,12 +4,14 @@ The ceiling is what it reads in original images, as they are and altered; the fl
 know nothing of the class, and in pictures of nothing, where it should read no class at all.
 """
 
+import math
+
 import torch
 from torch import Tensor, nn
+from torchvision.transforms.functional import gaussian_blur
 
 from .datasets import ImageSet, noisy, top_half
-from .judge import UNREADABLE, read
-from .variations import SIDE, blurred, clouds, specks
+from .judge import SIDE, UNREADABLE, read
 
 COUNT = 1_000                                  # pictures of each kind of noise
 DECAY = 1e-3                                   # of the ridge regression, an image
@@ -30,8 +32,13 @@ def table(judge: nn.Module, train: ImageSet, test: ImageSet, foreign: Tensor, se
         rows with ``pictures``, ``count``, ``right`` (share read as their label; None: they have none), ``unreadable``
         (share), ``commonest`` (the most frequent reading).
     """
-    return [_row(judge, name, *pictures) for name, pictures in (with_class(train, test, seed)
-                                                                | without_class(train, test, foreign, seed)).items()]
+    rows = []
+    for name, (images, labels) in (with_class(train, test, seed) | without_class(train, test, foreign, seed)).items():
+        seen = read(judge, images)
+        rows.append({"pictures": name, "count": len(images),
+                     "right": None if labels is None else (seen == labels).double().mean().item(),
+                     "unreadable": (seen == UNREADABLE).double().mean().item(), "commonest": seen.mode().values.item()})
+    return rows
 
 
 def with_class(train: ImageSet, test: ImageSet, seed: int = 0) -> dict[str, Pictures]:
@@ -45,10 +52,7 @@ def with_class(train: ImageSet, test: ImageSet, seed: int = 0) -> dict[str, Pict
         "contrast × 0.1": 0.1 * images,
         "blur, σ = 1": blurred(images, 1.0),
         "blur, σ = 1, contrast × 0.3": 0.3 * blurred(images, 1.0),
-        "noise, variance 0.05": noisy(images, 0.05, generator, clip=True),
-        "noise, variance 0.2": noisy(images, 0.2, generator, clip=True),
-        "noise, variance 0.5": noisy(images, 0.5, generator, clip=True),
-        "noise, variance 1": noisy(images, 1.0, generator, clip=True),
+        **{f"noise, variance {v:g}": noisy(images, v, generator, clip=True) for v in (0.05, 0.2, 0.5, 1.0)},
         "lower half by ridge regression": torch.where(known, images, ridge(train.images, images, known)),
         "lower half of the mean image": torch.where(known, images, mean),
         "lower half blank": torch.where(known, images, 0),
@@ -59,10 +63,7 @@ def with_class(train: ImageSet, test: ImageSet, seed: int = 0) -> dict[str, Pict
 
 def without_class(train: ImageSet, test: ImageSet, foreign: Tensor, seed: int = 0,
                   count: int | None = None) -> dict[str, Pictures]:
-    """Pictures of nothing, and of nothing that the judge knows; arguments as for ``table``.
-
-    ``count``: pictures of each kind of noise; by default ``COUNT``.
-    """
+    """Pictures of nothing, and of nothing that the judge knows; ``count`` of each kind of noise (None: ``COUNT``)."""
     generator, size = torch.Generator().manual_seed(seed), (count or COUNT, test.images.shape[1])
     black, grey = torch.zeros(size), torch.full(size, 0.5)
     found = {"blank": black[:1], "uniform, every grey level": torch.linspace(0, 1, 256)[:, None].expand(256, size[1])}
@@ -83,12 +84,7 @@ def without_class(train: ImageSet, test: ImageSet, foreign: Tensor, seed: int = 
 
 
 def ridge(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
-    """Every pixel by ridge regression from the known ones and a constant, cut to [0, 1]: ``(batch, pixels)``.
-
-    Args:
-        train, images: ``(count, pixels)`` and ``(batch, pixels)``.
-        known: ``(pixels,)`` bool.
-    """
+    """Every pixel of ``(batch, pixels)`` by ridge regression from the ``known`` ones and a constant, cut to [0, 1]."""
     def inputs(part: Tensor) -> Tensor:
         return torch.cat([part[:, known], torch.ones(len(part), 1)], 1).double()           # (count, known + 1)
 
@@ -105,8 +101,24 @@ def _patterns() -> Tensor:
     return torch.cat([level, level.mT, level ^ level.mT]).flatten(1).float()
 
 
-def _row(judge: nn.Module, name: str, images: Tensor, labels: Tensor | None) -> dict[str, object]:
-    seen = read(judge, images)
-    return {"pictures": name, "count": len(images),
-            "right": None if labels is None else (seen == labels).double().mean().item(),
-            "unreadable": (seen == UNREADABLE).double().mean().item(), "commonest": seen.mode().values.item()}
+def blurred(images: Tensor, sigma: float) -> Tensor:
+    """Images smoothed by a Gaussian of that many pixels."""
+    return gaussian_blur(images.view(-1, 1, SIDE, SIDE), 2 * math.ceil(2.5 * sigma) + 1, sigma).flatten(1)
+
+
+def specks(images: Tensor, share: Tensor | float, generator: torch.Generator) -> Tensor:
+    """Salt and pepper: that share of the pixels, ``(batch, 1)`` or one for all, is white or black, each as likely."""
+    place = torch.rand(images.shape, generator=generator)
+    return torch.where(place < share / 2, 1.0, torch.where(place > 1 - share / 2, 0.0, images))
+
+
+def clouds(images: Tensor, sigma: float, generator: torch.Generator) -> Tensor:
+    """As many pictures of smooth noise, the brightest pixel at 1, the darkest at 0 or cut off below."""
+    smooth = blurred(torch.randn(images.shape, generator=generator), sigma)
+    lowest = smooth.amin(1, keepdim=True) * uniform(images, generator)
+    return (smooth - lowest).clamp(min=0) / (smooth - lowest).amax(1, keepdim=True)
+
+
+def uniform(images: Tensor, generator: torch.Generator) -> Tensor:
+    """A number from 0 to 1 for each image, ``(batch, 1)``."""
+    return torch.rand(len(images), 1, generator=generator)

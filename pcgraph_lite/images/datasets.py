@@ -6,13 +6,15 @@ FashionMNIST): it needs nothing else and writes nothing. The full sets are searc
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from ..errors import BadFile, BadInput, BadValues, WrongShape
+from ..errors import BadFile, BadInput, BadValues, WrongShape, number
 from . import sources
 
 SHAPES = {"mnist": (1, 28, 28), "fashion": (1, 28, 28), "cifar10": (3, 32, 32), "svhn": (3, 32, 32)}
@@ -63,13 +65,11 @@ class ImageSet:
     def subset(self, count: int, generator: torch.Generator | None = None) -> "ImageSet":
         """Return ``count`` images: the first ones, or drawn without replacement if a generator is given.
 
-        Raises:
-            BadInput: ``count`` is not between 1 and the number of images.
+        Raises BadInput (as many are not there).
         """
         _in_range("count", count, 1, len(self))
-        if generator is None:
-            return self.take(torch.arange(count))
-        return self.take(torch.randperm(len(self), generator=generator)[:count])
+        return self.take(torch.arange(count) if generator is None else
+                         torch.randperm(len(self), generator=generator)[:count])
 
     def take(self, rows: Tensor) -> "ImageSet":
         """The images of these rows ``(count,)``, in their order."""
@@ -77,11 +77,9 @@ class ImageSet:
 
 
 def load(name: str, split: str = "train", sample: bool = False, root: Path | str | None = None) -> ImageSet:
-    """Load one split of a data set, with its content checked.
+    """Load one split, "train" or "test", of ``mnist``, ``fashion``, ``cifar10`` or ``svhn``, with its content checked.
 
     Args:
-        name: ``mnist``, ``fashion``, ``cifar10`` or ``svhn``.
-        split: ``train`` or ``test``.
         sample: read the sample inside the package instead of the full set (``mnist`` and ``fashion``).
         root: look for the full set in this folder and nowhere else.
 
@@ -95,45 +93,39 @@ def load(name: str, split: str = "train", sample: bool = False, root: Path | str
 
 
 def split_off(data: ImageSet, count: int, generator: torch.Generator) -> tuple[ImageSet, ImageSet]:
-    """Draw ``count`` images as a held-out set; return ``(rest, held_out)``, which share no image.
-
-    Raises:
-        BadInput: ``count`` would leave one of the two empty.
-    """
+    """Draw ``count`` images as a held-out set; return ``(rest, held_out)``, which share no image. Raises BadInput."""
     _in_range("count", count, 1, len(data) - 1)
     order = torch.randperm(len(data), generator=generator)
     return data.take(order[count:]), data.take(order[:count])
 
 
 def status() -> list[dict[str, str | int]]:
-    """Say what this machine holds, without asking the network: one row for each data set, split and sample.
+    """What this machine holds, without asking the network: one row for each data set, split and sample.
 
-    Returns:
-        rows with ``name``, ``split``, ``where``, ``count`` and ``checked`` (``yes``, ``missing`` or ``damaged``). The
-        ``where`` of a missing or damaged set is the whole reason.
+    Each has ``name``, ``split``, ``where`` (or the whole reason why not), ``count`` and ``checked`` (``yes``,
+    ``missing`` or ``damaged``).
     """
-    rows = [_row(name, split, sample=True) for name in SAMPLES for split in sources.SPLITS]
-    return rows + [_row(name, split, sample=False) for name in SHAPES for split in sources.SPLITS]
+    reads = {f"{name} (sample)": partial(sources.read_sample, name) for name in SAMPLES}
+    reads |= {name: partial(sources.find, name, download=False) for name in SHAPES}
+    return [{"name": title, "split": split, **_found(partial(read, split=split))}
+            for title, read in reads.items() for split in sources.SPLITS]
 
 
-def _row(name: str, split: str, sample: bool) -> dict[str, str | int]:
-    title = f"{name} (sample)" if sample else name
+def _found(read: Callable[[], sources.Pixels]) -> dict[str, str | int]:
     try:
-        found = sources.read_sample(name, split) if sample else sources.find(name, split, download=False)
+        found = read()
     except BadFile as error:
         checked = "missing" if isinstance(error, sources.NotFound) else "damaged"
-        return {"name": title, "split": split, "where": str(error), "count": 0, "checked": checked}
-    where = f"{found.source}: {found.folder}"
-    return {"name": title, "split": split, "where": where, "count": len(found.labels), "checked": "yes"}
+        return {"where": str(error), "count": 0, "checked": checked}
+    return {"where": f"{found.source}: {found.folder}", "count": len(found.labels), "checked": "yes"}
 
 
 # ------------------------------------------------------------------------------------------- noise and occlusion
 
 def noise_generator(seed: int, part: str = "test") -> torch.Generator:
-    """A generator for noise: plain ``manual_seed(seed)`` would draw the numbers that a graph's weights began with.
+    """A generator for noise on some part of the images, each part having its own.
 
-    Args:
-        part: which images it is for, in words; each part has its own noise.
+    Plain ``manual_seed(seed)`` would draw the numbers that a graph's weights began with.
     """
     digest = hashlib.sha256(f"noise on {part} images, seed {seed}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
@@ -145,16 +137,13 @@ def noisy(images: Tensor, variance: float, generator: torch.Generator, clip: boo
     Args:
         images: any shape, floating point; not changed.
         variance: of the noise (the standard deviation is its root), in squared units of the images. A variance in the
-            units of a graph's scaled pixels is ``Scale.variance(variance, "scaled")`` in those of [0, 1].
+            units of a graph's scaled pixels is ``Scale.variance(variance)`` in those of [0, 1].
         generator: the noise is drawn on this generator's device, then moved to the images'.
         clip: whether the result is brought back into [0, 1]; the paper does not say.
 
-    Raises:
-        BadInput: a variance that is negative or not finite, or images that are not floating point.
-        BadValues: an image holds NaN or infinite pixels.
+    Raises BadInput (a variance that is negative or not finite, bytes), BadValues (NaN or infinite pixels).
     """
-    if not (math.isfinite(variance) and variance >= 0):
-        raise BadInput(f"the noise variance must be finite and >= 0; got {variance}.")
+    number(variance, "variance", "a variance of at least 0", lambda variance: variance >= 0)
     if not images.is_floating_point():
         raise BadInput(f"noise needs floating point images in [0, 1]; got {images.dtype}. Divide bytes by 255.")
     if not images.isfinite().all():
@@ -166,21 +155,16 @@ def noisy(images: Tensor, variance: float, generator: torch.Generator, clip: boo
 
 def top_half(shape: tuple[int, int, int]) -> Tensor:
     """Mask of an image whose top half is known: ``(pixels,)`` bool, True = known. Odd heights: the smaller half."""
-    return ~_lower_rows(shape, _checked_shape(shape)[1] - shape[1] // 2)
+    return ~bottom_half(shape)
 
 
 def bottom_half(shape: tuple[int, int, int]) -> Tensor:
     """Mask of an image whose bottom half is known; the complement of ``top_half``."""
-    return ~top_half(shape)
+    return _lower_rows(shape, _checked_shape(shape)[1] - shape[1] // 2)
 
 
 def bottom_fraction(shape: tuple[int, int, int], fraction: float) -> Tensor:
-    """Mask of an image whose bottom part is known, rounded to whole rows: ``(pixels,)`` bool, True = known.
-
-    Raises:
-        WrongShape: ``shape`` is not (channels, height, width).
-        BadInput: ``fraction`` is outside (0, 1] or too small to select a row.
-    """
+    """Mask of an image whose bottom part is known, rounded to whole rows: ``(pixels,)`` bool, True = known."""
     rows = round(fraction * _checked_shape(shape)[1]) if 0 < fraction <= 1 else 0
     if rows == 0:
         raise BadInput(f"fraction must lie in (0, 1] and select at least one of {shape[1]} rows; got {fraction}.")

@@ -1,17 +1,16 @@
 """The judge: a small convolutional network, trained with backpropagation, that reads generated images.
 
-It serves only as a measuring instrument; ``judge_training`` says how it learns, ``calibration`` what it can be trusted
-with. A picture that shows nothing gets no class: it is unreadable.
+It serves only as a measuring instrument; ``scripts/train_judges.py`` says how it learns, ``calibration`` what it can be
+trusted with. A picture that shows nothing gets no class: it is unreadable.
 """
 
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from ..errors import BadFile, BadValues, WrongShape, unknown
-from ..files import tensor_digest
+from ..files import load_tensors, tensor_digest
 
 WEIGHTS = Path(__file__).parent / "weights"
 JUDGES = ("mnist", "fashion")
@@ -55,27 +54,8 @@ class Judge(nn.Module):
         return self.body(seen.view(-1, 1, SIDE, SIDE))         # black is 0, as beyond the border
 
     def forward(self, images: Tensor) -> Tensor:
-        """Return logits ``(batch, 11)`` of images ``(batch, 784)``; the last is that of a picture of nothing.
-
-        Raises:
-            WrongShape: images of another shape.
-        """
+        """Return logits ``(batch, 11)`` of images ``(batch, 784)``; the last is that of a picture of nothing."""
         return self.head(self.features(images))
-
-
-def checked(images: Tensor) -> Tensor:
-    """Return the images unchanged, or refuse them.
-
-    Raises:
-        WrongShape: not ``(batch, 784)`` with at least one image.
-        BadValues: NaN or infinite pixels.
-    """
-    if images.ndim != 2 or images.shape[1] != PIXELS or len(images) == 0:
-        raise WrongShape(f"the judge reads images (batch, {PIXELS}), batch >= 1; got {tuple(images.shape)}.")
-    if not images.isfinite().all():
-        raise BadValues(f"{(~images.isfinite()).any(1).sum().item()} of {len(images)} images hold NaN or infinite "
-                        "pixels; the judge would answer with an arbitrary class. Did the query diverge?")
-    return images
 
 
 @torch.no_grad()
@@ -85,21 +65,22 @@ def read(judge: nn.Module, images: Tensor) -> Tensor:
     A picture that shows nothing gets -1: its contrast is below ``LEAST_CONTRAST``, or the judge says so.
 
     Raises:
-        WrongShape, BadValues: see ``checked``.
+        WrongShape: not ``(batch, 784)`` with at least one image. BadValues: NaN or infinite pixels.
     """
+    if images.ndim != 2 or images.shape[1] != PIXELS or len(images) == 0:
+        raise WrongShape(f"the judge reads images (batch, {PIXELS}), batch >= 1; got {tuple(images.shape)}.")
+    if bad := int((~images.isfinite()).any(1).sum()):
+        raise BadValues(f"{bad} of {len(images)} images hold NaN or infinite pixels; the judge would answer with an "
+                        "arbitrary class. Did the query diverge?")
     device = next(judge.parameters()).device
-    parts = checked(images).split(READ_BATCH)
-    seen = torch.cat([judge(part.to(device, torch.float32)).argmax(1) for part in parts]).to(images.device)
+    seen = torch.cat([judge(part.to(device, torch.float32)).argmax(1) for part in images.split(READ_BATCH)])
     darkest, brightest = images.clamp(0, 1).aminmax(dim=1)                 # (batch,)
+    seen = seen.to(images.device)
     return seen.where((seen < CLASSES) & (brightest - darkest >= LEAST_CONTRAST), UNREADABLE)
 
 
 def weights_path(name: str) -> Path:
-    """Where the committed weights of a judge lie; its calibration lies beside them, as ``.json``.
-
-    Raises:
-        UnknownName: no such judge.
-    """
+    """Where the committed weights of a judge lie; its calibration is beside them, as ``.json``. Raises UnknownName."""
     if name not in JUDGES:
         raise unknown("judge", name, JUDGES)
     return WEIGHTS / f"judge-{name}.safetensors"
@@ -110,7 +91,6 @@ def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None 
 
     Args:
         name: ``mnist`` or ``fashion``.
-        device: where it shall compute.
         path: weights other than the committed ones.
 
     Raises:
@@ -122,12 +102,10 @@ def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None 
     if not path.is_file():
         raise BadFile(f"no judge weights at {path}. {again}")
     try:
-        with safe_open(path, "pt") as file:
-            provenance = dict(file.metadata() or {})
-            state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
+        provenance, state = load_tensors(path)
         judge = Judge()
         judge.load_state_dict(state)
-    except (SafetensorError, OSError, RuntimeError) as error:
+    except (BadFile, RuntimeError) as error:
         raise BadFile(f"{path} does not hold the weights of a judge ({error}). {again}") from error
     expected, found = provenance.get("weights_sha256"), tensor_digest(state)
     if provenance.get("judge") != name or expected != found:

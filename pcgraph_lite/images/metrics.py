@@ -1,13 +1,14 @@
 """Measures for images and answers; torchmetrics does the work, its traps are handled here once.
 
-Images are ``(batch, pixels)`` with 1 as white. A measure of one image gives ``(batch,)``; a measure of a whole set
-gives a float. Nothing here averages over seeds: that is ``mean_interval``'s task.
+Images are ``(batch, pixels)`` with 1 as white, class numbers ``(batch,)``. A measure of one image gives ``(batch,)``; a
+measure of a whole set gives a float. Nothing here averages over seeds: that is ``mean_interval``'s task. Every measure
+refuses what it has no answer for: WrongShape (also for an empty set), BadValues (NaN or infinite entries), BadInput.
 """
 
 import hashlib
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -20,15 +21,15 @@ from torchmetrics.functional.classification import (
     multiclass_f1_score,
     multiclass_precision,
     multiclass_recall,
-    multiclass_stat_scores,
 )
 from torchmetrics.functional.image import peak_signal_noise_ratio, structural_similarity_index_measure
 from torchmetrics.image.fid import FrechetInceptionDistance
 
-from ..errors import BadFile, BadInput, BadValues, WrongShape
+from ..errors import BadFile, BadInput, BadValues, WrongShape, number
 from .judge import READ_BATCH
 
 INCEPTION_FILE = "weights-inception-2015-12-05-6726825d.pth"     # torch-fidelity's, as its release names it
+Shape = tuple[int, int, int]                                               # (channels, height, width)
 INCEPTION_LAYERS = (64, 192, 768, 2048)
 INCEPTION_BATCH = 16                                            # larger ones only move memory about, on a CPU
 SSIM_WINDOW = 11                                                # pixels; smaller images have no SSIM
@@ -38,12 +39,7 @@ TIMES_FEATURES = 2            # images needed for each feature, below which a co
 # ------------------------------------------------------------------------------------------------ classification
 
 def share_right(predicted: Tensor, labels: Tensor) -> float:
-    """Share of right answers; both are class numbers ``(batch,)``.
-
-    Raises:
-        WrongShape: not two vectors of the same length, or empty.
-        BadInput: numbers that are not whole and >= 0.
-    """
+    """Share of right answers; both are class numbers."""
     predicted, labels = _class_numbers(predicted, labels)
     classes = max(2, int(max(predicted.max(), labels.max())) + 1)
     return multiclass_accuracy(predicted, labels, classes, average="micro").item()
@@ -53,22 +49,15 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
     """Precision, recall, F1 and number of images for each class, and a last row ``all``.
 
     The last row holds the plain means over the classes that occur, except ``images``, the total. A class that was never
-    predicted has precision 0.
-
-    Raises:
-        WrongShape: not two vectors of the same length, or empty.
-        BadInput: fewer than two names, or class numbers beyond them.
+    predicted has precision 0. Raises BadInput for class numbers beyond the names.
     """
     predicted, labels = _class_numbers(predicted, labels)
     if len(names) < 2 or max(predicted.max(), labels.max()) >= len(names):
         raise BadInput(f"{len(names)} class names cannot name the classes up to {max(predicted.max(), labels.max())}.")
-    settings = {"num_classes": len(names), "average": "none"}
-    table = pd.DataFrame({
-        "precision": multiclass_precision(predicted, labels, **settings).tolist(),
-        "recall": multiclass_recall(predicted, labels, **settings).tolist(),
-        "f1": multiclass_f1_score(predicted, labels, **settings).tolist(),
-        "images": multiclass_stat_scores(predicted, labels, **settings)[:, 4].tolist(),
-    }, index=pd.Index(names, name="class"))
+    measures = {"precision": multiclass_precision, "recall": multiclass_recall, "f1": multiclass_f1_score}
+    table = pd.DataFrame({name: measure(predicted, labels, len(names), average="none").tolist()
+                          for name, measure in measures.items()}, index=pd.Index(names, name="class"))
+    table["images"] = labels.bincount(minlength=len(names)).tolist()
     total = table[table["images"] > 0].mean(numeric_only=True)
     table.loc["all"] = [*total[["precision", "recall", "f1"]], len(labels)]
     return table.astype({"images": int})
@@ -77,21 +66,13 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
 def auroc(scores: Tensor, positive: Tensor) -> float:
     """Area under the ROC curve: how often a positive example scores above a negative one (ties count half).
 
-    The scores may have any scale. torchmetrics would squash scores outside [0, 1] with a sigmoid, which makes ties
-    of large ones, so it is given ranks.
-
     Args:
-        scores: ``(batch,)``; higher means more positive.
-        positive: ``(batch,)`` bool.
-
-    Raises:
-        WrongShape: not two vectors of the same length.
-        BadInput: ``positive`` is not bool, or holds only one kind.
-        BadValues: NaN or infinite scores.
+        scores: ``(batch,)``, of any scale; higher means more positive. (torchmetrics would squash scores outside [0, 1]
+            with a sigmoid, which makes ties of large ones, so it is given ranks.)
+        positive: ``(batch,)`` bool, with both kinds.
     """
-    _scored(scores, positive)
-    levels, ranks = scores.unique(return_inverse=True)
-    return binary_auroc(ranks.double() / max(1, len(levels) - 1), positive.long()).item()
+    levels, ranks = _ranked(scores, positive)
+    return binary_auroc(ranks.double() / max(1, levels - 1), positive.long()).item()
 
 
 def roc(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
@@ -100,9 +81,8 @@ def roc(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
     Returns:
         ``(levels + 1,)`` each, from (0, 0) to (1, 1); the area below is ``auroc``. Arguments and errors are its own.
     """
-    _scored(scores, positive)
-    levels, ranks = scores.unique(return_inverse=True)                     # ascending
-    counts = [ranks[part].bincount(minlength=len(levels)).flip(0).cumsum(0).double() for part in (~positive, positive)]
+    levels, ranks = _ranked(scores, positive)
+    counts = [ranks[part].bincount(minlength=levels).flip(0).cumsum(0).double() for part in (~positive, positive)]
     false_rate, true_rate = (torch.cat([count.new_zeros(1), count / count[-1]]) for count in counts)
     return false_rate, true_rate
 
@@ -110,33 +90,19 @@ def roc(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
 # -------------------------------------------------------------------------------------------- image by image
 
 def mse(images: Tensor, originals: Tensor) -> Tensor:
-    """Mean squared error of each image, ``(batch,)``.
-
-    Raises:
-        WrongShape: not two sets ``(batch, pixels)`` of one shape, or empty.
-        BadValues: NaN or infinite pixels.
-    """
+    """Mean squared error of each image, ``(batch,)``."""
     _pair(images, originals)
     return (images - originals).square().mean(dim=1)
 
 
 def psnr(images: Tensor, originals: Tensor) -> Tensor:
-    """Peak signal-to-noise ratio of each image in dB, ``(batch,)``, the peak being 1; infinite for equal images.
-
-    Raises:
-        WrongShape, BadValues: as for ``mse``.
-    """
+    """Peak signal-to-noise ratio of each image in dB, ``(batch,)``, the peak being 1; infinite for equal images."""
     _pair(images, originals)
     return peak_signal_noise_ratio(images, originals, data_range=1.0, dim=1, reduction="none")
 
 
 def background_energy(images: Tensor, originals: Tensor) -> float:
-    """Mean of x^2 over all pixels that are 0 in the originals: what is left where there should be nothing.
-
-    Raises:
-        WrongShape, BadValues: as for ``mse``.
-        BadInput: no pixel of any original is 0.
-    """
+    """Mean of x^2 over all pixels that are 0 in the originals: what is left where there should be nothing."""
     _pair(images, originals)
     dark = originals == 0                                                  # (batch, pixels)
     if not dark.any():
@@ -144,16 +110,8 @@ def background_energy(images: Tensor, originals: Tensor) -> float:
     return float(images[dark].square().mean())
 
 
-def ssim(images: Tensor, originals: Tensor, shape: tuple[int, int, int] = (1, 28, 28)) -> Tensor:
-    """Structural similarity of each image, ``(batch,)``, at most 1; Gaussian window of 11 pixels, range 1.
-
-    Args:
-        images, originals: ``(batch, pixels)``.
-        shape: ``(channels, height, width)``; both sides at least 11 pixels.
-
-    Raises:
-        WrongShape, BadValues: as for ``mse``; or a shape that does not fit, or is too small for the window.
-    """
+def ssim(images: Tensor, originals: Tensor, shape: Shape = (1, 28, 28)) -> Tensor:
+    """Structural similarity of each image, ``(batch,)``, at most 1; Gaussian window of 11 pixels, range 1."""
     _pair(images, originals)
     _fits(images, shape)
     if min(shape[1:]) < SSIM_WINDOW:
@@ -162,15 +120,10 @@ def ssim(images: Tensor, originals: Tensor, shape: tuple[int, int, int] = (1, 28
     return structural_similarity_index_measure(*pair, data_range=1.0, reduction="none").to(images.dtype)
 
 
-def seam(images: Tensor, known: Tensor, shape: tuple[int, int, int] = (1, 28, 28)) -> Tensor:
+def seam(images: Tensor, known: Tensor, shape: Shape = (1, 28, 28)) -> Tensor:
     """Discontinuity where known rows meet the others: mean absolute step between the two rows, ``(batch,)``.
 
-    Args:
-        images: ``(batch, pixels)``.
-        known: ``(pixels,)`` bool, such as ``datasets.top_half``.
-
-    Raises:
-        WrongShape: images or mask do not fit the shape. BadInput: everything is known, or nothing.
+    ``known`` is ``(pixels,)`` bool, such as ``datasets.top_half``.
     """
     _fits(images, shape)
     if known.shape != images.shape[1:] or known.dtype != torch.bool:
@@ -182,38 +135,16 @@ def seam(images: Tensor, known: Tensor, shape: tuple[int, int, int] = (1, 28, 28
     return (picture[:, :, 1:] - picture[:, :, :-1]).abs()[:, meeting].mean(-1)
 
 
-def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images.
-
-    Raises:
-        BadInput: not 0 <= hits <= count with count >= 1, or a level outside (0, 1).
-    """
-    if not 0 <= hits <= count or count < 1 or not 0 < level < 1:
-        raise BadInput(f"{hits} hits of {count} at level {level}; expected 0 <= hits <= count, 0 < level < 1.")
-    interval = stats.binomtest(hits, count).proportion_ci(level, method="wilson")
-    return float(interval.low), float(interval.high)
-
-
 def diversity(images: Tensor) -> float:
-    """Mean squared error between two different images of a set ``(batch, pixels)``; 0 if all are the same.
-
-    Raises:
-        WrongShape, BadValues: as for ``mse``; or fewer than two images.
-    """
+    """Mean squared error between two different images of a set; 0 if all are the same."""
     _several(images)
     return 2 * images.double().var(0).mean().item()                        # the mean over pairs, without forming them
 
 
 def repeated_share(images: Tensor, threshold: float) -> float:
-    """Share of images ``(batch, pixels)`` that have another one of the set nearer than a mean squared error.
-
-    Raises:
-        WrongShape, BadValues: as for ``mse``; or fewer than two images.
-        BadInput: a threshold that is not a positive number.
-    """
+    """Share of images that have another one of the set nearer than a mean squared error."""
     _several(images)
-    if not (math.isfinite(threshold) and threshold > 0):
-        raise BadInput(f"the threshold of a repeated image must be positive; got {threshold}.")
+    number(threshold, "threshold", "a mean squared error above 0", lambda t: t > 0)
     distance = torch.cdist(images.double(), images.double()).square() / images.shape[1]      # (batch, batch)
     nearest = distance.fill_diagonal_(math.inf).amin(1)
     return (nearest < threshold).double().mean().item()
@@ -226,40 +157,28 @@ class _JudgeFeatures(nn.Module):
 
     def __init__(self, judge: nn.Module) -> None:
         super().__init__()
-        self.judge = judge
-        self.num_features = int(judge.feature_size)
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self.judge.features(images)
+        self.num_features, self.forward = int(judge.feature_size), judge.features
 
 
-@torch.no_grad()
 def frechet_judge_distance(judge: nn.Module, real: Tensor, fake: Tensor) -> float:
     """Frechet distance between two sets of images, on the judge's last hidden layer.
 
     The same formula as FID on other features: its values compare only with each other, for one judge and one n. Pixels
     go in as floats in [0, 1] (the judge cuts off what lies outside and divides by the brightest pixel, so that contrast
-    does not count), never as bytes.
-
-    Args:
-        judge: from ``load_judge``.
-        real, fake: ``(batch, 784)``, each with at least twice as many images as the judge has features (128).
-
-    Raises:
-        WrongShape, BadValues: images of another shape, NaN or infinite pixels.
-        BadInput: too few images.
+    does not count), never as bytes. Each set needs at least twice as many images as the judge has features.
     """
-    extractor = _JudgeFeatures(judge)
-    device = next(judge.parameters()).device
+    extractor, device = _JudgeFeatures(judge), next(judge.parameters()).device
+    _enough(extractor.num_features, real, fake)
     metric = FrechetInceptionDistance(feature=extractor, normalize=True).to(device)
+    return _distance(metric, real, fake, READ_BATCH, lambda part: part.to(device, torch.float32))
+
+
+@torch.no_grad()
+def _distance(metric: FrechetInceptionDistance, real: Tensor, fake: Tensor, size: int,
+              given: Callable[[Tensor], Tensor]) -> float:
     for images, is_real in ((real, True), (fake, False)):
-        _enough(images, extractor.num_features)
-        for part in images.split(READ_BATCH):
-            metric.update(part.to(device, torch.float32), real=is_real)
-    return _distance(metric)
-
-
-def _distance(metric: FrechetInceptionDistance) -> float:
+        for part in images.split(size):
+            metric.update(given(part), real=is_real)
     distance = metric.compute()
     _refuse_not_finite("features", distance)
     return distance.clamp(min=0).item()                    # rounding can leave equal sets slightly below zero
@@ -268,8 +187,7 @@ def _distance(metric: FrechetInceptionDistance) -> float:
 def inception_weights(path: Path | str | None = None) -> Path:
     """Find torch-fidelity's Inception weights: the path given, ``$PCGRAPH_INCEPTION``, or torch's download folder.
 
-    Raises:
-        BadFile: no such file; the text says where to get it.
+    Raises BadFile, saying where to get them.
     """
     given = path or os.environ.get("PCGRAPH_INCEPTION")
     found = Path(given) if given else Path(torch.hub.get_dir()) / "checkpoints" / INCEPTION_FILE
@@ -279,34 +197,24 @@ def inception_weights(path: Path | str | None = None) -> Path:
     return found
 
 
-@torch.no_grad()
-def fid(real: Tensor, fake: Tensor, weights_path: Path | str | None = None, shape: tuple[int, int, int] = (1, 28, 28),
+def fid(real: Tensor, fake: Tensor, weights_path: Path | str | None = None, shape: Shape = (1, 28, 28),
         feature: int = 2048, device: torch.device | str = "cpu") -> float:
     """Frechet Inception distance, with the original resizing (no antialiasing) and grey repeated as three colours.
 
     Args:
-        real, fake: ``(batch, pixels)``; pixels are cut to [0, 1] and rounded to bytes. At least twice as many images as
-            features in each.
-        weights_path: see ``inception_weights``.
+        real, fake: pixels are cut to [0, 1] and rounded to bytes; in each at least twice as many images as features.
+        weights_path: see ``inception_weights``. Raises BadFile.
         shape: ``(channels, height, width)``, one channel or three.
         feature: the layer by its width; 2048 is what FID means, the others (64, 192, 768) have other scales.
         device: where Inception runs; about 0.1 s an image on one CPU core.
-
-    Raises:
-        WrongShape, BadValues: images that do not fit the shape, NaN or infinite pixels.
-        BadInput: an unknown layer, or too few images.
-        BadFile: no weights, or damaged ones.
     """
     if feature not in INCEPTION_LAYERS:
         raise BadInput(f"Inception has the layers {INCEPTION_LAYERS}; got {feature!r}.")
-    for images in (real, fake):
-        _enough(images, feature)
-        _fits(images, shape)
+    _enough(feature, real, fake)
+    _fits(real, shape)
+    _fits(fake, shape)
     metric = _inception_metric(inception_weights(weights_path), feature).to(device)
-    for images, is_real in ((real, True), (fake, False)):
-        for part in images.split(INCEPTION_BATCH):
-            metric.update(_colour_bytes(part, shape).to(device), real=is_real)
-    return _distance(metric)
+    return _distance(metric, real, fake, INCEPTION_BATCH, lambda part: _colour_bytes(part, shape).to(device))
 
 
 def _inception_metric(path: Path, feature: int) -> FrechetInceptionDistance:
@@ -319,7 +227,7 @@ def _inception_metric(path: Path, feature: int) -> FrechetInceptionDistance:
                       f"part of {INCEPTION_FILE}), found {digest}. {str(error).splitlines()[0]}") from error
 
 
-def _colour_bytes(images: Tensor, shape: tuple[int, int, int]) -> Tensor:
+def _colour_bytes(images: Tensor, shape: Shape) -> Tensor:
     """``(batch, pixels)`` in [0, 1] -> ``(batch, 3, height, width)`` uint8."""
     grid = (images.clamp(0, 1) * 255).round().byte().view(-1, *shape)
     return grid.expand(-1, 3, -1, -1)
@@ -327,14 +235,18 @@ def _colour_bytes(images: Tensor, shape: tuple[int, int, int]) -> Tensor:
 
 # ------------------------------------------------------------------------------------------------------ intervals
 
+def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images."""
+    if not 0 <= hits <= count or count < 1 or not 0 < level < 1:
+        raise BadInput(f"{hits} hits of {count} at level {level}; expected 0 <= hits <= count, 0 < level < 1.")
+    interval = stats.binomtest(hits, count).proportion_ci(level, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
 def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float, float]:
     """Mean of repeated runs and its confidence interval from Student's t: ``(mean, low, high)``.
 
     One value has no spread: its bounds are NaN, not the value itself.
-
-    Raises:
-        BadInput: no value, or a level outside (0, 1).
-        BadValues: NaN or infinite values.
     """
     if len(values) == 0 or not 0 < level < 1:
         raise BadInput(f"an interval needs at least one value and a level in (0, 1); got {len(values)}, {level}.")
@@ -349,13 +261,16 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
 
 # --------------------------------------------------------------------------------------------------------- checks
 
-def _scored(scores: Tensor, positive: Tensor) -> None:
+def _ranked(scores: Tensor, positive: Tensor) -> tuple[int, Tensor]:
+    """How many levels the scores have, and the rank of each, ascending."""
     if scores.ndim != 1 or scores.shape != positive.shape:
         raise WrongShape(f"auroc needs two vectors of one length; got {tuple(scores.shape)}, {tuple(positive.shape)}.")
     if positive.dtype != torch.bool or positive.all() or not positive.any():
         raise BadInput("auroc needs a bool vector with both positive and negative examples; got "
                        f"{positive.dtype} with {positive.sum().item()} positive of {len(positive)}.")
     _refuse_not_finite("scores", scores)
+    levels, ranks = scores.unique(return_inverse=True)
+    return len(levels), ranks
 
 
 def _class_numbers(predicted: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -385,19 +300,20 @@ def _several(images: Tensor) -> None:
         raise WrongShape("how different the images of a set are needs at least two of them; got 1.")
 
 
-def _fits(images: Tensor, shape: tuple[int, int, int]) -> None:
+def _fits(images: Tensor, shape: Shape) -> None:
     if len(shape) != 3 or shape[0] not in (1, 3) or images.shape[1] != math.prod(shape):
         raise WrongShape(f"images of {images.shape[1]} pixels do not have the shape {shape}: (1 or 3 channels, height, "
                          "width).")
 
 
-def _enough(images: Tensor, features: int) -> None:
-    if images.ndim != 2:
-        raise WrongShape(f"a set of images is (batch, pixels); got {tuple(images.shape)}.")
-    if len(images) < TIMES_FEATURES * features:
-        raise BadInput(f"a Frechet distance on {features} features needs at least {TIMES_FEATURES * features} images "
-                       f"in each set, or its covariance means little; got {len(images)}.")
-    _refuse_not_finite("images", images)
+def _enough(features: int, *sets: Tensor) -> None:
+    for images in sets:
+        if images.ndim != 2:
+            raise WrongShape(f"a set of images is (batch, pixels); got {tuple(images.shape)}.")
+        if len(images) < TIMES_FEATURES * features:
+            raise BadInput(f"a Frechet distance on {features} features needs at least {TIMES_FEATURES * features} "
+                           f"images in each set, or its covariance means little; got {len(images)}.")
+        _refuse_not_finite("images", images)
 
 
 def _refuse_not_finite(what: str, values: Tensor) -> None:

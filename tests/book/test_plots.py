@@ -1,5 +1,7 @@
 """Figures are made from objects: what they draw is what the objects hold, and every axis has a name."""
 
+from types import SimpleNamespace
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -100,8 +102,10 @@ def test_image_rows_show_the_images_and_the_marks():
 
 def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
     rows = {(name, kind, seed): torch.rand(3, 784) for kind in ("a", "b") for name in ("x", "y") for seed in (1, 2)}
-    figure = plots.gallery(rows, {"x": "digits", "b": "second"}, 2)
-    assert [axis.get_ylabel() for axis in figure.axes[::2]] == ["digits: a", "digits: second", "y: a", "y: second"]
+    cases = {name: SimpleNamespace(test=SimpleNamespace(images=torch.rand(3, 784))) for name in ("x", "y")}
+    figure = plots.gallery(rows, cases, {"x": "digits", "b": "second"}, 2)
+    assert [axis.get_ylabel() for axis in figure.axes[::2]] == [
+        "digits: a", "digits: second", "digits: original", "y: a", "y: second", "y: original"]
     shown = torch.as_tensor(np.asarray(figure.axes[2].images[0].get_array()))
     assert torch.equal(shown.flatten(), rows["x", "b", 1][0])
 

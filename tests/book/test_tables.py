@@ -5,6 +5,7 @@ Oracles: the records and rules given in; the verdicts themselves are tested in t
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -154,3 +155,14 @@ def test_a_benchmark_is_shown_for_each_device_that_has_one(tmp_path: Path) -> No
     assert "generated/bench/cuda/targets.csv" in text and "times.csv" not in text and "svg" not in text
     assert r"a \[GPU\]" in text and "`012345678` with changes" in text
     assert (tmp_path / "generated/bench/cuda/targets.csv").is_file()
+
+
+def test_seeds_of_a_group_become_one_row_under_its_words() -> None:
+    """By hand: mean and deviation of 1 and 3; no deviation of one; a dash for nothing; data sets stay together."""
+    rows = [("b", "x", 1.0, 5.0), ("a", "x", 2.0, math.nan), ("b", "x", 3.0, 5.0), ("b", "y", 4.0, 5.0)]
+    frame = pd.DataFrame(rows, columns=["dataset", "model", "the_mse", "other"])
+    shown = tables.over_seeds(frame, ["dataset", "model"], {"the_mse": "the_mse", "other": "more"},
+                              {"b": "second"}).data
+    assert list(shown.columns) == ["dataset", "model", "the mse", "more", "seeds"]
+    assert shown.to_numpy().tolist() == [["second", "x", "2 ± 1.4", "5", 2], ["second", "y", "4", "5", 1],
+                                         ["a", "x", "2", tables.DASH, 1]]

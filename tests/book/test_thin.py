@@ -43,7 +43,7 @@ THIN = [
     "f-high-noise",
     "g-efficiency",
 ]                                                                          # pages done so far
-LONGEST, VISIBLE, SHARE = 25, 12, 0.47                                     # share wanted over all pages: 0.40
+LONGEST, VISIBLE, SHARE = 25, 12, 0.40
 
 
 def lines(code: str) -> int:
@@ -87,7 +87,7 @@ def test_what_a_page_shows_runs_by_itself(page: str, tmp_path: Path, monkeypatch
 
 
 def test_the_bookkeeping_is_small() -> None:
-    cells = [cell for page in THIN for cell in notebooks.cells(page)]
+    cells = [cell for page in PAGES for cell in notebooks.cells(page)]
     assert sum(map(bookkeeping, cells)) <= SHARE * sum(lines(cell.code) for cell in cells)
 
 

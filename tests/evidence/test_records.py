@@ -128,12 +128,13 @@ def test_a_frame_is_recorded_row_by_row(root: Path) -> None:
     """As if each number had been added by hand; columns that are neither asked for nor keys are left alone."""
     frame = pd.DataFrame({"dataset": "mnist", "model": "tiny", "seed": [0, 1], "n": [20, 30], "mse": [0.1, 0.2],
                           "variance": [0.5, 0.7], "other": "words"})
-    by_frame, by_hand = (records.Recorder("n", "laptop", CPU) for _ in range(2))
+    by_frame, by_hand, by_column = (records.Recorder("n", "laptop", CPU) for _ in range(3))
     by_frame.add_frame(frame, {"mse": "denoised_mse"}, claim="gen-c", parameters=["variance"], steps=3)
+    by_column.add_frame(frame.assign(claim="gen-c"), {"mse": "denoised_mse"}, parameters=["variance"], steps=3)
     for seed, n, value, variance in ((0, 20, 0.1, 0.5), (1, 30, 0.2, 0.7)):
         by_hand.add(claim="gen-c", quantity="denoised_mse", value=value, dataset="mnist", model="tiny", seed=seed, n=n,
                     variance=variance, steps=3)
-    assert by_frame.rows == by_hand.rows
+    assert by_frame.rows == by_column.rows == by_hand.rows
     shared = records.Recorder("n", "laptop", CPU)
     shared.add_frame(frame.rename(columns={"mse": "denoised_mse"}), ["denoised_mse"], claim="gen-c", n=7)
     assert [record.n for record in shared.rows.values()] == [7, 7]

@@ -7,7 +7,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from pcgraph_lite.errors import BadFile, BadValues, UnknownName, WrongShape
-from pcgraph_lite.images import datasets, judge, sources, variations
+from pcgraph_lite.images import calibration as pictures_of
+from pcgraph_lite.images import datasets, judge, sources
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -67,7 +68,7 @@ def test_committed_judge_finds_pictures_of_nothing_unreadable(name):
     network, black = judge.load_judge(name), torch.zeros(500, 784)
     pictures = {"grey": torch.rand(500, 1, generator=seeded(9)).expand(500, 784),
                 "uniform": torch.rand(500, 784, generator=seeded(9)),
-                "salt": variations.specks(black, 0.15, seeded(9))}
+                "salt": pictures_of.specks(black, 0.15, seeded(9))}
     pictures |= {variance: datasets.noisy(black, variance, seeded(9), clip=True) for variance in (0.05, 0.3, 1.0)}
     for kind, images in pictures.items():
         assert (judge.read(network, images) == judge.UNREADABLE).float().mean() >= 0.98, kind
@@ -80,7 +81,7 @@ def test_committed_judge_reads_blurred_and_faint_images(name, lost):
     def share(images):
         return (judge.read(network, images) == data.labels).float().mean().item()
 
-    assert share(0.3 * variations.blurred(data.images, 1.0)) >= share(data.images) - lost
+    assert share(0.3 * pictures_of.blurred(data.images, 1.0)) >= share(data.images) - lost
 
 
 def test_committed_weights_are_small():

@@ -4,12 +4,13 @@ import json
 
 import pytest
 import torch
+import train_judges
 from safetensors import safe_open
 from safetensors.torch import load_file
 
 from pcgraph_lite.engine.epochs import Schedule, State
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
-from pcgraph_lite.images import calibration, datasets, judge, judge_training
+from pcgraph_lite.images import calibration, datasets, judge
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -22,8 +23,8 @@ def shrink(monkeypatch, images: int, held_out: int, test: int) -> None:
         count = images + held_out if split == "train" else test
         return datasets.load(name, split, sample=True).subset(count, seeded())
 
-    monkeypatch.setattr(judge_training, "load", load)
-    monkeypatch.setattr(judge_training, "HELD_OUT", held_out)
+    monkeypatch.setattr(train_judges, "load", load)
+    monkeypatch.setattr(train_judges, "HELD_OUT", held_out)
     monkeypatch.setattr(calibration, "COUNT", 20)
 
 
@@ -34,7 +35,7 @@ def small(monkeypatch):
 
 def test_training_learns_and_writes_its_provenance(monkeypatch, tmp_path):
     shrink(monkeypatch, images=2560, held_out=100, test=300)
-    path = judge_training.train("mnist", seed=3, epochs=4, progress=False, out=tmp_path / "new" / "judge.safetensors")
+    path = train_judges.train("mnist", seed=3, epochs=4, progress=False, out=tmp_path / "new" / "judge.safetensors")
     network = judge.load_judge("mnist", path=path)
     test = datasets.load("mnist", "test", sample=True).subset(300, seeded())
     share = (judge.read(network, test.images) == test.labels).double().mean().item()
@@ -52,26 +53,26 @@ def test_training_learns_and_writes_its_provenance(monkeypatch, tmp_path):
 def test_same_seed_same_judge(small, tmp_path):
     digests = []
     for seed, file in ((0, "a"), (0, "b"), (1, "c")):
-        path = judge_training.train("fashion", seed=seed, epochs=1, progress=False, out=tmp_path / file)
+        path = train_judges.train("fashion", seed=seed, epochs=1, progress=False, out=tmp_path / file)
         with safe_open(path, "pt") as opened:
             digests.append(opened.metadata()["weights_sha256"])
     assert digests[0] == digests[1] != digests[2]
 
 
 def test_killed_training_goes_on_to_the_same_judge(small, monkeypatch, tmp_path):
-    whole = judge_training.train("mnist", epochs=2, progress=False, out=tmp_path / "whole")
-    score = judge_training._score
+    whole = train_judges.train("mnist", epochs=2, progress=False, out=tmp_path / "whole")
+    score = train_judges._score
 
     def die(*_):
-        monkeypatch.setattr(judge_training, "_score", score)
+        monkeypatch.setattr(train_judges, "_score", score)
         raise KeyboardInterrupt
 
     scores = iter([score, die])
-    monkeypatch.setattr(judge_training, "_score", lambda *given: next(scores)(*given))
+    monkeypatch.setattr(train_judges, "_score", lambda *given: next(scores)(*given))
     options = {"epochs": 2, "progress": False, "out": tmp_path / "again", "checkpoint": tmp_path / "state"}
     with pytest.raises(KeyboardInterrupt):
-        judge_training.train("mnist", **options)
-    resumed, expected = load_file(judge_training.train("mnist", **options)), load_file(whole)
+        train_judges.train("mnist", **options)
+    resumed, expected = load_file(train_judges.train("mnist", **options)), load_file(whole)
     assert all(torch.equal(resumed[key], value) for key, value in expected.items())
 
 
@@ -82,8 +83,8 @@ def test_best_epoch_is_kept_not_the_last(small, monkeypatch, tmp_path):
         states.append({key: value.clone() for key, value in network.state_dict().items()})
         return next(scores)
 
-    monkeypatch.setattr(judge_training, "_score", score)
-    judge_training.train("mnist", epochs=3, progress=False, out=tmp_path / "judge")
+    monkeypatch.setattr(train_judges, "_score", score)
+    train_judges.train("mnist", epochs=3, progress=False, out=tmp_path / "judge")
     kept = load_file(tmp_path / "judge")
     assert all(torch.equal(kept[key], value) for key, value in states[1].items())
 
@@ -96,22 +97,22 @@ def test_score_counts_what_is_read_and_what_must_not_be(monkeypatch):
 
     held_out = datasets.load("mnist", "test", sample=True)
     share = (held_out.labels == 3).double().mean().item()
-    assert judge_training._score(Three(), held_out) == pytest.approx((2 * share + 1 / 6) / 3, abs=0.02)
+    assert train_judges._score(Three(), held_out) == pytest.approx((2 * share + 1 / 6) / 3, abs=0.02)
 
 
 def test_weight_step_falls_along_a_line():
     data, steps = datasets.load("mnist", "test", sample=True).subset(512), []
-    network, peak = judge.Judge(seeded()), judge_training.PEAK_RATE
-    state = State(network, Schedule(2, peak, 0.0, judge_training.BATCH, "adamw"), seeded(), None, {})
+    network, peak = judge.Judge(seeded()), train_judges.PEAK_RATE
+    state = State(network, Schedule(2, peak, 0.0, train_judges.BATCH, "adamw"), seeded(), None, {})
     state.step = lambda: steps.append(state.optimizer.param_groups[0]["lr"])
     for _ in range(2):
-        state.history.append(judge_training._epoch(network, data, False, state, progress=False))
+        state.history.append(train_judges._epoch(network, data, False, state, progress=False))
     assert steps == pytest.approx([peak * (8 - k) / 8 for k in range(8)])
 
 
 def test_a_batch_has_pictures_of_nothing_as_an_eleventh_class():
     data = datasets.load("mnist", "test", sample=True).subset(64)
-    images, labels = judge_training._batch(data.images, data.labels, False, seeded())
+    images, labels = train_judges._batch(data.images, data.labels, False, seeded())
     assert images.shape == (72, 784) and torch.equal(labels[:64], data.labels) and (labels[64:] == 10).all()
 
 
@@ -119,15 +120,15 @@ def test_judge_below_its_bar_never_replaces_the_committed_one(small, monkeypatch
     monkeypatch.setattr(judge, "WEIGHTS", tmp_path)
     (tmp_path / "judge-mnist.safetensors").write_bytes(b"the committed one")
     with pytest.raises(PCGraphError, match="less than 99%: the committed judge was kept"):
-        judge_training.train("mnist", epochs=1, progress=False)
+        train_judges.train("mnist", epochs=1, progress=False)
     assert (tmp_path / "judge-mnist.safetensors").read_bytes() == b"the committed one"
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_training_refuses_no_epoch_missing_data_and_an_unknown_judge(tmp_path):
     with pytest.raises(BadInput, match=r"epochs = 0; expected a whole number of at least 1"):
-        judge_training.train("mnist", epochs=0)
+        train_judges.train("mnist", epochs=0)
     with pytest.raises(BadFile, match="was not found"):
-        judge_training.train("mnist", epochs=1, data_root=tmp_path, out=tmp_path / "judge")
+        train_judges.train("mnist", epochs=1, data_root=tmp_path, out=tmp_path / "judge")
     with pytest.raises(UnknownName, match=r"no judge 'cifar10'. Known: mnist, fashion"):
-        judge_training.train("cifar10")
+        train_judges.train("cifar10")

@@ -4,8 +4,9 @@ import math
 
 import pytest
 import torch
+import train_judges
 
-from pcgraph_lite.images import variations
+from pcgraph_lite.images import calibration
 
 COUNT = 4_000
 SQUARE = torch.zeros(28, 28)
@@ -27,7 +28,7 @@ def test_a_shift_moves_every_image_alike_and_loses_nothing():
     images = inner(8)
     moves = set()
     for seed in range(60):
-        moved = variations.shifted(images, seeded(seed)).view(8, 28, 28)
+        moved = train_judges.shifted(images, seeded(seed)).view(8, 28, 28)
         fits = [(down, right) for down in range(-2, 3) for right in range(-2, 3)
                 if torch.equal(moved.roll((down, right), (1, 2)), images.view(8, 28, 28))]
         assert len(fits) == 1
@@ -37,7 +38,7 @@ def test_a_shift_moves_every_image_alike_and_loses_nothing():
 
 def test_mirroring_turns_half_of_the_images():
     images = inner(COUNT)
-    turned = variations.mirrored(images, seeded())
+    turned = train_judges.mirrored(images, seeded())
     flipped = images.view(-1, 28, 28).flip(2).flatten(1)
     was = (turned == flipped).all(1)
     assert torch.equal(turned[~was], images[~was]) and 0.46 < was.float().mean() < 0.54
@@ -47,7 +48,7 @@ def test_mirroring_turns_half_of_the_images():
 def test_blur_of_one_point_is_a_gaussian(sigma):
     point = torch.zeros(1, 28, 28)
     point[0, 14, 14] = 1
-    found = variations.blurred(point.flatten(1), sigma).view(28, 28)
+    found = calibration.blurred(point.flatten(1), sigma).view(28, 28)
     reach = math.ceil(2.5 * sigma)
     bell = torch.tensor([math.exp(-k * k / (2 * sigma**2)) for k in range(-reach, reach + 1)])
     expected = torch.outer(bell, bell) / bell.sum() ** 2
@@ -58,7 +59,7 @@ def test_blur_of_one_point_is_a_gaussian(sigma):
 def test_altered_images_stay_readable():
     """Three things happen independently: a quarter is blurred, half is fainter, a quarter has noise."""
     images = SQUARE.flatten().expand(COUNT, -1)
-    altered = variations.altered(images, seeded())
+    altered = train_judges.altered(images, seeded())
     assert altered.min() >= 0 and altered.max() <= 1
     noisy = (altered[:, :28] != 0).any(1)                                  # the blur does not reach the first row
     fainter = ~noisy & (altered[:, 14 * 28 + 14] < 0.999)                  # the middle of the square is not blurred
@@ -66,23 +67,23 @@ def test_altered_images_stay_readable():
     soft = ~noisy & grey.any(1)
     for share, expected in ((noisy, 0.25), (fainter, 0.375), (soft, 0.1875)):
         assert share.float().mean().item() == pytest.approx(expected, abs=0.03)
-    assert altered.amax(1).min() >= variations.FAINT
+    assert altered.amax(1).min() >= train_judges.FAINT
     same = (altered == images).all(1).float().mean().item()
     assert same == pytest.approx(0.75 * 0.5 * 0.75, abs=0.03)
 
 
 def test_noise_on_a_picture_has_at_most_the_stated_variance():
     """Relative to its contrast. Half of the noise on black is cut off; half the variance is left as mean square."""
-    altered = variations.altered(SQUARE.flatten().expand(COUNT, -1), seeded())
+    altered = train_judges.altered(SQUARE.flatten().expand(COUNT, -1), seeded())
     square = altered[:, :8 * 28 - 84].square().mean(1)                     # above the square and its blur
     contrast = altered[:, 14 * 28 + 14].clamp(min=0.1)
     relative = (2 * square / contrast.square())[square > 0]
-    assert 0.3 * variations.NOISE < relative.median() < 0.7 * variations.NOISE
+    assert 0.3 * train_judges.NOISE < relative.median() < 0.7 * train_judges.NOISE
 
 
 def test_pictures_of_nothing_are_of_six_kinds():
     images = inner(COUNT)
-    empty = variations.nothing(images, seeded())
+    empty = train_judges.nothing(images, seeded())
     assert empty.shape == images.shape and empty.min() >= 0 and empty.max() <= 1
     grey = (empty == empty[:, :1]).all(1)
     shuffled = (empty.sort(1).values == images.sort(1).values).all(1)
@@ -94,21 +95,22 @@ def test_pictures_of_nothing_are_of_six_kinds():
 
 
 def test_specks_are_white_or_black_each_as_likely():
-    specks = variations.specks(torch.full((200, 784), 0.5), 0.3, seeded())
+    specks = calibration.specks(torch.full((200, 784), 0.5), 0.3, seeded())
     for level, share in ((1, 0.15), (0, 0.15), (0.5, 0.7)):
         assert (specks == level).float().mean().item() == pytest.approx(share, abs=0.01)
 
 
 def test_clouds_use_the_whole_range():
-    clouds = variations.clouds(torch.zeros(50, 784), 2.0, seeded())
+    clouds = calibration.clouds(torch.zeros(50, 784), 2.0, seeded())
     assert torch.equal(clouds.amax(1), torch.ones(50)) and clouds.min() == 0
-    steps = [variations.clouds(torch.zeros(50, 784), sigma, seeded()).view(50, 28, 28).diff(dim=2).abs().mean()
+    steps = [calibration.clouds(torch.zeros(50, 784), sigma, seeded()).view(50, 28, 28).diff(dim=2).abs().mean()
              for sigma in (0.5, 1.0, 2.0)]
     assert steps[0] > steps[1] > steps[2], "smoother the wider"
 
 
-@pytest.mark.parametrize("vary", [variations.altered, variations.nothing, variations.mirrored, variations.shifted])
-def test_same_generator_same_pictures(vary):
+@pytest.mark.parametrize("name", ["altered", "nothing", "mirrored", "shifted"])
+def test_same_generator_same_pictures(name):
+    vary = getattr(train_judges, name)
     images = inner(100)
     assert torch.equal(vary(images, seeded(3)), vary(images, seeded(3)))
     assert not torch.equal(vary(images, seeded(3)), vary(images, seeded(4)))
