@@ -5,7 +5,6 @@ Oracles: the same training undisturbed; files damaged by the test.
 
 import shutil
 from pathlib import Path
-from types import ModuleType
 from typing import get_args
 
 import pytest
@@ -13,7 +12,7 @@ import torch
 from safetensors import safe_open
 
 from pcgraph_lite import checkout
-from pcgraph_lite.baselines import almeida_pineda, boltzmann
+from pcgraph_lite.baselines import kinds
 from pcgraph_lite.engine import learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.evidence import config, zoo
@@ -108,7 +107,7 @@ def test_killed_training_goes_on_where_it_was(root: Path, monkeypatch: pytest.Mo
     """Stopped after one epoch, the second call does only the rest and ends at the undisturbed result."""
     undisturbed = zoo.load("tiny", "smoke", **QUIET)
     undisturbed.path.unlink()
-    epochs, original = [], learning._epoch
+    epochs, original = [], learning.one_pass
 
     def counted(*arguments: object) -> dict[str, float]:
         if epochs == [1]:
@@ -117,7 +116,7 @@ def test_killed_training_goes_on_where_it_was(root: Path, monkeypatch: pytest.Mo
         epochs.append(1)
         return original(*arguments)
 
-    monkeypatch.setattr(learning, "_epoch", counted)
+    monkeypatch.setattr(learning, "one_pass", counted)
     with pytest.raises(KeyboardInterrupt):
         zoo.train("tiny", "smoke", **QUIET)
     assert list(undisturbed.path.parent.glob("*.checkpoint"))
@@ -158,11 +157,10 @@ def test_classifiers_come_by_the_same_call(root: Path, name: str) -> None:
     assert float(right) == pytest.approx(again.provenance["validation"]) and len(held_out) == 50
 
 
-@pytest.mark.parametrize(("name", "module"), [("boltzmann", boltzmann), ("almeida-pineda", almeida_pineda)])
-def test_killed_baselines_go_on_where_they_were(root: Path, name: str, module: ModuleType,
-                                                monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["boltzmann", "almeida-pineda"])
+def test_killed_baselines_go_on_where_they_were(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped after one epoch, the second call does the other two and ends at the undisturbed weights."""
-    undisturbed, original, calls = zoo.load(name, "smoke", **QUIET), module._epoch, []
+    undisturbed, original, calls = zoo.load(name, "smoke", **QUIET), kinds.one_pass, []
     undisturbed.path.unlink()
 
     def counted(*arguments: object) -> dict[str, float]:
@@ -171,7 +169,7 @@ def test_killed_baselines_go_on_where_they_were(root: Path, name: str, module: M
             raise KeyboardInterrupt
         return original(*arguments)
 
-    monkeypatch.setattr(module, "_epoch", counted)
+    monkeypatch.setattr(kinds, "one_pass", counted)
     with pytest.raises(KeyboardInterrupt):
         zoo.train(name, "smoke", **QUIET)
     resumed = zoo.load(name, "smoke", **QUIET)
