@@ -209,7 +209,7 @@ def _filled(row: Row, runs: Sequence[Mapping[str, Run]], setting: dict[str, int 
     times = {name: Timing(tuple(sum(run[name].seconds) for run in runs)) for name in able}
     quantities = {} if OURS not in times else ratios(times, OURS)
     for name in runs[0]:
-        quantities[f"epochs, {name}"] = max(len(run[name].seconds) for run in runs)
+        quantities[f"epochs, {name}"] = float(max(len(run[name].seconds) for run in runs))
         quantities[f"best accuracy, {name}"] = min(max(run[name].accuracies) for run in runs)
     peer = fastest_peer(row.name, hardware.describe(sizes.device))
     if peer is not None and RATIO in quantities:
