@@ -43,7 +43,7 @@ class Course:
     rates: tuple[float, ...]
     limit: int = 25
     batch: int = 200
-    steps: int = 3
+    steps: int = 2
     value_lr: float = 0.02
     hidden: tuple[int, ...] = (256, 256)
     sample: bool = False
