@@ -98,8 +98,7 @@ class Graph:
         made = topology.discriminative(hidden=list(course.hidden))
         self.graph = PCGraph(made, "relu", device=data.images.device, generator=torch.Generator().manual_seed(seed))
         self.course, self.shuffle, self.done = course, torch.Generator().manual_seed(seed), 0
-        batch = learning.as_batch(self.graph, (data.images, data.labels))
-        self.batches = learning._Batches(batch, course.batch, self.shuffle)
+        self.data = learning.as_batch(self.graph, (data.images, data.labels))
         self.weights = list(self.graph.weights)
 
     @torch.no_grad()
@@ -109,8 +108,11 @@ class Graph:
             training = learning.Training(steps=self.course.steps, value_lr=self.course.value_lr, weight_lr=rate,
                                          batch_size=self.course.batch)
             self.state = epochs.State(self.graph, training, self.shuffle, None, {})
-        self.state.end_epoch(learning._epoch(self.graph, self.batches, self.state, progress=False), None)
+        self.state.end_epoch(epochs.one_pass(self.state, len(self.data["labels"]), self._learn, progress=False), None)
         self.done += 1
+
+    def _learn(self, rows: Tensor) -> dict[str, float]:
+        return learning._learn(self.graph, {name: values[rows] for name, values in self.data.items()}, self.state)
 
 
 class Backpropagation:
