@@ -443,12 +443,17 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, *, colum
     """
     if frame.empty:
         raise BadInput("facets needs at least one row.")
+    numbers = pd.api.types.is_numeric_dtype(frame[x])
     with plt.rc_context({"figure.constrained_layout.use": False}):         # seaborn lays its grid out by itself
         grid = sns.FacetGrid(frame, col=panel, hue=color, col_wrap=min(columns, frame[panel].nunique()), sharey=False,
                              height=2.7, aspect=1.25, palette="colorblind")
         grid.map_dataframe(sns.lineplot, x=x, y=y, errorbar=None)
         grid.map_dataframe(sns.scatterplot, x=x, y=y, s=28)
-        if pd.api.types.is_numeric_dtype(frame[x]):
+        grid.set_titles("{col_name}")
+        for axis in grid.axes.flat:
+            axis.set_ylim(top=min(axis.get_ylim()[1], 101) if "%" in axis.get_title() else None)    # no share beyond all
+            axis.tick_params("x", rotation=0 if numbers else 25)
+        if numbers:
             grid.set(xscale="log")
-        grid.set_titles("{col_name}").set_axis_labels(x, y).add_legend(title=color)
+        grid.set_axis_labels(x, y).add_legend(title=color)
     return grid.figure

@@ -161,7 +161,7 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
     for (task, column), (title, factor, more) in SCORES.items():
         if column in rows:
             some = rows[(rows["task"] == task) & (rows["status"] == "ok")].dropna(subset=column)
-            words = some["data"].map(DATA) + ": " + title
+            words = some["data"].map(DATA) + "\n" + title
             parts.append(some.assign(task=words, score=factor * some[column], more=more))
     return pd.concat(parts, ignore_index=True)
 
