@@ -73,7 +73,7 @@ def test_counts_have_one_column_a_verdict_and_add_up(tmp_path: Path) -> None:
 
 def _card(claim: str, verdict: str) -> dict[str, object]:
     return {"claim": claim, "verdict": verdict, "notebook": "02-pc-graphs", "profile": "laptop", "device": "cpu",
-            "n": 1, "ours": "", "note": "", "hangs_on": ""}
+            "n": 1, "ours": "", "note": "", "hangs_on": "", "rival": ""}
 
 
 def test_a_claim_links_to_its_page_only_if_the_page_is_in_the_book(tmp_path: Path) -> None:
