@@ -148,8 +148,8 @@ def verdicts(saved: Path) -> Styler:
     card = card[card["notebook"] == saved.stem]
     card = card[(card["verdict"] != "not run") | (card["hangs_on"] != "")]
     card = card.assign(**{column: card[column].str.replace("; ", "<br>") for column in ("ours", "rival")})
-    columns = ["claim", "verdict", *["hangs_on"] * card["hangs_on"].any(), *["rival"] * card["rival"].any(),
-               "paper", "ours", "n", "note"]
+    beside = [column for column in ("hangs_on", "rival") if (card[column] != "").any()]
+    columns = ["claim", "verdict", *beside, "paper", "ours", "n", "note"]
     shown = card[columns].rename(columns={
         "hangs_on": "under another reading", "rival": BESIDE, "ours": "measured, and the rule", "n": "seeds",
         "note": "what is missing for a final verdict"})
