@@ -12,6 +12,7 @@
 | ``counting.py`` | the products that a piece of code asks for |
 | ``plans.py`` | assemblies: sparse against dense storage |
 | ``replicas.py`` | many small graphs at once against one after the other |
+| ``quality.py`` | seconds to a test accuracy, beside backpropagation |
 | ``rows.py`` | what a row of the result is, and when its target is met |
 | ``report.py`` | tables, figures and files |
 | ``scaling.py`` | time against N, B, T and the number of edges |

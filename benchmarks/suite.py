@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from pydantic import Field
 
-from benchmarks import plans, queries, replicas, scaling, training
+from benchmarks import plans, quality, queries, replicas, scaling, training
 from benchmarks.rows import Row, Sizes, judged
 from benchmarks.scaling import Curve
 from benchmarks.timing import clock_name
@@ -29,6 +30,7 @@ ROWS: dict[str, Callable[[Sizes], Row]] = {
     "query": queries.measure,
     "assemblies": plans.measure,
     "replicas": replicas.measure,
+    **{name: partial(quality.measure, name) for name in quality.COURSES},
 }
 SCALING = "scaling"
 

@@ -141,7 +141,12 @@ def trainer(graph: PCGraph, batch: dict[str, Tensor], steps: int, value_lr: floa
     """A call that trains on one batch as ``fit`` does, without its bookkeeping of epochs."""
     training = learning.Training(steps=steps, value_lr=value_lr, weight_lr=weight_lr)
     state = epochs.State(graph, training, torch.Generator(), None, {}, learning._rates(graph, training.weight_lr))
-    return lambda: learning._learn(graph, batch, state)
+
+    def train() -> None:
+        learning._learn(graph, batch, state)
+        state.step()
+
+    return train
 
 
 def textbook_of(work: Work, graph: PCGraph, batch: dict[str, Tensor]) -> textbook.Textbook:

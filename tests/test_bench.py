@@ -9,13 +9,29 @@ import json
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from benchmarks import floor, memory, queries, replicas, report, rows, scaling, suite, textbook, timing, training
+from benchmarks import (
+    floor,
+    memory,
+    quality,
+    queries,
+    replicas,
+    report,
+    rows,
+    scaling,
+    suite,
+    textbook,
+    timing,
+    training,
+)
 from benchmarks.counting import Products, product_flops
-from benchmarks.peers import compare, worker
-from pcgraph_lite import PCGraph, checkout, cli, topology
+from benchmarks.peers import compare, courses, worker
+from pcgraph_lite import PCGraph, checkout, cli, fit, query, topology
+from pcgraph_lite.baselines import mlp
+from pcgraph_lite.errors import BadFile
 from pcgraph_lite.studies import oracles
 
 QUICK = rows.Sizes(quick=True)
@@ -153,6 +169,97 @@ def test_replicas_start_and_stay_as_their_graphs_alone() -> None:
             call()
     assert 0 < made.difference() < 1e-4
     assert len({float(graph.weights[1].sum()) for graph in made.alone}) == 16
+
+
+def short_course(**changes: object) -> tuple[quality.Course, quality.Splits]:
+    """A few images of the bundled sample; the weight step falls in the third epoch."""
+    asked = quality.Course("quality-mnist", "mnist", 0.5, (2e-3, 2e-3, 4e-4), batch=30, sample=True, **changes)
+    data = quality.splits(asked)
+    return asked, quality.Splits(data.images[:100], data.labels[:100], data.test_images, data.test_labels)
+
+
+def test_the_timed_epochs_are_those_of_fit() -> None:
+    """Bit for bit the weights of ``fit``, called again where the weight step falls; the answer is that of a query."""
+    asked, data = short_course()
+    made, shuffle = quality.Graph(asked, data, seed=3), torch.Generator().manual_seed(3)
+    graph = PCGraph(made.graph.topology, "relu", generator=torch.Generator().manual_seed(3))
+    for count, rate in [(2, 2e-3), (1, 4e-4)]:
+        fit(graph, (data.images, data.labels), epochs=count, weight_lr=rate, steps=asked.steps, batch_size=30,
+            value_lr=asked.value_lr, generator=shuffle, progress=False)
+    for _ in range(3):
+        made.epoch()
+    assert all(torch.equal(a, b) for a, b in zip(made.weights, graph.weights, strict=True))
+    answer = query(graph, {"pixels": data.test_images[:50]}, start="prediction", steps=3).values["labels"]
+    assert torch.allclose(quality.output(made.weights, data.test_images[:50]), answer, atol=1e-5)
+
+
+def test_the_rival_is_the_baseline_of_the_book() -> None:
+    """The weights of ``fit_mlp`` from the same start, whose loss and optimizer are the same."""
+    asked, data = short_course()
+    rival = quality.Backpropagation(asked, data, seed=3)
+    model = mlp.MLP(generator=torch.Generator().manual_seed(3))
+    first = [weight.detach().clone() for weight in model.weights]
+    assert all(torch.allclose(a, b) for a, b in zip(rival.weights, first, strict=True))
+    mlp.fit_mlp(model, data.images, data.labels, epochs=2, weight_lr=2e-3, batch_size=30, progress=False,
+                generator=torch.Generator().manual_seed(3))
+    for _ in range(2):
+        rival.epoch()
+    for ours, theirs, start in zip(rival.weights, model.weights, first, strict=True):
+        assert (theirs - start).abs().max() > 1e-3 and (ours - theirs).abs().max() < 1e-5
+
+
+def test_a_race_ends_for_each_at_the_bar() -> None:
+    """An epoch each in turns; who is there rests, who never gets there stops at the limit."""
+    called: list[str] = []
+
+    def scripted(name: str, accuracies: list[float]):
+        rest = iter(accuracies)
+        return lambda: (called.append(name), (2.0, next(rest)))[1]
+
+    runs = quality.race({"fast": scripted("fast", [0.5, 0.98]), "slow": scripted("slow", [0.6, 0.7, 0.65])}, 0.98, 3)
+    assert called == ["fast", "slow", "fast", "slow", "slow"]
+    assert runs["fast"].reached and runs["fast"].seconds == [2.0, 2.0] and not runs["slow"].reached
+    late = courses._line("quality-mnist", "slow", runs["slow"], runs["fast"])
+    there = courses._line("quality-mnist", "fast", runs["fast"], runs["fast"])
+    assert late["median, ms"] == late["over ours"] == "" and "98% not reached in 3 epochs" in late["note"]
+    assert "best 70.00%" in late["note"] and there["median, ms"] == "4000" and there["over ours"] == "1.00"
+
+
+def test_a_missing_data_set_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time, no target judged, the first line of the reason in the table of targets."""
+    def missing(*_: object, **__: object) -> None:
+        raise BadFile("no place has it\nelse")
+
+    monkeypatch.setattr(quality.datasets, "load", missing)
+    row = rows.judged(quality.measure("quality-mnist", rows.Sizes(quick=False)), quick=False)
+    assert not row.contenders and row.note == "not measured: no place has it"
+    assert [target.met for target in row.targets] == [None, None] and not row.quantities
+    assert report._targets(row)[0][-1] == row.note
+
+
+def test_the_fastest_peer_of_a_training_is_held_against_backpropagation(tmp_path: Path) -> None:
+    """12 s against 4 s; who never reached the bar has no time."""
+    (tmp_path / "peers.csv").write_text(
+        'work,by,"median, ms"\nquality-mnist,ours,7e3\nquality-mnist,backpropagation,4e3\n'
+        "quality-mnist,slow,2e4\nquality-mnist,fast,1.2e4\nquality-mnist,late,\nquality-fashion,fast,9e3\n")
+    (tmp_path / "peers.json").write_text(json.dumps({"device": "cpu: this one, 1 thread"}))
+    assert quality.fastest_peer("quality-mnist", "cpu: this one, 1 thread", tmp_path) == 3
+    assert quality.fastest_peer("quality-fashion", "cpu: this one, 1 thread", tmp_path) is None
+    assert quality.fastest_peer("quality-mnist", "cpu: another, 1 thread", tmp_path) is None
+
+
+def test_a_peer_learns_from_full_batches_of_scaled_pixels(tmp_path: Path) -> None:
+    """Each image at most once an epoch; its answers are counted against the test labels."""
+    np.savez(tmp_path / "some.npz", images=np.arange(8.0).reshape(8, 1), labels=np.arange(8), test_labels=np.arange(4),
+             test_images=np.full((4, 1), 3.0))
+    seen: list[np.ndarray] = []
+    learner = worker.Learner(3, lambda x, y: seen.append(np.hstack([x, y])), lambda: None,
+                             lambda x: x[:, 0].astype(int), edges=1)
+    answer = worker.Course(learner, tmp_path / "some.npz", mean=1.0, std=2.0).epoch()
+    pixels = np.concatenate([batch[:, 0] for batch in seen]) * 2 + 1
+    assert [len(batch) for batch in seen] == [3, 3] and len(set(pixels)) == 6
+    assert (np.concatenate([batch[:, 1:].argmax(1) for batch in seen]) == pixels).all()
+    assert answer["accuracy"] == 0.25 and answer["seconds"] >= 0           # (3 - 1) / 2 = 1
 
 
 def test_the_fastest_peer_is_read_from_the_committed_table(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@
     python -m benchmarks.peers.compare --fabricpc ... --pcx ... --only layered     # the other lines stay as committed
 
 Each peer runs in a process and an environment of its own (their versions of JAX differ) and waits there for its turn.
-Compilation is not timed; the clock is the processor time of all threads of a process. The table goes to
-``_build/bench/peers.csv``, each line with the commit that it measured, and ``peers.json``, which says where and when
-the last of them was made; committed copies are in ``results/bench``.
+Trainings to a test accuracy ("quality-...") take turns by the epoch, from one seed. Compilation is not timed; the clock
+is the processor time of all threads of a process. The table goes to ``_build/bench/peers.csv``, each line with the
+commit that it measured, and ``peers.json``, which says where and when the last of them was made; committed copies are
+in ``results/bench``.
 """
 
 import argparse
@@ -18,10 +19,12 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 
-from benchmarks import floor, queries, training
+from benchmarks import floor, quality, queries, training
+from benchmarks.peers import courses
 from benchmarks.peers.worker import FULL, QUICK, Size
 from benchmarks.rows import Sizes
 from benchmarks.timing import Timing, timed
@@ -44,16 +47,17 @@ NOTES = {
     ("pcx", "query"): "written by hand again for this cut: what is clamped has to be a node of its own",
     ("pcx", "layered"): "the pixels are no node; their product is made anew at each step",
 }
+WORKS = [*FULL, *quality.COURSES]
 
 
 class Peer:
     """A worker process that is asked to prepare and to time works."""
 
-    def __init__(self, name: str, python: str, quick: bool) -> None:
+    def __init__(self, name: str, python: str, quick: bool, images: str) -> None:
         self.name, folder = name, Path(__file__).parent
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         self.process = subprocess.Popen(
-            [python, str(folder / f"{name}_worker.py"), *(["quick"] if quick else [])], text=True, cwd=folder,
+            [python, str(folder / f"{name}_worker.py"), "quick" if quick else "full", images], text=True, cwd=folder,
             env=environment | {"XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"}, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE)
         self.versions = ", ".join(f"{package} {version}" for package, version in self._hear().items())
@@ -63,6 +67,14 @@ class Peer:
         self.process.stdin.write(json.dumps({verb: work}) + "\n")
         self.process.stdin.flush()
         return self._hear()
+
+    def trains(self, work: str) -> Callable[[], tuple[float, float]]:
+        """A call for ``quality.race``: an epoch of a prepared training."""
+        def epoch() -> tuple[float, float]:
+            heard = self.ask("epoch", work)
+            return heard["seconds"], heard["accuracy"]
+
+        return epoch
 
     def _hear(self) -> dict:
         line = self.process.stdout.readline()
@@ -84,20 +96,25 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True, metavar="PYTHON", help="its environment's interpreter")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything works")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=FULL, help="measure one work; lines of the others stay as committed")
+    parser.add_argument("--only", choices=WORKS, help="measure one work; lines of the others stay as committed")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})            # the workers inherit it
     hardware.prepare(1)
-    peers = [Peer(name, getattr(options, name), options.quick) for name in ("fabricpc", "pcx")]
     run = records.provenance("cpu")
     kept = committed(run["device"]) if options.only else {}
-    lines = [[row[name] for name in COLUMNS] for work in FULL for row in (
-        kept.get(work, []) if options.only not in (None, work) else
-        compare(work, peers, options.quick, options.repeats, run["commit"][:9]))]
-    for peer in peers:
-        peer.close()
-    folder = ROOT / "_build" / "bench"
+    with TemporaryDirectory() as images:
+        peers = [Peer(name, getattr(options, name), options.quick, images) for name in ("fabricpc", "pcx")]
+        lines = [[row.get(name, "") for name in COLUMNS] for work in WORKS for row in (
+            kept.get(work, []) if options.only not in (None, work) else
+            measured(work, peers, options.quick, options.repeats, Path(images), run["commit"][:9]))]
+        for peer in peers:
+            peer.close()
+    write(lines, run, ROOT / "_build" / "bench")
+
+
+def write(lines: list[list[str]], run: dict, folder: Path) -> None:
+    """The table, and where it comes from."""
     with write_aside(folder / "peers.csv") as part, part.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([COLUMNS, *lines])
     with write_aside(folder / "peers.json") as part:
@@ -117,22 +134,30 @@ def committed(device: str, folder: Path = ROOT / "results" / "bench") -> dict[st
     return works
 
 
-def compare(work: str, peers: list[Peer], quick: bool, repeats: int, commit: str) -> list[dict[str, str]]:
-    """The lines of one work: ours, the products, and every peer that can do it."""
-    size = (QUICK if quick else FULL)[work]
-    graph, ours, products = contenders(work, size, quick)
+def measured(work: str, peers: list[Peer], quick: bool, repeats: int, images: Path,
+             commit: str) -> list[dict[str, str]]:
+    """The lines of one work; a peer that cannot do it says why."""
+    if work in quality.COURSES:
+        courses.write_images(work, quick, images)
     prepared = {peer: peer.ask("prepare", work) for peer in peers}
-    able = [peer for peer in peers if "edges" in prepared[peer]]
+    able = {peer: answer["edges"] for peer, answer in prepared.items() if "edges" in answer}
+    lines = courses.trained(work, able, quick) if work in quality.COURSES else compare(work, able, quick, repeats)
+    lines += [{"by": peer.name, "versions": peer.versions, "note": f"cannot: {answer['cannot']}"}
+              for peer, answer in prepared.items() if peer not in able]
+    return [{"work": work, "commit": commit} | line for line in lines]
+
+
+def compare(work: str, able: dict[Peer, int], quick: bool, repeats: int) -> list[dict[str, str]]:
+    """Ours, the products, and the peers, with the edges of each."""
+    graph, ours, products = contenders(work, (QUICK if quick else FULL)[work], quick)
     times = in_turns({"ours": ours, "products": products}, {peer.name: peer for peer in able}, work, repeats)
-    edges = {"ours": graph.topology.edge_count(), "products": ""} | {p.name: prepared[p]["edges"] for p in able}
-    versions = {"ours": f"torch {torch.__version__}", "products": f"torch {torch.__version__}"} | {
-        peer.name: peer.versions for peer in peers}
-    lines = [[work, name, versions[name], f"{edges[name]}", f"{1e3 * t.median:.3g}",
-              f"{1e3 * min(t.seconds):.3g} to {1e3 * max(t.seconds):.3g}", f"{t.over(times['products']):.2f}",
-              f"{t.over(times['ours']):.2f}", commit, NOTES.get((name, work), "")] for name, t in times.items()]
-    lines += [[work, p.name, p.versions, "", "", "", "", "", commit, f"cannot: {prepared[p]['cannot']}"]
-              for p in peers if p not in able]
-    return [dict(zip(COLUMNS, line, strict=True)) for line in lines]
+    edges = {"ours": graph.topology.edge_count()} | {peer.name: count for peer, count in able.items()}
+    versions = {peer.name: peer.versions for peer in able}
+    return [{"by": name, "versions": versions.get(name, f"torch {torch.__version__}"),
+             "edges": f"{edges.get(name, '')}", "median, ms": f"{1e3 * t.median:.3g}",
+             "least to most, ms": f"{1e3 * min(t.seconds):.3g} to {1e3 * max(t.seconds):.3g}",
+             "over products": f"{t.over(times['products']):.2f}", "over ours": f"{t.over(times['ours']):.2f}",
+             "note": NOTES.get((name, work), "")} for name, t in times.items()]
 
 
 def in_turns(ours: dict[str, Callable[[], object]], peers: dict[str, Peer], work: str,

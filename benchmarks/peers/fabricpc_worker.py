@@ -1,20 +1,29 @@
 """FabricPC: graphs of vector nodes, mu = act(sum W x). Run in an environment with fabricpc.txt installed."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import optax
-from fabricpc.core.activations import HardTanhActivation, IdentityActivation, ReLUActivation
+from fabricpc.core.activations import (
+    HardTanhActivation,
+    IdentityActivation,
+    ReLUActivation,
+    SigmoidActivation,
+    SoftmaxActivation,
+)
+from fabricpc.core.energy import CrossEntropyEnergy
 from fabricpc.core.inference import InferenceSGD, run_inference
-from fabricpc.core.initializers import NormalInitializer
+from fabricpc.core.initializers import NormalInitializer, XavierInitializer
 from fabricpc.core.topology import Edge
 from fabricpc.graph_assembly import TaskMap, graph
 from fabricpc.graph_initialization import initialize_params
 from fabricpc.graph_initialization.state_initializer import initialize_graph_state
+from fabricpc.nodes import IdentityNode, Linear
 from fabricpc.nodes.linear_explicit_grad import LinearExplicitGrad
 from fabricpc.training.trainer import _make_step
-from worker import Size, Work, serve
+from worker import Course, Learner, Size, Work, serve
 
 KEY = jax.random.PRNGKey(0)
 
@@ -85,10 +94,38 @@ def training(structure, size: Size, batch: dict) -> Work:
     return Work(train, edges(kept["params"]))
 
 
+def quality(file: Path) -> Course:
+    """The training of its MNIST example (compare.py names the file), hidden nodes of the faster kind."""
+    pixels = IdentityNode(shape=(784,), name="pixels")
+    hidden = [LinearExplicitGrad(shape=(256,), name=f"h{k}", activation=SigmoidActivation(),
+                                 weight_init=XavierInitializer()) for k in range(2)]
+    labels = Linear(shape=(10,), name="labels", activation=SoftmaxActivation(), energy=CrossEntropyEnergy(),
+                    weight_init=XavierInitializer())
+    nodes = [pixels, *hidden, labels]
+    structure = graph(nodes=nodes, edges=[Edge(source=a, target=b.slot("in")) for a, b in pairwise(nodes)],
+                      task_map=TaskMap(x=pixels, y=labels), inference=InferenceSGD(eta_infer=0.05, infer_steps=20))
+    optimizer, kept = optax.adamw(1e-3, weight_decay=0.1), {"params": initialize_params(structure, KEY)}
+    step = _make_step(structure, optimizer, algorithm="pc", with_state=False, donate=True)
+    kept["moments"] = optimizer.init(kept["params"])
+
+    def learn(x, y) -> None:
+        kept["params"], kept["moments"], _ = step(kept["params"], kept["moments"], {"x": x, "y": y}, KEY)
+
+    @jax.jit
+    def classify(params, x):
+        return initialize_graph_state(structure, len(x), KEY, clamps={"pixels": x}, params=params).nodes[
+            "labels"].z_mu.argmax(-1)
+
+    learner = Learner(200, learn, lambda: jax.block_until_ready(kept["params"]),
+                      lambda x: jax.device_get(classify(kept["params"], x)), edges(kept["params"]))
+    return Course(learner, file, 0.1307, 0.3081)
+
+
 def edges(params) -> int:
     """Number of weights."""
     return sum(leaf.size for leaf in jax.tree_util.tree_leaves(params))
 
 
 if __name__ == "__main__":
-    serve({"layered": layered, "fully-connected": fully_connected, "query": query}, ["fabricpc", "jax"])
+    serve({"layered": layered, "fully-connected": fully_connected, "query": query},
+          dict.fromkeys(["quality-mnist", "quality-fashion"], quality), ["fabricpc", "jax"])

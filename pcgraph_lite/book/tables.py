@@ -164,11 +164,14 @@ def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, 
     Args:
         measured: one row a seed: the columns ``by``, and numbers.
         by: the columns that make a group.
-        columns: the numbers that are shown -> their titles, where not their own names; ``_`` stands for a space.
+        columns: the numbers that are shown -> their titles, where not their own names; ``_`` stands for a space. Shares
+            whose title says % are shown in per cent.
         words: what groups are called, where not by their own names.
     """
     titles = dict(columns) if isinstance(columns, Mapping) else dict(zip(columns, columns, strict=True))
-    groups = _groups(measured, by, words)[list(titles)]
+    unit = {name: 100 if "%" in title else 1 for name, title in titles.items()}
+    scaled = measured.assign(**{name: factor * measured[name] for name, factor in unit.items()})
+    groups = _groups(scaled, by, words)[list(titles)]
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
     text = pd.DataFrame({column: [DASH if m != m else f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)

@@ -39,16 +39,14 @@ def pc_gradient(graph: PCGraph, images: Tensor, labels: Tensor, steps: int, gamm
     """
     problem = learning.started(graph, {"pixels": images, "labels": labels}, len(images))
     relaxed = settle(problem, Settings(steps, gamma, trace=False))
-    found = relaxed.problem.weight_gradient(1 / len(images))
-    return [found[f"weights.{k}"] for k in _order(graph)]
+    return list(relaxed.problem.weight_gradient(1 / len(images)).values())
 
 
 def bp_gradient(graph: PCGraph, images: Tensor, labels: Tensor) -> list[Tensor]:
     """Gradient of half the squared error at the labels, averaged over the batch, in the same form."""
-    weights = [graph.weights[k].detach().clone().requires_grad_() for k in _order(graph)]
-    values = images
-    for k, weight in zip(_order(graph), weights, strict=True):
-        values = graph.activations[graph.blocks[k].source](values) @ weight
+    weights, values = [weight.detach().clone().requires_grad_() for weight in graph.weights], images
+    for block, weight in zip(graph.blocks, weights, strict=True):          # in the order of the layers
+        values = graph.activations[block.source](values) @ weight
     loss = (labels - values).square().sum() / (2 * len(images))
     return list(torch.autograd.grad(loss, weights))
 
@@ -83,15 +81,6 @@ def measured(data: str, activation: str, seed: int, steps: int, gamma: float | s
                   "epochs": epochs, "n": len(asked), **angles(graph, asked, labels, relaxed)} for relaxed in TIMES]
     facts = records.made("cpu", began)
     return [row | facts for row in rows]
-
-
-def _order(graph: PCGraph) -> list[int]:
-    """Blocks from the pixels to the labels."""
-    source, order = graph.home["pixels"][0], []
-    while (block := next((k for k, b in enumerate(graph.blocks) if b.source == source), None)) is not None:
-        order.append(block)
-        source = graph.blocks[block].target
-    return order
 
 
 def main() -> None:

@@ -15,6 +15,9 @@ from ..engine.graph import PCGraph
 from ..engine.inference import WINDOW
 from ..engine.query import Answer, observed
 from ..errors import WrongShape
+from ..images import datasets
+from ..images.scale import PLAIN, Scale
+from ..images.scale import of as scale_of
 from .scaled import ask
 from .tasks import descend
 
@@ -52,6 +55,14 @@ def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: st
     return Recall(seen[looks[-1]], seen, trace, rests, looks[-1], last)
 
 
+def noisy(graph: PCGraph, memories: Tensor, variance: float, seed: int) -> dict[str, Tensor]:
+    """Memories ``(batch, pixels)`` under noise of one variance in two units (ambiguity log, point 19): "noise" is added
+    to the scaled pixels that the graph sees, "plain noise" to those in [0, 1]; both come back in [0, 1], not cut.
+    """
+    units = {"noise": scale_of(graph).variance(variance), "plain noise": variance}
+    return {name: datasets.noisy(memories, v, datasets.noise_generator(seed)) for name, v in units.items()}
+
+
 def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
     """Go on from where a query by initialization ended, with the accelerated solver; its numbers count both."""
     answer = ask(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
@@ -67,12 +78,12 @@ def at_rest(energy: Tensor, tolerance: float = REST) -> Tensor:
     return (energy[-1] - energy[-1 - WINDOW]).abs() <= tolerance * energy[0]
 
 
-def on_the_span(memories: Tensor, images: Tensor) -> Tensor:
-    """Each image's nearest point on the span of the memories, ``(batch, pixels)``.
+def on_the_span(memories: Tensor, images: Tensor, scale: Scale = PLAIN) -> Tensor:
+    """Each image's nearest point on the span of the memories, ``(batch, pixels)``: the span of scaled pixels.
 
     Where f is linear every combination of stored images has no energy either, so a graph of pixels alone that stores
     them, and nothing else, leaves of an image started there exactly this; of noise of variance v about v * k / pixels.
     """
-    _, singular, directions = torch.linalg.svd(memories.double(), full_matrices=False)
+    _, singular, directions = torch.linalg.svd(scale.apply(memories.double()), full_matrices=False)
     kept = directions[singular > 1e-6 * singular[0]]                       # (rank, pixels)
-    return (images.double() @ kept.T @ kept).to(images.dtype)
+    return scale.undo(scale.apply(images.double()) @ kept.T @ kept).to(images.dtype)

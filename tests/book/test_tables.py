@@ -180,3 +180,5 @@ def test_seeds_of_a_group_become_one_row_under_its_words() -> None:
     assert list(shown.columns) == ["dataset", "model", "the mse", "more", "seeds"]
     assert shown.to_numpy().tolist() == [["second", "x", "2 ± 1.4", "5", 2], ["second", "y", "4", "5", 1],
                                          ["a", "x", "2", tables.DASH, 1]]
+    percent = tables.over_seeds(frame, ["dataset", "model"], {"the_mse": "right (%)"}).data
+    assert percent["right (%)"].tolist() == ["200 ± 1.4e+02", "400", "200"]

@@ -38,7 +38,7 @@ def equilibrium_error(weights: list[torch.Tensor], error: torch.Tensor) -> torch
 def test_the_error_at_equilibrium_is_the_rescaled_one(problem):
     """At rest the errors of a linear chain are those of the closed form, and its energy is e S^-1 e / 2."""
     graph, images, labels = problem
-    weights = [graph.weights[k] for k in angle._order(graph)]
+    weights = list(graph.weights)
     error = labels - images @ weights[0] @ weights[1] @ weights[2]
     rest = settle(started(graph, {"pixels": images, "labels": labels}, 20), Settings(5000, "safe", 0.9))
     expected = equilibrium_error(weights, error)

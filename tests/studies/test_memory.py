@@ -5,7 +5,7 @@ import torch
 
 from pcgraph_lite import PCGraph, query, topology
 from pcgraph_lite.errors import BadInput, WrongShape
-from pcgraph_lite.images import datasets, metrics
+from pcgraph_lite.images import datasets, metrics, scale
 from pcgraph_lite.studies import memory, oracles
 
 PIXELS, INTERNAL, COUNT = 40, 10, 6
@@ -66,15 +66,28 @@ def test_unknown_pixels_are_never_looked_at():
                        memory.from_part(graph, values[:, :PIXELS], part, 50).images)
 
 
-def test_a_linear_graph_takes_noise_to_the_span_of_the_memories():
+@pytest.mark.parametrize("name", ["[0, 1]", "[-1, 1]"])
+def test_a_linear_graph_takes_noise_to_the_span_of_the_memories(name: str):
     """All combinations of stored patterns have no energy, so descent ends on the nearest one: the projection."""
-    graph, values = stored(internal=0.0)
-    start = noisy(values)
+    (graph, values), units = stored(internal=0.0), scale.named(name)
+    scale.give(graph, units)
+    seen, start = values[:, :PIXELS], units.undo(noisy(values))
     recall = memory.run_on(graph, memory.from_start(graph, start, [200]), 800)
-    projected = start @ torch.linalg.pinv(values[:, :PIXELS]) @ values[:, :PIXELS]
-    torch.testing.assert_close(memory.on_the_span(values[:, :PIXELS], start), projected, rtol=0, atol=1e-10)
+    projected = units.undo(units.apply(start) @ torch.linalg.pinv(seen) @ seen)
+    torch.testing.assert_close(memory.on_the_span(units.undo(seen), start, units), projected, rtol=0, atol=1e-10)
     torch.testing.assert_close(recall.images, projected.clamp(0, 1), rtol=0, atol=1e-3)
     assert recall.converged.all() and recall.steps == 1000
+
+
+def test_noise_of_one_variance_in_two_units():
+    """On [-1, 1] the same draw is half as long in the units of [0, 1]; on [0, 1] the two are one."""
+    graph, values = stored()
+    both = memory.noisy(graph, values[:, :PIXELS], 0.2, 3)
+    assert torch.equal(both["noise"], both["plain noise"])
+    scale.give(graph, scale.named("[-1, 1]"))
+    noise, plain = (some - values[:, :PIXELS] for some in memory.noisy(graph, values[:, :PIXELS], 0.2, 3).values())
+    torch.testing.assert_close(2 * noise, plain, rtol=1e-9, atol=1e-12)
+    assert float(plain.var()) == pytest.approx(0.2, rel=0.3)
 
 
 def test_what_the_span_keeps_of_noise():
