@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
+BESIDE = "beside the simple rival"
 SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
-FULL = ("claim", "verdict", "what the paper says", "paper", "measured, and the rule", "note and run")
+FULL = ("claim", "verdict", "what the paper says", "paper", "measured, and the rule", BESIDE, "note and run")
 DASH = "—"
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
 SCALING = "Time of a training batch against one size, the others fixed."
@@ -145,10 +146,12 @@ def verdicts(saved: Path) -> Styler:
     found = records.read(saved.parent)
     card = claims.scorecard(found[found["notebook"] == saved.stem])
     card = card[card["notebook"] == saved.stem]
-    card = card[card["verdict"] != "not run"].assign(ours=card["ours"].str.replace("; ", "<br>"))
-    columns = ["claim", "verdict", *["hangs_on"] * bool(card["hangs_on"].any()), "paper", "ours", "n", "note"]
+    card = card[(card["verdict"] != "not run") | (card["hangs_on"] != "")]
+    card = card.assign(**{column: card[column].str.replace("; ", "<br>") for column in ("ours", "rival")})
+    beside = [column for column in ("hangs_on", "rival") if (card[column] != "").any()]
+    columns = ["claim", "verdict", *beside, "paper", "ours", "n", "note"]
     shown = card[columns].rename(columns={
-        "hangs_on": "under another reading", "ours": "measured, and the rule", "n": "seeds",
+        "hangs_on": "under another reading", "rival": BESIDE, "ours": "measured, and the rule", "n": "seeds",
         "note": "what is missing for a final verdict"})
     return plain(shown, f"verdicts-{saved.stem}")
 
@@ -167,7 +170,8 @@ def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, 
     """
     titles = dict(columns) if isinstance(columns, Mapping) else dict(zip(columns, columns, strict=True))
     unit = {name: 100 if "%" in title else 1 for name, title in titles.items()}
-    groups = _groups(measured.assign(**{name: factor * measured[name] for name, factor in unit.items()}), by, words)[list(titles)]
+    scaled = measured.assign(**{name: factor * measured[name] for name, factor in unit.items()})
+    groups = _groups(scaled, by, words)[list(titles)]
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
     text = pd.DataFrame({column: [DASH if m != m else f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
@@ -297,6 +301,7 @@ def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str])
     return {"claim": _link(row["claim"], row["notebook"], pages), "verdict": badge(row["verdict"]),
             "what the paper says": escaped(claim.statement), "paper": escaped(claim.paper),
             "measured, and the rule": "\n".join(f"- {escaped(line)}" for line in measured),
+            BESIDE: escaped(row["rival"]),
             "checks": escaped(row["note"].split(" checks hold")[0].split("; ")[0]),
             "note and run": escaped("; ".join([row["note"], *filter(None, [row["hangs_on"]]), *run]))}
 

@@ -21,7 +21,7 @@ from .config import Strict
 FILE = Path(__file__).with_name("claims.yaml")
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles by how much they prove
 COLUMNS = ["claim", "section", "kind", "statement", "paper", "ours", "n", "profile", "device", "verdict", "note",
-           "hangs_on", "notebook", "command"]
+           "hangs_on", "rival", "notebook", "command"]
 COMPARATORS = ("at_least", "at_most", "near", "less_than", "greater_than", "close_to")
 LEVEL = 0.05                                      # of the one-sided t-test on paired differences
 
@@ -84,6 +84,22 @@ class Check(Strict):
         return self.less_than or self.greater_than or self.close_to
 
 
+class Rival(Check):
+    """The same comparison with something simple, ``name``: what the result is worth. No verdict counts it."""
+
+    name: str
+
+    @model_validator(mode="after")
+    def _an_order(self) -> "Rival":
+        if not (self.less_than or self.greater_than):
+            raise ValueError("expected less_than or greater_than")
+        return self
+
+    def turned(self) -> "Rival":
+        """The opposite order."""
+        return self.model_copy(update={"less_than": self.greater_than, "greater_than": self.less_than})
+
+
 class Needs(Strict):
     """What a run must have for its verdict not to be preliminary.
 
@@ -101,6 +117,7 @@ class Claim(Strict):
     ``stand_ins``: model -> the model that its checks look at where it has no record at all; always preliminary.
     ``comparable`` false: the paper's number belongs to its machine; ours is shown beside it and nothing is judged.
     ``readings``: what else the text may mean -> the checks under that reading; their verdict stands beside the first.
+    ``rivals``: simple ones, beside which the quantities of the claim are set.
     """
 
     section: str
@@ -114,6 +131,7 @@ class Claim(Strict):
     stand_ins: dict[str, str] = Field(default_factory=dict)
     comparable: bool = True
     readings: dict[str, Annotated[list[Check], Field(min_length=1)]] = Field(default_factory=dict)
+    rivals: list[Rival] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _more_than_guards(self) -> "Claim":
@@ -123,7 +141,7 @@ class Claim(Strict):
 
     def quantities(self) -> list[str]:
         """Every quantity that a record of this claim may have."""
-        checks = [*self.checks, *(check for some in self.readings.values() for check in some)]
+        checks = [*self.checks, *(check for some in self.readings.values() for check in some), *self.rivals]
         others = [check.other.quantity for check in checks if check.other and check.other.quantity]
         return list(dict.fromkeys([check.quantity for check in checks] + others + [*self.needs.least] + self.also))
 
@@ -190,6 +208,7 @@ def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
         "verdict": _verdict(claim, claim.checks, outcomes, bool(missing)),
         "note": "; ".join([f"{held} of {len(ran)} checks hold", *missing]) if ran else "no records yet",
         "hangs_on": "; ".join(_readings(claim, standing, records)),
+        "rival": "; ".join(line for rival in claim.rivals for line in _beside(rival, standing, records)),
         "notebook": claim.notebook, "command": f"pcgraph run {claim.notebook} --profile {wanted}",
     }
 
@@ -206,13 +225,30 @@ def _readings(claim: Claim, standing: Mapping[str, str], records: pd.DataFrame) 
     return [f"{name}: {verdict}" for name, verdict in found.items() if verdict != "not run"]
 
 
+def _beside(rival: Rival, standing: Mapping[str, str], records: pd.DataFrame) -> list[str]:
+    """What a quantity is worth: a line a case. Neither better nor worse by the test of an order: not told apart."""
+    rival = rival.model_copy(update={"model": standing.get(rival.model, rival.model)})
+    pairs, keys, _ = _paired(rival, _select(records, rival, rival.where), records)
+    lines = []
+    for _, case in pairs.groupby(keys):
+        word = ("better than" if _holds(rival, case) else "worse than" if _holds(rival.turned(), case)
+                else "not told apart from")
+        about = [rival.quantity.replace("_", " ")] + [
+            _bare(case[key].iloc[0]) for key in keys if key in ("dataset", "case") and pairs[key].nunique() > 1]
+        shown = f"{_number(case['value'].mean(), rival)} against {_number(case['theirs'].mean(), rival)}"
+        lines.append(f"{', '.join(about)}: {word} {rival.name} ({shown})")
+    return lines
+
+
 def _verdict(claim: Claim, checks: list[Check], outcomes: list[Outcome], preliminary: bool) -> str:
     """What the checks that ran say; a guard that holds says nothing for the claim."""
     passed = [outcome.passed for outcome in outcomes if outcome.passed is not None]
-    if not passed or not claim.comparable:
-        return "not comparable" if passed else "not run"
-    own = any(outcome.passed for outcome, check in zip(outcomes, checks, strict=True) if not check.guard)
-    verdict = "not reproduced" if not own else "reproduced" if all(passed) else "partly"
+    own = [outcome.passed for outcome, check in zip(outcomes, checks, strict=True) if not check.guard]
+    if all(held is None for held in own):
+        return "not run"
+    if not claim.comparable:
+        return "not comparable"
+    verdict = "not reproduced" if not any(own) else "reproduced" if all(passed) else "partly"
     return f"preliminary: {verdict}" if preliminary else verdict
 
 
@@ -321,6 +357,11 @@ def _label(check: Check) -> str:
 def _words(where: Condition) -> list[str]:
     """Which records a rule looks at, in words: 50 images, not 50.0."""
     return [f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in where.items()]
+
+
+def _bare(text: str) -> str:
+    """A data set, or parameters (JSON) in words."""
+    return ", ".join(_words(json.loads(text))) if text.startswith("{") else text
 
 
 def _bound(check: Check) -> str:

@@ -115,12 +115,6 @@ def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int =
     return float(first.double().mean())
 
 
-def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
-    """Completion by the training image whose known pixels are nearest. ``(batch, pixels)``."""
-    nearest = torch.cdist(images[:, known], train[:, known]).argmin(-1)    # (batch,)
-    return torch.where(known, images, train[nearest])
-
-
 def judge_reads(judge: nn.Module, images: Tensor) -> Tensor:
     """Classes that the judge sees, ``(batch,)`` on the CPU; -1 where it sees none."""
     return read(judge, images).cpu()

@@ -7,15 +7,18 @@ From there it is one call to a row of pictures (``plots.trials``), to a table (`
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from ..baselines import rivals as simple
 from ..baselines.autoencoder import Autoencoder
 from ..engine.graph import PCGraph
 from ..engine.query import Answer
+from ..engine.solvers import WINDOW
 from ..images import datasets, metrics
 from ..images.datasets import ImageSet
 from ..images.judge import load_judge
@@ -23,6 +26,7 @@ from . import tasks
 from .memory import RETRIEVED, Recall
 
 KEYS = ("dataset", "model", "seed")
+FILTERS = {"box filter": "box", "Wiener filter": "wiener", "best linear map": "linear"}   # -> how records are called
 Key = tuple[Any, ...]
 
 
@@ -158,11 +162,29 @@ def judged(images: Tensor, about: Case, labels: Tensor | int, answer: Answer | N
 
 
 def rivals(about: Case, known: Tensor) -> dict[str, Trial]:
-    """Simple completions: the mean training image, the training image whose known part is nearest, the original."""
+    """Simple completions: the mean training image, the training image whose known part is nearest, ridge regression on
+    the known pixels, its penalty chosen on a tenth of the training images; and the original.
+    """
     train, truth = about.train.images, about.test.images
-    return {"mean image": part(torch.where(known, truth, train.mean(0)), about, known),
-            "nearest neighbour": part(tasks.nearest_neighbour(train, truth, known), about, known),
-            "original": part(truth, about, known)}
+    kept = torch.arange(len(train)) % 10 == 0
+    ridge = simple.ridge(train[~kept], train[kept], known)
+    return {name: part(images, about, known) for name, images in {
+        "mean image": simple.mean_image(train, truth, known),
+        "nearest neighbour": simple.nearest_neighbour(train, truth, known),
+        "ridge regression": simple.complete_with(ridge, truth, known), "original": truth}.items()}
+
+
+def filtered(about: Case, variance: float, seeds: Sequence[int], kinds: Iterable[str] = FILTERS) -> dict[Key, Trial]:
+    """Simple denoisings of the test images under each seed's noise, fitted on the training images, by
+    ``(dataset, kind, seed)``; ``kinds``: as in ``FILTERS``.
+    """
+    train, shape = about.train.images, about.test.shape
+    makers = {"box filter": lambda: partial(simple.box_filter, shape=shape),
+              "Wiener filter": lambda: simple.wiener_filter(train, variance, shape),
+              "best linear map": lambda: simple.best_linear(train, variance)}
+    fitted = {kind: makers[kind]() for kind in kinds}
+    return {(about.test.name, kind, s): whole(clean(about.noisy(variance, s)), about)
+            for kind, clean in fitted.items() for s in seeds}
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +200,12 @@ class Path:
     def best(self) -> int:
         """The fewest steps of the highest PSNR."""
         return self.steps[max(range(len(self.steps)), key=self.psnr.__getitem__)]
+
+    @property
+    def rested(self) -> float:
+        """Share of images whose energy came to rest: ten steps changed it by at most a millionth of its first value."""
+        change = (self.energy[-1 - WINDOW:][0] - self.energy[-1]).abs()    # (batch,)
+        return float((change <= 1e-6 * self.energy[0]).double().mean())
 
 
 def path(model: nn.Module, held_out: ImageSet, variance: float, seed: int, steps: Sequence[int]) -> Path:
@@ -230,6 +258,12 @@ def retrieved(trials: Mapping[Key, Trial], *more: str) -> pd.DataFrame:
     return frame({key: {"n": len(trial.each), "retrieved_share": trial.each["agrees"].mean(),
                         "mse": trial.each["mse"].quantile(interpolation="lower"),
                         "converged_share": trial.each["converged"].mean()} for key, trial in trials.items()}, *more)
+
+
+def beside(trials: Mapping[Key, Trial], measure: str, names: Mapping[str, str], *more: str) -> pd.DataFrame:
+    """One row a data set and seed: n, and for each model the mean of a measure, as ``<name>_<measure>``."""
+    table = means(trials, *more).pivot(index=["dataset", "seed", *more, "n"], columns="model", values=measure)
+    return table.rename(columns={model: f"{name}_{measure}" for model, name in names.items()}).reset_index()
 
 
 def images(trials: Mapping[Key, Trial], *more: str) -> pd.DataFrame:

@@ -73,7 +73,7 @@ def test_counts_have_one_column_a_verdict_and_add_up(tmp_path: Path) -> None:
 
 def _card(claim: str, verdict: str) -> dict[str, object]:
     return {"claim": claim, "verdict": verdict, "notebook": "02-pc-graphs", "profile": "laptop", "device": "cpu",
-            "n": 1, "ours": "", "note": "", "hangs_on": ""}
+            "n": 1, "ours": "", "note": "", "hangs_on": "", "rival": ""}
 
 
 def test_a_claim_links_to_its_page_only_if_the_page_is_in_the_book(tmp_path: Path) -> None:
@@ -90,6 +90,20 @@ def test_what_was_measured_is_in_the_full_table(tmp_path: Path) -> None:
     assert "2e-15" in row["measured, and the rule"] and row["measured, and the rule"].startswith("- ")
     assert row["verdict"] == "[reproduced]{.verdict .reproduced}"
     assert row["note and run"].endswith(r"; laptop, a CPU \[x86\], n = 1")
+
+
+def test_a_page_shows_what_a_rival_and_another_reading_say(tmp_path: Path) -> None:
+    """Of a claim whose own checks were not recorded, too: the graph of equal size is missing, the larger is there."""
+    path = saved(tmp_path)
+    assert list(tables.verdicts(path).data["claim"]) == ["eq3"] and tables.BESIDE not in tables.verdicts(path).data
+    row = {"claim": "any-ff", "dataset": "mnist", "seed": 0, "quantity": "denoised_psnr"}
+    records_of = [row | {"model": "generative", "value": 15.0}, row | {"model": "fully-connected", "value": 14.0},
+                  row | {"model": "generative", "quantity": "linear_psnr", "value": 18.0}]
+    content = json.loads(path.read_text()) | {"notebook": "04a-topologies", "records": records_of}
+    (tmp_path / "04a-topologies.json").write_text(json.dumps(content))
+    shown = tables.verdicts(tmp_path / "04a-topologies.json").data.iloc[0]
+    assert shown["verdict"] == "not run" and shown["under another reading"].endswith("section 3: reproduced")
+    assert shown[tables.BESIDE] == "denoised psnr: worse than the best linear map (15 against 18)"
 
 
 def test_the_ledger_says_who_ran_what_for_how_long(tmp_path: Path) -> None:

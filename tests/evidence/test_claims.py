@@ -263,6 +263,45 @@ def test_a_reading_needs_a_check_that_is_no_guard() -> None:
         claim({"quantity": "a", "at_least": 0.9}, readings={"r": [{"quantity": "b", "at_least": 0.9, "guard": True}]})
 
 
+@pytest.mark.parametrize(("theirs", "expected"), [
+    ((0.4, 0.5, 0.6), "better than ridge regression (0.2 against 0.5)"),
+    ((0.05, 0.14, 0.2), "worse than ridge regression (0.2 against 0.13)"),
+    ((0.0, 0.2, 0.7), "not told apart from ridge regression (0.2 against 0.3)")])
+def test_a_rival_says_what_a_result_is_worth_and_decides_nothing(theirs: tuple[float, ...], expected: str) -> None:
+    """The mean error of 0.1, 0.2 and 0.3 is 0.2; a t-test over three seeds tells the first two apart, by a margin."""
+    simple = [{"name": "ridge regression", "quantity": "q", "model": "a", "less_than": {"quantity": "ridge"}}]
+    rules = claim({"quantity": "q", "model": "a", "at_most": 0.3}, rivals=simple)
+    ours = seeds("q", 0.1, 0.2, 0.3, model="a")
+    row = claims.scorecard(frame(*ours, *seeds("ridge", *theirs, model="a")), rules).iloc[0]
+    assert (row["verdict"], row["rival"]) == ("reproduced", f"q: {expected}")
+    assert claims.scorecard(frame(*ours), rules)["rival"].item() == ""
+    assert "ridge" in rules["c"].quantities()
+
+
+def test_a_rival_is_named_for_every_case() -> None:
+    """Two data sets, and two values of a parameter in one of them."""
+    simple = [{"name": "a filter", "quantity": "q", "greater_than": {"quantity": "theirs"}, "percent": True}]
+    rules = claim({"quantity": "q", "at_least": 0}, rivals=simple, needed=1)
+    rows = frame(*seeds("q", 0.5, dataset="mnist", parameters={"variance": 2.0}),
+                 *seeds("q", 0.1, dataset="fashion", parameters={"variance": 1.0}),
+                 *seeds("theirs", 0.4, dataset="mnist", parameters={"variance": 2.0}),
+                 *seeds("theirs", 0.2, dataset="fashion", parameters={"variance": 1.0}))
+    assert claims.scorecard(rows, rules)["rival"].item().split("; ") == [
+        "q, fashion, variance 1: worse than a filter (10.00 % against 20.00 %)",
+        "q, mnist, variance 2: better than a filter (50.00 % against 40.00 %)"]
+
+
+def test_a_rival_needs_an_order() -> None:
+    with pytest.raises(ValueError, match="less_than or greater_than"):
+        claim({"quantity": "q", "at_least": 0}, rivals=[{"name": "r", "quantity": "q", "at_least": 0}])
+
+
+def test_guards_alone_are_no_verdict() -> None:
+    """Where nothing was recorded of what a claim says itself, it was not run, whatever its guards say."""
+    rules = claim({"quantity": "a", "at_least": 0.9}, {"quantity": "b", "at_least": 0.9, "guard": True})
+    assert verdict(rules, frame(*seeds("b", 1.0, 1.0, 1.0))) == "not run"
+
+
 @pytest.mark.parametrize(("theirs", "expected"), [(0.46, "reproduced"), (0.55, "not reproduced")])
 def test_close_to_another_compares_mean_differences(theirs: float, expected: str) -> None:
     """0.5 is within 0.04 of 0.46, by hand, and not of 0.55; spread over seeds is no matter."""

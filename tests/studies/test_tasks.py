@@ -58,15 +58,6 @@ def test_completion_keeps_what_is_known_and_ignores_what_is_not():
     assert not torch.equal(tasks.complete(GRAPH, IMAGES, KNOWN, labels), tasks.complete(GRAPH, IMAGES, KNOWN))
 
 
-def test_nearest_neighbour_is_the_brute_force_one():
-    train = torch.rand(30, 784, generator=torch.Generator().manual_seed(1))
-    got = tasks.nearest_neighbour(train, IMAGES, KNOWN)
-    for row, image in zip(got, IMAGES, strict=True):
-        distances = [float(((candidate - image)[KNOWN] ** 2).sum()) for candidate in train]
-        best = train[distances.index(min(distances))]
-        assert torch.equal(row, torch.cat([image[:392], best[392:]]))
-
-
 def test_a_graph_without_labels_cannot_be_asked_about_them():
     with pytest.raises(UnknownGroup, match="labels"):
         tasks.generate(PCGraph(topology.generative(0, [5], 784)), torch.tensor([1]))

@@ -3,6 +3,7 @@
 Oracles: the tasks called by hand; a judge that sees the class where the test put it; frames written out.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pcgraph_lite import PCGraph, topology
+from pcgraph_lite.baselines import rivals
 from pcgraph_lite.baselines.autoencoder import Autoencoder
 from pcgraph_lite.baselines.mlp import MLP
 from pcgraph_lite.images import datasets, metrics
@@ -83,11 +85,38 @@ def test_a_path_finds_the_best_step_of_the_task() -> None:
     assert trials.path(Autoencoder(784, [8]), TEST, 0.5, 1, [3]).best == 0
 
 
+def test_energy_at_rest_is_told_from_falling() -> None:
+    """By hand, over ten steps and more: halved each step, at rest for eleven values, for ten only; then a short one."""
+    steps = torch.arange(30)
+    lines = [2.0**-steps, (steps < 19) + 1.0, (steps < 20) + 1.0]
+    assert trials.Path([30], [0.0], torch.stack(lines, 1), 0.0).rested == pytest.approx(1 / 3)
+    assert trials.Path([2], [0.0], torch.ones(2, 4), 0.0).rested == 1
+
+
 def test_simple_rivals() -> None:
     """The nearest training image of an image that was trained on is that image, the original too."""
     found = trials.rivals(CASE, KNOWN)
     assert torch.equal(found["nearest neighbour"].images, IMAGES) and torch.equal(found["original"].images, IMAGES)
     assert torch.allclose(found["mean image"].images[:, ~KNOWN], IMAGES.mean(0)[~KNOWN].expand(4, -1))
+
+
+def test_simple_rivals_are_fitted_on_training_images() -> None:
+    """Ridge regression: on nine tenths of them, the penalty best on the last tenth. Filters: the same call by hand."""
+    train = datasets.load("mnist", "train", sample=True).subset(100, torch.Generator().manual_seed(0))
+    about, kept = replace(CASE, train=train), torch.arange(100) % 10 == 0
+    ridge = rivals.ridge(train.images[~kept], train.images[kept], KNOWN)
+    assert torch.equal(trials.rivals(about, KNOWN)["ridge regression"].images,
+                       rivals.complete_with(ridge, IMAGES, KNOWN))
+    found = trials.filtered(about, 0.3, [2, 5])
+    assert list(found) == [("mnist", kind, s) for kind in trials.FILTERS for s in (2, 5)]
+    by_hand = {"box filter": lambda x: rivals.box_filter(x, (1, 28, 28)),
+               "Wiener filter": rivals.wiener_filter(train.images, 0.3, (1, 28, 28)),
+               "best linear map": rivals.best_linear(train.images, 0.3)}
+    for (_, kind, s), trial in found.items():
+        assert torch.equal(trial.images, by_hand[kind](about.noisy(0.3, s)))
+    assert list(trials.filtered(about, 0.3, [2], ["box filter"])) == [("mnist", "box filter", 2)]
+    row = trials.beside(found, "mse", trials.FILTERS).set_index("seed").loc[5]
+    assert row["linear_mse"] == found["mnist", "best linear map", 5].each["mse"].mean() and row["n"] == 4
 
 
 def test_frames() -> None:

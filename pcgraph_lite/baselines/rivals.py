@@ -1,0 +1,130 @@
+"""Simple rivals beside every picture: closed forms that know nothing of graphs, fitted on training images in seconds.
+
+A completed or denoised picture is worth something if it beats these. Completion: the mean image, the nearest neighbour,
+ridge regression. Denoising: a box filter, the Wiener filter, and the best linear map of all.
+Images are ``(batch, pixels)`` in [0, 1], noise is Gaussian of a known variance in these units.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d
+
+from ..errors import BadInput, WrongShape, number
+
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)                                        # of ridge regression, times the images
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap:
+    """``(x - mean_in) @ weight + mean_out``, cut to [0, 1]."""
+
+    weight: Tensor                                                         # (inputs, outputs)
+    mean_in: Tensor                                                        # (inputs,)
+    mean_out: Tensor                                                       # (outputs,)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``(batch, inputs)`` to ``(batch, outputs)``."""
+        return ((x - self.mean_in) @ self.weight + self.mean_out).clamp(0, 1)
+
+    def to(self, dtype: torch.dtype) -> "LinearMap":
+        """The same in another precision."""
+        return LinearMap(self.weight.to(dtype), self.mean_in.to(dtype), self.mean_out.to(dtype))
+
+
+def mean_image(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
+    """Unknown pixels from the mean training image. ``(batch, pixels)``."""
+    _check(train, images, known)
+    return torch.where(known, images, train.mean(0))
+
+
+def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
+    """Unknown pixels from the training image whose known pixels are nearest. ``(batch, pixels)``."""
+    _check(train, images, known)
+    nearest = torch.cdist(images[:, known], train[:, known]).argmin(-1)    # (batch,)
+    return torch.where(known, images, train[nearest])
+
+
+def ridge(train: Tensor, held_out: Tensor, known: Tensor, penalties: Sequence[float] = PENALTIES) -> LinearMap:
+    """The linear map from known to unknown pixels with the least squared error plus ``penalty * count * |weight|^2``.
+
+    Args:
+        train, held_out: ``(count, pixels)``; the penalty is the one that is best on the held-out images.
+        known: ``(pixels,)`` bool, not all of them.
+
+    Raises:
+        WrongShape, BadInput: images or a mask that do not fit, no penalty, or one that is not above 0.
+    """
+    _check(train, held_out, known)
+    if known.all() or not len(penalties):
+        raise BadInput("ridge needs at least one unknown pixel and at least one penalty.")
+    for penalty in penalties:
+        number(penalty, "penalty", "a number above 0", lambda p: p > 0)
+    x, y = train[:, known].double(), train[:, ~known].double()
+    a, b = held_out[:, known].double(), held_out[:, ~known].double()
+    gram, target = _covariance(x, x), _covariance(x, y)
+    maps = [LinearMap(torch.linalg.solve(gram + penalty * torch.eye(len(gram), dtype=gram.dtype), target),
+                      x.mean(0), y.mean(0)) for penalty in penalties]
+    return min(maps, key=lambda one: float((one(a) - b).square().mean())).to(train.dtype)
+
+
+def complete_with(fitted: LinearMap, images: Tensor, known: Tensor) -> Tensor:
+    """Unknown pixels from a ridge regression on the known ones. ``(batch, pixels)``."""
+    completed = images.clone()
+    completed[:, ~known] = fitted(images[:, known])
+    return completed
+
+
+def box_filter(noisy: Tensor, shape: tuple[int, ...], width: int = 3) -> Tensor:
+    """Each pixel becomes the mean of the ``width x width`` pixels around it that are there. ``(batch, pixels)``."""
+    if width % 2 == 0 or width < 1:
+        raise BadInput(f"width = {width}; expected an odd number of pixels.")
+    blurred = avg_pool2d(noisy.view(-1, *shape), width, stride=1, padding=width // 2, count_include_pad=False)
+    return blurred.flatten(1).clamp(0, 1)
+
+
+def best_linear(train: Tensor, variance: float) -> LinearMap:
+    """The linear map from noisy to clean images with the least expected squared error: (C + variance I)^-1 C.
+
+    C is the covariance of the training images; no linear filter does better on images like them.
+    """
+    _check_variance(variance)
+    images = train.double()
+    mean, covariance = images.mean(0), _covariance(images, images)         # (pixels,), (pixels, pixels)
+    noisy = covariance + variance * torch.eye(len(covariance), dtype=covariance.dtype)
+    return LinearMap(torch.linalg.solve(noisy, covariance), mean, mean).to(train.dtype)
+
+
+def wiener_filter(train: Tensor, variance: float, shape: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
+    """Each frequency is shrunk by S / (S + variance), S being its mean power over training images less their mean.
+
+    The same filter everywhere in the picture, as in textbooks: noisy images ``(batch, pixels)`` to such in [0, 1].
+    """
+    _check_variance(variance)
+    mean = train.mean(0)                                                   # (pixels,)
+
+    def spectrum(images: Tensor) -> Tensor:                                # (batch, channels, height, width)
+        return torch.fft.fft2((images - mean).view(-1, *shape), norm="ortho")
+
+    power = spectrum(train).abs().square().mean(0)                         # (channels, height, width)
+    gain = power / (power + variance)
+    return lambda noisy: (torch.fft.ifft2(spectrum(noisy) * gain, norm="ortho").real.flatten(1) + mean).clamp(0, 1)
+
+
+def _covariance(x: Tensor, y: Tensor) -> Tensor:
+    """Between the columns of ``(count, a)`` and ``(count, b)``: ``(a, b)``. Without centred copies of many images."""
+    return x.T @ y / len(x) - torch.outer(x.mean(0), y.mean(0))
+
+
+def _check(train: Tensor, images: Tensor, known: Tensor) -> None:
+    if train.ndim != 2 or images.ndim != 2 or len(train) == 0 or train.shape[1] != images.shape[1]:
+        raise WrongShape(f"train is {tuple(train.shape)}, images are {tuple(images.shape)}; expected (count, pixels) "
+                         "and (batch, pixels) with as many pixels.")
+    if known.dtype != torch.bool or known.shape != train.shape[1:]:
+        raise WrongShape(f"known is {tuple(known.shape)} {known.dtype}; expected {tuple(train.shape[1:])} torch.bool.")
+
+
+def _check_variance(variance: float) -> None:
+    number(variance, "variance", "a variance above 0, of pixels in [0, 1]", lambda v: v > 0)

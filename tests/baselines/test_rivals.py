@@ -1,0 +1,105 @@
+"""Simple rivals: closed forms of completion and denoising.
+
+Oracle: loops over pixels, least squares by another route, and two equivalences: where the covariance of the images does
+not depend on the place (all cyclic shifts of a picture), the best linear map is the Wiener filter.
+"""
+
+import pytest
+import torch
+
+from pcgraph_lite.baselines import rivals
+from pcgraph_lite.errors import BadInput, WrongShape
+
+SHAPE = (1, 6, 6)
+
+
+@pytest.fixture
+def images() -> torch.Tensor:
+    """60 smooth random pictures, ``(60, 36)``."""
+    generator = torch.Generator().manual_seed(0)
+    raw = torch.rand(60, *SHAPE, generator=generator, dtype=torch.float64)
+    return torch.nn.functional.avg_pool2d(raw, 3, 1, 1).flatten(1)
+
+
+def top_half() -> torch.Tensor:
+    return torch.arange(36) < 18
+
+
+def test_ridge_is_the_augmented_least_squares_solution(images):
+    """Ridge = plain least squares with sqrt(penalty * count) I below the inputs and zeros below the targets."""
+    known, penalty = top_half(), 0.01
+    fitted = rivals.ridge(images, images, known, [penalty])
+    x, y = images[:, known], images[:, ~known]
+    x, y = x - x.mean(0), y - y.mean(0)
+    below = (penalty * len(x)) ** 0.5 * torch.eye(18, dtype=x.dtype)
+    exact = torch.linalg.lstsq(torch.cat([x, below]), torch.cat([y, torch.zeros(18, 18, dtype=y.dtype)])).solution
+    torch.testing.assert_close(fitted.weight, exact)
+
+
+def test_ridge_takes_the_penalty_that_is_best_on_held_out_images(images):
+    """Of one that fits and one that flattens everything."""
+    train, held_out, known = images[:40], images[40:], top_half()
+    errors = {penalty: (rivals.complete_with(rivals.ridge(train, held_out, known, [penalty]), held_out, known)
+                        - held_out).square().mean() for penalty in (1e-3, 1e3)}
+    chosen = rivals.ridge(train, held_out, known, [1e3, 1e-3])
+    assert (rivals.complete_with(chosen, held_out, known) - held_out).square().mean() == min(errors.values())
+
+
+def test_completions_keep_what_is_known(images):
+    """And take the rest from where they say."""
+    train, asked, known = images[:50], images[50:], top_half()
+    mean = rivals.mean_image(train, asked, known)
+    assert torch.equal(mean[:, known], asked[:, known])
+    torch.testing.assert_close(mean[:, ~known], train[:, ~known].mean(0).expand(10, -1))
+    ridge = rivals.complete_with(rivals.ridge(train, asked, known), asked, known)
+    assert torch.equal(ridge[:, known], asked[:, known])
+
+
+def test_nearest_neighbour_is_the_brute_force_one(images):
+    train, asked, known = images[:50], images[50:], top_half()
+    for row, image in zip(rivals.nearest_neighbour(train, asked, known), asked, strict=True):
+        distances = [float(((candidate - image)[known] ** 2).sum()) for candidate in train]
+        best = train[distances.index(min(distances))]
+        assert torch.equal(row, torch.cat([image[:18], best[18:]]))
+
+
+def test_box_filter_is_the_mean_of_the_neighbours(images):
+    """Pixel by pixel, with fewer neighbours at the border."""
+    picture, blurred = images[0].view(6, 6), rivals.box_filter(images[:1], SHAPE)[0].view(6, 6)
+    for row in range(6):
+        for column in range(6):
+            around = picture[max(0, row - 1):row + 2, max(0, column - 1):column + 2]
+            assert blurred[row, column] == pytest.approx(float(around.mean()))
+
+
+def test_wiener_filter_is_the_best_linear_map_where_no_place_is_special(images):
+    """All cyclic shifts of some pictures: the covariance is diagonal in frequencies."""
+    shifted = torch.cat([images[:2].view(-1, 6, 6).roll((down, right), (1, 2)).flatten(1)
+                         for down in range(6) for right in range(6)])
+    noisy = images[3:8]
+    best = rivals.best_linear(shifted, 0.05)
+    torch.testing.assert_close(rivals.wiener_filter(shifted, 0.05, SHAPE)(noisy), best(noisy))
+
+
+def test_best_linear_map_is_the_regression_on_noisy_images(images):
+    """Its normal equations, with the expected second moments of noise added: gradient zero by autograd."""
+    variance, fitted = 0.1, rivals.best_linear(images, 0.1)
+    weight = fitted.weight.clone().requires_grad_()
+    centred = images - images.mean(0)
+    expected = (centred @ weight - centred).square().sum() / len(images) + variance * weight.square().sum()
+    gradient, = torch.autograd.grad(expected, weight)
+    assert float(gradient.abs().max()) < 1e-10
+
+
+@pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda x: rivals.ridge(x, x, torch.ones(36, dtype=torch.bool)), BadInput, "unknown pixel"),
+    (lambda x: rivals.ridge(x, x, top_half(), [0.0]), BadInput, "penalty = 0.0"),
+    (lambda x: rivals.ridge(x, x[:, :35], top_half()), WrongShape, "as many pixels"),
+    (lambda x: rivals.mean_image(x, x, torch.ones(36)), WrongShape, "torch.bool"),
+    (lambda x: rivals.box_filter(x, SHAPE, 2), BadInput, "width = 2"),
+    (lambda x: rivals.best_linear(x, -1), BadInput, "variance = -1"),
+])
+def test_bad_input_is_named(images, call, error, words):
+    """The value, what was expected."""
+    with pytest.raises(error, match=words):
+        call(images)
