@@ -229,6 +229,8 @@ def test_ranks_count_what_is_better_seed_by_seed() -> None:
                          "error": [5.0, 4, 6, 1, 2, 2, float("nan")]})
     assert sweeps.ranks(rows, "f", 1, "error") == {0: 2, 1: 1}
     assert sweeps.ranks(rows, "f", 3, "error") == {0: 3, 1: 3}
+    assert sweeps.ranks(rows, "f", 1, "error", among=[1, 3]) == {0: 1, 1: 1}
+    assert sweeps.ranks(rows, "f", 3, "error", among=[1, 3]) == {0: 2, 1: 2}             # a failed run is still last
     with pytest.raises(BadInput, match=r"no setting with f = 9.*\[1, 2, 3\]"):
         sweeps.ranks(rows, "f", 9, "error")
 
