@@ -30,7 +30,7 @@ from . import config, records, zoo
 from .config import AnySpec, ModelSpec, Strict
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
-            "labelled_agreement", "seam"]
+            "settling_censored", "labelled_agreement", "seam", "choice_mse", "other_mse"]
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
 
