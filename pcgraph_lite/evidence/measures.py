@@ -22,11 +22,13 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
 
     A classifier that is no graph has an accuracy alone.
 
-    accuracy: labels asked from pixels. generated: share of the ten labels whose image the judge reads as that class.
-    completion_mse: lower half asked from the upper one. denoised_mse: by initialization, at the best of SCHEDULE steps
-    (denoised_step). safe_step: 1 / largest eigenvalue of the linear Hessian with nothing held. settling_steps: plain
-    steps of a completion of ten images until it has come to rest, see ``tasks.settling_steps``. labelled_agreement and
-    seam: of images whose upper half was asked from label and lower half, what the judge reads and metrics.seam.
+    accuracy: labels asked from pixels. generated: share of the ten labels whose image the judge reads as that
+    class. completion_mse: lower half asked from the upper one; choice_mse and other_mse: of every other image, and
+    of the others, so that what is chosen on the first is tested on the second. denoised_mse: by initialization, at
+    the best of SCHEDULE steps (denoised_step). safe_step: 1 / largest eigenvalue of the linear Hessian with nothing
+    held. settling_steps: plain steps of a completion of ten images until it has come to rest, and the share that
+    has not (settling_censored), see ``tasks.settling_steps``. labelled_agreement and seam: of images whose upper
+    half was asked from label and lower half, what the judge reads and metrics.seam.
     """
     if hasattr(model, "classify"):
         return {"accuracy": checks.classifier_accuracy(model, (held_out.images, held_out.labels))}
@@ -40,7 +42,9 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
         if held_out.name in JUDGES:
             found |= _with_labels(model, some, device)
     completed = tasks.complete(model, truth, top.to(device))
-    found["completion_mse"] = float(metrics.mse(completed[:, ~top], truth[:, ~top]).mean())
+    errors = metrics.mse(completed[:, ~top], truth[:, ~top])
+    found |= {"completion_mse": float(errors.mean()), "choice_mse": float(errors[::2].mean()),
+              "other_mse": float(errors[1::2].mean())}
     noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(device)
     if not isinstance(model, PCGraph):
         return found | {"denoised_mse": float(metrics.mse(tasks.denoise(model, noisy, 1), truth).mean())}
@@ -48,7 +52,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
     errors = {step: float(metrics.mse(cleaned, truth).mean()) for step, cleaned in seen.items()}
     found["denoised_step"] = min(errors, key=errors.get)
     found["safe_step"] = float(query(model, init={"pixels": truth[:1]}, steps=1).value_lr)
-    found["settling_steps"] = tasks.settling_steps(model, truth[:10], top.to(device))
+    found["settling_steps"], found["settling_censored"] = tasks.settling_steps(model, truth[:10], top.to(device))
     return found | {"denoised_mse": errors[found["denoised_step"]]}
 
 

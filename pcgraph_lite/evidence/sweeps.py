@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -30,7 +30,7 @@ from . import config, records, zoo
 from .config import AnySpec, ModelSpec, Strict
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
-            "labelled_agreement", "seam"]
+            "settling_censored", "labelled_agreement", "seam", "choice_mse", "other_mse"]
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
 
@@ -185,13 +185,16 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
     return ends.drop("base", level="setting").sub(ends.loc["base"], level="seed")
 
 
-def ranks(rows: pd.DataFrame, key: str, value: object, measure: str) -> dict[int, int]:
+def ranks(rows: pd.DataFrame, key: str, value: object, measure: str,
+          among: Collection[object] | None = None) -> dict[int, int]:
     """The place of one value of a varied key among the settings that differ from the base in this key alone, by seed.
 
-    1 is the smallest ``measure``; a setting that failed comes last. Raises BadInput: the sweep has no such value.
+    1 is the smallest ``measure``; a setting that failed comes last. ``among``: the values that take part; None: all.
+    Raises BadInput: the sweep has no such value.
     """
     ends = finals(rows)
     ends = ends[ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")]
+    ends = ends if among is None else ends[ends[key].isin(list(among))]
     if not (ends[key] == value).any():
         raise BadInput(f"no setting with {key} = {value!r} in this sweep; there are {sorted(set(ends[key]), key=str)}.")
     seeds = ends["seed"]

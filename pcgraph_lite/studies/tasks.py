@@ -100,19 +100,20 @@ def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:
     return denoise_path(model, images, [steps])[0][steps]
 
 
-def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int = 300) -> float:
-    """Plain steps until the energy of a completion has come 99 % of its way down; mean over images (section B of the
-    paper: deeper graphs converge more slowly).
+def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int = 3000) -> tuple[float, float]:
+    """Plain steps until the energy of a completion has come 99 % of its way down, mean over images, and the share of
+    images that are not there after ``longest`` (section B of the paper: deeper graphs converge more slowly).
 
     The way goes from the energy of the start to that of the accelerated query. An image that is not there after
-    ``longest`` steps counts as ``longest``. Of ``images`` ``(batch, pixels)`` those ``known`` ``(pixels,)`` are held.
+    ``longest`` steps counts as ``longest``; where there are such, the mean is too small. Of ``images`` ``(batch,
+    pixels)`` those ``known`` ``(pixels,)`` are held.
     """
     lowest = completion(graph, images, known).energy[-1]                   # (batch,)
     plain = ask(graph, {"pixels": observed(images, known)}, steps=longest, tolerance=None)
     goal = lowest + 0.01 * (plain.initial_energy - lowest)
     there = plain.energy <= goal                                           # (steps, batch)
     first = torch.where(there.any(0), there.int().argmax(0) + 1, longest)
-    return float(first.double().mean())
+    return float(first.double().mean()), float((~there.any(0)).double().mean())
 
 
 def judge_reads(judge: nn.Module, images: Tensor) -> Tensor:

@@ -381,11 +381,21 @@ def test_interval_of_a_share_needs_counts(wrong: tuple):
 
 
 def test_diversity_is_the_mean_over_pairs() -> None:
-    """All ordered pairs of different images, written out."""
+    """All ordered pairs of different images of norm 1, written out: 2 - 2 cos of the angle between them."""
     images = torch.rand(6, 9, generator=torch.Generator().manual_seed(0))
-    pairs = [float((a - b).square().mean()) for i, a in enumerate(images) for j, b in enumerate(images) if i != j]
+    pairs = [float(2 - 2 * (a @ b) / (a.norm() * b.norm()))
+             for i, a in enumerate(images) for j, b in enumerate(images) if i != j]
     assert metrics.diversity(images) == pytest.approx(sum(pairs) / len(pairs), rel=1e-5)
     assert metrics.diversity(images[:1].expand(4, -1)) == pytest.approx(0, abs=1e-9)
+
+
+def test_contrast_does_not_change_diversity() -> None:
+    """All pictures scaled alike, or each by a factor of its own; a blank one is as far from any other as its norm."""
+    images = torch.rand(6, 9, generator=torch.Generator().manual_seed(0))
+    own = torch.tensor([0.1, 0.2, 0.5, 1.0, 2.0, 5.0])[:, None]
+    for scaled in (0.01 * images, 7 * images, own * images):
+        assert metrics.diversity(scaled) == pytest.approx(metrics.diversity(images), rel=1e-6)
+    assert metrics.diversity(torch.stack([images[0], torch.zeros(9)])) == pytest.approx(1)
 
 
 def test_repeats_are_counted_with_their_partners() -> None:
