@@ -451,7 +451,8 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, *, colum
         grid.map_dataframe(sns.scatterplot, x=x, y=y, s=28)
         grid.set_titles("{col_name}")
         for axis in grid.axes.flat:
-            axis.set_ylim(top=min(axis.get_ylim()[1], 101) if "%" in axis.get_title() else None)    # no share beyond all
+            if "%" in axis.get_title():
+                axis.set_ylim(top=min(axis.get_ylim()[1], 101))            # no share beyond all
             axis.tick_params("x", rotation=0 if numbers else 25)
         if numbers:
             grid.set(xscale="log")
