@@ -13,7 +13,7 @@ from pcgraph_lite import checkout
 from pcgraph_lite.book import tables
 from pcgraph_lite.files import write_aside
 
-CALL = "tables.verdicts("
+CALL = ".verdicts("
 
 
 def outdated(page: Path) -> nbformat.NotebookNode | None:
