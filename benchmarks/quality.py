@@ -4,26 +4,23 @@ The graph is trained as ``fit`` trains it. Backpropagation has the same network,
 and optimizer. They take turns by the epoch; accuracy is measured after each one, and meanwhile the clock stands.
 """
 
-import csv
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from benchmarks.peers.fastest import OURS, fastest_peer
 from benchmarks.rows import Contender, Row, Sizes, Target, ratios
 from benchmarks.timing import Timing, timed
 from pcgraph_lite import PCGraph, hardware, topology
-from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.engine import epochs, learning
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images import datasets
 
-OURS, BACKPROPAGATION = "ours", "backpropagation"
+BACKPROPAGATION = "backpropagation"
 RATIO, PEER = f"{OURS} / {BACKPROPAGATION}", f"{OURS} / fastest peer, each over {BACKPROPAGATION}"
 
 
@@ -213,26 +210,10 @@ def _filled(row: Row, runs: Sequence[Mapping[str, Run]], setting: dict[str, int 
     for name in runs[0]:
         quantities[f"epochs, {name}"] = float(max(len(run[name].seconds) for run in runs))
         quantities[f"best accuracy, {name}"] = min(max(run[name].accuracies) for run in runs)
-    peer = fastest_peer(row.name, hardware.describe(sizes.device))
+    peer = fastest_peer(row.name, hardware.describe(sizes.device), BACKPROPAGATION)
     if peer is not None and RATIO in quantities:
         quantities[PEER] = quantities[RATIO] / peer
     late = ", ".join(name for name in runs[0] if name not in able)
     return row.model_copy(update={
         "setting": setting, "quantities": quantities, "note": f"bar not reached: {late}" if late else "",
         "contenders": [Contender(name=name, seconds=list(time.seconds)) for name, time in times.items()]})
-
-
-def fastest_peer(work: str, device: str, folder: Path = ROOT / "results" / "bench") -> float | None:
-    """Time of the fastest other project over backpropagation's, measured in turns on the same processor; None: unknown.
-
-    Times of different runs cannot be compared on a shared machine, but both were measured beside backpropagation.
-    """
-    table, origin = folder / "peers.csv", folder / "peers.json"
-    if not table.is_file() or json.loads(origin.read_text(encoding="utf-8"))["device"] != device:
-        return None
-    with table.open(newline="", encoding="utf-8") as file:
-        took = {row["by"]: float(row["median, ms"]) for row in csv.DictReader(file)
-                if row["work"] == work and row["median, ms"]}
-    base = took.pop(BACKPROPAGATION, None)
-    took.pop(OURS, None)
-    return min(took.values()) / base if base and took else None

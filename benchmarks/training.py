@@ -1,10 +1,7 @@
 """One training batch: relax T steps with the sensory vertices clamped, then one Adam step of the weights."""
 
-import csv
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -12,10 +9,10 @@ from torch.nn.functional import one_hot
 
 from benchmarks import floor, textbook
 from benchmarks.memory import peak_bytes, peak_of_process
+from benchmarks.peers.fastest import fastest_peer
 from benchmarks.rows import Row, Sizes, Target, contenders, ratios
 from benchmarks.timing import interleaved
 from pcgraph_lite import PCGraph, Topology, hardware, topology
-from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.engine import epochs, learning
 from pcgraph_lite.images import datasets
 
@@ -87,26 +84,12 @@ def measure(work: Work, sizes: Sizes) -> Row:
     needed = floor.flops(work.shapes, work.batch, work.steps)
     flops = {"ours": needed, "products": needed, "textbook": textbook.flops(graph.topology.n, work.batch, work.steps)}
     quantities = ratios(times, "ours") | {"peak memory, MiB": peak_of_training(work, sizes.device) / 2**20}
-    peer = fastest_peer(work.name, hardware.describe(sizes.device))
+    peer = fastest_peer(work.name, hardware.describe(sizes.device), "products")
     if peer is not None:
         quantities[PEER] = quantities["ours / products"] / peer
     return Row(name=work.name, title=work.title, contenders=contenders(times, flops), quantities=quantities,
                setting={"N": graph.topology.n, "B": work.batch, "T": work.steps, "edges": graph.topology.edge_count()},
                targets=[Target(quantity=name, rule="at most", limit=limit) for name, limit in work.limits])
-
-
-def fastest_peer(work: str, device: str, folder: Path = ROOT / "results" / "bench") -> float | None:
-    """Time of the fastest other project over the products, measured in turns on the same processor; None: not known.
-
-    Times of different runs cannot be compared on a shared machine, but both were measured against the same products.
-    """
-    table, origin = folder / "peers.csv", folder / "peers.json"
-    if not table.is_file() or json.loads(origin.read_text(encoding="utf-8"))["device"] != device:
-        return None
-    with table.open(newline="", encoding="utf-8") as file:
-        ratios = [float(row["over products"]) for row in csv.DictReader(file)
-                  if row["work"] == work and row["by"] not in ("ours", "products") and row["over products"]]
-    return min(ratios, default=None)
 
 
 def measure_memory(sizes: Sizes) -> Row:

@@ -29,6 +29,7 @@ from benchmarks import (
 )
 from benchmarks.counting import Products, product_flops
 from benchmarks.peers import compare, courses, worker
+from benchmarks.peers.fastest import fastest_peer
 from pcgraph_lite import PCGraph, checkout, cli, fit, query, topology
 from pcgraph_lite.baselines import mlp
 from pcgraph_lite.errors import BadFile
@@ -237,15 +238,18 @@ def test_a_missing_data_set_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch)
     assert report._targets(row)[0][-1] == row.note
 
 
-def test_the_fastest_peer_of_a_training_is_held_against_backpropagation(tmp_path: Path) -> None:
-    """12 s against 4 s; who never reached the bar has no time."""
+def test_the_fastest_peer_is_held_against_the_same_base(tmp_path: Path) -> None:
+    """12 s against 4 s of the base; who never reached the bar or could not do it has no time; one processor alone."""
+    here, another = "cpu: this one, 1 thread", "cpu: another, 1 thread"
     (tmp_path / "peers.csv").write_text(
-        'work,by,"median, ms"\nquality-mnist,ours,7e3\nquality-mnist,backpropagation,4e3\n'
-        "quality-mnist,slow,2e4\nquality-mnist,fast,1.2e4\nquality-mnist,late,\nquality-fashion,fast,9e3\n")
-    (tmp_path / "peers.json").write_text(json.dumps({"device": "cpu: this one, 1 thread"}))
-    assert quality.fastest_peer("quality-mnist", "cpu: this one, 1 thread", tmp_path) == 3
-    assert quality.fastest_peer("quality-fashion", "cpu: this one, 1 thread", tmp_path) is None
-    assert quality.fastest_peer("quality-mnist", "cpu: another, 1 thread", tmp_path) is None
+        'work,by,"median, ms"\nquality,ours,7e3\nquality,products,4e3\nquality,slow,2e4\nquality,fast,1.2e4\n'
+        "quality,late,\nquery,fast,9e3\n")
+    (tmp_path / "peers.json").write_text(json.dumps({"device": here}))
+    assert fastest_peer("quality", here, "products", tmp_path) == 3
+    assert fastest_peer("quality", here, "backpropagation", tmp_path) is None
+    assert fastest_peer("query", here, "products", tmp_path) is None
+    assert fastest_peer("quality", another, "products", tmp_path) is None
+    assert fastest_peer("quality", here, "products", tmp_path / "nothing") is None
 
 
 def test_a_peer_learns_from_full_batches_of_scaled_pixels(tmp_path: Path) -> None:
@@ -260,18 +264,6 @@ def test_a_peer_learns_from_full_batches_of_scaled_pixels(tmp_path: Path) -> Non
     assert [len(batch) for batch in seen] == [3, 3] and len(set(pixels)) == 6
     assert (np.concatenate([batch[:, 1:].argmax(1) for batch in seen]) == pixels).all()
     assert answer["accuracy"] == 0.25 and answer["seconds"] >= 0           # (3 - 1) / 2 = 1
-
-
-def test_the_fastest_peer_is_read_from_the_committed_table(tmp_path: Path) -> None:
-    """Over products, on the same processor only; a peer that could not do the work has no time."""
-    (tmp_path / "peers.csv").write_text(
-        "work,by,over products\nlayered,ours,2.1\nlayered,products,1.0\nlayered,slow,3.5\nlayered,fast,2.5\n"
-        "layered,unable,\nquery,fast,1.5\n")
-    (tmp_path / "peers.json").write_text(json.dumps({"device": "cpu: this one, 1 thread"}))
-    assert training.fastest_peer("layered", "cpu: this one, 1 thread", tmp_path) == 2.5
-    assert training.fastest_peer("layered", "cpu: another, 1 thread", tmp_path) is None
-    assert training.fastest_peer("generative", "cpu: this one, 1 thread", tmp_path) is None
-    assert training.fastest_peer("layered", "cpu: this one, 1 thread", tmp_path / "nothing") is None
 
 
 def test_committed_lines_are_kept_on_the_same_processor_only(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class Recorded(Plain):
         self.graph, self.warm = None, False
 
     def step(self) -> None:
+        """One value step: the first is run, the second recorded, and from then on the recording is replayed."""
         if not self.warm:
             super().step()
             self.warm = True
