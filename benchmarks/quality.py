@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from benchmarks.peers.fastest import OURS, fastest_peer
+from benchmarks.fastest import OURS, fastest_peer
 from benchmarks.rows import Contender, Row, Sizes, Target, ratios
 from benchmarks.timing import Timing, timed
 from pcgraph_lite import PCGraph, hardware, topology

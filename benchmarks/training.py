@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from benchmarks import floor, textbook
+from benchmarks.fastest import fastest_peer
 from benchmarks.memory import peak_bytes, peak_of_process
-from benchmarks.peers.fastest import fastest_peer
 from benchmarks.rows import Row, Sizes, Target, contenders, ratios
 from benchmarks.timing import interleaved
 from pcgraph_lite import PCGraph, Topology, hardware, topology

@@ -28,8 +28,8 @@ from benchmarks import (
     training,
 )
 from benchmarks.counting import Products, product_flops
+from benchmarks.fastest import fastest_peer
 from benchmarks.peers import compare, courses, worker
-from benchmarks.peers.fastest import fastest_peer
 from pcgraph_lite import PCGraph, checkout, cli, fit, query, topology
 from pcgraph_lite.baselines import mlp
 from pcgraph_lite.errors import BadFile

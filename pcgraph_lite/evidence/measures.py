@@ -1,7 +1,7 @@
 """What a run of a sweep is judged by, on validation images. By itself, because reading a plan needs no measures."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..baselines import checks
 from ..engine import learning
@@ -46,14 +46,24 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
     found |= {"completion_mse": float(errors.mean()), "choice_mse": float(errors[::2].mean()),
               "other_mse": float(errors[1::2].mean())}
     noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(device)
+    return found | _denoised(model, noisy, truth) | (_settling(model, truth, top) if isinstance(model, PCGraph) else {})
+
+
+def _denoised(model: nn.Module, noisy: Tensor, truth: Tensor) -> dict[str, float]:
+    """At the best of SCHEDULE steps; an autoencoder has no steps."""
     if not isinstance(model, PCGraph):
-        return found | {"denoised_mse": float(metrics.mse(tasks.denoise(model, noisy, 1), truth).mean())}
+        return {"denoised_mse": float(metrics.mse(tasks.denoise(model, noisy, 1), truth).mean())}
     seen, _ = tasks.denoise_path(model, noisy, SCHEDULE)
     errors = {step: float(metrics.mse(cleaned, truth).mean()) for step, cleaned in seen.items()}
-    found["denoised_step"] = min(errors, key=errors.get)
-    found["safe_step"] = float(query(model, init={"pixels": truth[:1]}, steps=1).value_lr)
-    found["settling_steps"], found["settling_censored"] = tasks.settling_steps(model, truth[:10], top.to(device))
-    return found | {"denoised_mse": errors[found["denoised_step"]]}
+    best = min(errors, key=errors.get)
+    return {"denoised_step": best, "denoised_mse": errors[best]}
+
+
+def _settling(graph: PCGraph, truth: Tensor, top: Tensor) -> dict[str, float]:
+    """The safe step, and how many steps a completion takes to rest."""
+    steps, censored = tasks.settling_steps(graph, truth[:10], top.to(truth.device))
+    return {"safe_step": float(query(graph, init={"pixels": truth[:1]}, steps=1).value_lr),
+            "settling_steps": steps, "settling_censored": censored}
 
 
 def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, float]:
