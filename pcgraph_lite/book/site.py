@@ -20,7 +20,7 @@ from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
 from ..evidence import claims, records
 from ..evidence.config import read_yaml
-from . import house, tables
+from . import house, live, tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
@@ -50,9 +50,11 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     tables.write_lead(source / "book/generated", notebooks)
     house.write(source / "book/generated")
     tables.write_speed(source / "book/generated", root / "results/bench")
+    live.place(root, source)
     for name, notebook in notebooks.items():
         _describe(notebook, tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
                   else NOT_RUN.format(name=name))
+        live.insert(root, name, notebook)
         nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
 
