@@ -2,7 +2,7 @@
 
     python scripts/export_live.py                                        # everything, with the models named below
     python scripts/export_live.py --graph generative-mnist --graph generative-labels-mnist
-    python scripts/export_live.py --only figures                         # no weights needed
+    python scripts/export_live.py --only scores                          # no weights needed
 
 Each file of ``book/live/data`` is a script that assigns to ``PCLive.data``, because a page opened from a folder may not
 fetch JSON. Weights are int8 with a float32 scale for each source vertex (``--kind float16`` keeps more digits). Each
@@ -62,14 +62,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--profile", default="paper")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=KINDS, default="int8")
-    parser.add_argument("--only", choices=("weights", "figures"), help="default: both")
+    parser.add_argument("--only", choices=("weights", "scores", "masks"), help="default: all three")
     parser.add_argument("--out", type=Path, default=checkout.ROOT / "book/live/data")
     given = parser.parse_args(arguments)
     files: dict[str, Any] = {}
-    if given.only != "figures":
+    if given.only in (None, "weights"):
         files |= weights(given.graph or GRAPHS, given.memory, given.profile, given.seed, given.kind)
-    if given.only != "weights":
-        files |= {"relaxed-time": scores(), "masks": masks()}
+    if given.only in (None, "scores"):
+        files["relaxed-time"] = scores()
+    if given.only in (None, "masks"):
+        files["masks"] = masks()
     for name, content in files.items():
         path = given.out / f"{name}.js"
         with write_aside(path) as part:
@@ -178,7 +180,7 @@ def scores() -> dict[str, object]:
 
 def masks() -> list[dict[str, object]]:
     """Small topologies with their masks, and how many edges the full size has."""
-    return [{"title": title, "words": words, "constructor": small[0], "full": described(made(*full)),
+    return [{"title": title, "words": words, "call": list(small), "full": described(made(*full)),
              **small_mask(made(*small))} for title, (small, full, words) in TOPOLOGIES.items()]
 
 

@@ -72,9 +72,9 @@
       say.textContent = t.words;
       left.replaceChildren(h("p", { class: "pc-head" }, "Mask: row predicts column"), mask(t));
       right.replaceChildren(h("p", { class: "pc-head" }, "Circuit"), circuit(t),
-        h("p", {}, h("b", {}, `${WORDS(t.edges)} edges`), ` of ${WORDS(t.n * t.n)} that ${t.n} vertices could have: ${((100 * t.edges) / (t.n * t.n)).toFixed(0)} %.`),
+        h("p", {}, h("b", {}, `${WORDS(t.edges)} edges`), ` of ${WORDS(t.n * t.n)} that ${t.n} vertices could have: ${((100 * t.edges) / (t.n * t.n)).toFixed(0)}\u00a0%.`),
         h("p", {}, `At full size: ${WORDS(t.full.vertices)} vertices, ${WORDS(t.full.edges)} edges.`),
-        h("p", { class: "pc-code" }, h("code", {}, `pcg.topology.${t.constructor[0]}(${Object.entries(t.constructor[1]).map(([k, v]) => `${k}=${JSON.stringify(v)}`).join(", ")})`)));
+        h("p", { class: "pc-code" }, h("code", {}, `pcg.topology.${t.call[0]}(${Object.entries(t.call[1]).map(([k, v]) => `${k}=${JSON.stringify(v)}`).join(", ")})`)));
     };
     const pick = choice({ legend: "Topology", options: Object.fromEntries(topologies.map((t) => [t.title, t.title])), value: topologies[0].title, onchange: show });
     body.append(pick.row, say, h("div", { class: "pc-columns" }, left, right));

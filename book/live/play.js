@@ -60,13 +60,12 @@
       this.scrub = slider({ label: "Look at step", min: 0, max: 1, step: 1, value: 0, show: (v) => `${v}`,
                             oninput: (t) => this.look(t) });
       this.bars = this.memory ? null : this.labelBars();
-      body.append(this.bar.row, this.say, h("div", { class: "pc-columns" },
-        h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "You ask"), this.editor.canvas, this.tools(), this.galleryRow()),
-        h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "It answers"), this.answer.canvas,
-          h("div", { class: "pc-buttons" }, this.go), this.scrub.row),
-        h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Energy, step by step"), this.chart.svg,
-          this.bars && h("p", { class: "pc-head" }, "Label vertices"), this.bars && this.bars.svg)),
-        this.settings());
+      const part = (name, ...children) => h("div", { class: `pc-column pc-${name}` }, ...children), head = (text) => h("p", { class: "pc-head" }, text);
+      body.append(this.bar.row, this.say, h("div", { class: "pc-bench" },
+        part("ask", head("You ask"), this.editor.canvas), part("answers", head("It answers"), this.answer.canvas),
+        part("go", this.go, this.scrub.row),
+        part("curves", head("Energy, step by step"), this.chart.svg, ...(this.bars ? [head("Label vertices"), this.bars.svg] : [])),
+        part("change", head("Change the picture, or take another"), this.tools(), this.galleryRow())), this.settings());
       this.take(Object.keys(this.tries)[0]);
     }
 
@@ -124,18 +123,21 @@
     }
 
     labelBars() {
-      const svg = s("svg", { viewBox: "0 0 320 110", class: "pc-labels", role: "img" }), words = s("title", {}, "Label vertices: nothing yet");
-      const bars = Array.from({ length: 10 }, (_, k) => s("rect", { x: 12 + 30 * k, width: 22, y: 50, height: 0 }));
-      svg.append(words, s("path", { class: "pc-axis", d: "M6 72H314" }), ...bars,
-                 ...bars.map((_, k) => s("text", { x: 23 + 30 * k, y: 104, "text-anchor": "middle" }, `${k}`)));
+      const svg = s("svg", { viewBox: "0 0 320 120", class: "pc-labels", role: "img" }), words = s("title", {}, "Label vertices: nothing yet");
+      const bars = Array.from({ length: 10 }, (_, k) => s("rect", { x: 12 + 30 * k, width: 22, y: 84, height: 0 }));
+      const top = s("text", { y: 14, "text-anchor": "middle", class: "pc-now" });
+      svg.append(words, top, s("path", { class: "pc-axis", d: "M6 84H314" }), ...bars,
+                 ...bars.map((_, k) => s("text", { x: 23 + 30 * k, y: 116, "text-anchor": "middle" }, `${k}`)));
       return { svg, show: (values, held) => {
-        const high = Math.max(1, ...values.map(Math.abs)), best = values.indexOf(Math.max(...values));
+        const high = Math.max(0.02, ...values.map(Math.abs)), best = values.indexOf(Math.max(...values));
         bars.forEach((bar, k) => {
           const long = (values[k] / high) * 66;
-          bar.setAttribute("y", long >= 0 ? 72 - long : 72);
+          bar.setAttribute("y", long >= 0 ? 84 - long : 84);
           bar.setAttribute("height", Math.min(18, Math.abs(long)) * (long < 0) + Math.max(0, long));
           bar.setAttribute("class", held ? "pc-fixed" : k === best ? "pc-best" : "");
         });
+        top.textContent = values.some(Boolean) ? number(values[best]) : "";
+        top.setAttribute("x", 23 + 30 * best);
         words.textContent = held ? `Label vertices: held at ${best}` : `Label vertices: highest at ${best}, ${number(values[best])}`;
       } };
     }
@@ -289,7 +291,7 @@
         for (let i = 0; i < PIXELS; i++) { const d = Math.max(0, Math.min(1, pixels[i])) - stored[PIXELS * k + i] / 255; sum += d * d; }
         if (sum < best) { best = sum; which = k; }
       }
-      const error = number(best / PIXELS, best / PIXELS < 0.01 ? 5 : 3), name = `stored image ${which + 1}, a ${this.gallery.labels[which]}`;
+      const error = best / PIXELS < 1e-4 ? "below 0.0001" : number(best / PIXELS, 4), name = `stored image ${which + 1}, a ${this.gallery.labels[which]}`;
       if (best / PIXELS >= RETRIEVED) return `Nearest is ${name}: mean squared error ${error}. That is not below ${RETRIEVED}, so it does not count as retrieved.`;
       return `This is ${name}${!this.strange && which === this.digit ? ", the one you asked for" : ""}: mean squared error ${error}.`;
     }

@@ -56,12 +56,14 @@
       this.equations = h("div", { class: "pc-equations", tabindex: 0, role: "group",
                                   "aria-label": "The equations with the numbers of the moment" });
       body.append(this.tries.row, this.say, h("div", { class: "pc-columns" },
-        h("div", { class: "pc-column" }, this.picture(), buttons, this.chart.svg),
+        h("div", { class: "pc-column" }, this.picture(), buttons),
         h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Values"),
           ...this.values.map((v, i) => h("div", { class: "pc-held" }, v.row,
             h("label", { for: `pc-hold-${i}` }, this.clamps[i], " hold"))),
           h("p", { class: "pc-head" }, "Weights"), ...this.weights.map((w) => w.row), this.gamma.row, this.f.row)),
-        h("p", { class: "pc-head" }, "Equations 1 to 4, with the numbers of the moment"), this.equations);
+        h("div", { class: "pc-columns pc-uneven" },
+          h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Energy, step by step"), this.chart.svg),
+          h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Equations 1 to 4, with the numbers of the moment"), this.equations)));
     }
 
     picture() {

@@ -104,7 +104,7 @@
       this.dot.setAttribute("cx", x(at));
       this.dot.setAttribute("cy", y(energies[at]));
       this.top.textContent = number(high, high < 10 ? 1 : 0);
-      this.now.textContent = `E = ${number(energies[at], 2)}`;
+      this.now.textContent = `E = ${number(energies[at], energies[at] < 1 ? 3 : 2)}`;
       const late = x(at) > 200;
       this.now.setAttribute("x", late ? x(at) - 8 : x(at) + 8);
       this.now.setAttribute("text-anchor", late ? "end" : "start");

@@ -14,10 +14,10 @@ from nbformat.v4 import new_markdown_cell
 
 from ..errors import BadFile
 
-# page -> the part that it gets, and the heading before which the part stands (at the end, where there is none)
+# page -> the part that it gets, and how the cell begins before which it stands (at the end, where there is none)
 PAGES = {"02-pc-graphs": ("ring", "## Equations 1 to 4 of the paper"),
          "04a-topologies": ("masks", "## The models"),
-         "i-relaxed-time": ("relaxed", "## Small, for a notebook of your own")}
+         "i-relaxed-time": ("relaxed", "**A rule for choosing T.**")}
 # part -> what its picture shows, for readers without JavaScript and for those who do not see it
 PARTS = {
     "graph": "A trained graph in the page: half a digit to ask about, the digit that the graph answers with, its "
@@ -46,8 +46,8 @@ def insert(root: Path, name: str, notebook: NotebookNode) -> None:
     """Give a page its live part, if it has one, as a cell of its own."""
     if name not in PAGES:
         return
-    part, heading = PAGES[name]
-    at = next((k for k, cell in enumerate(notebook.cells) if cell.source.startswith(heading)), len(notebook.cells))
+    part, beginning = PAGES[name]
+    at = next((k for k, cell in enumerate(notebook.cells) if cell.source.startswith(beginning)), len(notebook.cells))
     notebook.cells.insert(at, new_markdown_cell(block(root, part, "../../"), id=f"live-{part}"))
 
 
@@ -57,7 +57,7 @@ def block(root: Path, part: str, up: str) -> str:
     if part not in PARTS or not path.is_file():
         raise BadFile(f"the live part {part!r} has no words: {path} is not there. Parts: {', '.join(PARTS)}.")
     words = path.read_text(encoding="utf-8")
-    if "\n{live}\n" not in words:
+    if "{live}" not in words.splitlines():
         raise BadFile(f"{path} has no line {{live}}, where the part is to stand.")
     return words.replace("{live}", markup(part, up))
 
