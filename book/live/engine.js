@@ -61,6 +61,8 @@
       this.unit = spec.scale ? spec.scale.unit : 1;
       this.blocks = spec.blocks.map((b) => ({ from: b.from, to: b.to, rows: b.rows, cols: b.cols,
                                               w: b.w || weights(b) }));
+      this.sends = new Uint8Array(this.n);                                 // f bends nothing where no edge leaves
+      for (const { from, rows } of this.blocks) this.sends.fill(1, from, from + rows);
     }
 
     size(group) { return this.groups[group][1] - this.groups[group][0]; }
@@ -193,10 +195,11 @@
     }
 
     _accelerate() {
-      const { x, gradient, held, error, graph } = this.problem, { velocity, gamma } = this, kinks = graph.f.kinks;
+      const { x, gradient, held, error, graph } = this.problem, { velocity, gamma } = this;
       for (let j = 0; j < x.length; j++) {
         if (held[j]) continue;
         let g = gradient[j];
+        const kinks = graph.sends[j] ? graph.f.kinks : [];
         for (const [kink, side] of kinks)
           if (x[j] === kink) {                                             // the side that goes down, if one does
             const left = side > 0 ? error[j] : g, right = side > 0 ? g : error[j];

@@ -248,7 +248,7 @@ def test_the_ring_is_dragged_stepped_and_run(chromium: "sync_api.Browser", tmp_p
     page.keyboard.press("ArrowRight")
     assert page.evaluate("PCLive.shown.ring.state.w[0]") == pytest.approx(0.91)
     page.check("#pc-hold-2")
-    page.click("text=Step")
+    page.get_by_role("button", name="Step", exact=True).click()
     assert page.evaluate("PCLive.shown.ring.state.x[2]") == -1 and "held" in page.inner_text(".pc-equations")
     page.click(".pc-main")
     assert "Settled" in settled(page) and page.mistakes == []
