@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import ArrowStyle, FancyArrowPatch
 from torch import Tensor
-from torchmetrics.functional.classification import multiclass_confusion_matrix
 
 from ..engine.graph import PCGraph
 from ..engine.topology import Topology
@@ -222,6 +221,7 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
 
     ``parts``: title -> predicted ``(count,)`` int, true ``(count,)`` int, and the names of the classes.
     """
+    from torchmetrics.functional.classification import multiclass_confusion_matrix  # here: see images/metrics.py
     figure, axes = _grid(len(parts), 9, 4.9, 4.3)
     for axis, (title, (predicted, true, names)) in zip(axes, parts.items(), strict=True):
         share = multiclass_confusion_matrix(predicted, true, len(names), normalize="true").numpy()
