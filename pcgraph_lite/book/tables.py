@@ -209,7 +209,9 @@ def models(trained: Mapping[tuple, Trained], words: Mapping[str, str] | None = N
     caption = [f"{title}: " + "; ".join(f"{column} {_four_digits(value)}" for column, value in facts.items()
                                         if value not in ("", "the paper's")) + "."
                for title, facts in said.items() if len(facts)]
-    return plain(frame.drop(columns=alike).astype(object).fillna(""), name).set_caption(" ".join(caption))
+    below = [{"selector": "caption", "props": "caption-side: bottom; text-align: left"}]
+    return plain(frame.drop(columns=alike).astype(object).fillna(""), name).set_caption(
+        " ".join(caption)).set_table_styles(below, overwrite=False)
 
 
 def _trained_row(t: Trained) -> dict[str, object]:
@@ -253,8 +255,7 @@ def plain(frame: pd.DataFrame, name: str) -> Styler:
     """A table for a page: no index, four digits, cells that breathe. ``name`` makes its HTML the same at every run."""
     cells = "text-align: left; vertical-align: top; white-space: normal; padding: 0.35em 0.9em 0.35em 0"
     return (frame.style.hide(axis="index").set_uuid(name).format(_four_digits)
-            .set_table_styles([{"selector": "td, th", "props": cells},
-                               {"selector": "caption", "props": "caption-side: bottom; text-align: left"}]))
+            .set_table_styles([{"selector": "td, th", "props": cells}]))
 
 
 def _four_digits(value: object) -> str:
