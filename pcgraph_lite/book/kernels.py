@@ -57,8 +57,10 @@ class _Provisioner(LocalProvisioner):
         return self.connection_info
 
 
-def manager(copy: Copy) -> type[AsyncKernelManager]:
-    """The class of a kernel manager, as nbclient wants it, whose kernel is that copy."""
+def manager() -> type[AsyncKernelManager]:
+    """Copy this process, and return the class of a kernel manager, as nbclient wants it, whose kernel is the copy."""
+    copy = Copy()
+    copy.start()
 
     class Manager(AsyncKernelManager):
         def __init__(self, **settings: Any) -> None:

@@ -202,7 +202,8 @@ def _folder(name: str, profile: str, given: Mapping[str, object]) -> Path:
 def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bool) -> Path:
     """Execute with papermill to ``target``; a failed run is kept beside it as NAME.failed.ipynb."""
     try:
-        kernel = {} if fresh else _copied_kernel()
+        from . import kernels
+        kernel = {} if fresh else {"kernel_manager_class": kernels.manager()}
         import jupytext
         import nbformat
         import papermill
@@ -231,14 +232,6 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bo
         nbformat.write(done, part)
     failed.unlink(missing_ok=True)
     return target
-
-
-def _copied_kernel() -> dict[str, Any]:
-    """What tells papermill to run the cells in a copy of this process, made now."""
-    from . import kernels
-    copy = kernels.Copy()
-    copy.start()
-    return {"kernel_manager_class": kernels.manager(copy)}
 
 
 def _failure(name: str, error: Exception, failed: Path) -> str:

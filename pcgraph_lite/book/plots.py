@@ -229,10 +229,10 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
 
     ``parts``: title -> predicted ``(count,)`` int, true ``(count,)`` int, and the names of the classes.
     """
-    from torchmetrics.functional.classification import multiclass_confusion_matrix  # here: see images/metrics.py
     figure, axes = _grid(len(parts), 9, 4.9, 4.3)
     for axis, (title, (predicted, true, names)) in zip(axes, parts.items(), strict=True):
-        share = multiclass_confusion_matrix(predicted, true, len(names), normalize="true").numpy()
+        classes, share = range(len(names)), pd.crosstab(true.numpy(), predicted.numpy(), normalize="index")
+        share = share.reindex(classes, columns=classes, fill_value=0)
         sns.heatmap(100 * share, mask=np.eye(len(names), dtype=bool), ax=axis, cmap="Blues", annot=True, fmt=".0f",
                     annot_kws={"fontsize": "xx-small"}, xticklabels=names, yticklabels=names, square=True,
                     cbar_kws={"label": "% of the class's images", "shrink": 0.8})
