@@ -55,7 +55,7 @@ class Check(Strict):
 
     ``guard``: what must hold beside the claim, such as an answer better than a blank picture. Where it fails, the claim
     is not reproduced in full; where it holds, that says nothing for the claim. ``any_case``: one of the data sets,
-    models and settings that fit is enough; else all must hold.
+    models and settings that fit is enough; else all must hold. ``seeds``: how many it needs, if fewer than the claim.
     """
 
     quantity: str
@@ -71,6 +71,7 @@ class Check(Strict):
     percent: bool = False
     guard: bool = False
     any_case: bool = False
+    seeds: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _one_comparator(self) -> "Check":
@@ -247,10 +248,11 @@ def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     outcomes = _outcomes(claim.checks, standing, records)
     ran = [outcome for outcome in outcomes if outcome.passed is not None]
     seeds = min((outcome.seeds for outcome in ran), default=0)
-    missing = _missing(claim.needs, records, profile, seeds)
+    missing = _missing(claim.needs, records, profile) + _fewer_seeds(claim, outcomes)
     missing += [f"needs {ours}; {theirs} stands in for it" for ours, theirs in standing.items()]
     missing += [outcome.text for outcome in outcomes if outcome.passed is None]
-    if alone := max(outcome.alone for outcome in outcomes):
+    if alone := max((outcome.alone for check, outcome in zip(claim.checks, outcomes, strict=True) if not check.seeds),
+                    default=0):
         missing.append(f"{alone} runs have no counterpart to be compared with")
     held = sum(outcome.passed for outcome in ran)
     wanted = claim.needs.profile if claim.needs.profile != "any" else "laptop"
@@ -305,11 +307,17 @@ def _verdict(claim: Claim, checks: list[Check], outcomes: list[Outcome], prelimi
     return f"preliminary: {verdict}" if preliminary else verdict
 
 
-def _missing(needs: Needs, records: pd.DataFrame, profile: str, seeds: int) -> list[str]:
-    """What the run lacks of what a final verdict needs."""
+def _fewer_seeds(claim: Claim, outcomes: list[Outcome]) -> list[str]:
+    """How many seeds the checks that ran still need: the most that one of those with too few asks for."""
+    wanted = [(check.seeds or claim.needs.seeds, outcome.seeds)
+              for check, outcome in zip(claim.checks, outcomes, strict=True) if outcome.passed is not None]
+    needed = max((needs for needs, seeds in wanted if seeds < needs), default=claim.needs.seeds if not wanted else 0)
+    return [f"needs {needed} seeds"] if needed else []
+
+
+def _missing(needs: Needs, records: pd.DataFrame, profile: str) -> list[str]:
+    """What the run lacks, its seeds apart, of what a final verdict needs."""
     missing = [f"needs the {needs.profile} profile"] if _size(profile) < _size(needs.profile) else []
-    if seeds < needs.seeds:
-        missing.append(f"needs {needs.seeds} seeds")
     for quantity, least in needs.least.items():
         values = records.loc[records["quantity"] == quantity, "value"]
         if values.empty or values.min() < least:
