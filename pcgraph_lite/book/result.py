@@ -16,8 +16,10 @@ from . import tables
 
 MANY = 2                                           # claims on a page from which on the box keeps to one sentence each
 CONTENTS = ('```{raw} html\n<details class="on-this-page"><summary>On this page</summary>\n```\n\n'
-            '```{contents}\n:local:\n:depth: 1\n```\n\n```{raw} html\n</details>\n```')
-SETTINGS = re.compile(r"\A(?:tables\.models|page\.swept|page\.tried)\(")     # cells whose output is bookkeeping
+            '```{contents}\n:local:\n:depth: 1\n```\n\n```{raw} html\n</details>\n```\n\n'
+            "[{ref}`Cite this book <cite>`]{.made-by}")
+# tables that tell how, not what
+SETTINGS = re.compile(r'<table id="T_(?:(?:models|graphs)".*>trained in<|sweep|base"|by(?:-[^-"]+){5,}")', re.DOTALL)
 
 
 def put_on(notebook: NotebookNode, found: Sequence[Finding], words: PageWords | None, made_by: str,
@@ -69,9 +71,9 @@ def fold(notebook: NotebookNode) -> None:
     """Hide what tells how a page was made behind a button that says so: parameters, imports, tables of settings."""
     for cell in notebook.cells:
         tags = cell.metadata.setdefault("tags", [])
-        if cell.cell_type == "code" and SETTINGS.match(cell.source):
+        if any(SETTINGS.search(out.get("data", {}).get("text/html", "")) for out in cell.get("outputs", [])):
             cell.metadata["tags"] = [tag for tag in tags if tag != "hide-input"] + ["hide-cell"]
-            _prompt(cell, "How it was trained")
+            _prompt(cell, "The settings, in a table")
         elif "parameters" in tags:
             _prompt(cell, "Parameters of this page")
         elif "hide-input" in tags:

@@ -12,7 +12,7 @@ import pandas as pd
 from nbformat import NotebookNode
 from PIL import Image
 
-from ..evidence import claims, findings
+from ..evidence import claims, config, findings
 from ..evidence.claims import Check, Claim
 from ..evidence.findings import KINDS, Finding
 from . import result
@@ -27,7 +27,7 @@ LAST = 6                                           # commits in the history of a
 
 def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: pd.DataFrame,
           notebooks: Mapping[str, NotebookNode], root: Path) -> None:
-    """Write ``score.html`` (landing page), ``scorecard.html`` and ``why.md`` to ``folder``.
+    """Write what the prose pages include: ``score.html``, ``scorecard.html``, ``why.md``, ``cite.md``, ``play.md``.
 
     Args:
         card, kept: as ``claims.scorecard`` and ``records.read`` give them.
@@ -46,6 +46,9 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
         '<div id="claims-by-row"><table class="scorecard"><thead><tr><th scope="col">Claim</th><th scope="col">'
         f'Verdict</th><th scope="col">What was found</th></tr></thead><tbody>{body}</tbody></table></div>\n'
         '<script src="../_static/scorecard.js" defer></script>\n', encoding="utf-8")
+    (folder / "cite.md").write_text(cite(root / "CITATION.cff"), encoding="utf-8")
+    play = "**{doc}`Play with a trained graph <play>`** in this page, without installing anything.\n"
+    (folder / "play.md").write_text(play * (root / "book/play.md").is_file(), encoding="utf-8")
     (folder / "why.md").write_text(why(shown, rules, notebooks, folder), encoding="utf-8")
 
 
@@ -66,7 +69,7 @@ def summary(found: Sequence[Finding]) -> str:
 def dots(rules: Mapping[str, Claim], kept: pd.DataFrame) -> str:
     """The paper's accuracies against ours: a row a number, a group a claim. The scale is that of all rows."""
     groups = {name: rows for name in rules if (rows := _numbers(name, rules[name], kept))}
-    values = [value for rows in groups.values() for row in rows for value in row[1:4:2] if value is not None]
+    values = [value for rows in groups.values() for row in rows for value in (_percent(row[1]), row[3]) if value]
     if not values:
         return ""
     low = 10 * np.floor(min(values) / 10)
@@ -83,8 +86,10 @@ def chips(found: Sequence[Finding], rules: Mapping[str, Claim], notebooks: Itera
     """Every claim by name, with its verdict and a link to where it is told."""
     text = ""
     for title, group in _groups(found).items():
-        items = "".join(f"<li>{result.badge(one.verdict)} {_linked(one, rules, notebooks, '', one.name)}</li>"
-                        for one in group)
+        order = list(findings.LEADS)
+        items = "".join(f"<li>{result.badge(one.verdict)} {_linked(one, rules, notebooks, '', one.name)}"
+                        + f' <span class="remark">{escape(one.remark)}</span>' * bool(one.remark) + "</li>"
+                        for one in sorted(group, key=lambda one: order.index(one.verdict)))
         text += f'<h3 class="chips-title">{title}</h3><ul class="chips">{items}</ul>\n'
     return text
 
@@ -119,13 +124,32 @@ def history(root: Path, notebook: str) -> list[str]:
     return log.stdout.splitlines() if log.returncode == 0 else []
 
 
+def cite(file: Path) -> str:
+    """BibTeX of this work and of the paper, from ``CITATION.cff``, as Markdown; the box has a button that copies it."""
+    work = config.read_yaml(file)
+    paper = work["references"][0]
+    authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
+    own = {"author": "{" + work["authors"][0]["name"] + "}", "title": "{" + work["title"] + "}",
+           "version": work["version"], "note": "Reproduction of the paper below"}
+    theirs = {"author": authors, "title": "{" + paper["title"] + "}", "booktitle": paper["collection-title"],
+              "volume": paper["volume"], "pages": f"{paper['start']}--{paper['end']}", "year": paper["year"],
+              "url": paper["url"]}
+    entries = [_entry("software", "pcgraph-lite", own), _entry("inproceedings", "salvatori2022", theirs)]
+    return "```bibtex\n" + "\n\n".join(entries) + "\n```\n"
+
+
+def _entry(kind: str, key: str, fields: Mapping[str, object]) -> str:
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    return f"@{kind}{{{key},\n{lines}\n}}"
+
+
 def _groups(found: Sequence[Finding]) -> dict[str, list[Finding]]:
     groups = {TRAINED: [one for one in found if not one.exact], EXACT: [one for one in found if one.exact]}
     return {title: group for title, group in groups.items() if group}
 
 
 def _numbers(name: str, claim: Claim, kept: pd.DataFrame) -> list[tuple]:
-    """Model, paper's value and sd, our mean, sd and seeds (None where not measured), all in per cent."""
+    """Model, the paper's value as printed, its sd, our mean (None where not measured), sd and seeds, in per cent."""
     words, rows = findings.load().words, []
     for check, cases in zip(claim.checks, claims.measured(name, kept), strict=True):
         if not (check.near and check.percent and check.quantity == "accuracy"):
@@ -135,7 +159,7 @@ def _numbers(name: str, claim: Claim, kept: pd.DataFrame) -> list[tuple]:
             values = 100 * case.values if case else np.empty(0)
             sd = values.std(ddof=1) if len(values) > 1 else 0.
             ours = (values.mean(), sd, len(values)) if case else (None, sd, 0)
-            rows.append((label or words.get(case.model if case else "", name), 100 * check.near.value,
+            rows.append((label or words.get(case.model if case else "", name), findings.printed(check, claim.paper),
                          _paper_sd(check, claim.paper), *ours))
     return rows if any(row[3] is not None for row in rows) else []
 
@@ -147,7 +171,8 @@ def _paper_sd(check: Check, paper: str) -> float:
 
 
 def _dot(row: tuple, low: float) -> str:
-    label, paper, paper_sd, ours, sd, seeds = row
+    label, printed, paper_sd, ours, sd, seeds = row
+    paper = _percent(printed)
 
     def place(value: float) -> float:
         return round(100 * min(max((value - low) / (100 - low), 0), 1), 2)
@@ -155,10 +180,14 @@ def _dot(row: tuple, low: float) -> str:
     marks = _mark("paper", place(paper), place(paper - paper_sd), place(paper + paper_sd))
     if ours is not None:
         marks += _mark("ours", place(ours), place(ours - sd), place(ours + sd))
-    said = "not measured" if ours is None else f"{ours:.1f}" + (f" ± {sd:.1f}" if sd >= 0.05 else "")
+    said = "not measured" if ours is None else f"{ours:.1f}" + (f" ± {sd:.1f}" if sd >= 0.05 else "") + " %"
     seeds = "" if ours is None else f' <span class="seeds">{seeds} seed{"s" * (seeds != 1)}</span>'
     return (f'<tr><th scope="row">{escape(label)}</th><td><span class="track">{marks}</span></td>'
-            f"<td>{paper:.1f} / <strong>{said}</strong>{seeds}</td></tr>")
+            f"<td>{printed} / <strong>{said}</strong>{seeds}</td></tr>")
+
+
+def _percent(printed: str) -> float:
+    return float(printed.removesuffix(" %"))
 
 
 def _mark(kind: str, at: float, low: float, high: float) -> str:

@@ -20,7 +20,7 @@ from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
 from ..evidence import claims, findings, records
 from ..evidence.config import read_yaml
-from . import house, result, score, tables
+from . import house, polish, result, score, tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
@@ -137,9 +137,7 @@ def _run_builder(source: Path, folder: Path) -> Path:
         lines = re.sub(r"\x1b\[[0-9;]*m", "", run.stdout + run.stderr).strip().splitlines()
         warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)] or lines
         raise PCGraphError(f"the book was not built from {shown(source)}. Last warnings:\n" + "\n".join(warnings[-12:]))
-    for page in (folder / "_build/html").rglob("*.html"):      # a live-code library is named there, and never used
-        text = page.read_text(encoding="utf-8")
-        page.write_text(re.sub(r"<script>const THEBE_JS_URL.*?</script>", "", text, flags=re.DOTALL), encoding="utf-8")
+    polish.polish(folder / "_build/html")
     if outside := outside_references(folder / "_build/html"):
         raise PCGraphError("these pages load something from the net, and the book must work without one: "
                            + "; ".join(outside[:8]))

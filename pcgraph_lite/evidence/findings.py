@@ -21,9 +21,9 @@ from .config import Strict
 
 FILE = Path(__file__).with_name("findings.yaml")
 LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduced": "It does not hold.",
-         "not run": "It has not been measured yet.", "not comparable": "It is not judged.",
          "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
-         "preliminary: not reproduced": "So far it does not hold."}
+         "preliminary: not reproduced": "So far it does not hold.", "not comparable": "It is not judged.",
+         "not run": "It has not been measured yet."}                       # in the order that lists show them
 KINDS = {"paper": "In the paper", "setting": "In a setting that the paper leaves open", "data": "In the data",
          "means": "In our means", "open": "Not known yet"}
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
@@ -100,7 +100,7 @@ class Quantity:
     check: Check
     cases: list[Measured]
     words: Mapping[str, str]
-    printed: str = ""                              # the paper's value as it prints it
+    paper: str = ""                                # the number that the paper prints
 
     def __format__(self, choice: str) -> str:
         if not choice:
@@ -116,19 +116,14 @@ class Quantity:
         return self._listed([case.theirs.mean() for case in self.cases])
 
     @property
-    def paper(self) -> str:
-        """The number that the paper prints."""
-        return self.printed
-
-    @property
     def beside(self) -> str:
         """How far from the paper's number."""
         difference = self.cases[0].values.mean() - self.check.near.value
         shown = f"{abs(100 * difference):.1f}" if self.check.percent else f"{abs(difference):.3g}"
         if not float(shown):
-            return f"as much as the paper's {self.printed}"
+            return f"as much as the paper's {self.paper}"
         shown = shown.removesuffix(".0") + " point" * self.check.percent + "s" * (self.check.percent and shown != "1.0")
-        return f"{shown} {'more' if difference > 0 else 'less'} than the paper's {self.printed}"
+        return f"{shown} {'more' if difference > 0 else 'less'} than the paper's {self.paper}"
 
     @property
     def worst(self) -> str:
@@ -188,9 +183,11 @@ def findings(records: pd.DataFrame, card: pd.DataFrame) -> dict[str, Finding]:
 
 
 def number(value: float, check: Check) -> str:
-    """A number for a sentence: per cent with one decimal, else three digits; a whole number as it is."""
+    """A number for a sentence: per cent with one decimal, else three digits; nothing is rounded to none or to all."""
     if check.percent:
-        return f"{100 * value:.1f}".removesuffix(".0") + " %"
+        shown = f"{100 * value:.1f}"
+        near = shown in ("0.0", "100.0") and value not in (0, 1)
+        return (f"{100 * value:.2f}" if near else shown.removesuffix(".0")) + " %"
     if value != 0 and abs(value) < 1e-6:
         return f"{value:.0e}".replace("e-0", "e-")
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
@@ -198,14 +195,15 @@ def number(value: float, check: Check) -> str:
 
 def _finding(row: Mapping[str, Any], claim: claims.Claim, book: Book, records: pd.DataFrame) -> Finding:
     words = book.claims[row["claim"]]
-    quantities = [Quantity(check, _in_order(cases, book.words), book.words, _printed(check, claim.paper))
+    quantities = [Quantity(check, _in_order(cases, book.words), book.words, printed(check, claim.paper))
                   for check, cases in zip(claim.checks, claims.measured(row["claim"], records), strict=True)]
+    uneven = any(check.seeds for check in claim.checks)
     held, cause = row["verdict"] == "reproduced", _cause(words.cause, row["verdict"], quantities)
     return Finding(
         claim=row["claim"], name=words.name, verdict=row["verdict"], remark=words.remark if held else "",
         lead=f"It holds {words.remark}." if held and words.remark else LEADS[row["verdict"]],
         sentences=tuple(said(words.finding, quantities)), ours="".join(said([words.ours], quantities)),
-        paper=claim.paper, lacks=tuple(_lacks(row, book.words)), hangs=tuple(_hangs(row, book.words)),
+        paper=claim.paper, lacks=tuple(_lacks(row, book.words, uneven)), hangs=tuple(_hangs(row, book.words)),
         figure=words.figure or book.pages[claim.notebook].figure, kind=cause[0], cause=tuple(cause[1]),
         exact=claim.needs.profile == "any")
 
@@ -238,7 +236,7 @@ def used(sentence: str) -> list[int]:
     return [int(re.match(r"\d+", field).group()) for _, field, _, _ in Formatter().parse(sentence) if field]
 
 
-def _printed(check: Check, paper: str) -> str:
+def printed(check: Check, paper: str) -> str:
     """The value of a check as the paper prints it."""
     if check.near is None:
         return ""
@@ -248,11 +246,15 @@ def _printed(check: Check, paper: str) -> str:
     return f"{digits} %" if check.percent else digits
 
 
-def _lacks(row: Mapping[str, Any], words: Mapping[str, str]) -> list[str]:
-    """What the run lacks of what the rule asks, in plain words; nothing where the verdict is final."""
+def _lacks(row: Mapping[str, Any], words: Mapping[str, str], uneven: bool) -> list[str]:
+    """What the run lacks of what the rule asks, in plain words; nothing where the verdict is final.
+
+    ``uneven``: some checks need fewer seeds than others, so the smallest number of seeds is not what is missing.
+    """
     if not row["verdict"].startswith("preliminary") and row["verdict"] != "not run":
         return []
-    asked = {r"needs (\d+) seeds": lambda k: f"{_count(row['n'], 'seed')} so far; the rule asks for {_count(int(k))}",
+    so_far = "Fewer seeds" if uneven else _count(row["n"], "seed")
+    asked = {r"needs (\d+) seeds": lambda k: f"{so_far} so far; the rule asks for {_count(int(k))}",
              r"needs the (\w+) profile": lambda k: f"run at the sizes called {row['profile']}; the rule asks for {k}",
              r"needs ([\d.e+]+ (?!seeds).+)": lambda k: f"the rule asks for {k}; this run had fewer",
              r"(\S+) stands in for it": lambda k: f"{words.get(k, k)} stand in for those of the paper's size",
