@@ -47,7 +47,6 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     found = findings.findings(kept, card)
     source = made / "site-source"
     _copy_pages(root, source)
-    tables.write_scorecard(source / "book/generated", card, notebooks)
     tables.write_ledger(source / "book/generated", saved, {name: notebooks[name] for name in ran})
     score.write(source / "book/generated", card, found, kept, notebooks, root)
     _copy_evidence(saved, source / "vendor/records")
