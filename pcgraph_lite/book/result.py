@@ -16,8 +16,8 @@ from . import tables
 
 MANY = 2                                           # claims on a page from which on the box keeps to one sentence each
 CONTENTS = ('```{raw} html\n<details class="on-this-page"><summary>On this page</summary>\n```\n\n'
-            '```{contents}\n:local:\n:depth: 1\n```\n\n```{raw} html\n</details>\n```\n\n'
-            "[{ref}`Cite this book <cite>`]{.made-by}")
+            '```{contents}\n:local:\n:depth: 1\n```\n\n```{raw} html\n</details>\n```')
+CITE = "[{ref}`Cite this book <cite>`.]{.made-by}"
 # tables that tell how, not what
 SETTINGS = re.compile(r'<table id="T_(?:(?:models|graphs)".*>trained in<|sweep|base"|by(?:-[^-"]+){5,}")', re.DOTALL)
 
@@ -38,7 +38,8 @@ def put_on(notebook: NotebookNode, found: Sequence[Finding], words: PageWords | 
     words, pictures = words or PageWords(figure=""), figures(notebook)
     figure = pictures.get(words.figure) or next(iter(pictures.values()), None)
     parts = [first, raw(box(found, words.aim)) if found or words.aim else "",
-             _shown(figure, folder) if figure else "", made_by, CONTENTS, rest.strip()]
+             _shown(figure, folder) if figure else "", " ".join([*_below(figure), made_by, CITE]).strip(), CONTENTS,
+             rest.strip()]
     title.source = "\n\n".join(part for part in parts if part) + "\n"
     fold(notebook)
 
@@ -123,9 +124,14 @@ def listed(lines: Iterable[str]) -> str:
 
 
 def _shown(cell: NotebookNode, folder: Path) -> str:
-    name = cell.metadata["mystnb"]["figure"]["name"]
     return (f"```{{image}} ../generated/figures/{written(cell, folder)}\n:alt: {tables.alt_text(cell)}\n"
-            f":class: result-figure\n```\n\n[{{numref}}`{name}` below says what to look at.]{{.made-by}}")
+            ":class: result-figure\n```")
+
+
+def _below(cell: NotebookNode | None) -> list[str]:
+    """Where the figure stands with its caption."""
+    name = cell.metadata["mystnb"]["figure"]["name"] if cell else ""
+    return [f"[{{numref}}`{name}` below says what to look at.]{{.made-by}}"] if cell else []
 
 
 def _png(cell: NotebookNode) -> str:

@@ -175,7 +175,7 @@ def _dot(row: tuple, low: float) -> str:
     paper = _percent(printed)
 
     def place(value: float) -> float:
-        return round(100 * min(max((value - low) / (100 - low), 0), 1), 2)
+        return round(100 * min(max((value - low) / (100 - low), 0.), 1.), 2)
 
     marks = _mark("paper", place(paper), place(paper - paper_sd), place(paper + paper_sd))
     if ours is not None:
