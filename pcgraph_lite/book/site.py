@@ -20,7 +20,7 @@ from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
 from ..evidence import claims, findings, records
 from ..evidence.config import read_yaml
-from . import house, polish, result, score, tables
+from . import house, live, polish, result, score, tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
@@ -53,6 +53,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     tables.write_lead(source / "book/generated", notebooks)
     house.write(source / "book/generated")
     tables.write_speed(source / "book/generated", root / "results/bench")
+    live.place(root, source)
     rules, words = claims.load_claims(), findings.load().pages
     for name, notebook in notebooks.items():
         made_by = (tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
@@ -60,6 +61,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
         result.put_on(notebook, [one for one in found.values() if rules[one.claim].notebook == name], words.get(name),
                       made_by, source / "book/generated")
         _describe(notebook)
+        live.insert(root, name, notebook)
         nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
 

@@ -156,22 +156,30 @@ def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | N
 
 def models(trained: Mapping[tuple, Trained], words: Mapping[str, str] | None = None, name: str = "models",
            paper: Mapping[str, object] | None = None, **more: Callable[[Trained], object]) -> Styler:
-    """What was trained and how: a row for each data set and model, of its first seed.
+    """What was trained and how: a row for each data set and model, of its first seed; what all share is said below.
 
     Args:
         trained: by ``(dataset, model, seed)``.
         words: what models and data sets are called, where not by their own names.
-        paper: a last row, by column.
+        paper: what the paper says, by column.
         more: further columns, each with what it holds of a trained model; ``_`` stands for a space.
     """
     words, first = words or {}, {}
     for key, t in trained.items():
         first.setdefault(key[:2], t)
-    rows = [{"images of": words.get(data, data), "model": words.get(kind, kind)} | _trained_row(t)
-            | {"seeds": sum(key[:2] == (data, kind) for key in trained)}
-            | {column.replace("_", " "): value(t) for column, value in more.items()}
-            for (data, kind), t in first.items()]
-    return plain(pd.DataFrame(rows + ([dict(paper)] if paper else [])).astype(object).fillna(""), name)
+    frame = pd.DataFrame([
+        {"model": words.get(kind, kind), "images of": words.get(data, data)} | _trained_row(t)
+        | {"seeds": sum(key[:2] == (data, kind) for key in trained)}
+        | {column.replace("_", " "): value(t) for column, value in more.items()}
+        for (data, kind), t in first.items()])
+    alike = [column for column in frame.columns[1:] if frame[column].map(str).nunique() == 1]
+    said = {"Trained alike": frame[alike].iloc[0], "The paper's": paper or {}}
+    caption = [f"{title}: " + "; ".join(f"{column} {_four_digits(value)}" for column, value in facts.items()
+                                        if value not in ("", "the paper's")) + "."
+               for title, facts in said.items() if len(facts)]
+    below = [{"selector": "caption", "props": "caption-side: bottom; text-align: left"}]
+    return plain(frame.drop(columns=alike).astype(object).fillna(""), name).set_caption(
+        " ".join(caption)).set_table_styles(below, overwrite=False)
 
 
 def _trained_row(t: Trained) -> dict[str, object]:
@@ -181,7 +189,7 @@ def _trained_row(t: Trained) -> dict[str, object]:
             "f": getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else ""),
             "T": getattr(train, "steps", ""),
             "weight step": getattr(train, "weight_lr", ""), "weight decay": getattr(train, "weight_decay", ""),
-            "trained in": f"{t.seconds:.0f} s on {t.provenance['device']}"}
+            "seconds": round(t.seconds), "device": t.provenance["device"]}
 
 
 def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str,

@@ -24,6 +24,7 @@ from ..baselines.kinds import KINDS
 from ..engine import learning
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
+from ..engine.topology import Topology
 from ..errors import BadFile, BadInput, whole
 from ..files import load_tensors, save_tensors, tensor_digest, write_aside
 from ..images import datasets
@@ -104,7 +105,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
     Raises as ``train``, and BadFile where weights or history are damaged, with the command to train again.
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
-    if not target.is_file() or read_header(target).get("identity", wanted) != wanted:     # no header: damaged, see below
+    if not target.is_file() or read_header(target).get("identity", wanted) != wanted:   # no header: damaged, below
         found = "weights of other settings" if target.is_file() else f"no weights in profile {profile} yet"
         print(f"{name} (seed {seed}) has {found}: training it.", flush=True)
         train(name, profile, seed, device, progress)
@@ -182,11 +183,15 @@ def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
     if settings.kind != "pcgraph":
         return _called(KINDS[settings.kind].make, own).to(device), generator
-    arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
-    own["topology"] = _called(CONSTRUCTORS[settings.topology.constructor], arguments)
-    graph = _called(PCGraph, own).to(device)
+    graph = _called(PCGraph, own | {"topology": topology(settings, generator)}).to(device)
     scales.give(graph, scales.named(settings.scale, settings.data))
     return graph, generator
+
+
+def topology(settings: AnySpec, generator: torch.Generator) -> Topology:
+    """The topology of a graph's settings; what is random in it is drawn from ``generator``."""
+    arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
+    return _called(CONSTRUCTORS[settings.topology.constructor], arguments)
 
 
 def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:

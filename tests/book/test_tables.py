@@ -7,12 +7,14 @@ import csv
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from scipy import stats
 
+from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.book import tables
 
 PIXEL = "iVBORw0KGgo="                        # decodes; nothing here looks at the picture
@@ -133,3 +135,18 @@ def test_seeds_of_a_group_become_one_row_under_its_words() -> None:
                                          ["a", "x", "2", tables.DASH, 1]]
     percent = tables.over_seeds(frame, ["dataset", "model"], {"the_mse": "right (%)"}).data
     assert percent["right (%)"].tolist() == ["200 ± 1.4e+02", "400", "200"]
+
+
+def test_a_table_of_models_shows_what_differs_and_says_what_does_not() -> None:
+    """Two models that differ in their weight step alone; the paper's settings are said as well."""
+    def trained(weight_lr: float) -> SimpleNamespace:
+        spec = SimpleNamespace(kind="pcgraph", activation="tanh", train=SimpleNamespace(steps=5, weight_lr=weight_lr))
+        return SimpleNamespace(graph=PCGraph(topology.fully_connected(3, 1, 2)), spec=spec, seconds=2.0,
+                               provenance={"n": 7, "epochs": 4, "device": "cpu"})
+
+    both = {("mnist", name, seed): trained(step)
+            for name, seed, step in (("slow", 0, 1e-4), ("slow", 1, 1e-4), ("fast", 0, 0.5))}
+    shown = tables.models(both, {"mnist": "digits"}, paper={"model": "the paper's", "T": 20}, hidden=lambda t: [2, 2])
+    assert shown.data.to_dict("list") == {"model": ["slow", "fast"], "weight step": [1e-4, 0.5], "seeds": [2, 1]}
+    assert shown.caption == ("Trained alike: images of digits; vertices 6; parameters 30; training images 7; epochs 4; "
+                             "f tanh; T 5; seconds 2; device cpu; hidden [2, 2]. The paper's: T 20.")
