@@ -125,7 +125,8 @@ def run(
     if stale := notebooks.stale_weights(name, profile):
         errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
                      highlight=False, soft_wrap=True)
-    say(f"{name}: {checkout.shown(notebooks.run(name, profile, _pairs(parameter or []), folder, plain))}")
+    made = notebooks.run(name, profile, _pairs(parameter or []), folder, plain, fresh=False)
+    say(f"{name}: {checkout.shown(made)}")
 
 
 @app.command(epilog="Examples: pcgraph queue  |  pcgraph queue --run")
