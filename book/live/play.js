@@ -20,8 +20,8 @@
             say: "Every pixel is hidden and one label is held. Press Settle: the graph draws that digit. Choose another label." },
     read: { title: "Read a digit", known: all, query: "clamp", label: "free", digit: 4,
             say: "Every pixel is held and the label is free. Press Settle: the bars show which digit the graph reads. Draw one of your own." },
-    noise: { title: "Clean a noisy digit", known: all, query: "init", label: "free", noise: 0.4, digit: 7,
-             say: "The pixels only start at the noisy picture; nothing is held. Press Settle: the noise goes first." },
+    noise: { title: "Clean a noisy digit", known: all, query: "init", label: "free", noise: 0.4, digit: 7, steps: 20,
+             say: "The pixels only start at the noisy picture; nothing is held. Press Settle, then drag the step back and forth. Then try T = 200: the digit fades too." },
   };
   const MEMORY_TRIES = {
     half: { title: "Half is enough", known: half, query: "clamp", digit: 0,

@@ -16,7 +16,7 @@ from . import tables
 
 MANY = 2                                           # claims on a page from which on the box keeps to one sentence each
 CONTENTS = ('```{raw} html\n<details class="on-this-page"><summary>On this page</summary>\n```\n\n'
-            '```{contents}\n:local:\n:depth: 1\n```\n\n```{raw} html\n</details>\n```')
+            '```{contents}\n:local:\n:depth: 1\n:backlinks: none\n```\n\n```{raw} html\n</details>\n```')
 CITE = "[{ref}`Cite this book <cite>`.]{.made-by}"
 # tables that tell how, not what
 SETTINGS = re.compile(r'<table id="T_(?:(?:models|graphs)".*>trained in<|sweep|base"|by(?:-[^-"]+){5,}")', re.DOTALL)
@@ -77,6 +77,9 @@ def fold(notebook: NotebookNode) -> None:
             _prompt(cell, "The settings, in a table")
         elif "parameters" in tags:
             _prompt(cell, "Parameters of this page")
+        elif "injected-parameters" in tags:                                # those that papermill was given
+            tags.append("hide-input")
+            _prompt(cell, "Parameters of this run")
         elif "hide-input" in tags:
             _prompt(cell, "Code")
 

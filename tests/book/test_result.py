@@ -1,10 +1,12 @@
 """What a page opens with, and what is folded away. Oracles: findings and notebooks made here."""
 
+import re
 from pathlib import Path
 
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from PIL import Image
 
 from pcgraph_lite.book import polish, result
 from pcgraph_lite.evidence.findings import Finding, PageWords
@@ -124,3 +126,19 @@ def test_a_description_is_the_first_finding_else_the_first_paragraph_and_is_cut_
     )
     long = polish.description(f"<h1>T</h1><p>{'word ' * 100}</p>")
     assert len(long) <= polish.LONGEST + 2 and long.endswith("word …")
+
+
+def test_images_below_the_first_keep_their_room_and_load_late(tmp_path: Path) -> None:
+    Image.new("L", (30, 20)).save(tmp_path / "a.png")
+    images = '<img class="result-figure" src="a.png"><img src="a.png"><img src="b.svg">'
+    page = f'<head></head><article class="bd-article">{images}'
+    first, second, third = re.findall(r"<img[^>]*>", polish.polished(page, tmp_path))
+    assert first == '<img class="result-figure" src="a.png">'
+    assert 'loading="lazy"' in second and 'width="30" height="20"' in second
+    assert 'loading="lazy"' in third and "width" not in third
+
+
+def test_the_parameters_of_the_run_are_folded() -> None:
+    notebook = new_notebook(cells=[new_code_cell("seed = 0", metadata={"tags": ["injected-parameters"]})])
+    result.fold(notebook)
+    assert "hide-input" in notebook.cells[0].metadata.tags
