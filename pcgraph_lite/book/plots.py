@@ -249,7 +249,7 @@ def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
     """
     figure, axes = _grid(len(topologies), 3, 3.2, 3.4)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
-        share = avg_pool2d(topology.mask()[None].float(), block := -(-topology.n // PIXELS), ceil_mode=True)[0]
+        share = avg_pool2d(topology.mask()[None].float(), block := -(-topology.n // PIXELS), ceil_mode=True)[0].numpy()
         ends = len(share) * block - 0.5
         axis.imshow(share, cmap=DENSITY, vmin=0, vmax=1, extent=(-0.5, ends, ends, -0.5))
         cuts = [topology.slice(name) for name in topology.groups]

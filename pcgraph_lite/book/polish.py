@@ -6,6 +6,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from ..files import digest
+
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # a library is named there, never used
 LONGEST = 200                                                              # letters of a description
@@ -13,11 +15,22 @@ LONGEST = 200                                                              # let
 
 def polish(site: Path) -> None:
     """Rewrite every page of a built website, and delete what none of them loads any more."""
+    same = twins(site / "_images")
     for page in site.rglob("*.html"):
-        page.write_text(polished(page.read_text(encoding="utf-8"), page.parent), encoding="utf-8")
+        text = polished(page.read_text(encoding="utf-8"), page.parent)
+        page.write_text(re.sub(r"_images/([\w.-]+)", lambda file: f"_images/{same.get(file[1], file[1])}", text),
+                        encoding="utf-8")
+    for name in same:
+        (site / "_images" / name).unlink()
     for file in (site / "_static/scripts").glob("*"):
         if file.name.startswith("fontawesome.js") or file.suffix == ".map":
             file.unlink()
+
+
+def twins(folder: Path) -> dict[str, str]:
+    """Pictures that are there a second time under the digest of their content, as outputs of notebooks are named."""
+    names = {path.name: f"{digest(path)}{path.suffix}" for path in folder.glob("*.png")}
+    return {name: twin for name, twin in names.items() if twin != name and twin in names}
 
 
 def polished(page: str, folder: Path) -> str:

@@ -47,7 +47,7 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
         f'Verdict</th><th scope="col">What was found</th></tr></thead><tbody>{body}</tbody></table></div>\n'
         '<script src="../_static/scorecard.js" defer></script>\n', encoding="utf-8")
     (folder / "cite.md").write_text(cite(root / "CITATION.cff"), encoding="utf-8")
-    play = "**{doc}`Play with a trained graph <play>`** in this page, without installing anything.\n"
+    play = "**{doc}`Play with a trained graph <play>`** in the browser; there is nothing to install.\n"
     (folder / "play.md").write_text(play * (root / "book/play.md").is_file(), encoding="utf-8")
     (folder / "why.md").write_text(why(shown, rules, notebooks, folder), encoding="utf-8")
 

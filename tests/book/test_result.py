@@ -1,5 +1,6 @@
 """What a page opens with, and what is folded away. Oracles: findings and notebooks made here."""
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -142,3 +143,18 @@ def test_the_parameters_of_the_run_are_folded() -> None:
     notebook = new_notebook(cells=[new_code_cell("seed = 0", metadata={"tags": ["injected-parameters"]})])
     result.fold(notebook)
     assert "hide-input" in notebook.cells[0].metadata.tags
+
+
+def test_a_picture_that_is_there_twice_is_loaded_once(tmp_path: Path) -> None:
+    """Outputs of notebooks are named by the SHA-256 of their content; the figure at the top is a copy of one."""
+    folder, content = tmp_path / "_images", b"a picture"
+    folder.mkdir()
+    (tmp_path / "_static/scripts").mkdir(parents=True)
+    output = f"{hashlib.sha256(content).hexdigest()}.png"
+    for name in ("fig-a.png", output):
+        (folder / name).write_bytes(content)
+    (folder / "other.png").write_bytes(b"another")
+    (tmp_path / "a.html").write_text('<img src="_images/fig-a.png"><img src="_images/other.png">')
+    polish.polish(tmp_path)
+    assert (tmp_path / "a.html").read_text() == f'<img src="_images/{output}"><img src="_images/other.png">'
+    assert sorted(path.name for path in folder.iterdir()) == sorted([output, "other.png"])

@@ -37,6 +37,14 @@ def test_settling_steps_end_where_99_percent_of_the_way_is_done():
     assert tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=2) == (2, 1)                # none is there yet
 
 
+def test_a_first_short_look_at_settling_changes_nothing(monkeypatch: pytest.MonkeyPatch):
+    """Whether it is long enough for some images, for all or for none."""
+    whole = tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=400)
+    for few in (2, int(whole[0]), 399):
+        monkeypatch.setattr(tasks, "FEW", few)
+        assert tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=400) == whole
+
+
 def test_a_few_steps_of_denoising_are_enough():
     """The best picture may stand after fewer steps than it takes to tell whether the energy has come to rest."""
     few = query(GRAPH, init={"pixels": IMAGES}, steps=2, tolerance=None).values["pixels"].clamp(0, 1)
