@@ -170,8 +170,7 @@ def book(
         raise BadInput("--published shows the committed results, --profile one's own runs; give one of them.")
     name = "paper" if published else profile or "laptop"
     config.load_profile(name)
-    staged = site.stage(name, published)
-    say(f"the book: {site.build(staged, staged.with_name('site')).absolute().as_uri()}")
+    say(f"the book: {site.make(name, published).absolute().as_uri()}")
 
 
 @app.command(epilog="Examples: pcgraph bench  |  pcgraph bench --only fully-connected --only memory  |  "

@@ -207,7 +207,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
     notebook = jupytext.read(source(name))
     failed = target.with_name(f"{name}.failed.ipynb")
     with write_aside(target) as part:
-        begun = Path(f"{part}.input")
+        begun = part.with_suffix(".input.part")
         nbformat.write(notebook, begun)
         try:
             with warnings.catch_warnings():

@@ -9,11 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import jupytext
 import nbformat
 from bs4 import BeautifulSoup
+from filelock import FileLock, Timeout
 from nbformat import NotebookNode
 
 from ..checkout import ROOT, shown
@@ -55,6 +57,22 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
                   else NOT_RUN.format(name=name))
         nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
+
+
+def make(profile: str, published: bool = False) -> Path:
+    """``stage`` and ``build``; returns the first page. Two at once share their folders, so one waits for the other."""
+    path = ROOT / "_build" / f"{'published' if published else profile}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(Timeout), FileLock(path, timeout=0):
+        return _make(profile, published)
+    print("another build of this book is at work; waiting for it", flush=True)
+    with FileLock(path):
+        return _make(profile, published)
+
+
+def _make(profile: str, published: bool) -> Path:
+    staged = stage(profile, published)
+    return build(staged, staged.with_name("site"))
 
 
 def build(source: Path, target: Path) -> Path:

@@ -29,9 +29,9 @@ from ..images.scale import SCALES
 
 
 class Strict(BaseModel):
-    """Base of every schema: no unknown keys (with a near match in the message), no silent conversions."""
+    """Base of every schema: no unknown keys (with a near match), no silent conversions, no infinite numbers or NaN."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -255,7 +255,7 @@ def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
     try:
         return _adapter(schema).validate_python(values)
     except ValidationError as error:
-        raise _in_file(path, *(_explain(one, prefix) for one in error.errors())) from None
+        raise _in_file(path, *(explain(one, prefix) for one in error.errors())) from None
 
 
 @lru_cache(maxsize=32)
@@ -269,7 +269,7 @@ def refuse_unknown(path: Path, kind: str, given: Iterable[str], known: Collectio
         raise _in_file(path, unknown(kind, wrong, known))
 
 
-def _explain(error: Mapping[str, Any], prefix: str) -> str:
+def explain(error: Mapping[str, Any], prefix: str) -> str:
     """One pydantic complaint as 'key: what was expected, got ...'."""
     where = prefix + ".".join(str(part) for part in error["loc"])
     message = error["msg"].removeprefix("Value error, ")
