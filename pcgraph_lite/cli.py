@@ -1,7 +1,9 @@
 """The command ``pcgraph``: data, train, sweep, run, scorecard, book, bench, info."""
 
 import json
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -29,11 +31,25 @@ STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "n
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: an error of ours is one clear message and exit code 2, any other a traceback."""
+    with suppress(ValueError):                                             # of a thread that is not the first
+        signal.signal(signal.SIGINT, _stop)
     try:
         app(_joined_pairs(sys.argv[1:] if arguments is None else arguments))
+    except Stopped:
+        errors.print("stopped. What was finished is kept: weights, checkpoints, records, pages. The same command goes on.")
+        raise SystemExit(130) from None
     except PCGraphError as error:
         errors.print(f"[bold red]{type(error).__name__}:[/] [red]{escape(str(error))}[/]", soft_wrap=True)
         raise SystemExit(2) from None
+
+
+class Stopped(BaseException):
+    """Ctrl-C; no ``except Exception`` on the way may take it for a failed model."""
+
+
+def _stop(*_: object) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)                           # a second one would stop the cleaning up
+    raise Stopped
 
 
 def say(text: str) -> None:

@@ -14,10 +14,11 @@ Labels are asked like those of a PC graph: pixels held, all else relaxes, the la
 import torch
 from torch import Tensor, nn
 
+from .. import valid
 from ..engine.arguments import Count, Damping, NotNegative
 from ..engine.epochs import State
 from ..errors import number, whole
-from .checks import check_unit_range, with_labels
+from .checks import with_labels
 from .kinds import Learner, by_epochs
 
 
@@ -78,7 +79,7 @@ class Boltzmann(Learner):
 
         Raises BadInput (pixels outside [0, 1]).
         """
-        check_unit_range(images)
+        valid.unit(images)
         self.bias[:self.visible] = with_labels(images, labels, self.labels).mean(0).clamp(0.01, 0.99).logit()
 
     def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:

@@ -29,6 +29,7 @@ from ..files import write_aside
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters that the command line gives by an option
+LEAST = {"seed": 0, "seeds": 1}                                            # whatever the notebook
 LONGEST_NAME = 120                                                         # of a folder: systems allow 255 bytes
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 OPTIONS = re.compile(r"\A(?:---\n(?P<block>.*?)^---\n|(?P<lines>(?::[\w-]+:[^\n]*\n)+))", re.MULTILINE | re.DOTALL)
@@ -180,9 +181,13 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
     try:
         is_text = isinstance(value, str) and wanted != "str"
         read = ast.literal_eval(value.title() if value.lower() in ("true", "false") else value) if is_text else value
-        return TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
-    except (ValidationError, ValueError, SyntaxError):
-        raise BadInput(f"{origin}: parameter {key!r} = {value!r}; expected {wanted}, for example "
+        typed = TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
+        if key in LEAST and typed < LEAST[key] and "0: not run" not in known[key].help:
+            raise ValueError
+        return typed
+    except (ValidationError, ValueError, SyntaxError, RecursionError, MemoryError):
+        least = f" of at least {LEAST[key]}" if key in LEAST else ""
+        raise BadInput(f"{origin}: parameter {key!r} = {value!r}; expected {wanted}{least}, for example "
                        f"{known[key].default!r}.") from None
 
 

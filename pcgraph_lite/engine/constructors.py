@@ -5,12 +5,12 @@ Settings files name a constructor by its function and give its arguments; those 
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 from annotated_types import Len
-from torch import Tensor
 
+from .. import valid
 from ..errors import BadInput, WrongShape, number, whole
 from .arguments import Count, CountOrNone, Pair, Share, Sizes
 from .topology import Edges, Topology, count, slices
@@ -24,8 +24,8 @@ CONSTRUCTORS: dict[str, Callable[..., Topology]] = {}
 
 def constructor(make: Callable[..., Topology]) -> Callable[..., Topology]:
     """Let settings files name this function; its signature is what they may say."""
-    CONSTRUCTORS[make.__name__] = make
-    return make
+    CONSTRUCTORS[make.__name__] = valid.checked(make)
+    return CONSTRUCTORS[make.__name__]
 
 
 @constructor
@@ -97,7 +97,7 @@ def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: 
         generator: draws the edges.
     """
     clusters, size = count(clusters, "clusters"), count(size, "size")
-    _check_generator(generator)
+    valid.generator(generator)
     links = list(pairwise(range(clusters))) if links is None else [tuple(link) for link in links]
     if bad := [link for link in links if len(link) != 2 or not all(0 <= end < clusters for end in link)]:
         raise BadInput(f"link {bad[0]} names a cluster that is not there; clusters are 0 to {clusters - 1}.")
@@ -122,7 +122,7 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     n = sum(groups.values())
-    _check_generator(generator)
+    valid.generator(generator)
     if not 2 <= whole(neighbours, "neighbours", 2) < n or neighbours % 2:
         raise BadInput(f"neighbours = {neighbours}; expected an even number from 2 to {n - 1} for {n} vertices.")
     _probability(rewire, "rewire")
@@ -136,7 +136,8 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     return from_mask(mask, groups, sensory=_sensory(groups))
 
 
-def from_mask(mask: Tensor, groups: Mapping[str, int] | None = None, sensory: Sequence[str] = (),
+@valid.checked
+def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Sequence[str] = (),
               pools: Sequence[Sequence[str]] = ()) -> Topology:
     """Any directed graph from its adjacency matrix, self-loops and cycles included.
 
@@ -148,7 +149,7 @@ def from_mask(mask: Tensor, groups: Mapping[str, int] | None = None, sensory: Se
         >>> pcg.topology.from_mask([[0, 1, 0], [0, 0, 1], [1, 0, 0]])        # a ring of three
         Topology(3 vertices: vertices 3; 3 edges)
     """
-    mask = torch.as_tensor(mask).cpu()
+    mask = valid.tensor(mask, "mask").cpu()
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
         raise WrongShape(f"mask is {tuple(mask.shape)}; expected a square (n, n) matrix, rows are sources.")
     if not bool(((mask == 0) | (mask == 1)).all()):
@@ -174,13 +175,15 @@ def from_networkx(graph: "nx.Graph", attribute: str = "group") -> Topology:
         >>> pcg.topology.from_networkx(nx.karate_club_graph(), attribute="club")
         Topology(34 vertices: Mr. Hi 17, Officer 17; 156 edges)
     """
+    import networkx as nx  # here, because it takes as long to import as all of the engine
+    if not isinstance(graph, nx.Graph):
+        raise BadInput(f"graph is a {type(graph).__name__}; expected a networkx graph.")
     if graph.number_of_nodes() == 0:
         raise BadInput("the networkx graph has no nodes; a topology needs at least one.")
     members: dict[str, list] = {}
     for node, data in graph.nodes(data=True):
         members.setdefault(str(data.get(attribute, "vertices")), []).append(node)
     order = [node for nodes in members.values() for node in nodes]
-    import networkx as nx
     mask = torch.from_numpy(nx.to_numpy_array(graph, nodelist=order, weight=None) != 0)
     return from_mask(mask, {name: len(nodes) for name, nodes in members.items()})
 
@@ -206,6 +209,7 @@ def _group_pair(groups: Mapping[str, int], pair: Sequence[str]) -> tuple[str, st
 
 def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Topology:
     """Each layer joined to the next, from the one called ``first`` over the hidden ones to the other sensory one."""
+    hidden = valid.several(hidden, "hidden")
     layers = {f"hidden{k}": count(size, f"hidden layer {k}") for k, size in enumerate(hidden, start=1)}
     groups, last = _sensory_first(pixels, labels, layers), "labels" if first == "pixels" else "pixels"
     chain = [name for name in (first, *layers, last) if name in groups]
@@ -231,8 +235,3 @@ def _bernoulli(sources: Mapping[str, int], targets: Mapping[str, int], p: float,
 
 def _probability(p: float, name: str) -> None:
     number(p, name, "a probability from 0 to 1", lambda p: 0 <= p <= 1)
-
-
-def _check_generator(generator: torch.Generator) -> None:
-    if not isinstance(generator, torch.Generator):
-        raise BadInput(f"generator = {generator!r}; expected a torch.Generator, which decides the edges.")

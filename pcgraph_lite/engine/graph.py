@@ -9,12 +9,13 @@ and tests hold it against ``pcgraph_lite.equations``.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
-from ..errors import BadInput, BadValues, WrongShape, number, unknown
+from .. import valid
+from ..errors import BadInput, WrongShape, number, unknown
 from . import activations
 from .activations import ACTIVATIONS, Activation
 from .arguments import NotNegative, OneOf, PartOf
@@ -52,6 +53,7 @@ class PCGraph(nn.Module):
         tensor([0.5000, 1.0000])
     """
 
+    @valid.checked
     def __init__(self, topology: Topology,
                  activation: Annotated[str, OneOf(ACTIVATIONS)] | Callable[[Tensor], Tensor] = "hardtanh", *,
                  top_k: PartOf | None = None, bias: bool = False, prior: Annotated[str, OneOf(PRIORS)] = "zero",
@@ -148,13 +150,12 @@ class PCGraph(nn.Module):
         return matrix
 
     @torch.no_grad()
-    def set_weight(self, matrix: Tensor) -> None:
+    def set_weight(self, matrix: Any) -> None:
         """Take all weights from a ``(..., n, n)`` matrix. Raises WrongShape, BadValues, BadInput (a missing edge)."""
-        expected, matrix = self.weight.shape, torch.as_tensor(matrix)
+        expected = (*self.layout.lead, self.topology.n, self.topology.n)
+        matrix = valid.finite(matrix, "the weight matrix", self.dtype)
         if matrix.shape != expected:
-            raise WrongShape(f"the weight matrix is {tuple(matrix.shape)}; expected {tuple(expected)}.")
-        if not torch.isfinite(matrix).all():
-            raise BadValues("the weight matrix holds NaN or infinite entries.")
+            raise WrongShape(f"the weight matrix is {tuple(matrix.shape)}; expected {expected}.")
         if bool((matrix[..., ~self.topology.mask().to(matrix.device)] != 0).any()):
             raise BadInput("the weight matrix is non-zero where the topology has no edge; mask it first.")
         for weight, stored in zip(self.weights, self.cut(matrix), strict=True):
@@ -193,7 +194,7 @@ class PCGraph(nn.Module):
 
     def check_values(self, x: Tensor) -> None:
         """Raise WrongShape unless ``x`` is ``(..., batch, n)`` of this graph, with its replicas."""
-        lead = self.layout.lead
+        lead, x = self.layout.lead, valid.tensor(x, "x")
         if x.ndim != 2 + len(lead) or x.shape[-1] != self.topology.n or x.shape[:-2] != lead:
             wanted = ", ".join(map(str, (*lead, "batch", self.topology.n)))
             raise WrongShape(f"x is {tuple(x.shape)}; expected ({wanted}).")
@@ -220,7 +221,12 @@ class PCGraph(nn.Module):
         """Take up weights whichever plan wrote them: as a matrix, or of existing edges alone."""
         for k, block in enumerate(self.blocks):
             if (key := f"{prefix}weights.{k}") in state_dict:
-                state_dict[key] = block.adopted(state_dict[key])
+                saved = valid.finite(state_dict[key], key, self.dtype)
+                whole = block.mask is not None and saved.shape[-2:] == block.shape
+                if whole and bool(saved[..., ~block.mask.to(saved.device)].any()):
+                    raise BadInput(f"{key} is non-zero where the topology has no edge; these weights belong to another "
+                                   "graph.")
+                state_dict[key] = block.adopted(saved)
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @torch.no_grad()

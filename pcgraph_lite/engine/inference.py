@@ -6,7 +6,8 @@ from math import inf
 import torch
 from torch import Tensor
 
-from ..errors import BadInput, BadValues, UnstableStep, WrongShape, number, whole
+from .. import valid
+from ..errors import BadInput, BadValues, UnstableStep, WrongShape, number, unknown, whole
 from .conditioned import Conditioned
 from .curvature import curvature
 from .graph import PCGraph
@@ -69,6 +70,7 @@ class Settled(Relaxation):
     problem: Conditioned
 
 
+@valid.checked
 @torch.no_grad()
 def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None = None,
           **changes: object) -> Settled:
@@ -90,6 +92,8 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
         >>> pcg.relax(graph, start, held, steps=1, value_lr=0.5).x       # half the way to 2, the prediction
         tensor([[1., 1.]])
     """
+    if bad := changes.keys() - Settings.__dataclass_fields__.keys():
+        raise unknown("setting of relax", bad.pop(), Settings.__dataclass_fields__)
     settings = replace(settings or Settings(), **changes)
     _check(graph, x, clamped)
     problem = Conditioned(graph, x.clone(memory_format=torch.contiguous_format), clamped.to(x.device))

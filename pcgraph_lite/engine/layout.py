@@ -36,6 +36,13 @@ class Layout:
     def __post_init__(self) -> None:
         if self.plan not in PLANS:
             raise unknown("plan", self.plan, PLANS)
+        if self.dtype not in (torch.float32, torch.float64):
+            raise BadInput(f"dtype = {self.dtype!r}; expected torch.float32 or torch.float64.")
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError, TypeError, ValueError) as error:
+            raise BadInput(f"device = {self.device!r} cannot be used here ({str(error).splitlines()[0]}); use 'cpu', or "
+                           "None.") from None
         if self.replicas is not None:
             whole(self.replicas, "replicas")
         if self.plan == "sparse" and self.replicas is not None:

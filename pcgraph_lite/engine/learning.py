@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from ..errors import BadInput, BadValues, UnstableStep, WrongShape, unknown
+from .. import valid
+from ..errors import BadInput, UnstableStep, WrongShape, unknown
 from ..files import tensor_digest
 from .arguments import Count, Damping, OneOf, Rate
 from .conditioned import Conditioned
@@ -48,6 +49,7 @@ class Training(Schedule):
         return Settings(self.steps, self.value_lr if value_lr is None else value_lr, self.momentum, trace=False)
 
 
+@valid.checked
 def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, *,
         validation: float | tuple[Tensor, Tensor] | Batch | None = None,
         score: Literal["auto"] | Annotated[str, OneOf(SCORES)] | Callable[[PCGraph, Batch], float] = "auto",
@@ -99,6 +101,7 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, *,
     return run(state, epoch, None if held_out is None else lambda: measure(graph, held_out), progress)
 
 
+@valid.checked
 def accuracy(graph: PCGraph, batch: Batch) -> float:
     """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex.
 
@@ -116,6 +119,7 @@ def accuracy(graph: PCGraph, batch: Batch) -> float:
     return float((answer.argmax(-1) == batch["labels"].to(answer.device).argmax(-1)).double().mean())
 
 
+@valid.checked
 def minus_energy(graph: PCGraph, batch: Batch) -> float:
     """Minus the mean energy with all sensory groups clamped."""
     batch = as_batch(graph, batch)
@@ -205,22 +209,17 @@ def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, T
         data = {graph.topology.sensory[0]: images}
         if "labels" in graph.topology.groups:
             data["labels"] = labels
-    batch = {name: _as_values(graph, name, torch.as_tensor(values)) for name, values in data.items()}
+    batch = {name: _as_values(graph, name, values) for name, values in data.items()}
     if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
         raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")
     return batch
 
 
-def _as_values(graph: PCGraph, name: str, values: Tensor) -> Tensor:
+def _as_values(graph: PCGraph, name: str, values: object) -> Tensor:
+    values = valid.tensor(values, name)
     if values.ndim == 1 and not values.is_floating_point():
-        size = graph.topology.size(name)
-        if len(values) and not 0 <= int(values.min()) <= int(values.max()) < size:
-            raise BadInput(f"{name} run from {int(values.min())} to {int(values.max())}; expected 0 to {size - 1}.")
-        values = one_hot(values.long(), size)
-    values = flattened(graph, name, values, name)
-    if not torch.isfinite(values).all():
-        raise BadValues(f"{name} holds NaN or infinite entries; clean the data first.")
-    return values
+        values = one_hot(valid.labels(values, name, classes=graph.topology.size(name)), graph.topology.size(name))
+    return flattened(graph, name, values, name)
 
 
 def _count(batch: Batch) -> int:

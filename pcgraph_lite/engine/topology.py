@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .. import valid
 from ..errors import BadInput, UnknownGroup, WrongShape, unknown, whole
 
 
@@ -47,14 +48,20 @@ class Topology:
                 [1, 1, 0, 0, 0]], dtype=torch.int32)
     """
 
+    @valid.checked
     def __init__(self, groups: Mapping[str, int], edges: Iterable[Edges], sensory: Sequence[str] = (),
                  pools: Sequence[Sequence[str]] = ()) -> None:
         self.groups: dict[str, int] = {name: count(size, f"group {name!r}") for name, size in groups.items()}
+        if bad := [name for name in self.groups if not isinstance(name, str)]:
+            raise BadInput(f"the group name {bad[0]!r} is a {type(bad[0]).__name__}; expected text.")
         if not self.groups:
             raise BadInput("a topology needs at least one vertex group, for example {'vertices': 3}.")
-        self.edges = tuple(edges)
-        self.sensory = tuple(sensory) or (next(iter(self.groups)),)
-        self.pools = tuple(tuple(pool) for pool in pools) or tuple((name,) for name in self.groups)
+        self.edges = valid.several(edges, "edges")
+        if bad := [edge for edge in self.edges if not isinstance(edge, Edges)]:
+            raise BadInput(f"edges hold {bad[0]!r}; expected Edges(source, target, mask).")
+        self.sensory = valid.several(sensory, "sensory") or (next(iter(self.groups)),)
+        self.pools = tuple(valid.several(pool, "a pool") for pool in valid.several(pools, "pools")) or tuple(
+            (name,) for name in self.groups)
         self.n = sum(self.groups.values())
         self._slices = slices(self.groups)
         self._check()

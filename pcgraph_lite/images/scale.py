@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+from .. import valid
 from ..errors import BadInput, unknown
 
 # What becomes 0, and how much more becomes 1.
@@ -53,6 +54,7 @@ def give(model: nn.Module, scale: Scale) -> None:
     model.pixel_scale = scale
 
 
+@valid.checked
 def named(name: str, data: str | None = None) -> Scale:
     """The scale of that name; "standardized" is mean 0 and standard deviation 1 over the data set ``data``.
 
