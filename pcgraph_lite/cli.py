@@ -1,4 +1,4 @@
-"""The command ``pcgraph``: data, train, sweep, run, scorecard, book, bench, info."""
+"""The command ``pcgraph``: data, train, sweep, run, queue, scorecard, book, bench, info."""
 
 import json
 import signal
@@ -36,7 +36,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(_joined_pairs(sys.argv[1:] if arguments is None else arguments))
     except Stopped:
-        errors.print("stopped. What was finished is kept: weights, checkpoints, records, pages. The same command goes on.")
+        errors.print("stopped; weights, checkpoints, records and pages that were finished are kept. The same command "
+                     "goes on from there.")
         raise SystemExit(130) from None
     except PCGraphError as error:
         errors.print(f"[bold red]{type(error).__name__}:[/] [red]{escape(str(error))}[/]", soft_wrap=True)
@@ -141,7 +142,34 @@ def run(
     if stale := notebooks.stale_weights(name, profile):
         errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
                      highlight=False, soft_wrap=True)
-    say(f"{name}: {checkout.shown(notebooks.run(name, profile, _pairs(parameter or []), folder, plain))}")
+    made = notebooks.run(name, profile, _pairs(parameter or []), folder, plain, fresh=False)
+    say(f"{name}: {checkout.shown(made)}")
+
+
+@app.command(epilog="Examples: pcgraph queue  |  pcgraph queue --run")
+def queue(
+    profile: ProfileName = "paper",
+    go: Annotated[bool, typer.Option("--run", help="Do it; a stopped queue is taken up where it was.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    device: Device = "auto",
+) -> None:
+    """Show what is missing for final verdicts and how long it takes here: the most verdicts an hour first."""
+    from . import hardware
+    from .book import queue as waiting
+    from .evidence import config
+    hardware.prepare(config.load_profile(profile).threads)
+    rows = waiting.ordered(profile)
+    if as_json:
+        print(json.dumps(rows.to_dict("records"), indent=1))
+    elif rows.empty:
+        say("every claim whose data are here has its final verdict.")
+    else:
+        table = Table(*rows.columns)
+        for row in rows.itertuples(index=False):
+            table.add_row(*(f"{value:.1f}" if isinstance(value, float) else str(value) for value in row))
+        out.print(table)
+    if go:
+        waiting.run(profile, device, say)
 
 
 @app.command(epilog="Example: pcgraph scorecard --json")

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import re
+import sys
 import traceback
 import warnings
 from collections.abc import Mapping
@@ -137,7 +138,7 @@ def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[s
 
 
 def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "",
-        plain: bool = False) -> Path:
+        plain: bool = False, fresh: bool = True) -> Path:
     """Execute one notebook, after everything about the call was checked. Returns its file, or if ``plain`` the folder.
 
     Args:
@@ -145,6 +146,8 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
         out: folder for the notebook, records and figures. Empty: ``_build/<profile>``, or with ``given``
             ``_build/runs/<name>/<parameters>``.
         plain: run the code cells in this process; no executed notebook is written. For hosts without papermill.
+        fresh: run them in a new process, not in a copy of this one. A copy has imported torch; to be copied, a process
+            must have run nothing, and no system but Linux allows it.
 
     Raises UnknownName, BadInput, BadFile: the call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
     """
@@ -153,7 +156,8 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     values = resolve(name, settings, given)
     for key in OWN_OPTION.keys() & given.keys():
         raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")
-    hardware.pick_device(values.get("device", "auto"))
+    device = hardware.pick_device(values.get("device", "auto"))
+    fresh = fresh or device.type == "cuda" or sys.platform != "linux"      # a copy cannot use a GPU that was looked for
     usual = checkout.ROOT / "_build" / profile
     folder = Path(out).absolute() if str(out) else _folder(name, profile, given) if given else usual
     if "out" in values:
@@ -161,7 +165,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     with contextlib.chdir(checkout.ROOT):
         if plain:
             return _run_plain(name, values, folder)
-        return _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
+        return _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb", fresh)
 
 
 def _cell(match: re.Match, text: str) -> Cell:
@@ -200,9 +204,10 @@ def _folder(name: str, profile: str, given: Mapping[str, object]) -> Path:
     return checkout.ROOT / "_build" / "runs" / name / slug
 
 
-def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
+def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bool) -> Path:
     """Execute with papermill to ``target``; a failed run is kept beside it as NAME.failed.ipynb."""
     try:
+        kernel = {} if fresh else _copied_kernel()
         import jupytext
         import nbformat
         import papermill
@@ -219,7 +224,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
                 warnings.simplefilter("ignore")              # papermill remarks that .part is no notebook name
                 papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
                                            kernel_name="python3", cwd=".", progress_bar=True,
-                                           extra_arguments=["--log-level=ERROR"])
+                                           extra_arguments=["--log-level=ERROR"], **kernel)
         except Exception as error:
             if part.exists():
                 part.replace(failed)
@@ -231,6 +236,14 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
         nbformat.write(done, part)
     failed.unlink(missing_ok=True)
     return target
+
+
+def _copied_kernel() -> dict[str, Any]:
+    """What tells papermill to run the cells in a copy of this process, made now."""
+    from . import kernels
+    copy = kernels.Copy()
+    copy.start()
+    return {"kernel_manager_class": kernels.manager(copy)}
 
 
 def _failure(name: str, error: Exception, failed: Path) -> str:

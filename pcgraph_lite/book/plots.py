@@ -11,12 +11,12 @@ import seaborn as sns
 import torch
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import ArrowStyle, FancyArrowPatch
+from matplotlib.patches import ArrowStyle, FancyArrowPatch, Rectangle
 from torch import Tensor
-from torchmetrics.functional.classification import multiclass_confusion_matrix
+from torch.nn.functional import avg_pool2d
 
 from ..engine.graph import PCGraph
 from ..engine.topology import Topology
@@ -32,6 +32,8 @@ SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "
 SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
 WIRES = {True: COLORS[2], False: COLORS[3]}                                # excitatory, inhibitory
 FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
+
+DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # of a mask's picture
 
 Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, values ``(positions,)`` or with repeats
 
@@ -57,14 +59,19 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
     if len({len(p) for p in pictures.values()}) != 1:
         raise WrongShape(f"rows differ in length: { {name: len(p) for name, p in pictures.items()} }.")
     count = len(next(iter(pictures.values())))
-    figure, axes = plt.subplots(len(rows), count, figsize=(0.72 * count + 1.3, 0.78 * len(rows) + 0.3), squeeze=False)
-    for line, (name, images) in zip(axes, pictures.items(), strict=True):
-        for k, (axis, image) in enumerate(zip(line, images, strict=True)):
-            axis.imshow(image, vmin=0, vmax=1)
-            _frame(axis, None if marks is None or name not in marks else bool(marks[name][k]))
-        line[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
-    for axis, title in zip(axes[0], columns, strict=False):
-        axis.set_title(title, fontsize="small")
+    figure, axis = plt.subplots(figsize=(0.72 * count + 1.3, 0.78 * len(rows) + 0.3))
+    for row, (name, images) in enumerate(pictures.items()):                # all on one axis: a hundred take seconds
+        right = None if marks is None else marks.get(name)
+        for k, image in enumerate(images):
+            axis.imshow(image, vmin=0, vmax=1, extent=(k + 0.04, k + 0.96, row + 0.96, row + 0.04))
+            color = "0.8" if right is None else COLORS[2] if right[k] else COLORS[3]
+            axis.add_patch(Rectangle((k + 0.04, row + 0.04), 0.92, 0.92, fill=False, edgecolor=color,
+                                     linewidth=0.6 if right is None else 2))
+    axis.set(xlim=(0, count), ylim=(len(rows), 0), frame_on=False)
+    axis.set_yticks([row + 0.5 for row in range(len(rows))], pictures, fontsize="small")
+    axis.set_xticks([k + 0.5 for k in range(len(columns))], columns, fontsize="small")
+    axis.tick_params(length=0, labeltop=True, labelbottom=False)
+    axis.grid(False)
     return figure
 
 
@@ -222,6 +229,7 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
 
     ``parts``: title -> predicted ``(count,)`` int, true ``(count,)`` int, and the names of the classes.
     """
+    from torchmetrics.functional.classification import multiclass_confusion_matrix  # here: see images/metrics.py
     figure, axes = _grid(len(parts), 9, 4.9, 4.3)
     for axis, (title, (predicted, true, names)) in zip(axes, parts.items(), strict=True):
         share = multiclass_confusion_matrix(predicted, true, len(names), normalize="true").numpy()
@@ -234,14 +242,16 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
 
 
 def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
-    """The adjacency matrix of each topology, rows are sources, with its groups named along the rows.
+    """The adjacency matrix of each topology, rows are sources, with its groups named along the rows; of large ones the
+    share of edges in blocks.
 
     The paper's mask figure has sources in its columns (ambiguity log, point 15).
     """
     figure, axes = _grid(len(topologies), 3, 3.2, 3.4)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
-        axis.imshow(topology.mask().numpy(), cmap=ListedColormap(["#f2f2f2", COLORS[0]]), interpolation="antialiased",
-                    vmin=0, vmax=1)
+        share = avg_pool2d(topology.mask()[None].float(), block := -(-topology.n // PIXELS), ceil_mode=True)[0]
+        ends = len(share) * block - 0.5
+        axis.imshow(share, cmap=DENSITY, vmin=0, vmax=1, extent=(-0.5, ends, ends, -0.5))
         cuts = [topology.slice(name) for name in topology.groups]
         for cut in cuts[1:]:
             axis.axhline(cut.start - 0.5, color="0.6", linewidth=0.6)
@@ -425,13 +435,6 @@ def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
     shape = shape or SHAPES[images.shape[1]]
     pictures = np.asarray(images.detach().cpu()).reshape(len(images), -1, *shape[-2:])
     return pictures[:, 0] if pictures.shape[1] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
-
-
-def _frame(axis: Axes, right: bool | None) -> None:
-    axis.set(xticks=[], yticks=[])
-    axis.grid(False)
-    axis.spines[:].set(color="0.8" if right is None else COLORS[2] if right else COLORS[3],
-                       linewidth=0.6 if right is None else 2)
 
 
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, *, columns: int = 3) -> Figure:

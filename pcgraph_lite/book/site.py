@@ -20,9 +20,9 @@ from nbformat import NotebookNode
 
 from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
-from ..evidence import claims, records
+from ..evidence import claims, findings, records
 from ..evidence.config import read_yaml
-from . import house, tables
+from . import house, live, polish, result, score, tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
@@ -44,17 +44,26 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     ran = [name for name in names if not published or (executed / f"{name}.ipynb").is_file()]
     notebooks = {name: read_notebook(executed / f"{name}.ipynb", "paper" if published else profile) if name in ran
                  else jupytext.read(root / "notebooks" / f"{name}.md") for name in names}
-    card = claims.scorecard(records.read(saved))
+    kept = records.read(saved)
+    card = claims.scorecard(kept)
+    found = findings.findings(kept, card)
     source = made / "site-source"
     _copy_pages(root, source)
-    tables.write_scorecard(source / "book/generated", card, notebooks)
     tables.write_ledger(source / "book/generated", saved, {name: notebooks[name] for name in ran})
+    score.write(source / "book/generated", card, found, kept, notebooks, root)
+    _copy_evidence(saved, source / "vendor/records")
     tables.write_lead(source / "book/generated", notebooks)
     house.write(source / "book/generated")
     tables.write_speed(source / "book/generated", root / "results/bench")
+    live.place(root, source)
+    rules, words = claims.load_claims(), findings.load().pages
     for name, notebook in notebooks.items():
-        _describe(notebook, tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
-                  else NOT_RUN.format(name=name))
+        made_by = (tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
+                   else NOT_RUN.format(name=name))
+        result.put_on(notebook, [one for one in found.values() if rules[one.claim].notebook == name], words.get(name),
+                      made_by, source / "book/generated")
+        _describe(notebook)
+        live.insert(root, name, notebook)
         nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
 
@@ -147,9 +156,7 @@ def _run_builder(source: Path, folder: Path) -> Path:
         lines = re.sub(r"\x1b\[[0-9;]*m", "", run.stdout + run.stderr).strip().splitlines()
         warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)] or lines
         raise PCGraphError(f"the book was not built from {shown(source)}. Last warnings:\n" + "\n".join(warnings[-12:]))
-    for page in (folder / "_build/html").rglob("*.html"):      # a live-code library is named there, and never used
-        text = page.read_text(encoding="utf-8")
-        page.write_text(re.sub(r"<script>const THEBE_JS_URL.*?</script>", "", text, flags=re.DOTALL), encoding="utf-8")
+    polish.polish(folder / "_build/html")
     if outside := outside_references(folder / "_build/html"):
         raise PCGraphError("these pages load something from the net, and the book must work without one: "
                            + "; ".join(outside[:8]))
@@ -172,13 +179,16 @@ def _copy_pages(root: Path, source: Path) -> None:
     shutil.copy2(mathjax / "tex-mml-chtml.js", target)
 
 
-def _describe(notebook: NotebookNode, made_by: str) -> None:
-    """Give every picture a text for readers who do not see it, and put a line under the title of the page."""
+def _copy_evidence(saved: Path, target: Path) -> None:
+    """Put the records and the rules beside the pages, which link to them."""
+    target.mkdir(parents=True)
+    for path in [*saved.glob("*.json"), claims.FILE]:
+        shutil.copy2(path, target)
+
+
+def _describe(notebook: NotebookNode) -> None:
+    """Give every picture a text for readers who do not see it."""
     for cell in notebook.cells:
         if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
             shown = cell.metadata.setdefault("mystnb", NotebookNode())     # else the builder takes the name of its file
             shown.setdefault("image", NotebookNode())["alt"] = tables.alt_text(cell)
-    title = next((cell for cell in notebook.cells if cell.source.startswith("# ")), None)
-    if title is not None and made_by:
-        first, _, rest = title.source.partition("\n")
-        title.source = f"{first}\n\n{made_by}\n{rest}"

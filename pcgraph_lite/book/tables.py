@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 BESIDE = "beside the simple rival"
-SHORT = ("claim", "verdict", "what the paper says", "paper", "checks")
-FULL = ("claim", "verdict", "what the paper says", "paper", "measured, and the rule", BESIDE, "note and run")
 DASH = "—"
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
 SCALING = "Time of a training batch against one size, the others fixed."
@@ -37,36 +35,6 @@ BENCH = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What
          "floor.svg": "Time over that of the bare products: the black line is the floor.",
          "numbers.csv": "Ratios, memory and distances.", "scaling.csv": SCALING,
          "scaling.svg": f"{SCALING} Lines are powers, fitted to the larger half of the points."}
-
-
-def write_scorecard(folder: Path, card: pd.DataFrame, pages: Iterable[str]) -> None:
-    """Write ``counts.csv``, ``counts.md``, ``scorecard.csv`` and ``claims.csv`` (the landing page: what was run).
-
-    ``card``: as ``claims.scorecard`` gives it; ``pages``: the notebooks that are in the book, only these are linked.
-    """
-    pages, rules = set(pages), claims.load_claims()
-    rows = [_scorecard_row(row, rules[row["claim"]], pages) for row in card.to_dict("records")]
-    kinds = [_kind(verdict) for verdict in card["verdict"]]
-    ran = [row for row, kind in zip(rows, kinds, strict=True) if kind != "not run"]
-    _write_csv(folder / "counts.csv", [{badge(verdict): kinds.count(verdict) for verdict in BADGES}])
-    _write_csv(folder / "claims.csv", ran or rows, SHORT)
-    _write_csv(folder / "scorecard.csv", rows, FULL)
-    (folder / "counts.md").write_text(_in_words(card, rules, pages), encoding="utf-8")
-
-
-def _in_words(card: pd.DataFrame, rules: Mapping[str, claims.Claim], pages: set[str]) -> str:
-    """What the counts hide: which verdicts are identities, and which claims of experiments failed for good."""
-    held = card[card["verdict"] == "reproduced"]
-    exact = sum(rules[name].needs.profile == "any" for name in held["claim"])
-    text = (f"Behind *reproduced*: equations, masks and drawings, checked exactly ({exact}), and claims about trained "
-            f"models ({len(held) - exact}).\n")
-    for verdict in ("not reproduced", "partly"):
-        failed = card[card["verdict"] == verdict]
-        if len(failed):
-            text += f"\n{badge(verdict)}, with all that the rule asks of a run:\n\n" + "".join(
-                f"- {escaped(rules[row.claim].statement)} {_link(row.claim, row.notebook, pages)}\n"
-                for row in failed.itertuples())
-    return text
 
 
 def write_ledger(folder: Path, records: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
@@ -188,22 +156,30 @@ def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | N
 
 def models(trained: Mapping[tuple, Trained], words: Mapping[str, str] | None = None, name: str = "models",
            paper: Mapping[str, object] | None = None, **more: Callable[[Trained], object]) -> Styler:
-    """What was trained and how: a row for each data set and model, of its first seed.
+    """What was trained and how: a row for each data set and model, of its first seed; what all share is said below.
 
     Args:
         trained: by ``(dataset, model, seed)``.
         words: what models and data sets are called, where not by their own names.
-        paper: a last row, by column.
+        paper: what the paper says, by column.
         more: further columns, each with what it holds of a trained model; ``_`` stands for a space.
     """
     words, first = words or {}, {}
     for key, t in trained.items():
         first.setdefault(key[:2], t)
-    rows = [{"images of": words.get(data, data), "model": words.get(kind, kind)} | _trained_row(t)
-            | {"seeds": sum(key[:2] == (data, kind) for key in trained)}
-            | {column.replace("_", " "): value(t) for column, value in more.items()}
-            for (data, kind), t in first.items()]
-    return plain(pd.DataFrame(rows + ([dict(paper)] if paper else [])).astype(object).fillna(""), name)
+    frame = pd.DataFrame([
+        {"model": words.get(kind, kind), "images of": words.get(data, data)} | _trained_row(t)
+        | {"seeds": sum(key[:2] == (data, kind) for key in trained)}
+        | {column.replace("_", " "): value(t) for column, value in more.items()}
+        for (data, kind), t in first.items()])
+    alike = [column for column in frame.columns[1:] if frame[column].map(str).nunique() == 1]
+    said = {"Trained alike": frame[alike].iloc[0], "The paper's": paper or {}}
+    caption = [f"{title}: " + "; ".join(f"{column} {_four_digits(value)}" for column, value in facts.items()
+                                        if value not in ("", "the paper's")) + "."
+               for title, facts in said.items() if len(facts)]
+    below = [{"selector": "caption", "props": "caption-side: bottom; text-align: left"}]
+    return plain(frame.drop(columns=alike).astype(object).fillna(""), name).set_caption(
+        " ".join(caption)).set_table_styles(below, overwrite=False)
 
 
 def _trained_row(t: Trained) -> dict[str, object]:
@@ -213,7 +189,7 @@ def _trained_row(t: Trained) -> dict[str, object]:
             "f": getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else ""),
             "T": getattr(train, "steps", ""),
             "weight step": getattr(train, "weight_lr", ""), "weight decay": getattr(train, "weight_decay", ""),
-            "trained in": f"{t.seconds:.0f} s on {t.provenance['device']}"}
+            "seconds": round(t.seconds), "device": t.provenance["device"]}
 
 
 def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str,
@@ -285,30 +261,9 @@ def made_by(run: Mapping[str, Any]) -> str:
     return f"[Made {words}. All runs: {{doc}}`/book/ledger`.]{{.made-by}}" if words else ""
 
 
-def badge(verdict: str) -> str:
-    """A verdict as Markdown with the class that colours it."""
-    return f"[{verdict}]{{.verdict .{BADGES[_kind(verdict)]}}}"
-
-
 def escaped(text: object) -> str:
     """Text that Markdown shows as it is; a dash for nothing."""
     return re.sub(r"([\\`*_\[\]<>${}#])", r"\\\1", str(text)) or DASH
-
-
-def _scorecard_row(row: Mapping[str, Any], claim: claims.Claim, pages: set[str]) -> dict[str, str]:
-    run = [f"{row['profile']}, {row['device']}, n = {row['n']}"] if row["profile"] else []
-    measured = row["ours"].split("; ") if row["ours"] else [claims.rule(check) for check in claim.checks]
-    return {"claim": _link(row["claim"], row["notebook"], pages), "verdict": badge(row["verdict"]),
-            "what the paper says": escaped(claim.statement), "paper": escaped(claim.paper),
-            "measured, and the rule": "\n".join(f"- {escaped(line)}" for line in measured),
-            BESIDE: escaped(row["rival"]),
-            "checks": escaped(row["note"].split(" checks hold")[0].split("; ")[0]),
-            "note and run": escaped("; ".join([row["note"], *filter(None, [row["hangs_on"]]), *run]))}
-
-
-def _kind(verdict: str) -> str:
-    """``preliminary: partly`` counts as preliminary."""
-    return verdict.partition(":")[0]
 
 
 def _versions(run: Mapping[str, Any]) -> str:

@@ -55,7 +55,7 @@ class Check(Strict):
 
     ``guard``: what must hold beside the claim, such as an answer better than a blank picture. Where it fails, the claim
     is not reproduced in full; where it holds, that says nothing for the claim. ``any_case``: one of the data sets,
-    models and settings that fit is enough; else all must hold.
+    models and settings that fit is enough; else all must hold. ``seeds``: how many it needs, if fewer than the claim.
     """
 
     quantity: str
@@ -71,6 +71,7 @@ class Check(Strict):
     percent: bool = False
     guard: bool = False
     any_case: bool = False
+    seeds: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _one_comparator(self) -> "Check":
@@ -94,10 +95,6 @@ class Rival(Check):
         if not (self.less_than or self.greater_than):
             raise ValueError("expected less_than or greater_than")
         return self
-
-    def turned(self) -> "Rival":
-        """The opposite order."""
-        return self.model_copy(update={"less_than": self.greater_than, "greater_than": self.less_than})
 
 
 class Needs(Strict):
@@ -156,6 +153,22 @@ class Outcome:
     alone: int = 0
 
 
+@dataclass(frozen=True)
+class Measured:
+    """One case of a check: its values over seeds, and those of the other side where there is one, seed by seed.
+
+    ``opposite``: of an order, that the test says the other way round.
+    """
+
+    dataset: str
+    model: str
+    parameters: Condition
+    values: np.ndarray                            # (seeds,)
+    theirs: np.ndarray | None                     # (seeds,)
+    holds: bool
+    opposite: bool
+
+
 def load_claims(path: Path = FILE) -> dict[str, Claim]:
     """Every claim by its id. Raises BadFile or BadInput where the file is not as it should be."""
     return config.validated(dict[str, Claim], config.read_yaml(path), path)
@@ -166,11 +179,17 @@ def scorecard(records: pd.DataFrame, claims: Mapping[str, Claim] | None = None) 
 
     Of the ``records`` of a claim only those of the largest profile count. ``claims`` None: the rules of the package.
     """
-    records = records.assign(dataset=records["dataset"].fillna(""), model=records["model"].fillna(""),
-                             seed=records["seed"].astype(float).fillna(-1),
-                             case=[json.dumps(parameters, sort_keys=True) for parameters in records["parameters"]])
-    return pd.DataFrame([_row(name, claim, records[records["claim"] == name])
+    records = _told_apart(records)
+    return pd.DataFrame([_row(name, claim, records)
                          for name, claim in (claims or load_claims()).items()], columns=COLUMNS)
+
+
+def measured(name: str, records: pd.DataFrame, claims: Mapping[str, Claim] | None = None) -> list[list[Measured]]:
+    """The cases behind each check of a claim, in the order of its checks; none where there are no records."""
+    claim = (claims or load_claims())[name]
+    _, records, standing = _of_claim(name, claim, _told_apart(records))
+    return [_cases(check.model_copy(update={"model": standing.get(check.model, check.model)}), records)
+            for check in claim.checks]
 
 
 def rule(check: Check) -> str:
@@ -187,17 +206,53 @@ def check_known(claim: str, quantity: str, claims: Mapping[str, Claim]) -> None:
                           "goes under `also:` in pcgraph_lite/evidence/claims.yaml.")
 
 
-def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
+def _told_apart(records: pd.DataFrame) -> pd.DataFrame:
+    """Records without gaps in the columns that tell them apart."""
+    return records.assign(dataset=records["dataset"].fillna(""), model=records["model"].fillna(""),
+                          seed=records["seed"].astype(float).fillna(-1),
+                          case=[json.dumps(parameters, sort_keys=True) for parameters in records["parameters"]])
+
+
+def _of_claim(name: str, claim: Claim, records: pd.DataFrame) -> tuple[str, pd.DataFrame, dict[str, str]]:
+    """The largest profile of a claim's records, those records, and which models stand in for others."""
+    records = records[records["claim"] == name]
     profile = max(records["profile"], key=_size, default="")
     records = records[records["profile"] == profile]
-    standing = {ours: theirs for ours, theirs in claim.stand_ins.items() if ours not in set(records["model"])}
+    return profile, records, {ours: theirs for ours, theirs in claim.stand_ins.items()
+                              if ours not in set(records["model"])}
+
+
+def _cases(check: Check, records: pd.DataFrame) -> list[Measured]:
+    """What each case of a check measured, all that fit."""
+    rows, keys = _select(records, check, check.where), ["dataset", "model", "case"]
+    if check.other and len(rows):
+        rows, keys, _ = _paired(check, rows, records)
+    found = []
+    for _, case in rows.groupby(keys):
+        first = case.iloc[0]
+        ordered = check.less_than or check.greater_than
+        found.append(Measured(
+            first["dataset"], first.get("model") or check.model or "", json.loads(first.get("case") or "{}"),
+            case["value"].to_numpy(float), case["theirs"].to_numpy(float) if check.other else None,
+            _holds(check, case), bool(ordered) and _holds(_turned(check), case)))
+    return found
+
+
+def _turned(check: Check) -> Check:
+    """The opposite order."""
+    return check.model_copy(update={"less_than": check.greater_than, "greater_than": check.less_than})
+
+
+def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
+    profile, records, standing = _of_claim(name, claim, records)
     outcomes = _outcomes(claim.checks, standing, records)
     ran = [outcome for outcome in outcomes if outcome.passed is not None]
     seeds = min((outcome.seeds for outcome in ran), default=0)
-    missing = _missing(claim.needs, records, profile, seeds)
+    missing = _missing(claim.needs, records, profile) + _fewer_seeds(claim, outcomes)
     missing += [f"needs {ours}; {theirs} stands in for it" for ours, theirs in standing.items()]
     missing += [outcome.text for outcome in outcomes if outcome.passed is None]
-    if alone := max(outcome.alone for outcome in outcomes):
+    if alone := max((outcome.alone for check, outcome in zip(claim.checks, outcomes, strict=True) if not check.seeds),
+                    default=0):
         missing.append(f"{alone} runs have no counterpart to be compared with")
     held = sum(outcome.passed for outcome in ran)
     wanted = claim.needs.profile if claim.needs.profile != "any" else "laptop"
@@ -231,7 +286,7 @@ def _beside(rival: Rival, standing: Mapping[str, str], records: pd.DataFrame) ->
     pairs, keys, _ = _paired(rival, _select(records, rival, rival.where), records)
     lines = []
     for _, case in pairs.groupby(keys):
-        word = ("better than" if _holds(rival, case) else "worse than" if _holds(rival.turned(), case)
+        word = ("better than" if _holds(rival, case) else "worse than" if _holds(_turned(rival), case)
                 else "not told apart from")
         about = [rival.quantity.replace("_", " ")] + [
             _bare(case[key].iloc[0]) for key in keys if key in ("dataset", "case") and pairs[key].nunique() > 1]
@@ -252,11 +307,17 @@ def _verdict(claim: Claim, checks: list[Check], outcomes: list[Outcome], prelimi
     return f"preliminary: {verdict}" if preliminary else verdict
 
 
-def _missing(needs: Needs, records: pd.DataFrame, profile: str, seeds: int) -> list[str]:
-    """What the run lacks of what a final verdict needs."""
+def _fewer_seeds(claim: Claim, outcomes: list[Outcome]) -> list[str]:
+    """How many seeds the checks that ran still need: the most that one of those with too few asks for."""
+    wanted = [(check.seeds or claim.needs.seeds, outcome.seeds)
+              for check, outcome in zip(claim.checks, outcomes, strict=True) if outcome.passed is not None]
+    needed = max((needs for needs, seeds in wanted if seeds < needs), default=claim.needs.seeds if not wanted else 0)
+    return [f"needs {needed} seeds"] if needed else []
+
+
+def _missing(needs: Needs, records: pd.DataFrame, profile: str) -> list[str]:
+    """What the run lacks, its seeds apart, of what a final verdict needs."""
     missing = [f"needs the {needs.profile} profile"] if _size(profile) < _size(needs.profile) else []
-    if seeds < needs.seeds:
-        missing.append(f"needs {needs.seeds} seeds")
     for quantity, least in needs.least.items():
         values = records.loc[records["quantity"] == quantity, "value"]
         if values.empty or values.min() < least:

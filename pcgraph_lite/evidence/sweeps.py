@@ -145,14 +145,18 @@ def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
         columns EPOCHS, the columns MEASURES (on the last row of a run, taken with the weights of its best epoch) and
         FACTS. A run that failed is one row of epoch 0 whose status says how.
     """
-    runs, rows = plan(name, profile), _rows(name, profile)
-    missing = sum(one.identity not in set(rows["identity"]) for one in runs)
-    if missing:
-        print(f"sweep {name}: {missing} of {len(runs)} runs are missing in profile {profile}: training them.",
+    runs = plan(name, profile)
+    if lacking := len(missing(name, profile)):
+        print(f"sweep {name}: {lacking} of {len(runs)} runs are missing in profile {profile}: training them.",
               flush=True)
         run(name, profile, device)
-        rows = _rows(name, profile)
-    return _arranged(runs, rows)
+    return _arranged(runs, _rows(name, profile))
+
+
+def missing(name: str, profile: str) -> list[Run]:
+    """The runs of a sweep that no row is there of. Raises as ``load``."""
+    done = set(_rows(name, profile)["identity"])
+    return [one for one in plan(name, profile) if one.identity not in done]
 
 
 def finals(rows: pd.DataFrame) -> pd.DataFrame:

@@ -25,6 +25,7 @@ from ..baselines.kinds import KINDS
 from ..engine import learning
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
+from ..engine.topology import Topology
 from ..errors import BadFile, BadInput, whole
 from ..files import load_tensors, save_tensors, tensor_digest, write_aside
 from ..images import datasets
@@ -86,7 +87,7 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
     with FileLock(target.with_suffix(".lock")):        # two notebooks may want the same model at the same time
         if force:
             checkpoint.unlink(missing_ok=True)
-        elif (found := _header(target)).get("identity") == wanted:
+        elif (found := read_header(target)).get("identity") == wanted:
             _copy_history(target, found.get("history"))
             return target
         _train_and_save(name, profile, seed, hardware.pick_device(device), progress, checkpoint)
@@ -98,7 +99,7 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
 def is_trained(name: str, profile: str, seed: int = 0) -> bool:
     """Whether weights and history of these very settings and numerics are there. Raises UnknownName, BadInput."""
     target, known = path(name, profile, seed), fingerprint(name, profile, seed)
-    found = _header(target)
+    found = read_header(target)
     return target.with_suffix(".csv").is_file() and known == f"{found.get('identity')} {found.get('numerics')}"
 
 
@@ -108,7 +109,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
     Raises as ``train``, and BadFile where weights or history are damaged, with the command to train again.
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
-    if not target.is_file() or _header(target).get("identity", wanted) != wanted:     # no header: damaged, see below
+    if not target.is_file() or read_header(target).get("identity", wanted) != wanted:   # no header: damaged, below
         found = "weights of other settings" if target.is_file() else f"no weights in profile {profile} yet"
         print(f"{name} (seed {seed}) has {found}: training it.", flush=True)
         train(name, profile, seed, device, progress)
@@ -173,7 +174,7 @@ def parameter_count(model: nn.Module) -> int:
 
 def of_other_code(name: str, profile: str, seeds: Sequence[int]) -> list[str]:
     """The commands that would train anew such weights of these seeds as code with other numbers made."""
-    headers = {seed: _header(path(name, profile, seed)) for seed in seeds}  # empty where there are no weights
+    headers = {seed: read_header(path(name, profile, seed)) for seed in seeds}  # empty where there are no weights
     return [_command(name, profile, seed) for seed, header in headers.items()
             if header and header.get("numerics") != numerics.version(spec(name, profile))]
 
@@ -188,11 +189,15 @@ def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
     if settings.kind != "pcgraph":
         return _called(KINDS[settings.kind].make, own).to(device), generator
-    arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
-    own["topology"] = _called(CONSTRUCTORS[settings.topology.constructor], arguments)
-    graph = _called(PCGraph, own).to(device)
+    graph = _called(PCGraph, own | {"topology": topology(settings, generator)}).to(device)
     scales.give(graph, scales.named(settings.scale, settings.data))
     return graph, generator
+
+
+def topology(settings: AnySpec, generator: torch.Generator) -> Topology:
+    """The topology of a graph's settings; what is random in it is drawn from ``generator``."""
+    arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
+    return _called(CONSTRUCTORS[settings.topology.constructor], arguments)
 
 
 def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
@@ -259,7 +264,7 @@ def _copy_history(target: Path, history: str | None) -> None:
             part.write_bytes(history.encode())
 
 
-def _header(target: Path) -> dict[str, str]:
+def read_header(target: Path) -> dict[str, str]:
     """What a weights file says of itself; empty where there is none to be read."""
     try:
         with safe_open(target, "pt") as file:

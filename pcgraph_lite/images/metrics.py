@@ -1,5 +1,7 @@
 """Measures for images and answers; torchmetrics does the work, its traps are handled here once.
 
+It is imported where it is first used: it brings torchvision and torch's compiler along, which take seconds.
+
 Images are ``(batch, pixels)`` with 1 as white, class numbers ``(batch,)``. A measure of one image gives ``(batch,)``; a
 measure of a whole set gives a float. Nothing here averages over seeds: that is ``mean_interval``'s task. Every measure
 refuses what it has no answer for: WrongShape (also for an empty set), BadValues (NaN or infinite entries), BadInput.
@@ -10,24 +12,19 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
 from scipy import stats
 from torch import Tensor, nn
-from torchmetrics.functional.classification import (
-    binary_auroc,
-    multiclass_accuracy,
-    multiclass_f1_score,
-    multiclass_precision,
-    multiclass_recall,
-)
-from torchmetrics.functional.image import peak_signal_noise_ratio, structural_similarity_index_measure
-from torchmetrics.image.fid import FrechetInceptionDistance
 
 from .. import valid
 from ..errors import BadFile, BadInput, WrongShape, number
 from .judge import READ_BATCH
+
+if TYPE_CHECKING:
+    from torchmetrics.image.fid import FrechetInceptionDistance
 
 INCEPTION_FILE = "weights-inception-2015-12-05-6726825d.pth"     # torch-fidelity's, as its release names it
 Shape = tuple[int, int, int]                                               # (channels, height, width)
@@ -43,8 +40,7 @@ TIMES_FEATURES = 2            # images needed for each feature, below which a co
 def share_right(predicted: Tensor, labels: Tensor) -> float:
     """Share of right answers; both are class numbers."""
     predicted, labels = _class_numbers(predicted, labels)
-    classes = max(2, int(max(predicted.max(), labels.max())) + 1)
-    return multiclass_accuracy(predicted, labels, classes, average="micro").item()
+    return (predicted == labels).float().mean().item()
 
 
 @valid.checked
@@ -54,6 +50,7 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
     The last row holds the plain means over the classes that occur, except ``images``, the total. A class that was never
     predicted has precision 0. Raises BadInput for class numbers beyond the names.
     """
+    from torchmetrics.functional.classification import multiclass_f1_score, multiclass_precision, multiclass_recall
     predicted, labels = _class_numbers(predicted, labels)
     names = valid.several(names, "names")
     if len({*names, "all"}) != len(names) + 1:
@@ -78,6 +75,7 @@ def auroc(scores: Tensor, positive: Tensor) -> float:
             with a sigmoid, which makes ties of large ones, so it is given ranks.)
         positive: ``(batch,)`` bool, with both kinds.
     """
+    from torchmetrics.functional.classification import binary_auroc
     levels, ranks = _ranked(scores, positive)
     return binary_auroc(ranks.double() / max(1, levels - 1), positive.long()).item()
 
@@ -107,8 +105,7 @@ def mse(images: Tensor, originals: Tensor) -> Tensor:
 @valid.checked
 def psnr(images: Tensor, originals: Tensor) -> Tensor:
     """Peak signal-to-noise ratio of each image in dB, ``(batch,)``, the peak being 1; infinite for equal images."""
-    _pair(images, originals)
-    return peak_signal_noise_ratio(images, originals, data_range=1.0, dim=1, reduction="none")
+    return -10 * mse(images, originals).log10()
 
 
 @valid.checked
@@ -124,6 +121,7 @@ def background_energy(images: Tensor, originals: Tensor) -> float:
 @valid.checked
 def ssim(images: Tensor, originals: Tensor, shape: Shape = (1, 28, 28)) -> Tensor:
     """Structural similarity of each image, ``(batch,)``, at most 1; Gaussian window of 11 pixels, range 1."""
+    from torchmetrics.functional.image import structural_similarity_index_measure
     _pair(images, originals)
     _fits(images, shape)
     if min(shape[1:]) < SSIM_WINDOW:
@@ -186,6 +184,7 @@ def frechet_judge_distance(judge: nn.Module, real: Tensor, fake: Tensor) -> floa
     go in as floats in [0, 1] (the judge cuts off what lies outside and divides by the brightest pixel, so that contrast
     does not count), never as bytes. Each set needs at least twice as many images as the judge has features.
     """
+    from torchmetrics.image.fid import FrechetInceptionDistance
     extractor, device = _JudgeFeatures(judge), next(judge.parameters()).device
     _enough(extractor.num_features, real, fake)
     metric = FrechetInceptionDistance(feature=extractor, normalize=True).to(device)
@@ -193,7 +192,7 @@ def frechet_judge_distance(judge: nn.Module, real: Tensor, fake: Tensor) -> floa
 
 
 @torch.no_grad()
-def _distance(metric: FrechetInceptionDistance, real: Tensor, fake: Tensor, size: int,
+def _distance(metric: "FrechetInceptionDistance", real: Tensor, fake: Tensor, size: int,
               given: Callable[[Tensor], Tensor]) -> float:
     for images, is_real in ((real, True), (fake, False)):
         for part in images.split(size):
@@ -238,7 +237,8 @@ def fid(real: Tensor, fake: Tensor, weights_path: Path | str | None = None, shap
     return _distance(metric, real, fake, INCEPTION_BATCH, lambda part: _colour_bytes(part, shape).to(device))
 
 
-def _inception_metric(path: Path, feature: int) -> FrechetInceptionDistance:
+def _inception_metric(path: Path, feature: int) -> "FrechetInceptionDistance":
+    from torchmetrics.image.fid import FrechetInceptionDistance
     try:
         torch.load(path, weights_only=True, map_location="cpu")     # torchmetrics unpickles freely: tensors only, first
         return FrechetInceptionDistance(feature, feature_extractor_weights_path=str(path), antialias=False)

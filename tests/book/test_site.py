@@ -54,7 +54,7 @@ def notebook(name: str) -> nbformat.NotebookNode:
 def small_book(root: Path) -> Path:
     """A copy of the book's sources under ``root``, with tiny executed notebooks of the profile ``smoke``."""
     shutil.copytree(ROOT / "book", root / "book", ignore=shutil.ignore_patterns("*.ipynb"))
-    for name in ("_config.yml", "_toc.yml"):
+    for name in ("_config.yml", "_toc.yml", "CITATION.cff"):
         shutil.copy2(ROOT / name, root / name)
     shutil.copytree(ROOT / "results/bench", root / "results/bench")
     folder = root / "_build/smoke/notebooks"
@@ -104,12 +104,44 @@ def test_pictures_have_a_text_for_those_who_do_not_see_them(built: Path) -> None
 
 
 def test_records_reach_the_pages(built: Path) -> None:
-    landing, full = ((built / f"book/{name}.html").read_text() for name in ("index", "scorecard"))
-    assert all(claim in full for claim in load_claims())
-    assert "eq3" in landing and "converge-48" not in landing      # the landing page has what was run
-    assert landing.count('class="verdict reproduced"') == 2       # its column among the counts, and eq3
-    assert "3e-15" in full and "smoke, the test’s device, n = 1" in full.replace("'", "’")
+    """Of one record: the score, its row with rule, record and command, and the box on its page."""
+    landing, full, page = ((built / f"book/{name}.html").read_text()
+                           for name in ("index", "scorecard", "notebooks/02-pc-graphs"))
+    assert all(f'<tr id="{claim}"' in full for claim in load_claims())
+    assert landing.count('<span class="verdict reproduced">') == 1 and "Equation 3" in landing
+    row = full.partition('<tr id="eq3"')[2].partition("</tr>")[0]
+    assert "3e-15" in row and "pcgraph run 02-pc-graphs" in row and 'href="../records/02-pc-graphs.json"' in row
+    assert (built / "records/02-pc-graphs.json").is_file() and (built / "records/claims.yaml").is_file()
+    assert 'id="claim-eq3"' in page and "It holds with the correction." in page
     assert "the test" in (built / "book/ledger.html").read_text()
+
+
+def test_the_page_of_causes_has_every_claim_that_is_not_reproduced(built: Path) -> None:
+    page = (built / "book/why.html").read_text()
+    assert "Classifying house numbers with all edges" in page and "SVHN" in page
+    assert "Equation 3" not in page.partition("<article")[2]
+
+
+def test_inner_links_and_anchors_lead_somewhere(built: Path) -> None:
+    pages = {page: page.read_text(encoding="utf-8") for page in built.rglob("*.html")}
+    anchors = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in pages.items()}
+    for page, text in pages.items():
+        for address in re.findall(r'<a[^>]*\bhref="([^"]+)"', text):
+            file, _, anchor = address.partition("#")
+            if "://" in file or file.startswith("mailto:"):
+                continue
+            target = (page.parent / file).resolve() if file else page
+            assert target.exists(), (page.name, address)
+            assert not anchor or target not in anchors or anchor in anchors[target], (page.name, address)
+
+
+def test_pages_describe_themselves_and_leave_the_icon_script_out(built: Path) -> None:
+    page = (built / "book/notebooks/02-pc-graphs.html").read_text(encoding="utf-8")
+    assert re.search(r'<meta name="description" content="It holds with the correction\.', page)
+    assert 'property="og:title"' in page and "fontawesome.js" not in page
+    assert not list((built / "_static/scripts").glob("fontawesome*"))
+    assert all("loading=" in image for image in re.findall(r"<img [^>]*>", page.partition("<article")[2])
+               if "result-figure" not in image)
 
 
 def test_a_page_says_what_made_it(built: Path) -> None:

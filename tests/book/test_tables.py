@@ -7,14 +7,15 @@ import csv
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from scipy import stats
 
+from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.book import tables
-from pcgraph_lite.evidence import claims, records
 
 PIXEL = "iVBORw0KGgo="                        # decodes; nothing here looks at the picture
 
@@ -42,54 +43,6 @@ def test_intervals_over_images_are_scipys() -> None:
     assert tables.interval(numbers) == f"2.062 ({low:.4g} to {high:.4g})"
     wilson = stats.binomtest(7, 10).proportion_ci(method="wilson")
     assert tables.interval(hits) == f"70.0 % ({100 * wilson.low:.1f} to {100 * wilson.high:.1f})"
-
-
-def test_without_records_every_claim_is_there_and_not_run(tmp_path: Path) -> None:
-    tables.write_scorecard(tmp_path, claims.scorecard(records.read(tmp_path)), ["02-pc-graphs"])
-    full = rows(tmp_path / "scorecard.csv")
-    assert len(full) == len(rows(tmp_path / "claims.csv")) == len(claims.load_claims())
-    assert {row["verdict"] for row in full} == {"[not run]{.verdict .not-run}"}
-    assert {row["note and run"] for row in full} == {"no records yet"}
-    row = next(row for row in full if "eq1" in row["claim"])
-    assert row["measured, and the rule"] == r"- max relative error \[dtype float64\] at most 1e-10"
-
-
-def test_counts_have_one_column_a_verdict_and_add_up(tmp_path: Path) -> None:
-    card = pd.DataFrame([_card(claim, verdict) for claim, verdict in {
-        "eq1": "reproduced", "eq2": "partly", "eq3": "not reproduced", "eq4": "preliminary: partly",
-        "eq5": "preliminary: reproduced", "eq6": "not run", "alg1": "not comparable"}.items()])
-    tables.write_scorecard(tmp_path, card, [])
-    assert [list(row.values()) for row in rows(tmp_path / "counts.csv")] == [["1", "1", "1", "2", "1", "1"]]
-    assert list(rows(tmp_path / "counts.csv")[0]) == [
-        "[reproduced]{.verdict .reproduced}", "[partly]{.verdict .partly}", "[not reproduced]{.verdict .not}",
-        "[preliminary]{.verdict .preliminary}", "[not run]{.verdict .not-run}",
-        "[not comparable]{.verdict .not-comparable}"]
-    words = (tmp_path / "counts.md").read_text()
-    assert "checked exactly (1)" in words and "trained models (0)" in words
-    assert words.count("\n- ") == 2 and "{.verdict .not}" in words        # eq3 and eq2: final, and not reproduced
-    shown = [row["verdict"] for row in rows(tmp_path / "claims.csv")]
-    assert shown[3] == "[preliminary: partly]{.verdict .preliminary}" and len(shown) == 6     # without what did not run
-
-
-def _card(claim: str, verdict: str) -> dict[str, object]:
-    return {"claim": claim, "verdict": verdict, "notebook": "02-pc-graphs", "profile": "laptop", "device": "cpu",
-            "n": 1, "ours": "", "note": "", "hangs_on": "", "rival": ""}
-
-
-def test_a_claim_links_to_its_page_only_if_the_page_is_in_the_book(tmp_path: Path) -> None:
-    card = claims.scorecard(records.read(tmp_path))
-    tables.write_scorecard(tmp_path, card, ["02-pc-graphs"])
-    shown = [row["claim"] for row in rows(tmp_path / "claims.csv")]
-    assert "{doc}`eq3 <notebooks/02-pc-graphs>`" in shown and "fid" in shown
-
-
-def test_what_was_measured_is_in_the_full_table(tmp_path: Path) -> None:
-    saved(tmp_path / "records")
-    tables.write_scorecard(tmp_path, claims.scorecard(records.read(tmp_path / "records")), ["02-pc-graphs"])
-    row = next(row for row in rows(tmp_path / "scorecard.csv") if "eq3" in row["claim"])
-    assert "2e-15" in row["measured, and the rule"] and row["measured, and the rule"].startswith("- ")
-    assert row["verdict"] == "[reproduced]{.verdict .reproduced}"
-    assert row["note and run"].endswith(r"; laptop, a CPU \[x86\], n = 1")
 
 
 def test_a_page_shows_what_a_rival_and_another_reading_say(tmp_path: Path) -> None:
@@ -182,3 +135,18 @@ def test_seeds_of_a_group_become_one_row_under_its_words() -> None:
                                          ["a", "x", "2", tables.DASH, 1]]
     percent = tables.over_seeds(frame, ["dataset", "model"], {"the_mse": "right (%)"}).data
     assert percent["right (%)"].tolist() == ["200 ± 1.4e+02", "400", "200"]
+
+
+def test_a_table_of_models_shows_what_differs_and_says_what_does_not() -> None:
+    """Two models that differ in their weight step alone; the paper's settings are said as well."""
+    def trained(weight_lr: float) -> SimpleNamespace:
+        spec = SimpleNamespace(kind="pcgraph", activation="tanh", train=SimpleNamespace(steps=5, weight_lr=weight_lr))
+        return SimpleNamespace(graph=PCGraph(topology.fully_connected(3, 1, 2)), spec=spec, seconds=2.0,
+                               provenance={"n": 7, "epochs": 4, "device": "cpu"})
+
+    both = {("mnist", name, seed): trained(step)
+            for name, seed, step in (("slow", 0, 1e-4), ("slow", 1, 1e-4), ("fast", 0, 0.5))}
+    shown = tables.models(both, {"mnist": "digits"}, paper={"model": "the paper's", "T": 20}, hidden=lambda t: [2, 2])
+    assert shown.data.to_dict("list") == {"model": ["slow", "fast"], "weight step": [1e-4, 0.5], "seeds": [2, 1]}
+    assert shown.caption == ("Trained alike: images of digits; vertices 6; parameters 30; training images 7; epochs 4; "
+                             "f tanh; T 5; seconds 2; device cpu; hidden [2, 2]. The paper's: T 20.")

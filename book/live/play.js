@@ -1,0 +1,317 @@
+/* A trained graph, and a memory, to ask: hide, disturb, hold, start, and watch the picture settle. */
+(function () {
+  "use strict";
+  const PCLive = window.PCLive;
+  const { h, s, number, slider, choice, select, button, Chart, Picture, Editor, Graph, Relaxation, place, read, SIDE } = PCLive;
+  const PIXELS = SIDE * SIDE, RETRIEVED = 0.001, STOPS = [5, 10, 20, 50, 100, 200, 500, 1000];
+  const GAMMAS = { safe: "safe", 0.005: "0.005", 0.01: "0.01", 0.02: "0.02", 0.05: "0.05", 0.1: "0.1", 0.2: "0.2", 0.5: "0.5" };
+  const WAYS = { accelerated: "accelerated", guarded: "plain" };
+
+  const half = Uint8Array.from({ length: PIXELS }, (_, i) => (i < PIXELS / 2 ? 1 : 0));
+  const all = new Uint8Array(PIXELS).fill(1), none = new Uint8Array(PIXELS);
+
+  /* Each sets the bench up; the reader presses Settle. */
+  const GRAPH_TRIES = {
+    complete: { title: "Finish half a digit", known: half, query: "clamp", label: "free", digit: 0,
+                say: "The lower half is hidden. Press Settle: the graph fills it in, and says on the way which digit it takes it for." },
+    tell: { title: "Tell it the label", known: half, query: "clamp", label: "true", digit: 0, labels: true,
+            say: "The same half, but now the label is held too. Press Settle. Then hold another label, and see the half change." },
+    draw: { title: "Draw from a label", known: none, query: "clamp", label: "3", labels: true,
+            say: "Every pixel is hidden and one label is held. Press Settle: the graph draws that digit. Choose another label." },
+    read: { title: "Read a digit", known: all, query: "clamp", label: "free", digit: 4,
+            say: "Every pixel is held and the label is free. Press Settle: the bars show which digit the graph reads. Draw one of your own." },
+    noise: { title: "Clean a noisy digit", known: all, query: "init", label: "free", noise: 0.4, digit: 7,
+             say: "The pixels only start at the noisy picture; nothing is held. Press Settle: the noise goes first." },
+  };
+  const MEMORY_TRIES = {
+    half: { title: "Half is enough", known: half, query: "clamp", digit: 0,
+            say: "The lower half of a stored digit is hidden. Press Settle: the memory brings back this very digit, pixel for pixel." },
+    little: { title: "A quarter is enough?", known: Uint8Array.from({ length: PIXELS }, (_, i) => (i < PIXELS / 4 ? 1 : 0)),
+              query: "clamp", digit: 3, say: "Only the top quarter is held. Press Settle, then try other digits: some come back, some do not." },
+    noise: { title: "From noise", known: all, query: "init", noise: 0.22, digit: 5, steps: 500,
+             say: "The pixels start at a noisy version and nothing is held. Press Settle: the picture runs down into the memory nearby." },
+    stranger: { title: "A digit never seen", known: half, query: "clamp", digit: 1, strange: true,
+                say: "This half belongs to a test digit that the memory does not store. Press Settle: it answers with what it knows." },
+  };
+
+  /* Both benches in one: what differs is the gallery, the labels and the last sentence. */
+  class Bench {
+    constructor({ models, gallery, strangers, tries, memory }) {
+      Object.assign(this, { models, gallery, strangers, tries, memory });
+      this.graphs = {};
+      this.model = models[0].file;
+      this.page = 0;
+      this.seed = 1;
+      this.digit = 0;
+      this.strange = false;
+      this.frames = [];
+      this.energies = [];
+      this.frame = null;
+    }
+
+    build(body) {
+      this.say = h("p", { class: "pc-say", "aria-live": "polite" });
+      this.bar = choice({ legend: "Try this", value: Object.keys(this.tries)[0], onchange: (key) => this.take(key),
+                          options: Object.fromEntries(Object.entries(this.tries).map(([key, t]) => [key, t.title])) });
+      this.editor = new Editor(() => this.touched());
+      this.answer = new Picture("The answer: nothing yet");
+      this.chart = new Chart();
+      this.go = button("Settle", () => (this.frame ? this.stop() : this.settle()), { class: "pc-main" });
+      this.scrub = slider({ label: "Look at step", min: 0, max: 1, step: 1, value: 0, show: (v) => `${v}`,
+                            oninput: (t) => this.look(t) });
+      this.bars = this.memory ? null : this.labelBars();
+      const part = (name, ...children) => h("div", { class: `pc-column pc-${name}` }, ...children), head = (text) => h("p", { class: "pc-head" }, text);
+      body.append(this.bar.row, this.say, h("div", { class: "pc-bench" },
+        part("ask", head("You ask"), this.editor.canvas), part("answers", head("It answers"), this.answer.canvas),
+        part("go", this.go, this.scrub.row),
+        part("curves", head("Energy, step by step"), this.chart.svg, ...(this.bars ? [head("Label vertices"), this.bars.svg] : [])),
+        part("change", head("Change the picture, or take another"), this.tools(), this.galleryRow())), this.settings());
+      this.take(Object.keys(this.tries)[0]);
+    }
+
+    tools() {
+      this.tool = choice({ legend: "Tool", hidden: true, value: "hide", options: { hide: "Hide", draw: "Draw", rub: "Rub out" },
+                           onchange: (tool) => { this.editor.tool = tool; } });
+      const edit = (change) => () => { change(); this.touched(); };
+      return h("div", { class: "pc-tools" }, this.tool.row, h("div", { class: "pc-buttons pc-small" },
+        button("Hide lower half", edit(() => this.hide((i) => i >= PIXELS / 2))),
+        button("Hide right half", edit(() => this.hide((i) => i % SIDE >= SIDE / 2))),
+        button("Add noise", edit(() => this.disturb(0.3))),
+        button("Empty sheet", edit(() => { this.editor.set(new Float64Array(PIXELS)); this.tool.set("draw"); this.editor.tool = "draw"; })),
+        button("Start over", edit(() => this.editor.set(this.clean())))));
+    }
+
+    hide(which) {
+      for (let i = 0; i < PIXELS; i++) if (which(i)) this.editor.known[i] = 0;
+      this.editor.refresh();
+    }
+
+    disturb(sd) {
+      const random = PCLive.random(this.seed++);
+      this.editor.set(this.editor.values.map((v) => v + sd * random.normal()), this.editor.known);
+    }
+
+    galleryRow() {
+      this.thumbs = h("div", { class: "pc-thumbs" });
+      return h("div", {}, this.thumbs, h("div", { class: "pc-buttons pc-small" },
+        button("Ten other digits", () => { this.page++; this.fillThumbs(); })));
+    }
+
+    source() { return this.strange ? this.strangers : this.gallery; }
+
+    clean(k = this.digit) { return Float64Array.from(this.source().pixels.subarray(PIXELS * k, PIXELS * (k + 1)), (v) => v / 255); }
+
+    fillThumbs() {
+      const { labels } = this.source(), pages = Math.floor(labels.length / 10);
+      this.thumbs.replaceChildren(...Array.from({ length: 10 }, (_, i) => {
+        const k = (this.page % pages) * 10 + i, small = new Picture(`digit ${labels[k]}`, true);
+        small.show(this.clean(k));
+        small.canvas.setAttribute("aria-hidden", "true");
+        return h("button", { type: "button", class: "pc-thumb", "aria-label": `Take this ${labels[k]}`, "aria-pressed": `${k === this.digit}`,
+                             onclick: () => this.pick(k) }, small.canvas);
+      }));
+    }
+
+    pick(k) {
+      this.digit = k;
+      const known = this.editor.known;
+      this.editor.set(this.clean(), known);
+      if (this.noise) this.disturb(this.noise);
+      if (this.follow && this.label) this.label.set(`${this.source().labels[k]}`);
+      this.fillThumbs();
+      this.touched();
+    }
+
+    labelBars() {
+      const svg = s("svg", { viewBox: "0 0 320 120", class: "pc-labels", role: "img" }), words = s("title", {}, "Label vertices: nothing yet");
+      const bars = Array.from({ length: 10 }, (_, k) => s("rect", { x: 12 + 30 * k, width: 22, y: 84, height: 0 }));
+      const top = s("text", { y: 14, "text-anchor": "middle", class: "pc-now" });
+      svg.append(words, top, s("path", { class: "pc-axis", d: "M6 84H314" }), ...bars,
+                 ...bars.map((_, k) => s("text", { x: 23 + 30 * k, y: 116, "text-anchor": "middle" }, `${k}`)));
+      return { svg, show: (values, held) => {
+        const high = Math.max(0.02, ...values.map(Math.abs)), best = values.indexOf(Math.max(...values));
+        bars.forEach((bar, k) => {
+          const long = (values[k] / high) * 66;
+          bar.setAttribute("y", long >= 0 ? 84 - long : 84);
+          bar.setAttribute("height", Math.min(18, Math.abs(long)) * (long < 0) + Math.max(0, long));
+          bar.setAttribute("class", held ? "pc-fixed" : k === best ? "pc-best" : "");
+        });
+        top.textContent = values.some(Boolean) ? number(values[best]) : "";
+        top.setAttribute("x", 23 + 30 * best);
+        words.textContent = held ? `Label vertices: held at ${best}` : `Label vertices: highest at ${best}, ${number(values[best])}`;
+      } };
+    }
+
+    settings() {
+      const changed = () => this.touched();
+      this.query = choice({ legend: "Query", options: { clamp: "Conditioning", init: "Initialization" }, value: "clamp", onchange: changed });
+      this.label = this.memory ? null : select({ label: "Label", value: "free", onchange: () => { this.follow = false; this.touched(); },
+        options: { free: "free", ...Object.fromEntries(Array.from({ length: 10 }, (_, k) => [`${k}`, `held at ${k}`]).map(([k, t]) => [`${k}`, t])) } });
+      this.steps = slider({ label: "T, value steps", min: 0, max: STOPS.length - 1, step: 1, value: 5, show: (k) => `${STOPS[k]}`, oninput: changed });
+      this.gamma = select({ label: "γ, value step", options: GAMMAS, value: "safe", onchange: changed });
+      this.way = select({ label: "Descent", options: WAYS, value: "accelerated", onchange: changed });
+      this.which = this.models.length > 1 ? select({ label: "Trained graph", value: this.model,
+        options: Object.fromEntries(this.models.map((m) => [m.file, m.name])), onchange: (file) => { this.model = file; this.touched(); } }) : null;
+      return h("div", { class: "pc-settings" }, ...[this.query, this.label, this.steps, this.gamma, this.way, this.which]
+        .filter(Boolean).map((part) => part.row));
+    }
+
+    /* Set up one experiment. */
+    take(key) {
+      const t = this.tries[key];
+      this.stop();
+      this.strange = !!t.strange;
+      this.noise = t.noise || 0;
+      this.follow = t.label === "true";
+      if (t.digit !== undefined) this.digit = t.digit;
+      this.page = Math.floor(this.digit / 10);
+      this.editor.set(this.clean(), t.known);
+      if (t.noise) this.disturb(t.noise);
+      this.query.set(t.query);
+      if (this.label) this.label.set(this.follow ? `${this.source().labels[this.digit]}` : t.label);
+      const follower = this.models.find((m) => /labels/.test(m.name)), other = this.models.find((m) => !/labels/.test(m.name));
+      const best = (t.labels ? follower : other) || this.models[0];
+      this.model = best.file;
+      if (this.which) this.which.set(this.model);
+      this.way.set(t.query === "init" && !/labels/.test(best.name) ? "guarded" : "accelerated");
+      this.gamma.set("safe");
+      this.steps.set(STOPS.indexOf(t.steps || 200));
+      this.tool.set("hide");
+      this.editor.tool = "hide";
+      this.fillThumbs();
+      this.touched();
+      this.tell(t.say);
+    }
+
+    tell(text) { this.say.textContent = text; }
+
+    /* Something changed: the last answer no longer belongs to the question. */
+    touched() {
+      this.stop();
+      this.frames = [];
+      this.energies = [];
+      this.chart.show([], 0, STOPS[this.steps.value]);
+      this.answer.show(new Float64Array(PIXELS), none, "The answer: nothing yet. Press Settle.");
+      if (this.bars) this.bars.show(new Array(10).fill(0), false);
+      this.scrub.input.max = 1;
+      this.scrub.set(0);
+      this.scrub.input.disabled = true;
+    }
+
+    async graph() {
+      if (!this.graphs[this.model]) this.graphs[this.model] = new Graph(await PCLive.need(this.model));
+      return this.graphs[this.model];
+    }
+
+    /* The query as it stands: what is given, what is held, and how to go down. */
+    question() {
+      const held = this.query.value === "clamp", given = { pixels: { values: this.editor.values, known: this.editor.known } };
+      const clamp = { pixels: held };
+      if (this.label && this.label.value !== "free") {
+        given.labels = { values: Float64Array.from({ length: 10 }, (_, k) => (k === +this.label.value ? 1 : 0)) };
+        clamp.labels = true;
+      }
+      const gamma = this.gamma.value === "safe" ? null : +this.gamma.value;
+      const solver = this.way.value === "guarded" && gamma !== null ? "plain" : this.way.value;
+      return { given, clamp, options: { solver, gamma }, steps: STOPS[this.steps.value] };
+    }
+
+    async settle() {
+      this.touched();
+      this.go.textContent = "Stop";
+      this.frame = -1;
+      const graph = await this.graph(), { given, clamp, options, steps } = this.question();
+      const { x, held } = place(graph, given, clamp);
+      if (held.every(Boolean)) { this.stop(); this.tell("Everything is held, so there is nothing to ask. Free the label or hide some pixels."); return; }
+      this.labelsHeld = !!clamp.labels;
+      this.run = new Relaxation(graph, x, held, options);
+      this.record();
+      const quiet = PCLive.quiet(), calm = Math.max(1, Math.round(steps / 60));
+      const turn = () => {
+        const began = performance.now();
+        let more = true;
+        for (let k = 0; more && this.run.steps < steps && (quiet || k < calm) && performance.now() - began < (quiet ? 100 : 24); k++) {
+          more = this.run.step();
+          this.record();
+        }
+        this.look(this.run.steps);
+        this.scrub.input.max = Math.max(1, this.run.steps);
+        this.scrub.set(this.run.steps);
+        if (more && this.run.steps < steps && this.frame !== null) this.frame = requestAnimationFrame(turn);
+        else this.ended(steps);
+      };
+      this.frame = requestAnimationFrame(turn);
+    }
+
+    record() {
+      const { run } = this, graph = run.problem.graph;
+      this.frames.push({ pixels: Float32Array.from(read(graph, run.x, "pixels")), labels: graph.groups.labels ? [...read(graph, run.x, "labels")] : null });
+      this.energies = run.energies;
+    }
+
+    look(t) {
+      const frame = this.frames[Math.min(t, this.frames.length - 1)];
+      if (!frame) return;
+      this.answer.show(frame.pixels, null, `The answer at step ${t}, energy ${number(this.energies[t])}`);
+      this.chart.show(this.energies, t, Math.max(this.run.steps, STOPS[this.steps.value]));
+      if (this.bars && frame.labels) this.bars.show(frame.labels, this.labelsHeld);
+    }
+
+    stop() {
+      if (this.frame !== null) cancelAnimationFrame(this.frame);
+      this.frame = null;
+      if (this.go) this.go.textContent = "Settle";
+    }
+
+    ended(steps) {
+      this.stop();
+      this.scrub.input.disabled = false;
+      const { run } = this;
+      if (run.diverged) {
+        const bound = 2 / run.problem.curvature();
+        this.tell(`The energy rose after ${run.steps} steps: γ = ${run.first} is too large here. The linear bound is ${number(bound, 4)}. Choose a smaller γ, or "safe".`);
+        return;
+      }
+      const way = `${run.steps} steps, γ from ${number(run.first, 4)}: the energy went from ${number(run.energies[0], 1)} to ${number(run.energy, run.energy < 1 ? 4 : 2)}. `;
+      this.tell(way + (this.memory ? this.compare() : this.reading()));
+    }
+
+    reading() {
+      const { labels } = this.frames[this.frames.length - 1];
+      if (this.labelsHeld) return `The label was held at ${labels.indexOf(Math.max(...labels))}. Hold another one and settle again, or drag the step back.`;
+      return `The label vertices are highest at ${labels.indexOf(Math.max(...labels))}. Drag the step back to see how it came about.`;
+    }
+
+    /* Which stored image the answer is nearest to, in mean squared error over the pixels. */
+    compare() {
+      const pixels = this.frames[this.frames.length - 1].pixels, stored = this.gallery.pixels;
+      let best = Infinity, which = 0;
+      for (let k = 0; k < this.gallery.labels.length; k++) {
+        let sum = 0;
+        for (let i = 0; i < PIXELS; i++) { const d = Math.max(0, Math.min(1, pixels[i])) - stored[PIXELS * k + i] / 255; sum += d * d; }
+        if (sum < best) { best = sum; which = k; }
+      }
+      const error = best / PIXELS < 1e-4 ? "below 0.0001" : number(best / PIXELS, 4), name = `stored image ${which + 1}, a ${this.gallery.labels[which]}`;
+      if (best / PIXELS >= RETRIEVED) return `Nearest is ${name}: mean squared error ${error}. That is not below ${RETRIEVED}, so it does not count as retrieved.`;
+      return `This is ${name}${!this.strange && which === this.digit ? ", the one you asked for" : ""}: mean squared error ${error}.`;
+    }
+  }
+
+  const unpacked = (data) => ({ pixels: PCLive.bytes(data.images), labels: data.labels });
+
+  async function open(body, key, options) {
+    const bench = new Bench(options);
+    bench.build(body);
+    PCLive.shown = PCLive.shown || {};
+    PCLive.shown[key] = bench;
+  }
+
+  PCLive.parts.graph = async (body) => {
+    const models = await PCLive.need("models"), gallery = unpacked(await PCLive.need("digits"));
+    await open(body, "graph", { models: models.graphs, gallery, tries: GRAPH_TRIES, memory: false });
+  };
+  PCLive.parts.memory = async (body) => {
+    const models = await PCLive.need("models"), gallery = unpacked(await PCLive.need("memories"));
+    await open(body, "memory", { models: [models.memory], gallery, strangers: unpacked(await PCLive.need("digits")), tries: MEMORY_TRIES, memory: true });
+  };
+})();

@@ -1,0 +1,71 @@
+"""The live parts of the book: scripts that run a graph in the reader's browser, and where they stand.
+
+A part is a Markdown file of ``book/live/parts``: its words, and one line ``{live}`` where the scripts put it. Staging
+copies the scripts beside the pages and gives each page its parts, so no notebook needs to know of them. The trained
+weights and other data that they load are made by ``scripts/export_live.py``.
+"""
+
+import shutil
+from html import escape
+from pathlib import Path
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
+
+from ..errors import BadFile
+
+# page -> the part that it gets, and how the cell begins before which it stands (at the end, where there is none)
+PAGES = {"02-pc-graphs": ("ring", "## Equations 1 to 4 of the paper"),
+         "04a-topologies": ("masks", "## The models"),
+         "i-relaxed-time": ("relaxed", "**A rule for choosing T.**")}
+# part -> what its picture shows, for readers without JavaScript and for those who do not see it
+PARTS = {
+    "graph": "A trained graph in the page: half a digit to ask about, the digit that the graph answers with, its "
+             "energy falling over value steps, and bars for the ten label vertices",
+    "memory": "A memory in the page: half of a stored digit, the whole digit that comes back, and its energy "
+              "falling to 0",
+    "ring": "Three vertices in a ring with sliders for values and weights, the energy falling over value steps, and "
+            "the equations with the numbers of the moment",
+    "masks": "A topology picked from a list, drawn as a mask of rows and columns and as a circuit of groups",
+    "relaxed": "One panel a task with scores over relaxed time, and a slider that marks the runs nearest to it",
+}
+FOLDER = "live"                                                            # of the website, beside book/
+
+
+def place(root: Path, source: Path) -> None:
+    """Copy scripts and data of the live parts into a staged book, and write each part for prose pages to include."""
+    shutil.copytree(root / "book/live", source / "vendor" / FOLDER, ignore=shutil.ignore_patterns("parts"))
+    shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages
+    generated = source / "book/generated"
+    generated.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        (generated / f"live-{part}.md").write_text(block(root, part, "../"), encoding="utf-8")
+
+
+def insert(root: Path, name: str, notebook: NotebookNode) -> None:
+    """Give a page its live part, if it has one, as a cell of its own."""
+    if name not in PAGES:
+        return
+    part, beginning = PAGES[name]
+    at = next((k for k, cell in enumerate(notebook.cells) if cell.source.startswith(beginning)), len(notebook.cells))
+    notebook.cells.insert(at, new_markdown_cell(block(root, part, "../../"), id=f"live-{part}"))
+
+
+def block(root: Path, part: str, up: str) -> str:
+    """The Markdown of a part. ``up``: the way from the page to the website's root. Raises BadFile: no such part."""
+    path = root / "book/live/parts" / f"{part}.md"
+    if part not in PARTS or not path.is_file():
+        raise BadFile(f"the live part {part!r} has no words: {path} is not there. Parts: {', '.join(PARTS)}.")
+    words = path.read_text(encoding="utf-8")
+    if "{live}" not in words.splitlines():
+        raise BadFile(f"{path} has no line {{live}}, where the part is to stand.")
+    return words.replace("{live}", markup(part, up))
+
+
+def markup(part: str, up: str) -> str:
+    """What the scripts look for: an element with a picture in it, and the script that starts them."""
+    alt = escape(PARTS[part])
+    return (f'<section class="pc-live" data-part="{part}" aria-label="{alt.partition(":")[0]}">\n'
+            f'<img class="pc-still" src="{up}{FOLDER}/stills/{part}.png" alt="{alt}" loading="lazy">\n'
+            '<p class="pc-without">This is a picture. With JavaScript you can play with it.</p>\n'
+            f'</section>\n<script defer src="{up}{FOLDER}/start.js"></script>')

@@ -1,0 +1,246 @@
+"""The pages of the whole: the score in one view, the scorecard and why claims failed, made from the findings."""
+
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from nbformat import NotebookNode
+from PIL import Image
+
+from ..evidence import claims, config, findings
+from ..evidence.claims import Check, Claim
+from ..evidence.findings import KINDS, Finding
+from . import result
+
+EXACT = "Equations, masks and drawings, checked exactly"
+TRAINED = "Claims about trained models"
+SHORT = {"reproduced": "hold", "partly": "hold in part", "not reproduced": "do not hold",
+         "not comparable": "are not judged", "not run": "are not measured yet"}
+THUMBNAIL = 420                                    # pixels wide: a figure beside a cause
+LAST = 6                                           # commits in the history of a row
+
+
+def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: pd.DataFrame,
+          notebooks: Mapping[str, NotebookNode], root: Path) -> None:
+    """Write what the prose pages include: ``score.html``, ``scorecard.html``, ``why.md``, ``cite.md``, ``play.md``.
+
+    Args:
+        card, kept: as ``claims.scorecard`` and ``records.read`` give them.
+        found: as ``findings.findings`` gives it.
+        notebooks: the pages of the book; only these are linked.
+        root: the checkout, for the history of the records.
+    """
+    rules, rows = claims.load_claims(), {row["claim"]: row for row in card.to_dict("records")}
+    shown = [one for one in found.values() if one.claim in rows]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "score.html").write_text(summary(shown) + dots(rules, kept) + chips(shown, rules, notebooks),
+                                       encoding="utf-8")
+    past = {name: history(root, name) for name in {rules[one.claim].notebook for one in shown}}
+    body = "".join(_row(one, rules[one.claim], rows[one.claim], notebooks, past) for one in shown)
+    (folder / "scorecard.html").write_text(
+        '<div id="claims-by-row"><table class="scorecard"><thead><tr><th scope="col">Claim</th><th scope="col">'
+        f'Verdict</th><th scope="col">What was found</th></tr></thead><tbody>{body}</tbody></table></div>\n'
+        '<script src="../_static/scorecard.js" defer></script>\n', encoding="utf-8")
+    (folder / "cite.md").write_text(cite(root / "CITATION.cff"), encoding="utf-8")
+    play = "**{doc}`Play with a trained graph <play>`** in this page, without installing anything.\n"
+    (folder / "play.md").write_text(play * (root / "book/play.md").is_file(), encoding="utf-8")
+    (folder / "why.md").write_text(why(shown, rules, notebooks, folder), encoding="utf-8")
+
+
+def summary(found: Sequence[Finding]) -> str:
+    """How many hold, the exact ones apart from those about trained models."""
+    lines = ""
+    for title, group in _groups(found).items():
+        final, so_far = ([one.verdict.removeprefix("preliminary: ") for one in group
+                          if one.verdict.startswith("preliminary") == early] for early in (False, True))
+        text = ", ".join(f"<strong>{final.count(word)}</strong> {words}" for word, words in SHORT.items()
+                         if word in final)
+        early = ", ".join(f"{so_far.count(word)} {words}" for word, words in SHORT.items() if word in so_far)
+        lines += (f"<li><strong>{title}</strong> ({len(group)}): {text}"
+                  + (f"; with fewer runs than their rules ask, so far {early}" if early else "") + ".</li>")
+    return f'<ul class="score-summary">{lines}</ul>\n'
+
+
+def dots(rules: Mapping[str, Claim], kept: pd.DataFrame) -> str:
+    """The paper's accuracies against ours: a row a number, a group a claim. The scale is that of all rows."""
+    groups = {name: rows for name in rules if (rows := _numbers(name, rules[name], kept))}
+    values = [value for rows in groups.values() for row in rows for value in (_percent(row[1]), row[3]) if value]
+    if not values:
+        return ""
+    low = 10 * np.floor(min(values) / 10)
+    names = findings.load().claims
+    body = "".join(f'<tr class="dots-group"><th colspan="3" scope="colgroup">{escape(names[claim].name)}</th></tr>'
+                   + "".join(_dot(row, low) for row in rows) for claim, rows in groups.items())
+    return ('<table class="dots"><caption>Test accuracy in per cent, where the paper gives a number. Dot: here, with '
+            f'the standard deviation over seeds. Bar: the paper, with its own. The scale runs from {low:.0f} to 100 %.'
+            '</caption><thead><tr><th scope="col">Model</th><th scope="col">Bar: paper, dot: here</th><th scope="col">'
+            f'Paper / here</th></tr></thead><tbody>{body}</tbody></table>\n')
+
+
+def chips(found: Sequence[Finding], rules: Mapping[str, Claim], notebooks: Iterable[str]) -> str:
+    """Every claim by name, with its verdict and a link to where it is told."""
+    text = ""
+    for title, group in _groups(found).items():
+        order = list(findings.LEADS)
+        items = "".join(f"<li>{result.badge(one.verdict)} {_linked(one, rules, notebooks, '', one.name)}"
+                        + f' <span class="remark">{escape(one.remark)}</span>' * bool(one.remark) + "</li>"
+                        for one in sorted(group, key=lambda one: order.index(one.verdict)))
+        text += f'<h3 class="chips-title">{title}</h3><ul class="chips">{items}</ul>\n'
+    return text
+
+
+def why(found: Sequence[Finding], rules: Mapping[str, Claim], notebooks: Mapping[str, NotebookNode],
+        folder: Path) -> str:
+    """The causes by kind, as Markdown: what the paper says, what was found, why, and the figure that shows it."""
+    text = ""
+    for kind, title in KINDS.items():
+        of_kind = [one for one in found if one.kind == kind]
+        if not of_kind:
+            continue
+        text += f"## {title}\n\n"
+        for one in of_kind:
+            text += f"### {one.name}\n\n{result.raw(_because(one, rules, notebooks, folder))}\n\n"
+    return text or "Every claim that was measured holds.\n"
+
+
+def _because(one: Finding, rules: Mapping[str, Claim], notebooks: Mapping[str, NotebookNode], folder: Path) -> str:
+    claim = rules[one.claim]
+    said = [f"{result.badge(one.verdict)} The paper: {escape(claim.statement)}", escape(" ".join(one.cause)),
+            f'<span class="finding-lacks">{escape(" ".join(one.lacks[:1]))}</span>',
+            _linked(one, rules, notebooks, "", "What was measured")]
+    return (f'<div class="cause">{_thumbnail(one, claim, notebooks, folder)}<div>'
+            + "".join(f"<p>{line}</p>" for line in said) + "</div></div>")
+
+
+def history(root: Path, notebook: str) -> list[str]:
+    """The last commits that changed the records of a page: date, commit and subject. Nothing in a copy without git."""
+    log = subprocess.run(["git", "log", f"-{LAST}", "--format=%as %h %s", "--", f"results/records/{notebook}.json"],
+                         cwd=root, capture_output=True, text=True)
+    return log.stdout.splitlines() if log.returncode == 0 else []
+
+
+def cite(file: Path) -> str:
+    """BibTeX of this work and of the paper, from ``CITATION.cff``, as Markdown; the box has a button that copies it."""
+    work = config.read_yaml(file)
+    paper = work["references"][0]
+    authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
+    own = {"author": "{" + work["authors"][0]["name"] + "}", "title": "{" + work["title"] + "}",
+           "version": work["version"], "note": "Reproduction of the paper below"}
+    theirs = {"author": authors, "title": "{" + paper["title"] + "}", "booktitle": paper["collection-title"],
+              "volume": paper["volume"], "pages": f"{paper['start']}--{paper['end']}", "year": paper["year"],
+              "url": paper["url"]}
+    entries = [_entry("software", "pcgraph-lite", own), _entry("inproceedings", "salvatori2022", theirs)]
+    return "```bibtex\n" + "\n\n".join(entries) + "\n```\n"
+
+
+def _entry(kind: str, key: str, fields: Mapping[str, object]) -> str:
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    return f"@{kind}{{{key},\n{lines}\n}}"
+
+
+def _groups(found: Sequence[Finding]) -> dict[str, list[Finding]]:
+    groups = {TRAINED: [one for one in found if not one.exact], EXACT: [one for one in found if one.exact]}
+    return {title: group for title, group in groups.items() if group}
+
+
+def _numbers(name: str, claim: Claim, kept: pd.DataFrame) -> list[tuple]:
+    """Model, the paper's value as printed, its sd, our mean (None where not measured), sd and seeds, in per cent."""
+    words, rows = findings.load().words, []
+    for check, cases in zip(claim.checks, claims.measured(name, kept), strict=True):
+        if not (check.near and check.percent and check.quantity == "accuracy"):
+            continue
+        label = words.get(check.model or "", check.model or "")
+        for case in cases or [None]:
+            values = 100 * case.values if case else np.empty(0)
+            sd = values.std(ddof=1) if len(values) > 1 else 0.
+            ours = (values.mean(), sd, len(values)) if case else (None, sd, 0)
+            rows.append((label or words.get(case.model if case else "", name), findings.printed(check, claim.paper),
+                         _paper_sd(check, claim.paper), *ours))
+    return rows if any(row[3] is not None for row in rows) else []
+
+
+def _paper_sd(check: Check, paper: str) -> float:
+    """The standard deviation that the paper prints behind a value; 0 without one."""
+    pairs = re.findall(r"(\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)", paper)
+    return next((float(sd) for value, sd in pairs if np.isclose(float(value), 100 * check.near.value)), 0.)
+
+
+def _dot(row: tuple, low: float) -> str:
+    label, printed, paper_sd, ours, sd, seeds = row
+    paper = _percent(printed)
+
+    def place(value: float) -> float:
+        return round(100 * min(max((value - low) / (100 - low), 0.), 1.), 2)
+
+    marks = _mark("paper", place(paper), place(paper - paper_sd), place(paper + paper_sd))
+    if ours is not None:
+        marks += _mark("ours", place(ours), place(ours - sd), place(ours + sd))
+    said = "not measured" if ours is None else f"{ours:.1f}" + (f" ± {sd:.1f}" if sd >= 0.05 else "") + " %"
+    seeds = "" if ours is None else f' <span class="seeds">{seeds} seed{"s" * (seeds != 1)}</span>'
+    return (f'<tr><th scope="row">{escape(label)}</th><td><span class="track">{marks}</span></td>'
+            f"<td>{printed} / <strong>{said}</strong>{seeds}</td></tr>")
+
+
+def _percent(printed: str) -> float:
+    return float(printed.removesuffix(" %"))
+
+
+def _mark(kind: str, at: float, low: float, high: float) -> str:
+    return (f'<i class="{kind}-sd" style="left:{low}%;width:{high - low:.2f}%"></i>'
+            f'<i class="{kind}" style="left:{at}%"></i>')
+
+
+def _linked(one: Finding, rules: Mapping[str, Claim], notebooks: Iterable[str], base: str, text: str) -> str:
+    """A link to the claim on its page; the words alone where the page is not in the book."""
+    name = rules[one.claim].notebook
+    return (f'<a href="{base}notebooks/{name}.html#claim-{one.claim}">{escape(text)}</a>' if name in notebooks
+            else escape(text))
+
+
+def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mapping[str, NotebookNode],
+         past: Mapping[str, Sequence[str]]) -> str:
+    """One claim of the scorecard."""
+    name = claim.notebook
+    links = []
+    if name in notebooks and one.figure in result.figures(notebooks[name]):
+        links.append(f'<a href="notebooks/{name}.html#{one.figure}">Figure</a>')
+    if row["profile"]:
+        links.append(f'<a href="../records/{name}.json">Record</a>')
+    links.append('<a href="../records/claims.yaml">Rules</a>')
+    measured = str(row["ours"]).split("; ") if row["ours"] else [claims.rule(check) for check in claim.checks]
+    more = (f"<p>The rule, and what was measured:</p>{result.listed(measured)}"
+            + result.listed([*one.lacks, *one.hangs]) + f'<p>{" · ".join(links)}</p>'
+            f"<pre>{escape(str(row['command']))}</pre>"
+            + (f"<p>History of the record:</p>{result.listed(past[name])}" if past[name] else ""))
+    numbers = f'<p class="finding-numbers">{result.numbers_of(one)}</p>' if one.ours else ""
+    remark = f' <span class="remark">{escape(one.remark)}</span>' if one.remark else ""
+    return (f'<tr id="{one.claim}" data-verdict="{escape(str(one.verdict))}" data-section="{escape(claim.section)}">'
+            f"<th scope=\"row\">{_linked(one, {one.claim: claim}, notebooks, '', one.name)}"
+            f'<span class="where">{_section(claim.section)}</span></th><td>{result.badge(one.verdict)}{remark}</td>'
+            f"<td><p>The paper: {escape(claim.statement)}</p><p><strong>{one.lead}</strong> "
+            f"{escape(' '.join(one.sentences))}</p>{numbers}<details><summary>Rule, record, command</summary>{more}"
+            "</details></td></tr>\n")
+
+
+def _section(section: str) -> str:
+    return section[0].upper() + section[1:] if section.startswith("appendix") else f"Section {section}"
+
+
+def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode], folder: Path) -> str:
+    """A small picture of the figure of a claim, linked to it; nothing where there is none."""
+    cell = result.figures(notebooks[claim.notebook]).get(one.figure) if claim.notebook in notebooks else None
+    if cell is None:
+        return ""
+    place = folder.parent / "_static/causes" / f"{one.figure}.png"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    picture = Image.open(BytesIO(result.picture(cell)))
+    picture.thumbnail((THUMBNAIL, 2 * THUMBNAIL))
+    picture.save(place, optimize=True)
+    width, height = picture.size
+    return (f'<a href="notebooks/{claim.notebook}.html#{one.figure}"><img src="../_static/causes/{place.name}" '
+            f'width="{width}" height="{height}" loading="lazy" alt="{escape(result.tables.alt_text(cell))}"></a>')

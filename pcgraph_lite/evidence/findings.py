@@ -1,0 +1,295 @@
+"""What was found about each claim, in sentences: ``findings.yaml`` + records -> words.
+
+Sentences state numbers taken from the claim's checks. The verdict in words stands before them, so what did not hold
+cannot read as if it had.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Formatter
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from . import claims, config
+from .claims import Check, Measured
+from .config import Strict
+
+FILE = Path(__file__).with_name("findings.yaml")
+LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduced": "It does not hold.",
+         "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
+         "preliminary: not reproduced": "So far it does not hold.", "not comparable": "It is not judged.",
+         "not run": "It has not been measured yet."}                       # in the order that lists show them
+KINDS = {"paper": "In the paper", "setting": "In a setting that the paper leaves open", "data": "In the data",
+         "means": "In our means", "open": "Not known yet"}
+UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+FEW = 3                                            # so many cases are listed one by one; of more the range is said
+
+
+class Cause(Strict):
+    """Why a claim is not reproduced, where the checks ``fails`` fail and those of ``holds`` hold.
+
+    ``unmeasured``: the sentence where nothing was measured.
+    """
+
+    kind: Literal["paper", "setting", "data", "means"]
+    finding: list[str]
+    fails: list[int] = Field(default_factory=list)
+    holds: list[int] = Field(default_factory=list)
+    unmeasured: str = ""
+
+
+class Words(Strict):
+    """What ``findings.yaml`` says of a claim; its head explains the keys."""
+
+    name: str
+    finding: list[str]
+    remark: str = ""
+    ours: str = "{0}"
+    figure: str = ""
+    cause: Cause | None = None
+
+
+class PageWords(Strict):
+    """What ``findings.yaml`` says of a page."""
+
+    figure: str
+    aim: str = ""
+
+
+class Book(Strict):
+    """The file."""
+
+    words: dict[str, str]
+    pages: dict[str, PageWords]
+    claims: dict[str, Words]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim in words. ``hangs``: what its verdict hangs on, a sentence each; ``cause`` empty: none is needed.
+
+    ``exact``: an identity or a drawing, which is checked to rounding at any size.
+    """
+
+    claim: str
+    name: str
+    verdict: str
+    remark: str
+    lead: str
+    sentences: tuple[str, ...]
+    ours: str
+    paper: str
+    lacks: tuple[str, ...]
+    hangs: tuple[str, ...]
+    kind: str
+    cause: tuple[str, ...]
+    figure: str
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What ``{0}`` stands for in a sentence: the cases of one check."""
+
+    check: Check
+    cases: list[Measured]
+    words: Mapping[str, str]
+    paper: str = ""                                # the number that the paper prints
+
+    def __format__(self, choice: str) -> str:
+        if not choice:
+            return self._listed([case.values.mean() for case in self.cases])
+        holds, opposite, neither = (parts := choice.split("|")) + parts[-1:] * (3 - len(parts))
+        if self.passed:
+            return holds
+        return opposite if all(case.opposite for case in self.cases) else neither
+
+    @property
+    def theirs(self) -> str:
+        """The other side of a comparison."""
+        return self._listed([case.theirs.mean() for case in self.cases])
+
+    @property
+    def beside(self) -> str:
+        """How far from the paper's number."""
+        difference = self.cases[0].values.mean() - self.check.near.value
+        shown = f"{abs(100 * difference):.1f}" if self.check.percent else f"{abs(difference):.3g}"
+        if not float(shown):
+            return f"as much as the paper's {self.paper}"
+        shown = shown.removesuffix(".0") + " point" * self.check.percent + "s" * (self.check.percent and shown != "1.0")
+        return f"{shown} {'more' if difference > 0 else 'less'} than the paper's {self.paper}"
+
+    @property
+    def worst(self) -> str:
+        """The case furthest on the wrong side, with its name."""
+        sign = -1 if self.check.at_most is not None or self.check.less_than else 1
+        case = min(self.cases, key=lambda case: sign * case.values.mean())
+        label = self._labels()[self.cases.index(case)]
+        return number(case.values.mean(), self.check) + (f" ({label})" if label else "")
+
+    @property
+    def span(self) -> str:
+        """From the lowest case to the highest."""
+        ends = [number(end, self.check) for end in sorted(case.values.mean() for case in self.cases)]
+        return ends[0] if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the check holds."""
+        return (any if self.check.any_case else all)(case.holds for case in self.cases)
+
+    def _listed(self, values: list[float]) -> str:
+        """One number, some with their names, or the range of many."""
+        shown = [number(value, self.check) for value in values]
+        if len(set(shown)) == 1:
+            return shown[0]
+        if len(shown) > FEW:
+            return f"{number(min(values), self.check)} to {number(max(values), self.check)}"
+        return " and ".join(f"{text} ({label})" for text, label in zip(shown, self._labels(), strict=True))
+
+    def _labels(self) -> list[str]:
+        """What tells the cases apart, in words."""
+        told = [{"dataset": case.dataset, "model": case.model} | case.parameters for case in self.cases]
+        keys = [key for key in told[0] if len({str(one.get(key)) for one in told}) > 1]
+        return [", ".join(self._called(key, one.get(key)) for key in keys) for one in told]
+
+    def _called(self, key: str, value: object) -> str:
+        plain = f"{value:g}" if isinstance(value, float) else str(value)
+        if key in ("dataset", "model", "task", "setting"):
+            return self.words.get(plain, plain)
+        return self.words.get(f"{key} {plain}", f"{key.replace('_', ' ')} {plain}")
+
+
+def load(path: Path = FILE) -> Book:
+    """The file of sentences. Raises BadFile or BadInput where it is not as it should be."""
+    return config.validated(Book, config.read_yaml(path), path)
+
+
+def findings(records: pd.DataFrame, card: pd.DataFrame) -> dict[str, Finding]:
+    """Every claim of a scorecard in words.
+
+    Args:
+        records: as of ``records.read``.
+        card: as ``claims.scorecard`` makes it of them.
+    """
+    book, rules = load(), claims.load_claims()
+    return {row["claim"]: _finding(row, rules[row["claim"]], book, records) for row in card.to_dict("records")}
+
+
+def number(value: float, check: Check) -> str:
+    """A number for a sentence: per cent with one decimal, else three digits; nothing is rounded to none or to all."""
+    if check.percent:
+        shown = f"{100 * value:.1f}"
+        near = shown in ("0.0", "100.0") and value not in (0, 1)
+        return (f"{100 * value:.2f}" if near else shown.removesuffix(".0")) + " %"
+    if value != 0 and abs(value) < 1e-6:
+        return f"{value:.0e}".replace("e-0", "e-")
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _finding(row: Mapping[str, Any], claim: claims.Claim, book: Book, records: pd.DataFrame) -> Finding:
+    words = book.claims[row["claim"]]
+    quantities = [Quantity(check, _in_order(cases, book.words), book.words, printed(check, claim.paper))
+                  for check, cases in zip(claim.checks, claims.measured(row["claim"], records), strict=True)]
+    uneven = any(check.seeds for check in claim.checks)
+    held, cause = row["verdict"] == "reproduced", _cause(words.cause, row["verdict"], quantities)
+    return Finding(
+        claim=row["claim"], name=words.name, verdict=row["verdict"], remark=words.remark if held else "",
+        lead=f"It holds {words.remark}." if held and words.remark else LEADS[row["verdict"]],
+        sentences=tuple(said(words.finding, quantities)), ours="".join(said([words.ours], quantities)),
+        paper=claim.paper, lacks=tuple(_lacks(row, book.words, uneven)), hangs=tuple(_hangs(row, book.words)),
+        figure=words.figure or book.pages[claim.notebook].figure, kind=cause[0], cause=tuple(cause[1]),
+        exact=claim.needs.profile == "any")
+
+
+def _in_order(cases: list[Measured], words: Mapping[str, str]) -> list[Measured]:
+    """Digits before clothing, as ``words`` lists them."""
+    order = list(words)
+    return sorted(cases, key=lambda case: order.index(case.dataset) if case.dataset in words else len(order))
+
+
+def _cause(cause: Cause | None, verdict: str, quantities: list[Quantity]) -> tuple[str, list[str]]:
+    """The kind of cause and its sentences; nothing for a claim that is reproduced or not judged."""
+    if cause is None or verdict.removeprefix("preliminary: ") in ("reproduced", "not comparable"):
+        return "", []
+    if verdict == "not run":
+        return cause.kind, [cause.unmeasured or "It has not been measured yet; the command beside it runs it."]
+    fits = (all(quantities[k].cases and not quantities[k].passed for k in cause.fails)
+            and all(quantities[k].cases and quantities[k].passed for k in cause.holds))
+    sentences = said(cause.finding, quantities) if fits else []
+    return (cause.kind, sentences) if sentences else ("open", [UNKNOWN])
+
+
+def said(sentences: list[str], quantities: list[Quantity]) -> list[str]:
+    """The sentences all of whose quantities were measured, with their numbers."""
+    return [text.format(*quantities) for text in sentences if all(quantities[k].cases for k in used(text))]
+
+
+def used(sentence: str) -> list[int]:
+    """Which checks a sentence takes its numbers from."""
+    return [int(re.match(r"\d+", field).group()) for _, field, _, _ in Formatter().parse(sentence) if field]
+
+
+def printed(check: Check, paper: str) -> str:
+    """The value of a check as the paper prints it."""
+    if check.near is None:
+        return ""
+    value = check.near.value * (100 if check.percent else 1)
+    found = re.findall(r"\d+(?:\.\d+)?", paper)
+    digits = next((text for text in found if np.isclose(float(text), value)), f"{value:g}")
+    return f"{digits} %" if check.percent else digits
+
+
+def _lacks(row: Mapping[str, Any], words: Mapping[str, str], uneven: bool) -> list[str]:
+    """What the run lacks of what the rule asks, in plain words; nothing where the verdict is final.
+
+    ``uneven``: some checks need fewer seeds than others, so the smallest number of seeds is not what is missing.
+    """
+    if not row["verdict"].startswith("preliminary") and row["verdict"] != "not run":
+        return []
+    so_far = "Fewer seeds" if uneven else _count(row["n"], "seed")
+    asked = {r"needs (\d+) seeds": lambda k: f"{so_far} so far; the rule asks for {_count(int(k))}",
+             r"needs the (\w+) profile": lambda k: f"run at the sizes called {row['profile']}; the rule asks for {k}",
+             r"needs ([\d.e+]+ (?!seeds).+)": lambda k: f"the rule asks for {k}; this run had fewer",
+             r"(\S+) stands in for it": lambda k: f"{words.get(k, k)} stand in for those of the paper's size",
+             r"(\d+) runs have no counterpart.*": lambda k: f"{_count(int(k), 'run')} had nothing to be compared with"}
+    parts = row["note"].split("; ")
+    found = [say(match[1]) + "." for part in parts for pattern, say in asked.items()
+             if (match := re.fullmatch(pattern, part)) and (row["n"] or "seeds" not in pattern)]
+    missing = [_plain(label, words) for label in re.findall(r"no (?:record of|two records to compare for) ([^;]+)",
+                                                            row["note"])]
+    if missing:
+        found.append(f"not measured yet: {'; '.join(missing[:2])}"
+                     + f"; and {_count(len(missing) - 2)} more" * (len(missing) > 2) + ".")
+    return [text[0].upper() + text[1:] for text in found]
+
+
+def _plain(label: str, words: Mapping[str, str]) -> str:
+    """``accuracy [mnist, dam] > rbm`` in words: accuracy (digits, dense associative memory) against the ..."""
+    what, _, rest = label.partition(" [")
+    inside, _, other = rest.partition("]")
+    inside = ", ".join(words.get(part, part) for part in inside.split(", "))
+    other = re.sub(r"^ (?:[<>]|within \S+(?: %)? of) ", "", other)
+    return (words.get(what, what) + f" ({inside})" * bool(inside)
+            + f", against {words.get(other.strip(), other.strip())}" * bool(other.strip()))
+
+
+def _hangs(row: Mapping[str, Any], words: Mapping[str, str]) -> list[str]:
+    """The verdict under other readings of the text, and what the result is worth beside something simple."""
+    readings = [f"Read otherwise ({name}), the verdict is {verdict}." for name, _, verdict in
+                (line.rpartition(": ") for line in row["hangs_on"].split("; ") if line)]
+    rivals = [f"Beside a simple rival, {words.get(what, what)}: {said}." for what, _, said in
+              (line.partition(": ") for line in row["rival"].split("; ") if line)]
+    return readings + rivals
+
+
+def _count(number: int, noun: str = "") -> str:
+    """``one seed``, ``five seeds``; digits above ten."""
+    word = COUNTS[number] if number < len(COUNTS) else str(number)
+    return f"{word} {noun}{'s' if noun and number != 1 else ''}".strip()

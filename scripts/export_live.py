@@ -1,0 +1,217 @@
+"""Write what the live parts of the book load: trained weights, digits, masks, scores over relaxed time.
+
+    python scripts/export_live.py                                        # everything, with the models named below
+    python scripts/export_live.py --graph generative-mnist --graph generative-labels-mnist
+    python scripts/export_live.py --only scores                          # no weights needed
+
+Each file of ``book/live/data`` is a script that assigns to ``PCLive.data``, because a page opened from a folder may not
+fetch JSON. Weights are int8 with a float32 scale for each source vertex (``--kind float16`` keeps more digits). Each
+says which model, seed, commit and digest it holds. The first ``--graph`` is the one that a reader starts with.
+"""
+
+import argparse
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from pcgraph_lite import checkout
+from pcgraph_lite.engine import constructors
+from pcgraph_lite.engine.topology import Topology
+from pcgraph_lite.errors import BadInput
+from pcgraph_lite.evidence import relaxed_time, zoo
+from pcgraph_lite.files import tensor_digest, write_aside
+from pcgraph_lite.images import datasets
+
+GRAPHS, MEMORY, A_CLASS = ("generative-labels-mnist",), "memory-mnist", 6
+KINDS = ("int8", "float16")
+# title -> (a small graph to look at, the paper's size or the book's, what there is to see)
+TOPOLOGIES = {
+    "Fully connected": (("fully_connected", {"pixels": 40, "labels": 10, "internal": 50}), ("fully_connected", {}),
+                        "Every vertex predicts every other. Nothing is masked but the diagonal."),
+    "Discriminative": (("discriminative", {"pixels": 40, "hidden": [30, 20], "labels": 10}),
+                       ("discriminative", {"hidden": [512, 512]}),
+                       "Layers from the pixels to the labels: the classifier that everybody knows."),
+    "Generative": (("generative", {"labels": 10, "hidden": [20, 30], "pixels": 40}), ("generative", {}),
+                   "The same layers, turned round: labels predict the picture. It can still be asked for labels."),
+    "Recurrent": (("recurrent", {"labels": 10, "hidden": [20, 30], "pixels": 40}), ("recurrent", {}),
+                  "The generative graph, and each hidden layer also predicts itself."),
+    "Lateral": (("lateral", {"labels": 10, "hidden": [20, 30], "pixels": 40}),
+                ("lateral", {"hidden": [58, 58]}), "Edges inside every layer, the pixels included."),
+    "Assemblies": (("assemblies", {"clusters": 3, "size": 60, "p": 0.2, "pixels": 40, "labels": 10}),
+                   ("assemblies", {"labels": 10}),
+                   "Sparse clusters in a chain, each edge there by chance. The pixels are part of the last cluster."),
+    "Small world": (("small_world", {"pixels": 40, "labels": 10, "internal": 50, "neighbours": 10}),
+                    ("small_world", {"neighbours": 334}),
+                    "Neighbours on a ring, and some links rewired to anywhere. Not in the paper."),
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the files asked for, and say how big they are."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--graph", action="append", metavar="MODEL", help=f"default: {', '.join(GRAPHS)}")
+    parser.add_argument("--memory", metavar="MODEL", default=MEMORY)
+    parser.add_argument("--profile", default="paper")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=KINDS, default="int8")
+    parser.add_argument("--only", choices=("weights", "scores", "masks"), help="default: all three")
+    parser.add_argument("--out", type=Path, default=checkout.ROOT / "book/live/data")
+    given = parser.parse_args(arguments)
+    files: dict[str, Any] = {}
+    if given.only in (None, "weights"):
+        files |= weights(given.graph or GRAPHS, given.memory, given.profile, given.seed, given.kind)
+    if given.only in (None, "scores"):
+        files["relaxed-time"] = scores()
+    if given.only in (None, "masks"):
+        files["masks"] = masks()
+    for name, content in files.items():
+        path = given.out / f"{name}.js"
+        with write_aside(path) as part:
+            part.write_text(script(name, content), encoding="utf-8")
+        print(f"{checkout.shown(path)}: {path.stat().st_size / 1e6:.2f} MB")
+    for old in {path.stem for path in given.out.glob("model-*.js")} - files.keys() if "models" in files else ():
+        (given.out / f"{old}.js").unlink()
+
+
+def script(name: str, content: object) -> str:
+    """A file that puts ``content`` where the page looks for it."""
+    return f"PCLive.data[{json.dumps(name)}] = {json.dumps(content, separators=(',', ':'))};\n"
+
+
+def content(path: Path) -> Any:
+    """What such a file holds."""
+    return json.loads(path.read_text(encoding="utf-8").partition(" = ")[2].rstrip().removesuffix(";"))
+
+
+def weights(graphs: tuple[str, ...], memory: str, profile: str, seed: int, kind: str) -> dict[str, object]:
+    """The trained graphs, the digits that readers ask about, and the images that the memory stores."""
+    shown, stored = chosen_digits(), zoo.trained_on(memory, profile, seed)
+    files = {f"model-{name}": model(name, profile, seed, kind) for name in (*graphs, memory)}
+    files["digits"] = {"source": "test digits of the bundled sample", "images": packed(to_bytes(shown.images)),
+                       "labels": shown.labels.tolist()}
+    files["memories"] = {"source": f"the images that {memory} stores", "images": packed(to_bytes(stored.images)),
+                         "labels": stored.labels.tolist()}
+    about = {name: files[f"model-{name}"] for name in (*graphs, memory)}
+    files["models"] = {"graphs": [listed(name, about[name]) for name in graphs],
+                       "memory": listed(memory, about[memory])}
+    return files
+
+
+def listed(name: str, about: Mapping[str, Any]) -> dict[str, object]:
+    """What the page says of a model before its weights are loaded."""
+    return {"file": f"model-{name}", "name": name, "description": about["description"], "edges": about["edges"],
+            "n": about["n"], "provenance": about["provenance"]}
+
+
+def model(name: str, profile: str, seed: int, kind: str) -> dict[str, object]:
+    """One trained graph. Raises BadInput: it is no graph, or one of a prior, bias or top-k that the page has not."""
+    trained = zoo.load(name, profile, seed, "cpu", progress=False)
+    graph, spec = trained.graph, trained.spec
+    if spec.kind != "pcgraph" or graph.prior != "zero" or graph.bias is not None or spec.top_k is not None:
+        raise BadInput(f"{name} is a {spec.kind}; the page runs graphs with prior 'zero', no bias and no top-k.")
+    starts, blocks = [segment.start for segment in graph.segments], []
+    for block, parameter in zip(graph.blocks, graph.weights, strict=True):
+        blocks.append({"from": starts[block.source], "to": starts[block.target]}
+                      | quantized(block.dense(parameter.detach()).float(), kind))
+    groups = {group: [graph.topology.slice(group).start, graph.topology.slice(group).stop]
+              for group in graph.topology.groups}
+    commit, dirty = checkout.version()
+    digest = hashlib.sha256("".join(block["data"] for block in blocks).encode()).hexdigest()
+    made = {key: trained.provenance.get(key) for key in ("commit", "n", "date", "device", "epochs")}
+    return {"name": name, "description": spec.description, "n": graph.topology.n, "groups": groups,
+            "activation": spec.activation, "scale": {"offset": trained.scale.offset, "unit": trained.scale.unit},
+            "edges": graph.topology.edge_count(), "blocks": blocks,
+            "provenance": {"model": name, "profile": profile, "seed": seed, "trained": made, "kind": kind,
+                           "weights_sha256": tensor_digest(graph.state_dict()), "exported_sha256": digest,
+                           "exported_at": commit + ("-dirty" if dirty else "")}}
+
+
+def quantized(matrix: Tensor, kind: str) -> dict[str, object]:
+    """A block ``(source, target)``: int8 with one scale a row, or float16."""
+    rows, cols = matrix.shape
+    block: dict[str, object] = {"rows": rows, "cols": cols, "kind": kind}
+    if kind == "float16":
+        return block | {"data": packed(matrix.half().numpy().astype("<f2"))}
+    scale = matrix.abs().amax(1).clamp_min(1e-30) / 127                    # (source,)
+    whole = (matrix / scale[:, None]).round().clamp(-127, 127)
+    return block | {"scale": packed(scale.numpy().astype("<f4")), "data": packed(whole.numpy().astype(np.int8))}
+
+
+def restored(block: Mapping[str, Any]) -> Tensor:
+    """The matrix ``(source, target)`` of such a block, float32, as the page multiplies with it."""
+    raw, shape = base64.b64decode(block["data"]), (block["rows"], block["cols"])
+    if block["kind"] == "float16":
+        return torch.from_numpy(np.frombuffer(raw, "<f2").astype(np.float32).reshape(shape))
+    scale = np.frombuffer(base64.b64decode(block["scale"]), "<f4")
+    whole = np.frombuffer(raw, np.int8).astype(np.float32).reshape(shape)
+    return torch.from_numpy(whole * scale[:, None])
+
+
+def chosen_digits() -> datasets.ImageSet:
+    """The first test digits of each class in the bundled sample, class by class in turn."""
+    test = datasets.load("mnist", "test", sample=True)
+    rows = torch.stack([(test.labels == digit).nonzero()[:A_CLASS, 0] for digit in range(10)])   # (10, A_CLASS)
+    return test.take(rows.T.flatten())
+
+
+def scores() -> dict[str, object]:
+    """The points of the first figure of page I, one list a panel."""
+    folder = checkout.ROOT / "results/sweeps"
+    rows = pd.concat([pd.read_csv(path) for name in ("relaxed-time", "memories")
+                      if (path := folder / f"{name}.csv").is_file()])
+    measured = relaxed_time.scores(rows)
+    usual = measured[measured["n"] == measured.groupby("task")["n"].transform("min")]
+    usual = usual.groupby(["task", "scale"]).filter(lambda runs: runs["relaxed"].nunique() > 2)
+    panels = []
+    for task, runs in usual.groupby("task", sort=False):
+        kept = runs[["relaxed", "T", "gamma", "decay", "score"]].sort_values("relaxed")
+        points = json.loads(kept.assign(gamma=kept["gamma"].astype(str)).to_json(orient="records", double_precision=6))
+        panels.append({"task": task.replace("\n", ": "), "more": bool(runs["more"].iloc[0]), "points": points})
+    return {"source": "results/sweeps/relaxed-time.csv", "panels": panels}
+
+
+def masks() -> list[dict[str, object]]:
+    """Small topologies with their masks, and how many edges the full size has."""
+    return [{"title": title, "words": words, "call": list(small), "full": described(made(*full)),
+             **small_mask(made(*small))} for title, (small, full, words) in TOPOLOGIES.items()]
+
+
+def made(name: str, arguments: Mapping[str, Any]) -> Topology:
+    """A topology of ``engine.constructors``; those that are drawn come from seed 0."""
+    drawn = {"generator": torch.Generator().manual_seed(0)} if name in ("assemblies", "small_world") else {}
+    return constructors.CONSTRUCTORS[name](**arguments, **drawn)
+
+
+def described(topology: Topology) -> dict[str, int]:
+    return {"vertices": topology.n, "edges": topology.edge_count()}
+
+
+def small_mask(topology: Topology) -> dict[str, object]:
+    """The mask as bits, row by row, and the edges between groups."""
+    pairs = [{"from": e.source, "to": e.target,
+              "edges": topology.size(e.source) * topology.size(e.target) if e.mask is None else int(e.mask.sum())}
+             for e in topology.edges]
+    return {"n": topology.n, "groups": topology.groups, "edges": topology.edge_count(), "pairs": pairs,
+            "mask": packed(np.packbits(topology.mask().numpy().reshape(-1)))}
+
+
+def to_bytes(images: Tensor) -> np.ndarray:
+    """Images in [0, 1] as bytes, which is what they were."""
+    return (images * 255).round().to(torch.uint8).numpy()
+
+
+def packed(array: np.ndarray) -> str:
+    """The bytes of an array, base64."""
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+
+
+if __name__ == "__main__":
+    main()

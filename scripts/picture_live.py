@@ -1,0 +1,51 @@
+"""Take the pictures that stand where a live part is, for readers without JavaScript: ``book/live/stills``.
+
+    python scripts/picture_live.py               # after a change of the parts or of their weights; needs Chromium
+
+Each part is opened in a headless browser as a reader sees it in the light theme, asked its first question, and
+photographed when it has settled.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from pcgraph_lite import checkout
+from pcgraph_lite.book import live
+from pcgraph_lite.errors import BadFile
+from pcgraph_lite.files import write_aside
+
+STILLS, WIDTH, COLOURS = checkout.ROOT / "book/live/stills", 840, 64
+WAIT = 120_000                                                             # milliseconds
+
+
+def main() -> None:
+    """One picture a part, reduced to a palette: text and lines need no more."""
+    if (chromium := shutil.which("chromium") or shutil.which("google-chrome")) is None:
+        raise BadFile("there is no Chromium on the PATH. Debian: apt-get install chromium.")
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=WAIT)
+        for part in live.PARTS:
+            page = browser.new_page(viewport={"width": WIDTH, "height": 700}, reduced_motion="reduce")
+            page.set_default_timeout(WAIT)
+            place = Path(folder) / "page.html"
+            place.write_text('<!doctype html><html lang="en"><meta charset="utf-8"><style>body{font-family:sans-serif}'
+                             f"</style>{live.markup(part, (checkout.ROOT / 'book').as_uri() + '/')}</html>")
+            page.goto(place.as_uri())
+            page.wait_for_selector('.pc-live[data-ready="yes"]', state="attached")
+            if page.locator(".pc-main").count():
+                page.click(".pc-main")
+                page.wait_for_function("/steps/.test(document.querySelector('.pc-say').textContent)")
+            page.locator(".pc-body").screenshot(path=f"{folder}/{part}.png")
+            with write_aside(STILLS / f"{part}.png") as part_file, Image.open(f"{folder}/{part}.png") as image:
+                image.convert("RGB").quantize(COLOURS).save(part_file, format="png", optimize=True)
+            print(f"{part}: {(STILLS / f'{part}.png').stat().st_size / 1e3:.0f} kB")
+            page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The score, the scorecard and the causes show what the findings say. Oracles: records made here, numbers by hand."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pcgraph_lite.book import score
+from pcgraph_lite.checkout import ROOT
+from pcgraph_lite.evidence import claims, findings
+
+RULES = claims.load_claims()
+
+
+def kept() -> pd.DataFrame:
+    """Two seeds of one model (80 and 90 %), and one equation."""
+    rows = [
+        {
+            "claim": "mlp-mnist",
+            "quantity": "accuracy",
+            "dataset": "mnist",
+            "model": "discriminative",
+            "value": value,
+            "seed": float(seed),
+            "parameters": {},
+        }
+        for seed, value in enumerate((0.8, 0.9))
+    ]
+    rows.append(
+        {
+            "claim": "eq1",
+            "quantity": "max_relative_error",
+            "dataset": None,
+            "model": None,
+            "value": 1e-16,
+            "seed": None,
+            "parameters": {"dtype": "float64"},
+        }
+    )
+    return pd.DataFrame(rows).assign(profile="paper", device="cpu", notebook="d-multilayer")
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    records = kept()
+    card = claims.scorecard(records)
+    score.write(tmp_path / "generated", card, findings.findings(records, card), records, {}, ROOT)
+    return tmp_path / "generated"
+
+
+def test_equations_are_counted_apart_from_trained_models(written: Path) -> None:
+    text = (written / "score.html").read_text()
+    summary = re.findall(r"<li>(.*?)</li>", text.partition("</ul>")[0])
+    trained = [claim for claim in RULES.values() if claim.needs.profile != "any"]
+    assert f"({len(trained)})" in summary[0] and "so far 1 do not hold" in summary[0]
+    assert f"({len(RULES) - len(trained)})" in summary[1] and "<strong>1</strong> hold," in summary[1]
+
+
+def test_dots_stand_where_the_numbers_are(written: Path) -> None:
+    """Scale from 80 to 100: 85 ± 7.07 lies at a quarter, its band from 0 (cut) to 60.36 - by hand."""
+    text = (written / "score.html").read_text()
+    row = text.partition('<th scope="row">layered classifier</th>')[2].partition("</tr>")[0]
+    assert 'class="ours" style="left:25.0%"' in row and 'class="ours-sd" style="left:0.0%;width:60.36%"' in row
+    assert 'class="paper" style="left:92.35%"' in row and "98.47 % / <strong>85.0 ± 7.1 %</strong>" in row
+    assert "2 seeds" in row and "not measured" in text.partition("backpropagation")[2].partition("</tr>")[0]
+
+
+def test_every_claim_has_a_row_with_its_rule_record_and_command(written: Path) -> None:
+    text = (written / "scorecard.html").read_text()
+    rows = dict(re.findall(r'<tr id="([^"]+)"(.*?)</tr>', text, re.DOTALL))
+    assert list(rows) == list(RULES)
+    assert all(f"pcgraph run {claim.notebook}" in rows[name] for name, claim in RULES.items())
+    assert (
+        'data-verdict="preliminary: not reproduced"' in rows["mlp-mnist"]
+        and "../records/d-multilayer.json" in rows["mlp-mnist"]
+    )
+    assert "../records/" + RULES["fid"].notebook not in rows["fid"] and "near 25.61" in rows["fid"]
+
+
+def test_the_history_of_a_record_is_that_of_its_file(tmp_path: Path) -> None:
+    lines = score.history(ROOT, "02-pc-graphs")
+    assert all(re.match(r"\d{4}-\d\d-\d\d [0-9a-f]{7,} ", line) for line in lines) and len(lines) <= score.LAST
+    assert score.history(tmp_path, "02-pc-graphs") == []  # a copy without git
+
+
+def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(written: Path) -> None:
+    text = (written / "why.md").read_text()
+    names = findings.load().claims
+    assert names["eq1"].name not in text and names["mlp-mnist"].name in text
+    data = text.partition("## In the data")[2].partition("\n## ")[0]
+    assert names["class-svhn"].name in data and names["mlp-mnist"].name not in data
+
+
+def test_the_citation_is_that_of_the_file() -> None:
+    text = score.cite(ROOT / "CITATION.cff")
+    assert "@software{pcgraph-lite," in text and "Salvatori, Tommaso and Pinchetti, Luca" in text
+    assert "pages = {38232--38244}" in text

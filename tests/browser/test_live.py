@@ -1,0 +1,294 @@
+"""The live parts, in a real browser. Oracles: the Python engine in float64 on the very weights that the page loads, and
+``pcgraph_lite.equations``; what a reader who clicks, taps, types or has no JavaScript must find.
+
+Skipped where there is no Chromium: install Debian's package ``chromium``, and Playwright from requirements.txt.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import export_live
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import pcgraph_lite as pcg
+from pcgraph_lite import equations
+from pcgraph_lite.book import live
+from pcgraph_lite.checkout import ROOT
+from pcgraph_lite.images import datasets
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [pytest.mark.slow,
+              pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; Debian: apt-get install chromium")]
+DATA, BOOK = ROOT / "book/live/data", (ROOT / "book").as_uri() + "/"
+MODELS = sorted(path.stem for path in DATA.glob("model-*.js"))
+TOLERANCE = 1e-4
+WAIT = 120_000                                                             # milliseconds; the machine may be busy
+WIDTHS = [1280, 390]
+TOP = datasets.top_half((1, 28, 28)).flatten()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator["sync_api.Browser"]:
+    with sync_api.sync_playwright() as playwright:
+        sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=sandbox, timeout=WAIT)
+        yield browser
+        browser.close()
+
+
+def page_of(folder: Path, *parts: str) -> Path:
+    """A page that holds these live parts and nothing else; scripts come from the checkout."""
+    body = "\n".join(live.markup(part, BOOK) for part in parts)
+    page = folder / "page.html"
+    page.write_text('<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title><meta name="viewport" '
+                    f'content="width=device-width, initial-scale=1"></head><body>{body}</body></html>')
+    return page
+
+
+def opened(browser: "sync_api.Browser", folder: Path, part: str, width: int = 1280,
+           **options: object) -> "sync_api.Page":
+    """A page with one part that has started. Every script error fails the test that reads ``page.mistakes``."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options)
+    context.set_default_timeout(WAIT)
+    page = context.new_page()
+    page.mistakes, page.asked = [], []
+    page.on("pageerror", lambda error: page.mistakes.append(str(error)))
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.goto(page_of(folder, part).as_uri())
+    page.wait_for_selector('.pc-live[data-ready="yes"]', state="attached")
+    return page
+
+
+def settled(page: "sync_api.Page") -> str:
+    """Wait until the main button offers to start again; what the part then says."""
+    page.wait_for_function("() => !['Stop'].includes(document.querySelector('.pc-main').textContent)"
+                           " && /steps|held/.test(document.querySelector('.pc-say').textContent)")
+    return page.inner_text(".pc-say")
+
+
+# ---- numbers --------------------------------------------------------------------------------------------------------
+
+def python_graph(about: dict) -> pcg.PCGraph:
+    """The exported graph in the Python engine, float64, with the weights as the page multiplies with them."""
+    weight = torch.zeros(about["n"], about["n"], dtype=torch.float64)
+    for block in about["blocks"]:
+        a, b = block["from"], block["to"]
+        weight[a:a + block["rows"], b:b + block["cols"]] = export_live.restored(block).double()
+    groups = {name: stop - start for name, (start, stop) in about["groups"].items()}
+    graph = pcg.PCGraph(pcg.topology.from_mask(weight != 0, groups), about["activation"], dtype=torch.float64)
+    graph.set_weight(weight)
+    return graph
+
+
+def digit(about: dict) -> Tensor:
+    """A digit that the model knows, in the units of [0, 1], ``(1, pixels)``."""
+    name = "memories" if "labels" not in about["groups"] else "digits"
+    raw = np.frombuffer(export_live.base64.b64decode(export_live.content(DATA / f"{name}.js")["images"]), np.uint8)
+    return torch.from_numpy(raw.reshape(-1, 784)[3:4] / 255.0)
+
+
+RUN = """async ([file, values, known, clamp, label, solver, gamma, steps]) => {
+  const graph = new PCLive.Graph(await PCLive.need(file)), given = { pixels: { values, known } };
+  if (label !== null) given.labels = { values: Array.from({ length: 10 }, (_, k) => +(k === label)) };
+  const { x, held } = PCLive.place(graph, given, { pixels: clamp, labels: label !== null });
+  const run = new PCLive.Relaxation(graph, x, held, { solver, gamma });
+  while (run.steps < steps) run.step();
+  return { pixels: [...PCLive.read(graph, run.x, "pixels")], x: [...run.x], energies: run.energies,
+           safe: 1 / run.problem.curvature() };
+}"""
+CASES = {"half held, accelerated": (True, None, "accelerated"), "half held, plain": (True, None, "guarded"),
+         "noisy start, accelerated": (False, None, "accelerated"), "noisy start, plain": (False, None, "guarded"),
+         "half and label held": (True, 3, "accelerated")}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("file", MODELS)
+def test_a_query_in_the_page_is_the_query_of_the_engine(chromium: "sync_api.Browser", tmp_path: Path, file: str,
+                                                        case: str) -> None:
+    held, label, solver = CASES[case]
+    about = export_live.content(DATA / f"{file}.js")
+    if label is not None and "labels" not in about["groups"]:
+        pytest.skip("a memory has no labels")
+    graph, scale, steps = python_graph(about), about["scale"], 60
+    shown = digit(about) if held else digit(about) + 0.3 * torch.randn(1, 784, dtype=torch.float64)
+    known = TOP if held else torch.ones(784, dtype=torch.bool)
+    asked = {"pixels": pcg.observed((shown - scale["offset"]) / scale["unit"], known)}
+    labels = {} if label is None else {"labels": torch.eye(10, dtype=torch.float64)[label][None]}
+    where = {"clamp": asked | labels} if held else {"clamp": labels, "init": asked}
+    safe = pcg.query(graph, **where, steps=1, tolerance=None)              # its step, by power iteration
+    momentum = 0.95 if solver == "accelerated" else 0.0
+    gamma = float(safe.value_lr)
+    answer = pcg.query(graph, **where, steps=steps, tolerance=None, momentum=momentum,
+                       value_lr=gamma if momentum else "safe")
+    page = opened(chromium, tmp_path, "graph")
+    got = page.evaluate(RUN, [file, shown[0].tolist(), known.int().tolist(), held, label, solver, gamma, steps])
+    trace = torch.cat([answer.initial_energy[None], answer.energy])[:, 0]
+    assert got["safe"] == pytest.approx(gamma, rel=0.1)                    # another start direction, as many products
+    assert np.abs(np.array(got["energies"]) / trace.numpy() - 1).max() < TOLERANCE
+    assert np.abs(np.array(got["x"]) - answer.x[0].numpy()).max() < TOLERANCE
+    pixels = answer.values["pixels"][0] * scale["unit"] + scale["offset"]
+    assert np.abs(np.array(got["pixels"]) - pixels.numpy()).max() < TOLERANCE
+    assert trace[-1] < 0.8 * trace[0]                                      # and something happened
+
+
+@pytest.mark.parametrize(("f", "function", "slope"), [
+    ("linear", lambda x: x, torch.ones_like), ("tanh", torch.tanh, lambda x: 1 - torch.tanh(x) ** 2),
+    ("hardtanh", lambda x: x.clamp(-1, 1), lambda x: (x.abs() <= 1).double()),
+    ("relu", lambda x: x.clamp(min=0), lambda x: (x >= 0).double())])
+def test_the_three_vertices_follow_the_equations(chromium: "sync_api.Browser", tmp_path: Path, f: str, function: object,
+                                                 slope: object) -> None:
+    x, theta = torch.tensor([[1.3, -0.4, 0.7]], dtype=torch.float64), [0.9, -1.2, 0.5]
+    held = torch.tensor([False, True, False])
+    weight = torch.zeros(3, 3, dtype=torch.float64)
+    weight[0, 1], weight[1, 2], weight[2, 0] = theta
+    page = opened(chromium, tmp_path, "ring")
+    got = page.evaluate("""([x, theta, f]) => { const ring = PCLive.shown.ring;
+      Object.assign(ring.state, { x, w: [...theta], held: [0, 1, 0], f, gamma: 0.1, alpha: 0.1 });
+      ring.energies = []; for (let t = 0; t < 20; t++) ring.step();
+      const settled = [...ring.state.x]; ring.learn();
+      return { settled, energies: ring.energies, weights: ring.state.w }; }""", [x[0].tolist(), theta, f])
+    ends = equations.relax(x, held, weight, function, slope, 20, 0.1)
+    assert got["settled"] == pytest.approx(ends[0].tolist(), abs=1e-12)
+    assert got["energies"][20] == pytest.approx(float(equations.energy(ends, weight, function)), abs=1e-12)
+    learned = weight - 0.1 * equations.weight_gradient(ends, weight, function, (weight != 0).double())
+    assert got["weights"] == pytest.approx([float(learned[j, i]) for j, i in ((0, 1), (1, 2), (2, 0))], abs=1e-12)
+
+
+@pytest.mark.parametrize("file", MODELS)
+def test_two_hundred_steps_take_less_than_two_seconds(chromium: "sync_api.Browser", tmp_path: Path, file: str) -> None:
+    """Of the processor, so that other work on this machine does not decide."""
+    page = opened(chromium, tmp_path, "graph")
+    metrics = page.context.new_cdp_session(page)
+    metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
+    shown = digit(export_live.content(DATA / f"{file}.js"))[0].tolist()
+
+    def spent() -> float:
+        return {m["name"]: m["value"] for m in metrics.send("Performance.getMetrics")["metrics"]}["TaskDuration"]
+
+    page.evaluate(RUN, [file, shown, TOP.int().tolist(), True, None, "accelerated", None, 1])
+    before = spent()
+    page.evaluate(RUN, [file, shown, TOP.int().tolist(), True, None, "accelerated", None, 200])
+    print(f"{file}: {spent() - before:.2f} s for loading and 200 steps")
+    assert spent() - before < 2
+
+
+# ---- readers --------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("part", live.PARTS)
+def test_a_part_fits_its_page_and_every_control_has_a_name(chromium: "sync_api.Browser", tmp_path: Path, part: str,
+                                                           width: int) -> None:
+    page = opened(chromium, tmp_path, part, width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    unnamed = page.evaluate("""() => {
+      const said = (e) => e.labels?.[0]?.textContent.trim() || e.getAttribute('aria-label') || e.textContent.trim()
+        || e.closest('[aria-hidden=true]');
+      const controls = document.querySelectorAll('.pc-live :is(input, select, button, canvas, svg)');
+      return [...controls].filter((e) => !said(e)).map((e) => e.outerHTML.slice(0, 120)); }""")
+    assert unnamed == [] and page.mistakes == []
+    assert not page.is_visible(".pc-still")
+    assert page.asked and all(url.startswith("file:") for url in page.asked)
+
+
+def test_a_mouse_draws_from_a_label(chromium: "sync_api.Browser", tmp_path: Path) -> None:
+    page = opened(chromium, tmp_path, "graph")
+    page.click("text=Draw from a label")
+    page.select_option("select >> nth=0", "7")
+    page.click(".pc-main")
+    assert "held at 7" in settled(page)
+    ink = page.evaluate("PCLive.shown.graph.frames.at(-1).pixels.reduce((sum, v) => sum + Math.max(0, v), 0)")
+    energies = page.evaluate("PCLive.shown.graph.energies")
+    assert ink > 20 and energies[-1] < energies[0]                         # a digit has about a hundred
+    page.locator("input[type=range]").first.fill("0")                      # back to the start: an empty sheet
+    assert "step 0" in page.get_attribute(".pc-answers canvas", "aria-label") and page.mistakes == []
+
+
+def test_a_finger_hides_pixels_and_settles(chromium: "sync_api.Browser", tmp_path: Path) -> None:
+    page = opened(chromium, tmp_path, "memory", 390, has_touch=True)
+    box = page.locator(".pc-editor").bounding_box()
+    before = page.evaluate("PCLive.shown.memory.editor.known.reduce((a, b) => a + b)")
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)
+    assert page.evaluate("PCLive.shown.memory.editor.known.reduce((a, b) => a + b)") < before == 392
+    page.tap(".pc-main")
+    said = settled(page)
+    assert "the one you asked for" in said and "below 0.0001" in said and page.mistakes == []
+
+
+def test_keys_alone_do_it_all(chromium: "sync_api.Browser", tmp_path: Path) -> None:
+    page = opened(chromium, tmp_path, "graph")
+    page.focus(".pc-editor")
+    for key in ("ArrowUp", "ArrowUp", "ArrowLeft", " "):
+        page.keyboard.press(key)
+    assert page.evaluate("PCLive.shown.graph.editor.known[12 * 28 + 13]") == 0
+    page.focus("input[value=complete]")
+    page.keyboard.press("ArrowRight")                                      # the next experiment
+    assert page.is_checked("input[value=tell]")
+    page.focus(".pc-main")
+    page.keyboard.press("Enter")
+    assert "held at" in settled(page) and page.mistakes == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_ring_is_dragged_stepped_and_run(chromium: "sync_api.Browser", tmp_path: Path, width: int) -> None:
+    page = opened(chromium, tmp_path, "ring", width)
+    box = page.locator(".pc-vertex >> nth=1").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - 60)
+    page.mouse.up()
+    assert page.evaluate("PCLive.shown.ring.state.x[1]") == pytest.approx(0.0, abs=0.05)       # from -1, one up
+    page.locator("input[type=range] >> nth=3").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("PCLive.shown.ring.state.w[0]") == pytest.approx(0.91)
+    page.check("#pc-hold-2")
+    page.get_by_role("button", name="Step", exact=True).click()
+    assert page.evaluate("PCLive.shown.ring.state.x[2]") == -1 and "held" in page.inner_text(".pc-equations")
+    page.click(".pc-main")
+    assert "Settled" in settled(page) and page.mistakes == []
+
+
+def test_too_large_a_step_is_said(chromium: "sync_api.Browser", tmp_path: Path) -> None:
+    page = opened(chromium, tmp_path, "ring")
+    page.click("text=Too large a step")
+    page.click(".pc-main")
+    page.wait_for_function("/energy rises/.test(document.querySelector('.pc-say').textContent)")
+
+
+def test_the_slider_moves_through_the_figure(chromium: "sync_api.Browser", tmp_path: Path) -> None:
+    page = opened(chromium, tmp_path, "relaxed")
+    first = page.inner_text(".pc-read >> nth=0")
+    page.focus("input[type=range]")
+    page.keyboard.press("End")
+    assert page.inner_text(".pc-read >> nth=0") != first and "10.46" in page.inner_text(".pc-slider output")
+    assert page.locator(".pc-near").count() >= len(export_live.content(DATA / "relaxed-time.js")["panels"])
+
+
+def test_masks_show_what_the_constructors_make(chromium: "sync_api.Browser", tmp_path: Path) -> None:
+    page = opened(chromium, tmp_path, "masks")
+    for title, (small, _, _) in export_live.TOPOLOGIES.items():
+        page.click(f"label:text-is('{title}')")
+        topology = export_live.made(*small)
+        dark = page.evaluate("""() => { const c = document.querySelector('.pc-mask');
+          const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+          return Array.from({ length: d.length / 4 }, (_, k) => +(d[4 * k] === 31)); }""")
+        assert dark == topology.mask().int().flatten().tolist(), title
+        assert f"{topology.edge_count():,} edges" in page.inner_text(".pc-two")
+
+
+@pytest.mark.parametrize("part", live.PARTS)
+def test_without_javascript_a_picture_stands_there(chromium: "sync_api.Browser", tmp_path: Path, part: str) -> None:
+    context = chromium.new_context(java_script_enabled=False, viewport={"width": 390, "height": 900})
+    page = context.new_page()
+    page.goto(page_of(tmp_path, part).as_uri())
+    picture = page.locator(".pc-still")
+    picture.scroll_into_view_if_needed()
+    assert picture.is_visible() and len(picture.get_attribute("alt")) > 40
+    assert (ROOT / f"book/live/stills/{part}.png").stat().st_size < 150_000
+    context.close()

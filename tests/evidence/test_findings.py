@@ -1,0 +1,221 @@
+"""Sentences say what the records say: the numbers given in, and never a success where the checks fail.
+
+Oracles: records made here, worked out by hand; the committed records; cases made to hold or to fail.
+"""
+
+import re
+from pathlib import Path
+from string import Formatter
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from pcgraph_lite.book import result, site
+from pcgraph_lite.checkout import ROOT
+from pcgraph_lite.evidence import claims, findings, records
+from pcgraph_lite.evidence.claims import Check, Measured
+from pcgraph_lite.evidence.findings import Quantity
+
+RULES, BOOK = claims.load_claims(), findings.load()
+SUCCESS = re.compile(
+    r"\b(holds|reproduc|succe|confirm|as the paper says|agrees with the paper|which is rounding)", re.I
+)
+HEDGES = re.compile(r"\b(may|might|perhaps|seems?|roughly|or they do not|or it does not|should)\b", re.I)
+
+
+def rows(claim: str, *measured: tuple[str, str | None, str | None, float], seeds: int = 1) -> pd.DataFrame:
+    """Records of a claim: (quantity, data set, model, value), the same for every seed."""
+    return pd.DataFrame(
+        [
+            {
+                "claim": claim,
+                "quantity": quantity,
+                "dataset": data,
+                "model": model,
+                "seed": float(seed),
+                "value": value,
+                "parameters": {},
+                "profile": "paper",
+                "device": "cpu",
+                "notebook": RULES[claim].notebook,
+            }
+            for quantity, data, model, value in measured
+            for seed in range(seeds)
+        ]
+    )
+
+
+def told(kept: pd.DataFrame, claim: str) -> findings.Finding:
+    return findings.findings(kept, claims.scorecard(kept))[claim]
+
+
+def case(value: float = 1.0, theirs: float | None = 2.0, holds: bool = False, **about: object) -> Measured:
+    return Measured(
+        about.get("dataset", "mnist"),
+        "model",
+        about.get("parameters", {}),
+        np.array([value]),
+        np.array([theirs]),
+        holds,
+        not holds,
+    )
+
+
+def test_an_accuracy_stands_beside_the_papers() -> None:
+    """By hand: 92.9 % is 1.1 points more than 91.76 %, and 93.4 % at five seeds beats nothing here."""
+    kept = rows(
+        "class-mnist",
+        ("accuracy", "mnist", "fully-connected", 0.929),
+        ("accuracy", "mnist", "hopfield", 0.65),
+        ("accuracy", "mnist", "boltzmann", 0.934),
+        ("accuracy", "mnist", "almeida-pineda", 0.95),
+        seeds=2,
+    )
+    one = told(kept, "class-mnist")
+    assert one.sentences[0] == (
+        "The fully connected graph reads 92.9 % of test digits right, 1.1 points more than the paper's 91.76 %."
+    )
+    assert one.sentences[1].startswith("It beats the Hopfield network (65 %), loses to the Boltzmann machine (93.4 %)")
+    assert one.lead == "So far it holds in part." and one.lacks == ("Two seeds so far; the rule asks for five.",)
+    assert one.kind == "paper" and "14.2 points more than the paper's 79.23 %" in one.cause[0]
+
+
+def test_a_claim_that_holds_has_no_cause_and_lacks_nothing() -> None:
+    kept = rows("decay-class", ("accuracy", "mnist", "discriminative", 0.9), seeds=5)
+    weak, strong = (kept.assign(parameters=[{"decay": word}] * 5) for word in ("weak", "strong"))
+    one = told(pd.concat([weak.assign(value=0.97), strong]), "decay-class")
+    assert (one.verdict, one.lead, one.cause, one.lacks) == ("reproduced", "It holds.", (), ())
+    assert one.sentences == ("With weak decay the classifier reads 97 % right, with strong decay 90 %.",)
+
+
+def test_a_cause_that_does_not_fit_what_failed_is_not_given() -> None:
+    """The cause of this claim is the decay of the autoencoder in denoising; here completion fails."""
+    kept = rows(
+        "any-ae",
+        ("denoised_psnr", "mnist", "generative", 15.0),
+        ("denoised_psnr", "mnist", "autoencoder-no-decay", 15.0),
+        ("completion_mse", "mnist", "generative", 0.2),
+        ("completion_mse", "mnist", "autoencoder-no-decay", 0.1),
+        seeds=5,
+    )
+    one = told(kept, "any-ae")
+    assert one.verdict == "partly" and one.kind == "open" and one.cause == (findings.UNKNOWN,)
+
+
+def test_a_claim_without_records_is_not_measured_and_says_why() -> None:
+    kept = records.read(Path("/nowhere"))
+    for name, one in findings.findings(kept, claims.scorecard(kept)).items():
+        assert one.lead == "It has not been measured yet." and one.sentences == () and one.ours == "", name
+        assert one.cause or not BOOK.claims[name].cause, name
+    assert "SVHN" in told(kept, "class-svhn").cause[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"mnist": 0.852, "fashion": 0.794}, "85.2 % (digits) and 79.4 % (clothing)"),
+        ({"mnist": 0.5, "fashion": 0.5}, "50 %"),
+    ],
+)
+def test_cases_are_listed_digits_first_unless_they_agree(values: dict[str, float], said: str) -> None:
+    kept = rows("gen-b", *(("judge_agreement", data, "fully-connected", value) for data, value in values.items()))
+    assert f"in {said} of test images" in told(kept, "gen-b").sentences[0]
+
+
+def test_words_follow_the_check() -> None:
+    check = Check(quantity="accuracy", model="a", greater_than={"model": "b"})
+    held, failed = (Quantity(check, [case(holds=holds)], {}) for holds in (True, False))
+    level = Quantity(check, [case(holds=True), case(holds=False)], {})
+    assert [f"{one:beats|loses to|is level with}" for one in (held, failed, level)] == [
+        "beats",
+        "loses to",
+        "is level with",
+    ]
+
+
+def test_numbers_are_short_and_exact_where_they_are() -> None:
+    share, plain = (Check(quantity="q", at_least=0, percent=percent) for percent in (True, False))
+    assert [findings.number(value, share) for value in (1, 0, 0.929, 0.9996)] == ["100 %", "0 %", "92.9 %", "99.96 %"]
+    assert [findings.number(value, plain) for value in (0, 9.2e-17, 0.03858, 15.63, 1234.5)] == [
+        "0",
+        "9e-17",
+        "0.0386",
+        "15.6",
+        "1,234",
+    ]
+
+
+def test_every_claim_has_its_sentences_and_every_sentence_its_checks() -> None:
+    assert list(BOOK.claims) == list(RULES)
+    for name, words in BOOK.claims.items():
+        checks = RULES[name].checks
+        assert words.finding and len(words.name) <= 60, name
+        for text in [*words.finding, words.ours, *(words.cause.finding if words.cause else [])]:
+            for _, field, _, _ in Formatter().parse(text):
+                if field:
+                    number, _, what = field.partition(".")
+                    check = checks[int(number)]
+                    assert {"theirs": check.other, "beside": check.near, "paper": check.near}.get(what, True), (
+                        name,
+                        field,
+                    )
+
+
+def test_every_claim_that_can_fail_has_a_cause_and_every_figure_is_on_its_page() -> None:
+    for name, words in BOOK.claims.items():
+        page = (ROOT / "notebooks" / f"{RULES[name].notebook}.md").read_text(encoding="utf-8")
+        assert words.cause or RULES[name].needs.profile == "any" or not RULES[name].comparable, name
+        assert f"name: {words.figure or BOOK.pages[RULES[name].notebook].figure}\n" in page, name
+    assert set(BOOK.pages) == set(site.notebook_names(ROOT / "_toc.yml"))
+    assert all(
+        f"name: {page.figure}\n" in (ROOT / f"notebooks/{name}.md").read_text() for name, page in BOOK.pages.items()
+    )
+
+
+@pytest.mark.parametrize("name", list(RULES))
+def test_what_fails_never_reads_as_a_success(name: str) -> None:
+    """Every check of the claim made to fail: the words before say so, and no sentence says otherwise."""
+    quantities = [Quantity(check, [case()], BOOK.words, "50 %") for check in RULES[name].checks]
+    sentences = findings.said(BOOK.claims[name].finding, quantities)
+    assert len(sentences) == len(BOOK.claims[name].finding)
+    assert not [text for text in sentences if SUCCESS.search(text)]
+    for verdict, lead in findings.LEADS.items():
+        assert bool(re.search(r"holds\b(?! in part)", lead)) == (verdict.removeprefix("preliminary: ") == "reproduced")
+
+
+def test_no_sentence_hedges() -> None:
+    for name, words in BOOK.claims.items():
+        for text in words.finding:
+            assert not HEDGES.search(text) and text.endswith("."), (name, text)
+
+
+def test_committed_records_give_sentences_without_gaps() -> None:
+    """Of every claim that has a verdict; the numbers of one are looked up in its records."""
+    kept = records.read(ROOT / "results/records")
+    found = findings.findings(kept, claims.scorecard(kept))
+    for one in found.values():
+        text = " ".join([one.lead, *one.sentences, one.ours, *one.lacks, *one.hangs, *one.cause])
+        assert "{" not in text and "nan" not in text, one.claim
+        assert bool(one.sentences) == (one.verdict != "not run"), one.claim
+        assert (one.verdict.removeprefix("preliminary: ") in ("reproduced", "not comparable")) == (not one.cause), (
+            one.claim
+        )
+    value = kept[
+        (kept["claim"] == "mlp-mnist") & (kept["model"] == "discriminative") & (kept["quantity"] == "accuracy")
+    ]
+    if len(value):
+        assert f"{100 * value['value'].mean():.1f}".removesuffix(".0") + " %" in found["mlp-mnist"].sentences[0]
+
+
+def test_equations_that_needed_a_correction_say_so() -> None:
+    kept = rows("eq3", ("max_relative_error", None, None, 1e-16)).assign(parameters=[{"dtype": "float64"}])
+    one = told(kept, "eq3")
+    assert one.lead == "It holds with the correction." and one.remark in result.box([one], "")
+    assert "exchanged" in one.sentences[0]
+
+
+def test_the_file_of_sentences_lists_claims_in_the_order_of_the_rules() -> None:
+    file = yaml.safe_load(findings.FILE.read_text(encoding="utf-8"))
+    assert set(file) == {"words", "pages", "claims"}
