@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from itertools import chain
 from numbers import Integral, Real
-from reprlib import repr as brief
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import torch
 from torch import Tensor
 
-from .errors import BadInput, BadValues, WrongShape
+from .errors import BadInput, BadValues, WrongShape, shown
 
 P, R = ParamSpec("P"), TypeVar("R")
 BYTES = 100.0          # no pixel in [0, 1], scaled or noisy, comes near; images of 0 to 255 go beyond
@@ -101,14 +100,15 @@ def mask(values: Any, what: str, *shapes: Sequence[int]) -> Tensor:
 def generator(given: object, what: str = "generator") -> torch.Generator:
     """A generator. Raises BadInput: None would mean torch's global one."""
     if not isinstance(given, torch.Generator):
-        raise BadInput(f"{what} = {given!r}; expected a torch.Generator, for example torch.Generator().manual_seed(0).")
+        raise BadInput(f"{what} = {shown(given)}; expected a torch.Generator, such as "
+                       "torch.Generator().manual_seed(0).")
     return given
 
 
 def several(values: Any, what: str) -> tuple[Any, ...]:
     """The entries of a list, once and for all. Raises BadInput: text, or an iterator, which may be spent."""
     if isinstance(values, str | bytes | Iterator) or not hasattr(values, "__iter__"):
-        raise BadInput(f"{what} = {values!r}; expected a list or tuple.")
+        raise BadInput(f"{what} = {shown(values)}; expected a list or tuple.")
     return tuple(values)
 
 
@@ -125,7 +125,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for name, value in chain(zip(names, args, strict=False), kwargs.items()):
             if (expected := kinds.get(name)) and not _is(value, expected):
                 words = " or ".join(sorted({WORDS.get(kind, kind.__name__) for kind in expected}))
-                raise BadInput(f"{function.__qualname__.removesuffix('.__init__')}: {name} = {brief(value)} is a "
+                raise BadInput(f"{function.__qualname__.removesuffix('.__init__')}: {name} = {shown(value)} is a "
                                f"{type(value).__name__}; expected {words}.")
         return function(*args, **kwargs)
 
@@ -155,5 +155,5 @@ def _kinds(hint: Any) -> tuple[type, ...] | None:
     if origin is Literal:
         return tuple({type(part) for part in parts})
     hint = origin or {int: Integral, float: Real, None: NoneType}.get(hint, hint)
-    known = isinstance(hint, type) and hint not in (object, signature.__class__) and hint.__module__ != "inspect"
-    return (hint,) if known and hint is not Iterable else None
+    known = isinstance(hint, type) and hint not in (object, Any, Iterable, Parameter.empty)
+    return (hint,) if known else None

@@ -21,7 +21,11 @@ import torch
 
 import pcgraph_lite as pcg
 from pcgraph_lite import topology
+from pcgraph_lite.baselines.autoencoder import Autoencoder, fit_autoencoder
+from pcgraph_lite.baselines.dam import DAM
+from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.baselines.mlp import MLP
+from pcgraph_lite.baselines.rbm import RBM
 from pcgraph_lite.engine.topology import Edges
 from pcgraph_lite.errors import BadInput, PCGraphError
 from pcgraph_lite.images import datasets, judge, metrics, scale
@@ -43,13 +47,15 @@ NETWORK = graph()
 START = torch.zeros(2, 9)
 HELD = torch.arange(9) < 4
 BAD: list[Callable[[], object]] = [lambda value=value: value for value in (
-    None, True, -1, 0, 1, 1.5, -0.5, math.nan, math.inf, 10**30, 10**7, 1e-300, 1e300, 3 + 4j, "text", "", "cuda", "a" * 300,
-    "[bold]", "../x", "\0", b"x", [], [0], [-1, 2], ["a"], [[]], [None], (), (1, 2), {}, {"pixels": 1}, {"x": X},
-    {"pixels": X * math.nan}, {1: 2}, object(), len, int, np.int64(3), np.float32(0.5), np.zeros(3), np.array(["a"]),
-    range(2), Path("/"), Path("/nowhere/at/all"), torch.float16, torch.int64, torch.device("cpu"), GENERATOR,
-    torch.tensor(1.0), torch.empty(0), torch.empty(0, 4), torch.empty(4, 0), torch.zeros(4), X, X[:1], X[:, :3], X.T, X.double(), X.half(),
-    X.bool(), X.to(torch.complex64), X * math.nan, X * math.inf, X.double() * 1e300, X * 255, (X * 255).byte(),
-    (X * 255).long(), -X, LABELS, LABELS.float(), LABELS + 10, LABELS - 5, LABELS[:1], torch.zeros(2, 3, 4, 5),
+    None, True, -1, 0, 1, 1.5, -0.5, math.nan, math.inf, 10**30, 10**7, 1e-300, 1e300, 3 + 4j, "text", "", "cuda",
+    "a" * 300, "[bold]", "../x", "\0", b"x", [], [0], [-1, 2], ["a"], [[]], [None], (), (1, 2), {}, {"pixels": 1},
+    {"x": X}, {"pixels": X * math.nan}, {1: 2}, object(), len, int, np.int64(3), np.float32(0.5), np.zeros(3),
+    np.array(["a"]), range(2), Path("/"), Path("/nowhere/at/all"), torch.float16, torch.int64,
+    torch.device("cpu"), GENERATOR,
+    torch.tensor(1.0), torch.empty(0), torch.empty(0, 4), torch.empty(4, 0), torch.zeros(4), X, X[:1], X[:, :3], X.T,
+    X.double(), X.half(), X.bool(), X.to(torch.complex64), X * math.nan, X * math.inf, X.double() * 1e300, X * 255,
+    (X * 255).byte(), (X * 255).long(), -X, LABELS, LABELS.float(), LABELS + 10, LABELS - 5, LABELS[:1],
+    torch.zeros(2, 3, 4, 5),
     X.to_sparse(), PICTURES * 255, PICTURES.double(), torch.zeros(9, 9), torch.ones(9, 9, dtype=torch.bool),
     NETWORK, topology.generative(1, [1], 1), nx.path_graph(3), slice(2), ...)]
 BAD += [lambda: iter([1, 2]), lambda: iter(()), lambda: (x for x in (X, LABELS))]
@@ -57,16 +63,17 @@ BAD += [lambda: iter([1, 2]), lambda: iter(()), lambda: (x for x in (X, LABELS))
 CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "PCGraph": (pcg.PCGraph, {
         "topology": topology.generative(2, [3], 4), "activation": "tanh", "top_k": 0.5, "bias": True, "prior": "flat",
-        "init_std": 0.1, "generator": GENERATOR, "plan": "dense", "replicas": 2, "dtype": torch.float32, "device": "cpu"}),
+        "init_std": 0.1, "generator": GENERATOR, "plan": "dense", "replicas": 2, "dtype": torch.float32,
+        "device": "cpu"}),
     "Topology": (pcg.Topology, {"groups": {"a": 2, "b": 3}, "edges": [Edges("a", "b")], "sensory": ["a"],
                                 "pools": [["a"], ["b"]]}),
     "Edges": (lambda **given: pcg.Topology({"a": 2, "b": 3}, [Edges(**given)]),
               {"source": "a", "target": "b", "mask": torch.ones(2, 3, dtype=torch.bool)}),
     "relax": (pcg.relax, {"graph": NETWORK, "x": START, "clamped": HELD, "settings": pcg.Settings(3), "steps": 2,
                           "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "trace": True}),
-    "query": (pcg.query, {"graph": NETWORK, "clamp": {"pixels": X}, "init": {"labels": torch.eye(2)[LABELS]}, "steps": 2,
-                          "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "start": "random", "batch_size": 4,
-                          "generator": GENERATOR}),
+    "query": (pcg.query, {"graph": NETWORK, "clamp": {"pixels": X}, "init": {"labels": torch.eye(2)[LABELS]},
+                          "steps": 2, "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "start": "random",
+                          "batch_size": 4, "generator": GENERATOR}),
     "query clamp": (lambda pixels, labels: pcg.query(NETWORK, {"pixels": pixels}, {"labels": labels}, steps=2),
                     {"pixels": X, "labels": torch.eye(2)[LABELS]}),
     "observed": (lambda **given: pcg.query(NETWORK, {"pixels": pcg.observed(**given)}, steps=2),
@@ -83,7 +90,8 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "minus_energy": (pcg.minus_energy, {"graph": NETWORK, "batch": (X, LABELS)}),
     "set_weight": (lambda matrix: graph().set_weight(matrix), {"matrix": torch.zeros(9, 9)}),
     "energy": (NETWORK.energy, {"x": START}), "prediction": (NETWORK.prediction, {"x": START}),
-    "value_gradient": (NETWORK.value_gradient, {"x": START}), "weight_gradient": (NETWORK.weight_gradient, {"x": START}),
+    "value_gradient": (NETWORK.value_gradient, {"x": START}),
+    "weight_gradient": (NETWORK.weight_gradient, {"x": START}),
     "Activation": (lambda **given: pcg.PCGraph(topology.generative(1, [1], 1), pcg.Activation(**given)),
                    {"f": torch.tanh, "slope": torch.cos}),
     "fully_connected": (topology.fully_connected, {"pixels": 4, "labels": 2, "internal": 3, "self_loops": True,
@@ -103,7 +111,8 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "noisy": (datasets.noisy, {"images": X, "variance": 0.5, "generator": GENERATOR, "clip": True}),
     "subset": (IMAGES.subset, {"count": 2, "generator": GENERATOR}),
     "split_off": (datasets.split_off, {"data": IMAGES, "count": 2, "generator": GENERATOR}),
-    "ImageSet": (datasets.ImageSet, {"name": "mnist", "images": X, "labels": LABELS, "shape": (1, 2, 2), "source": "x"}),
+    "ImageSet": (datasets.ImageSet, {"name": "mnist", "images": X, "labels": LABELS, "shape": (1, 2, 2),
+                                      "source": "x"}),
     "load": (datasets.load, {"name": "mnist", "split": "test", "sample": True, "root": None}),
     "noise_generator": (datasets.noise_generator, {"seed": 0, "part": "test"}),
     "top_half": (datasets.top_half, {"shape": (1, 4, 4)}), "bottom_half": (datasets.bottom_half, {"shape": (1, 4, 4)}),
@@ -112,7 +121,8 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "read": (judge.read, {"judge": READER, "images": PICTURES}),
     "load_judge": (judge.load_judge, {"name": "mnist", "device": "cpu", "path": None}),
     "share_right": (metrics.share_right, {"predicted": LABELS, "labels": LABELS}),
-    "classification_table": (metrics.classification_table, {"predicted": LABELS, "labels": LABELS, "names": ["a", "b"]}),
+    "classification_table": (metrics.classification_table, {"predicted": LABELS, "labels": LABELS,
+                                                            "names": ["a", "b"]}),
     "auroc": (metrics.auroc, {"scores": torch.rand(6), "positive": LABELS.bool()}),
     "roc": (metrics.roc, {"scores": torch.rand(6), "positive": LABELS.bool()}),
     "mse": (metrics.mse, {"images": X, "originals": X}), "psnr": (metrics.psnr, {"images": X, "originals": 1 - X}),
@@ -124,7 +134,18 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "share_interval": (metrics.share_interval, {"hits": 1, "count": 2, "level": 0.95}),
     "mean_interval": (metrics.mean_interval, {"values": [1.0, 2.0], "level": 0.95}),
     "frechet_judge_distance": (metrics.frechet_judge_distance, {"judge": READER, "real": PICTURES, "fake": PICTURES}),
-    "classify": (MLP(4, [3], 2, "tanh").classify, {"images": X}),
+    "classify": (MLP(4, 2, [3]).classify, {"images": X}),
+}
+CALLS |= {
+    "MLP": (MLP, {"pixels": 4, "labels": 2, "hidden": [3], "activation": "tanh", "generator": GENERATOR}),
+    "RBM": (RBM, {"pixels": 4, "labels": 2, "hidden": 3, "init_std": 0.1, "generator": GENERATOR}),
+    "DAM": (DAM, {"pixels": 4, "labels": 2, "memories": 3, "power": 2, "generator": GENERATOR}),
+    "Autoencoder": (Autoencoder, {"pixels": 4, "hidden": [3], "generator": GENERATOR}),
+    "fit_autoencoder": (lambda **given: fit_autoencoder(Autoencoder(4, [3]), progress=False, epochs=1, **given),
+                        {"images": X, "validation": X, "generator": GENERATOR}),
+    "fit mlp": (lambda **given: KINDS["mlp"].fit(MLP(4, 2, [3]), progress=False, **given),
+                {"images": X, "labels": LABELS, "validation": (X, LABELS), "generator": GENERATOR, "epochs": 1,
+                 "weight_lr": 0.1}),
 }
 NOT_A_NUMBER = {"mean_interval"}                                           # which says so: one value has no spread
 

@@ -28,6 +28,7 @@ class Autoencoder(nn.Module):
         generator: draws the initial weights, N(0, 2 / inputs); biases start at 0. None: a new one seeded with 0.
     """
 
+    @valid.checked
     def __init__(self, pixels: Count = 784, hidden: Sizes = (512, 512),
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -48,6 +49,7 @@ class Autoencoder(nn.Module):
         return self.layers[-1](images).sigmoid()
 
 
+@valid.checked
 def complete(model: Autoencoder, images: Tensor, known: Tensor) -> Tensor:
     """Copy images with their unknown pixels at 0, and put the known ones back. ``known`` is ``(pixels,)`` bool."""
     images, known = valid.images(images, pixels=model.pixels), valid.mask(known, "known", (model.pixels,))
@@ -55,6 +57,7 @@ def complete(model: Autoencoder, images: Tensor, known: Tensor) -> Tensor:
         return torch.where(known, images, model(torch.where(known, images, 0)))
 
 
+@valid.checked
 def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | None = None,
                     checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
                     **settings: object) -> pd.DataFrame:

@@ -34,6 +34,7 @@ class Boltzmann(Learner):
         generator: draws the initial weights. None: a new one seeded with 0.
     """
 
+    @valid.checked
     def __init__(self, pixels: int = 784, labels: int = 10, hidden: Count = 1206, *, clamped_steps: Count = 10,
                  free_steps: Count = 5, query_steps: Count = 20, damping: Damping = 0.5, init_std: NotNegative = 0.01,
                  generator: torch.Generator | None = None) -> None:

@@ -30,6 +30,7 @@ class RBM(Learner):
         generator: draws the initial weights. None: a new one seeded with 0.
     """
 
+    @valid.checked
     def __init__(self, pixels: int = 784, labels: int = 10, hidden: Count = 512, *, gibbs: Count = 1,
                  init_std: NotNegative = 0.01, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -100,6 +101,7 @@ class RBM(Learner):
         return {"reconstruction": float((dream - data)[:, :self.pixels].square().mean())}
 
 
+@valid.checked
 def denoise(model: RBM, images: Tensor, steps: int, generator: torch.Generator) -> Tensor:
     """Gibbs steps from noisy images, cut to [0, 1], with nothing held. ``(batch, pixels)`` to the same."""
     valid.images(images, pixels=model.pixels)
@@ -107,6 +109,7 @@ def denoise(model: RBM, images: Tensor, steps: int, generator: torch.Generator) 
     return model.sample(start, steps, generator)[:, :model.pixels]
 
 
+@valid.checked
 def complete(model: RBM, images: Tensor, known: Tensor, steps: int, generator: torch.Generator) -> Tensor:
     """Gibbs steps with the known pixels held; the others start at 0 and are never looked at.
 

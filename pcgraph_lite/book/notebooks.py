@@ -22,10 +22,10 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from .. import checkout
-from ..errors import BadFile, BadInput, PCGraphError, unknown
+from ..errors import BadFile, BadInput, PCGraphError, one_of, unknown
 from ..evidence import config
 from ..evidence.config import Profile
-from ..files import write_aside
+from ..files import read_text, write_aside
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
@@ -57,8 +57,7 @@ class Parameter:
 
 def source(name: str) -> Path:
     """The file of a notebook. Raises UnknownName with a near match."""
-    if name not in config.notebook_names():
-        raise unknown("notebook", name, config.notebook_names())
+    one_of("notebook", name, config.notebook_names())
     return checkout.ROOT / "notebooks" / f"{name}.md"
 
 
@@ -67,19 +66,22 @@ def models(name: str) -> dict[str, str]:
 
     An entry is a model's name (then the parameter is ``seeds``) or ``name: parameter``. Raises BadFile, BadInput.
     """
-    text = source(name).read_text(encoding="utf-8")
-    match = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
-    try:
-        front = yaml.safe_load(match.group(1)) if match else {}
-    except yaml.YAMLError as error:
-        raise BadFile(f"the front matter of notebooks/{name}.md is not YAML: {error}") from error
-    found: dict[str, str] = {}
-    for entry in front.get("models") or []:
+    match = re.match(r"---\n(.*?)\n---\n", read_text(source(name)), re.DOTALL)
+    front, found = config.mapping(source(name), match.group(1)) if match else {}, {}
+    for entry in _listed(name, front.get("models")):
         found |= entry if isinstance(entry, dict) else {entry: "seeds"}
     for model in found:
         if model not in config.load_models():
             raise BadInput(f"notebooks/{name}.md: {unknown('model', model, config.load_models())}")
     return found
+
+
+def _listed(name: str, models: object) -> list[str | dict[str, str]]:
+    """What the front matter says under ``models``. Raises BadFile."""
+    try:
+        return TypeAdapter(list[str | dict[str, str]]).validate_python([] if models is None else models, strict=True)
+    except ValidationError as error:
+        raise BadFile(f"notebooks/{name}.md: models: {config.explain(error.errors()[0], '')}.") from None
 
 
 def seeds(name: str, settings: Profile, count: str = "seeds") -> list[int]:
@@ -98,7 +100,7 @@ def stale_weights(name: str, profile: str) -> list[str]:
 
 def cells(name: str) -> tuple[Cell, ...]:
     """The code cells of a notebook, in order."""
-    return _cells(source(name).read_text(encoding="utf-8"))
+    return _cells(read_text(source(name)))
 
 
 @lru_cache

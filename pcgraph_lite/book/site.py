@@ -22,9 +22,11 @@ from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
 from ..evidence import claims, findings, records
 from ..evidence.config import read_yaml
-from . import house, live, polish, result, score, tables
+from ..files import read_text
+from . import gate, house, live, polish, result, score, tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
+LARGEST = 2**26                                              # bytes of an executed notebook
 NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
            "To run it: `pcgraph run {name} --profile laptop` (a small version) or `--profile paper`.]{{.made-by}}")
 MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that pages use beside its script
@@ -42,7 +44,8 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
                        else (made / "notebooks", made / "records"))
     names = notebook_names(root / "_toc.yml")
     ran = [name for name in names if not published or (executed / f"{name}.ipynb").is_file()]
-    notebooks = {name: read_notebook(executed / f"{name}.ipynb", "paper" if published else profile) if name in ran
+    notebooks = {name: gate.admit(read_notebook(executed / f"{name}.ipynb", "paper" if published else profile), name,
+                                  root) if name in ran
                  else jupytext.read(root / "notebooks" / f"{name}.md") for name in names}
     kept = records.read(saved)
     card = claims.scorecard(kept)
@@ -116,8 +119,8 @@ def read_notebook(path: Path, profile: str) -> NotebookNode:
     if not path.is_file():
         raise BadFile(f"the book needs the executed notebook {path.stem!r}, and {shown(path)} is not there. {again}")
     try:
-        nbformat.validate(notebook := nbformat.read(path, as_version=4))
-    except (ValueError, TypeError, AttributeError, nbformat.ValidationError) as error:
+        nbformat.validate(notebook := nbformat.reads(read_text(path, LARGEST), as_version=4))
+    except (BadFile, ValueError, TypeError, AttributeError, RecursionError, nbformat.ValidationError) as error:
         raise BadFile(f"{shown(path)} is not a notebook ({type(error).__name__}). {again}") from error
     failed = [out for cell in notebook.cells for out in cell.get("outputs", []) if out.output_type == "error"]
     if failed:

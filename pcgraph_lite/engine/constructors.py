@@ -3,22 +3,25 @@
 Settings files name a constructor by its function and give its arguments; those of one with a ``generator`` are drawn.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 from annotated_types import Len
+from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, WrongShape, number, whole
+from ..errors import BadInput, WrongShape, number, room, whole
 from .arguments import Count, CountOrNone, Pair, Share, Sizes
-from .topology import Edges, Topology, count, slices
+from .topology import Edges, Topology, count, listed, slices
 
 if TYPE_CHECKING:
     import networkx as nx
 
 Link = Annotated[Sequence[int], Len(2, 2)]                                 # from cluster, to cluster
+MATRIX, PAIRS = 4096, 2**28            # vertices of a networkx graph, pairs of clusters: above them, edges are listed
 CONSTRUCTORS: dict[str, Callable[..., Topology]] = {}
 
 
@@ -149,21 +152,47 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
         >>> pcg.topology.from_mask([[0, 1, 0], [0, 0, 1], [1, 0, 0]])        # a ring of three
         Topology(3 vertices: vertices 3; 3 edges)
     """
+    if isinstance(mask, Tensor) and mask.layout != torch.strided:
+        return _from_pairs(mask.to_sparse_coo().coalesce().cpu(), groups, sensory, pools)
     mask = valid.tensor(mask, "mask").cpu()
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
         raise WrongShape(f"mask is {tuple(mask.shape)}; expected a square (n, n) matrix, rows are sources.")
     if not bool(((mask == 0) | (mask == 1)).all()):
         raise BadInput("mask holds entries other than 0 and 1; weights go to PCGraph.set_weight, not into the mask.")
     mask = mask.bool()
-    groups = {"vertices": len(mask)} if groups is None else dict(groups)
-    if sum(groups.values()) != len(mask):
-        raise WrongShape(f"groups hold {sum(groups.values())} vertices, the mask {len(mask)}; they must agree.")
-    cut = slices(groups)
+    groups, cut = _cut(groups, len(mask))
     blocks = ((a, b, mask[cut[a], cut[b]]) for a in groups for b in groups)
     edges = [Edges(a, b, None if block.all() else block.clone()) for a, b, block in blocks if block.any()]
     return Topology(groups, edges, sensory, pools)
 
 
+def _from_pairs(mask: Tensor, groups: Mapping[str, int] | None, sensory: Sequence[str],
+                pools: Sequence[Sequence[str]]) -> Topology:
+    """``from_mask`` of a sparse one: lists of edges, and nothing as large as all pairs."""
+    if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
+        raise WrongShape(f"mask is {tuple(mask.shape)}; expected a square (n, n) matrix, rows are sources.")
+    groups, cut = _cut(groups, len(mask))
+    starts = torch.tensor([cut[name].start for name in groups])
+    rows, columns = pairs = mask.indices()[:, mask.values() != 0]
+    names, edges = list(groups), []
+    of_row, of_column = (torch.bucketize(ends, starts, right=True) - 1 for ends in (rows, columns))
+    block = of_row * len(names) + of_column
+    for k in block.unique().tolist():
+        a, b = divmod(k, len(names))
+        inside = pairs[:, block == k] - torch.stack([starts[a], starts[b]])[:, None]
+        edges.append(Edges(names[a], names[b], listed(inside, (groups[names[a]], groups[names[b]]))))
+    return Topology(groups, edges, sensory, pools)
+
+
+def _cut(groups: Mapping[str, int] | None, n: int) -> tuple[dict[str, int], dict[str, slice]]:
+    """The groups of n vertices and where they sit. Raises WrongShape, BadInput."""
+    groups = {"vertices": n} if groups is None else Topology(groups, ()).groups
+    if sum(groups.values()) != n:
+        raise WrongShape(f"groups hold {sum(groups.values())} vertices, the mask {n}; they must agree.")
+    return groups, slices(groups)
+
+
+@valid.checked
 def from_networkx(graph: "nx.Graph", attribute: str = "group") -> Topology:
     """Any networkx graph; an undirected link becomes two edges.
 
@@ -184,7 +213,13 @@ def from_networkx(graph: "nx.Graph", attribute: str = "group") -> Topology:
     for node, data in graph.nodes(data=True):
         members.setdefault(str(data.get(attribute, "vertices")), []).append(node)
     order = [node for nodes in members.values() for node in nodes]
-    mask = torch.from_numpy(nx.to_numpy_array(graph, nodelist=order, weight=None) != 0)
+    if len(order) > MATRIX:
+        place = {node: k for k, node in enumerate(order)}
+        ends = torch.tensor([(place[a], place[b]) for a, b in graph.edges()]).T.reshape(2, -1)  # (2, links)
+        ends = ends if graph.is_directed() else torch.cat([ends, ends.flip(0)], 1)
+        mask = listed(ends, (len(order), len(order)))
+    else:
+        mask = torch.from_numpy(nx.to_numpy_array(graph, nodelist=order, weight=None) != 0)
     return from_mask(mask, {name: len(nodes) for name, nodes in members.items()})
 
 
@@ -226,11 +261,35 @@ def _with_lateral(base: Topology, self_loops: bool, others: Sequence[str] = ()) 
 def _bernoulli(sources: Mapping[str, int], targets: Mapping[str, int], p: float,
                generator: torch.Generator) -> list[Edges]:
     """Edges from one cluster to another (or to itself, without self-loops), each there with probability ``p``."""
-    mask = torch.rand(sum(sources.values()), sum(targets.values()), generator=generator) < p
+    shape, rows, columns = (sum(sources.values()), sum(targets.values())), slices(sources), slices(targets)
+    if shape[0] * shape[1] > PAIRS:
+        return _few(sources, targets, p, shape, generator)
+    mask = torch.rand(shape, generator=generator) < p
     if sources == targets:
         mask.fill_diagonal_(False)
-    rows, columns = slices(sources), slices(targets)
     return [Edges(a, b, mask[rows[a], columns[b]].clone()) for a in sources for b in targets]
+
+
+def _few(sources: Mapping[str, int], targets: Mapping[str, int], p: float, shape: tuple[int, int],
+         generator: torch.Generator) -> list[Edges]:
+    """The same without looking at every pair: as many as there are, binomial, anywhere; one drawn twice is one."""
+    pairs = shape[0] * shape[1]
+    room(int(pairs * p), "the edges", size=64)
+    spread = math.sqrt(pairs * p * (1 - p))                                # normal: there are thousands or few
+    wanted = max(0, round(pairs * p + spread * float(torch.randn((), generator=generator, dtype=torch.float64))))
+    drawn = torch.empty(0, dtype=torch.long)
+    while len(drawn) < min(wanted, pairs):
+        more = torch.randint(pairs, (wanted - len(drawn),), generator=generator)
+        drawn = torch.cat([drawn, more]).unique()
+    ends = torch.stack([drawn // shape[1], drawn % shape[1]])
+    ends = ends[:, ends[0] != ends[1]] if sources == targets else ends
+    rows, columns, edges = slices(sources), slices(targets), []
+    for a, b in product(sources, targets):
+        inside = (ends[0] >= rows[a].start) & (ends[0] < rows[a].stop) & (ends[1] >= columns[b].start) & (
+            ends[1] < columns[b].stop)
+        offset = torch.tensor([[rows[a].start], [columns[b].start]])
+        edges.append(Edges(a, b, listed(ends[:, inside] - offset, (sources[a], targets[b]))))
+    return edges
 
 
 def _probability(p: float, name: str) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from ..errors import BadFile, BadValues, number, unknown, whole
+from ..errors import BadFile, BadValues, number, one_of, whole
 from ..files import load_tensors, save_tensors, tensor_digest
 from .arguments import Count, NotNegative, OneOf, Rate
 
@@ -52,8 +52,7 @@ class Schedule:
         for rate in self.weight_lr if isinstance(self.weight_lr, Sequence) else [self.weight_lr]:
             number(rate, "weight_lr", "a positive number", lambda lr: lr > 0)
         number(self.weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
-        if self.optimizer not in OPTIMIZERS:
-            raise unknown("optimizer", self.optimizer, OPTIMIZERS)
+        one_of("optimizer", self.optimizer, OPTIMIZERS)
 
     def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Optimizer:
         """What moves the weights; fused, it has no temporaries of their size."""

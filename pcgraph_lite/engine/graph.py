@@ -15,14 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadInput, WrongShape, number, unknown
+from ..errors import BadInput, WrongShape, number, one_of, unknown
 from . import activations
 from .activations import ACTIVATIONS, Activation
 from .arguments import NotNegative, OneOf, PartOf
 from .layout import Layout, homes
 from .topk import TopK
 from .topology import Edges, Topology
-from .weights import Matrix
+from .weights import Matrix, Sparse
 
 PRIORS = ("zero", "flat")
 
@@ -60,8 +60,7 @@ class PCGraph(nn.Module):
                  init_std: NotNegative | Mapping[str, NotNegative] | None = None,
                  generator: torch.Generator | None = None, **layout: object) -> None:
         super().__init__()
-        if prior not in PRIORS:
-            raise unknown("prior", prior, PRIORS)
+        one_of("prior", prior, PRIORS)
         stds = _stds(init_std, topology)
         if bad := layout.keys() - {f.name for f in fields(Layout)}:
             raise unknown("argument of PCGraph", bad.pop(), [f.name for f in fields(Layout)])
@@ -233,6 +232,8 @@ class PCGraph(nn.Module):
     def _draw(self, stds: Mapping[str, float | None], generator: torch.Generator) -> None:
         """Draw group by group, so that all plans start from the same weights."""
         degree = self.topology.in_degree().clamp_min(1).to(self.dtype)     # (n,)
+        if any(e.listed for e in self.topology.edges) and all(isinstance(block, Sparse) for block in self.blocks):
+            return self._draw_listed(stds, degree, generator)
         matrix = {(b.source, b.target): torch.zeros(*self.layout.lead, *b.shape, dtype=self.dtype)
                   for b in self.blocks}
         for e in self.topology.edges:
@@ -241,9 +242,21 @@ class PCGraph(nn.Module):
             drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
             std = stds.get(_pair(e))
             drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std
-            matrix[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.mask
+            matrix[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.dense()
         for block, weight in zip(self.blocks, self.weights, strict=True):
             weight.copy_(block.cut(matrix[block.source, block.target]))
+
+    def _draw_listed(self, stds: Mapping[str, float | None], degree: Tensor, generator: torch.Generator) -> None:
+        """Draw existing edges alone, block by block; ``degree`` ``(n,)``."""
+        for block, weight in zip(self.blocks, self.weights, strict=True):
+            scale = degree[self.segments[block.target]].rsqrt()[block.columns.long()]            # (edges,)
+            rows = block.rows()
+            for e in (e for e in self.topology.edges if (std := stds.get(_pair(e))) is not None):
+                (s, source), (t, target) = self.home[e.source], self.home[e.target]
+                if (s, t) == (block.source, block.target):
+                    inside = (rows >= source.start) & (rows < source.stop)
+                    scale[inside & (block.columns >= target.start) & (block.columns < target.stop)] = std
+            weight.copy_(torch.randn(block.edges, generator=generator, dtype=self.dtype) * scale)
 
 
 def _stds(given: float | Mapping[str, float] | None, topology: Topology) -> Mapping[str, float | None]:
@@ -251,8 +264,7 @@ def _stds(given: float | Mapping[str, float] | None, topology: Topology) -> Mapp
     pairs = [_pair(e) for e in topology.edges]
     stds = given if isinstance(given, Mapping) else dict.fromkeys(pairs, given)
     for pair, std in stds.items():
-        if pair not in pairs:
-            raise unknown("pair of groups in init_std", pair, pairs)
+        one_of("pair of groups in init_std", pair, pairs)
         if std is not None:
             number(std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
     return stds

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, BadValues, UnstableStep, WrongShape, number, unknown, whole
+from ..errors import BadInput, BadValues, UnstableStep, WrongShape, number, shown, unknown, whole
 from .conditioned import Conditioned
 from .curvature import curvature
 from .graph import PCGraph
@@ -45,7 +45,7 @@ class Settings:
     def __post_init__(self) -> None:
         whole(self.steps, "steps")
         if self.value_lr != "safe" if isinstance(self.value_lr, str) else not _positive(self.value_lr):
-            raise BadInput(f"value_lr = {self.value_lr!r}; expected a positive number or 'safe'.")
+            raise BadInput(f"value_lr = {shown(self.value_lr)}; expected a positive number or 'safe'.")
         number(self.momentum, "momentum", "at least 0 and less than 1", lambda m: 0 <= m < 1)
         if self.tolerance is not None:
             number(self.tolerance, "tolerance", "a positive number, or None for a fixed T", lambda t: t > 0)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .. import valid
-from ..errors import BadInput, UnstableStep, WrongShape, unknown
+from ..errors import BadInput, UnstableStep, WrongShape, one_of, unknown
 from ..files import tensor_digest
 from .arguments import Count, Damping, OneOf, Rate
 from .conditioned import Conditioned
@@ -102,7 +102,7 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, *,
 
 
 @valid.checked
-def accuracy(graph: PCGraph, batch: Batch) -> float:
+def accuracy(graph: PCGraph, batch: tuple[Tensor, Tensor] | Batch) -> float:
     """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex.
 
     Example:
@@ -120,7 +120,7 @@ def accuracy(graph: PCGraph, batch: Batch) -> float:
 
 
 @valid.checked
-def minus_energy(graph: PCGraph, batch: Batch) -> float:
+def minus_energy(graph: PCGraph, batch: tuple[Tensor, Tensor] | Batch) -> float:
     """Minus the mean energy with all sensory groups clamped."""
     batch = as_batch(graph, batch)
     if batch.keys() == graph.topology.groups.keys():                       # nothing is free
@@ -146,8 +146,9 @@ SCORES |= {"accuracy": accuracy, "energy": minus_energy, "completion": minus_com
 
 def _facts(graph: PCGraph) -> dict[str, object]:
     """What a graph is, for the fingerprint of its checkpoint."""
-    edges = [(e.source, e.target, None if e.mask is None else tensor_digest({"mask": e.mask}))
-             for e in graph.topology.edges]
+    kept = (e.pairs() if e.listed else e.mask for e in graph.topology.edges)
+    edges = [(e.source, e.target, None if mask is None else tensor_digest({"mask": mask}))
+             for e, mask in zip(graph.topology.edges, kept, strict=True)]
     return {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
             "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
             "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
@@ -250,8 +251,7 @@ def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[
         score = "accuracy" if held_out and "labels" in held_out and len(held_out) > 1 else "energy"
     if callable(score):
         return score
-    if score not in SCORES:
-        raise unknown("score", score, ["auto", *SCORES])
+    one_of("score", score, ["auto", *SCORES])
     if score == "accuracy" and (held_out is None or "labels" not in held_out):
         raise BadInput("score='accuracy' needs validation data with labels; use score='energy'.")
     return SCORES[score]

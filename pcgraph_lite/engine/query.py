@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, WrongShape, unknown, whole
+from ..errors import BadInput, WrongShape, one_of, whole
 from .graph import PCGraph
 from .inference import Relaxation, Settings, relax
 
@@ -76,8 +76,7 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         tensor([[6.]])
     """
     settings = Settings(steps, value_lr, momentum, tolerance)
-    if start not in STARTS:
-        raise unknown("start", start, STARTS)
+    one_of("start", start, STARTS)
     if batch_size is not None:
         whole(batch_size, "batch_size")
     held, given = _parse(graph, clamp, "clamp"), _parse(graph, init, "init")

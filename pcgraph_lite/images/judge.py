@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadFile, WrongShape, unknown
+from ..errors import BadFile, WrongShape, one_of
 from ..files import load_tensors, tensor_digest
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -81,8 +81,7 @@ def read(judge: nn.Module, images: Tensor) -> Tensor:
 @valid.checked
 def weights_path(name: str) -> Path:
     """Where the committed weights of a judge lie; its calibration is beside them, as ``.json``. Raises UnknownName."""
-    if name not in JUDGES:
-        raise unknown("judge", name, JUDGES)
+    one_of("judge", name, JUDGES)
     return WEIGHTS / f"judge-{name}.safetensors"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadInput, unknown
+from ..errors import BadInput, one_of
 
 # What becomes 0, and how much more becomes 1.
 RANGES = {"[0, 1]": (0.0, 1.0), "[-1, 1]": (0.5, 0.5), "[-2, 2]": (0.5, 0.25)}
@@ -60,8 +60,7 @@ def named(name: str, data: str | None = None) -> Scale:
 
     Raises UnknownName (no such scale), BadInput ("standardized" without one of the data sets that have moments).
     """
-    if name not in SCALES:
-        raise unknown("scale", name, SCALES)
+    one_of("scale", name, SCALES)
     if name != "standardized":
         return Scale(name, *RANGES[name])
     if data not in MOMENTS:

@@ -49,7 +49,7 @@ def test_table_tells_precision_from_recall():
 def test_class_numbers_are_checked(measure):
     right = torch.tensor([0, 1])
     for wrong in (torch.tensor([0]), torch.zeros(2, 10, dtype=torch.int64)):
-        with pytest.raises(WrongShape, match="expected .* whole numbers"):
+        with pytest.raises(WrongShape, match=r"expected .* whole numbers"):
             measure(wrong, right)
     with pytest.raises(WrongShape, match=">= 1"):
         measure(right[:0], right[:0])
