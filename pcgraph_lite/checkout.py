@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -37,10 +38,17 @@ def version() -> tuple[str, bool]:
     return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
 
 
-def _git(*arguments: str) -> str:
+def earlier(root: Path, path: str) -> Iterator[str]:
+    """A file as it was at each commit that changed it, the latest first; none where git knows nothing of it."""
+    for commit in _git("log", "--format=%H", "--", path, folder=root).split():
+        if text := _git("show", f"{commit}:./{path}", folder=root):
+            yield text
+
+
+def _git(*arguments: str, folder: Path | None = None) -> str:
     """What git prints; nothing where it fails or is not there."""
     try:
-        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60,
+        return subprocess.run(["git", *arguments], cwd=folder or ROOT, capture_output=True, text=True, timeout=60,
                               check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -1,7 +1,9 @@
 """The command ``pcgraph``: data, train, sweep, run, queue, scorecard, book, bench, info."""
 
 import json
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -29,11 +31,26 @@ STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "n
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: an error of ours is one clear message and exit code 2, any other a traceback."""
+    with suppress(ValueError):                                             # of a thread that is not the first
+        signal.signal(signal.SIGINT, _stop)
     try:
         app(_joined_pairs(sys.argv[1:] if arguments is None else arguments))
+    except Stopped:
+        errors.print("stopped; weights, checkpoints, records and pages that were finished are kept. The same command "
+                     "goes on from there.")
+        raise SystemExit(130) from None
     except PCGraphError as error:
         errors.print(f"[bold red]{type(error).__name__}:[/] [red]{escape(str(error))}[/]", soft_wrap=True)
         raise SystemExit(2) from None
+
+
+class Stopped(BaseException):
+    """Ctrl-C; no ``except Exception`` on the way may take it for a failed model."""
+
+
+def _stop(*_: object) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)                           # a second one would stop the cleaning up
+    raise Stopped
 
 
 def say(text: str) -> None:
@@ -197,8 +214,7 @@ def book(
         raise BadInput("--published shows the committed results, --profile one's own runs; give one of them.")
     name = "paper" if published else profile or "laptop"
     config.load_profile(name)
-    staged = site.stage(name, published)
-    say(f"the book: {site.build(staged, staged.with_name('site')).absolute().as_uri()}")
+    say(f"the book: {site.make(name, published).absolute().as_uri()}")
 
 
 @app.command(epilog="Examples: pcgraph bench  |  pcgraph bench --only fully-connected --only memory  |  "

@@ -1,9 +1,13 @@
 """Errors that name the value, what was expected and what to do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
-from math import isfinite
 from numbers import Integral, Real
+from reprlib import Repr
+
+LARGEST = 1e15                                                             # of a setting
+brief = Repr()
+brief.maxstring = brief.maxother = 60
 
 
 class PCGraphError(Exception):
@@ -38,23 +42,49 @@ class BadFile(PCGraphError):
     """A missing, damaged or foreign file."""
 
 
+def shown(value: object) -> str:
+    """A value in at most 80 characters of one line; of a tensor or array its type and shape."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"<{type(value).__name__} {tuple(value.shape)} {value.dtype}>"
+    plain = isinstance(value, str | int | float | complex | bytes | list | tuple | dict | set | type(None))
+    text = " ".join(brief.repr(value).split()) if plain else f"<{type(value).__name__}>"
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 def unknown(kind: str, name: object, known: Iterable[str], cls: type[BadInput] = UnknownName) -> BadInput:
     """Build the error for a name that is not among the known ones, with the nearest as a suggestion."""
-    known = list(known)
-    near = get_close_matches(str(name), known, n=1)
+    known = list(map(str, known))
+    near = get_close_matches(str(name)[:200], known, n=1) if isinstance(name, str) else []
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return cls(f"no {kind} {name!r}. Known: {', '.join(known) or 'none'}.{hint}")
+    return cls(f"no {kind} {shown(name)}. Known: {', '.join(known) or 'none'}.{hint}")
 
 
-def whole(value: object, name: str, least: int = 1) -> int:
-    """Return a whole number of at least ``least`` (2, not 2.0 or True), or raise BadInput."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise BadInput(f"{name} = {value!r}; expected a whole number of at least {least}.")
+def one_of(kind: str, name: object, known: Collection[str]) -> str:
+    """Return a name that is known, or raise UnknownName."""
+    if not isinstance(name, str) or name not in known:
+        raise unknown(kind, name, known)
+    return name
+
+
+def whole(value: object, name: str, least: int = 1, most: int = 10**9) -> int:
+    """Return a whole number from ``least`` to ``most`` (2, not 2.0 or True), or raise BadInput."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= most:
+        limit = f" and at most {most}" if isinstance(value, Integral) and value > most else ""
+        raise BadInput(f"{name} = {shown(value)}; expected a whole number of at least {least}{limit}.")
     return int(value)
+
+
+def room(entries: int, what: str, size: int = 4) -> None:
+    """Raise BadInput where so many entries of ``size`` bytes take more memory than the machine has."""
+    import os
+    if entries * size > (memory := os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")):
+        raise BadInput(f"{what} would take {entries * size / 2**30:.3g} GiB; this machine has {memory / 2**30:.3g}: "
+                       "give fewer vertices, or edges as a sparse mask (topology.from_mask, from_networkx).")
 
 
 def number(value: object, name: str, expected: str, fits: Callable[[float], bool]) -> float:
     """Return a finite number that ``fits``, or raise BadInput saying what was ``expected``."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value) or not fits(value):
-        raise BadInput(f"{name} = {value!r}; expected {expected}.")
+    plain = isinstance(value, Real) and not isinstance(value, bool) and abs(value) < LARGEST
+    if not plain or not fits(value):
+        raise BadInput(f"{name} = {shown(value)}; expected {expected}.")
     return float(value)

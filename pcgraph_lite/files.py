@@ -1,16 +1,22 @@
 """Files are written aside and renamed, so a kill or a full disk never leaves half a file under the real name."""
 
 import hashlib
+import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from platform import node
 from typing import TYPE_CHECKING
 
 from .errors import BadFile, PCGraphError
 
 if TYPE_CHECKING:                                  # commands that only read and write files need no torch
     from torch import Tensor
+
+
+HOST = re.sub(r"\W", "", node())                                            # hosts may share a folder
 
 
 @contextmanager
@@ -20,9 +26,10 @@ def write_aside(path: Path | str) -> Iterator[Path]:
     Raises PCGraphError: the disk is full or the folder cannot be written; an older file at ``path`` is untouched.
     """
     path = Path(path)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.{HOST}-{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path.parent)
         yield part
         os.replace(part, path)
     except OSError as error:
@@ -31,6 +38,34 @@ def write_aside(path: Path | str) -> Iterator[Path]:
     finally:
         with suppress(OSError):                                            # the folder may be what cannot be written
             part.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes of this host that are no more left half written."""
+    for part in folder.glob(f"*.{HOST}-*.part"):
+        owner = re.search(r"-(\d+)(\.input)?\.part$", part.name)
+        if owner and not _runs(int(owner[1])):
+            part.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)                                                # asks, and sends nothing
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:                                                # another user's
+        pass
+    return True
+
+
+def read_text(path: Path, largest: int = 2**24) -> str:
+    """A text file. Raises BadFile: it is not there, not UTF-8, or larger than any that is written here."""
+    try:
+        if path.stat().st_size > largest:
+            raise BadFile(f"{path} holds {path.stat().st_size} bytes; expected at most {largest}")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def digest(path: Path) -> str:
@@ -48,23 +83,44 @@ def tensor_digest(tensors: "Mapping[str, Tensor]") -> str:
     return content.hexdigest()
 
 
+def _all_of_it(tensors: "Mapping[str, Tensor]", header: Mapping[str, str]) -> str:
+    """SHA-256 of everything that a file of tensors says: header, names, types, shapes, contents."""
+    import torch
+    content = hashlib.sha256(json.dumps(dict(header), sort_keys=True).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        content.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        content.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return content.hexdigest()
+
+
 def save_tensors(path: Path, tensors: "Mapping[str, Tensor]", header: Mapping[str, str]) -> None:
-    """Write tensors as safetensors with a header. Raises PCGraphError, see ``write_aside``."""
+    """Write tensors as safetensors with a header and the digest of both. Raises PCGraphError, see ``write_aside``."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
     with write_aside(path) as part:
+        kept = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
         try:
-            save_file({name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}, part, dict(header))
+            save_file(kept, part, {**header, "sha256": _all_of_it(kept, header)})
         except SafetensorError as error:
             raise OSError(str(error)) from error
         part.chmod(0o644)                                                  # safetensors writes for the owner only
 
 
-def load_tensors(path: Path) -> "tuple[dict[str, str], dict[str, Tensor]]":
-    """The header and the tensors of a safetensors file. Raises BadFile, saying why it cannot be read."""
+def load_tensors(path: Path, keys: Collection[str] | None = None) -> "tuple[dict[str, str], dict[str, Tensor]]":
+    """The header and the tensors of a safetensors file. Raises BadFile, saying why it cannot be read.
+
+    ``keys``: all that its header may hold. Files from before there was a digest have none, and are taken as they are.
+    """
     from safetensors import SafetensorError, safe_open
     try:
         with safe_open(path, "pt") as file:
-            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise BadFile(f"{path} cannot be read ({error})") from error
+    expected = header.pop("sha256", None)
+    foreign = set() if keys is None else header.keys() - keys              # a damaged "sha256", perhaps
+    if foreign or (expected and expected != _all_of_it(tensors, header)):
+        raise BadFile(f"{path} is damaged: its content does not have the SHA-256 of its header")
+    return header, tensors

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from .errors import BadInput, unknown, whole
+from .errors import BadInput, one_of, whole
 
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("bf16", "ieee")                                               # fastest first
@@ -20,8 +20,7 @@ def pick_device(name: str = "auto") -> torch.device:
         >>> pcg.hardware.pick_device("cpu")
         device(type='cpu')
     """
-    if name not in DEVICES:
-        raise unknown("device", name, DEVICES)
+    one_of("device", name, DEVICES)
     if name == "cuda" and not torch.cuda.is_available():
         raise BadInput("device 'cuda' was asked for, but torch sees no GPU here; use device 'auto' or 'cpu'.")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

@@ -12,13 +12,13 @@
 
   /* Each sets the bench up; the reader presses Settle. */
   const GRAPH_TRIES = {
-    complete: { title: "Finish half a digit", known: half, query: "clamp", label: "free", digit: 0,
+    complete: { title: "Finish half a digit", known: half, query: "clamp", label: "free", digit: 9,
                 say: "The lower half is hidden. Press Settle: the graph fills it in, and says on the way which digit it takes it for." },
     tell: { title: "Tell it the label", known: half, query: "clamp", label: "true", digit: 0, labels: true,
-            say: "The same half, but now the label is held too. Press Settle. Then hold another label, and see the half change." },
+            say: "The upper half of a 0 might also begin a 6. Now the label is held too. Press Settle, then hold another label." },
     draw: { title: "Draw from a label", known: none, query: "clamp", label: "3", labels: true,
             say: "Every pixel is hidden and one label is held. Press Settle: the graph draws that digit. Choose another label." },
-    read: { title: "Read a digit", known: all, query: "clamp", label: "free", digit: 4,
+    read: { title: "Read a digit", known: all, query: "clamp", label: "free", digit: 8,
             say: "Every pixel is held and the label is free. Press Settle: the bars show which digit the graph reads. Draw one of your own." },
     noise: { title: "Clean a noisy digit", known: all, query: "init", label: "free", noise: 0.4, digit: 7, steps: 20,
              say: "The pixels only start at the noisy picture; nothing is held. Press Settle, then drag the step back and forth. Then try T = 200: the digit fades too." },
@@ -26,9 +26,9 @@
   const MEMORY_TRIES = {
     half: { title: "Half is enough", known: half, query: "clamp", digit: 0,
             say: "The lower half of a stored digit is hidden. Press Settle: the memory brings back this very digit, pixel for pixel." },
-    little: { title: "A quarter is enough?", known: Uint8Array.from({ length: PIXELS }, (_, i) => (i < PIXELS / 4 ? 1 : 0)),
-              query: "clamp", digit: 3, say: "Only the top quarter is held. Press Settle, then try other digits: some come back, some do not." },
-    noise: { title: "From noise", known: all, query: "init", noise: 0.22, digit: 5, steps: 500,
+    little: { title: "A third is enough", known: Uint8Array.from({ length: PIXELS }, (_, i) => (i < 10 * SIDE ? 1 : 0)), query: "clamp", digit: 3,
+              say: "Only the top ten rows are held. Press Settle. Then hide more of it: how little is enough?" },
+    noise: { title: "From noise", known: all, query: "init", noise: 0.2, digit: 2,
              say: "The pixels start at a noisy version and nothing is held. Press Settle: the picture runs down into the memory nearby." },
     stranger: { title: "A digit never seen", known: half, query: "clamp", digit: 1, strange: true,
                 say: "This half belongs to a test digit that the memory does not store. Press Settle: it answers with what it knows." },

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from .. import valid
 from ..engine.arguments import Count, Damping, Inside, Rate
 from ..engine.epochs import State
 from ..errors import number, whole
@@ -51,6 +52,7 @@ class AlmeidaPineda(Learner):
         generator: draws the initial weights. None: a new one seeded with 0.
     """
 
+    @valid.checked
     def __init__(self, pixels: int = 784, labels: int = 10, internal: Count = 1206, *, steps: Count = 50,
                  tolerance: Rate = 1e-3, damping: Damping = 0.0, target: Inside = 0.8,
                  init_std: Rate | None = None, generator: torch.Generator | None = None) -> None:

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
+from .. import valid
 from ..engine.arguments import Count, Sizes
 from ..engine.epochs import Schedule, State, one_pass, run
-from ..errors import BadInput, BadValues, WrongShape
+from ..errors import WrongShape
 from .kinds import KINDS, Kind
 
 
@@ -27,6 +28,7 @@ class Autoencoder(nn.Module):
         generator: draws the initial weights, N(0, 2 / inputs); biases start at 0. None: a new one seeded with 0.
     """
 
+    @valid.checked
     def __init__(self, pixels: Count = 784, hidden: Sizes = (512, 512),
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -47,12 +49,15 @@ class Autoencoder(nn.Module):
         return self.layers[-1](images).sigmoid()
 
 
+@valid.checked
 def complete(model: Autoencoder, images: Tensor, known: Tensor) -> Tensor:
     """Copy images with their unknown pixels at 0, and put the known ones back. ``known`` is ``(pixels,)`` bool."""
+    images, known = valid.images(images, pixels=model.pixels), valid.mask(known, "known", (model.pixels,))
     with torch.no_grad():
         return torch.where(known, images, model(torch.where(known, images, 0)))
 
 
+@valid.checked
 def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | None = None,
                     checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
                     **settings: object) -> pd.DataFrame:
@@ -65,10 +70,8 @@ def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | 
         BadInput, WrongShape, BadValues: no images, or images that do not fit. BadFile: a damaged checkpoint.
     """
     schedule, device = Schedule(**settings), model.layers[0].weight.device
-    if not len(images):
-        raise BadInput("0 images; give at least 1.")
-    if not torch.isfinite(images).all():
-        raise BadValues("the images hold NaN or infinite entries; clean the data first.")
+    for some in (images,) if validation is None else (images, validation):
+        valid.images(some, pixels=model.pixels)
 
     def learn(rows: Tensor) -> dict[str, float]:
         batch = images[rows].to(device)

@@ -14,10 +14,11 @@ Labels are asked like those of a PC graph: pixels held, all else relaxes, the la
 import torch
 from torch import Tensor, nn
 
+from .. import valid
 from ..engine.arguments import Count, Damping, NotNegative
 from ..engine.epochs import State
 from ..errors import number, whole
-from .checks import check_unit_range, with_labels
+from .checks import with_labels
 from .kinds import Learner, by_epochs
 
 
@@ -33,6 +34,7 @@ class Boltzmann(Learner):
         generator: draws the initial weights. None: a new one seeded with 0.
     """
 
+    @valid.checked
     def __init__(self, pixels: int = 784, labels: int = 10, hidden: Count = 1206, *, clamped_steps: Count = 10,
                  free_steps: Count = 5, query_steps: Count = 20, damping: Damping = 0.5, init_std: NotNegative = 0.01,
                  generator: torch.Generator | None = None) -> None:
@@ -78,7 +80,7 @@ class Boltzmann(Learner):
 
         Raises BadInput (pixels outside [0, 1]).
         """
-        check_unit_range(images)
+        valid.unit(images)
         self.bias[:self.visible] = with_labels(images, labels, self.labels).mean(0).clamp(0.01, 0.99).logit()
 
     def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:

@@ -21,6 +21,7 @@ from annotated_types import Ge
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from .. import valid
 from ..engine.arguments import Count, Damping, PartOf, Rate
 from ..engine.epochs import Schedule, State
 from ..errors import number, whole
@@ -38,6 +39,7 @@ class DAM(Learner):
         generator: draws the initial memories, N(-0.3, 0.09) cut to [-1, 1]. None: a new one seeded with 0.
     """
 
+    @valid.checked
     def __init__(self, pixels: int = 784, labels: int = 10, *, memories: Count = 2000, power: Annotated[int, Ge(2)] = 3,
                  generator: torch.Generator | None = None) -> None:
         super().__init__()

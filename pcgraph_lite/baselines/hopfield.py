@@ -22,8 +22,9 @@ from annotated_types import MinLen
 from torch import Tensor
 from tqdm import tqdm
 
+from .. import valid
 from ..engine.arguments import OneOf, Share, Sizes
-from ..errors import BadInput, unknown
+from ..errors import BadInput, one_of
 from .checks import Classifier, Labelled, check_training, classifier_accuracy
 from .kinds import KINDS, Kind
 
@@ -63,6 +64,7 @@ class Hopfield(Classifier):
         labels: number of classes.
     """
 
+    @valid.checked
     def __init__(self, shape: Sequence[int] = (1, 28, 28), labels: int = 10) -> None:
         super().__init__()
         self.shape, self.labels = tuple(shape), labels
@@ -120,6 +122,7 @@ class Hopfield(Classifier):
         return mask.flatten()
 
 
+@valid.checked
 def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
                  rule: Annotated[str, OneOf(RULES)] = "storkey", sizes: Sizes = (28,), thresholds: Shares = (0.3,),
                  levels: Shares = (0.3,), checkpoint: Path | None = None,
@@ -171,8 +174,7 @@ def _binary(values: Tensor, threshold: float | Tensor) -> Tensor:
 def _check(model: Hopfield, data: Labelled, validation: Labelled | None, rule: str,
            choices: dict[str, Sequence[float]]) -> None:
     check_training(model, data, validation)
-    if rule not in RULES:
-        raise unknown("rule", rule, RULES)
+    one_of("rule", rule, RULES)
     if absent := sorted(set(range(model.labels)) - set(data[1].tolist())):
         raise BadInput(f"no training image of class {absent[0]}; each of the {model.labels} classes needs one.")
     for name, values in choices.items():

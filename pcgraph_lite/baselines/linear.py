@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
+from .. import valid
 from ..engine.arguments import Count, NotNegative, OneOf
-from ..errors import number, unknown, whole
+from ..errors import number, one_of, whole
 from .checks import Classifier, Labelled, check_training, classifier_accuracy
 from .kinds import KINDS, Kind
 
@@ -25,6 +26,7 @@ CHUNK = 5000                                                               # ima
 class Linear(Classifier):
     """pixels -> labels with a bias; starts at zero."""
 
+    @valid.checked
     def __init__(self, pixels: int = 784, labels: int = 10) -> None:
         super().__init__()
         self.pixels, self.labels = pixels, labels
@@ -36,6 +38,7 @@ class Linear(Classifier):
         return images.to(self.weight) @ self.weight + self.bias
 
 
+@valid.checked
 def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotated[str, OneOf(METHODS)],
                validation: Labelled | None = None,
                weight_decay: NotNegative = 0.0, iterations: Count = 200, checkpoint: Path | None = None,
@@ -58,8 +61,7 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
     check_training(model, (images, labels), validation)
     number(weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
     whole(iterations, "iterations")
-    if method not in METHODS:
-        raise unknown("method", method, METHODS)
+    one_of("method", method, METHODS)
     began = time.perf_counter()
     loss = _least_squares(model, images, labels, weight_decay) if method == "least-squares" else \
         _logistic(model, images.to(model.weight), labels.to(model.weight.device), weight_decay, iterations)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
+from .. import valid
 from ..engine import activations
 from ..engine.arguments import OneOf, Sizes
 from ..engine.epochs import State
@@ -28,6 +29,7 @@ class MLP(Learner):
         generator: draws the initial weights, N(0, 1 / inputs), as of a PCGraph. None: a new one seeded with 0.
     """
 
+    @valid.checked
     def __init__(self, pixels: int = 784, labels: int = 10, hidden: Sizes = (256, 256), *,
                  activation: Annotated[str, OneOf(activations.ACTIVATIONS)] = "relu",
                  generator: torch.Generator | None = None) -> None:

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot, softplus
 
+from .. import valid
 from ..engine.arguments import Count, NotNegative
 from ..engine.epochs import State
-from ..errors import WrongShape, number, whole
-from .checks import check_images, check_unit_range, with_labels
+from ..errors import number, whole
+from .checks import with_labels
 from .kinds import Learner, by_epochs
 
 
@@ -29,6 +30,7 @@ class RBM(Learner):
         generator: draws the initial weights. None: a new one seeded with 0.
     """
 
+    @valid.checked
     def __init__(self, pixels: int = 784, labels: int = 10, hidden: Count = 512, *, gibbs: Count = 1,
                  init_std: NotNegative = 0.01, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -86,7 +88,7 @@ class RBM(Learner):
 
         Raises BadInput (pixels outside [0, 1]).
         """
-        check_unit_range(images)
+        valid.unit(images)
         means = with_labels(images, labels, self.labels).mean(0).clamp(0.01, 0.99)
         self.visible_bias[:] = torch.cat([means[:self.pixels].logit(), means[self.pixels:].log()])
 
@@ -99,23 +101,23 @@ class RBM(Learner):
         return {"reconstruction": float((dream - data)[:, :self.pixels].square().mean())}
 
 
+@valid.checked
 def denoise(model: RBM, images: Tensor, steps: int, generator: torch.Generator) -> Tensor:
     """Gibbs steps from noisy images, cut to [0, 1], with nothing held. ``(batch, pixels)`` to the same."""
-    check_images(images, model.pixels)
+    valid.images(images, pixels=model.pixels)
     start = torch.cat([images.to(model.weight).clamp(0, 1), model.weight.new_zeros(len(images), model.labels)], -1)
     return model.sample(start, steps, generator)[:, :model.pixels]
 
 
+@valid.checked
 def complete(model: RBM, images: Tensor, known: Tensor, steps: int, generator: torch.Generator) -> Tensor:
     """Gibbs steps with the known pixels held; the others start at 0 and are never looked at.
 
     Args:
         known: ``(pixels,)`` bool.
     """
-    check_images(images, model.pixels)
-    if known.shape != (model.pixels,) or known.dtype != torch.bool:
-        raise WrongShape(f"known is {tuple(known.shape)} {known.dtype}; expected ({model.pixels},) torch.bool.")
-    known = known.to(model.weight.device)
+    valid.images(images, pixels=model.pixels)
+    known = valid.mask(known, "known", (model.pixels,)).to(model.weight.device)
     labels = model.weight.new_zeros(len(images), model.labels)
     start = torch.cat([torch.where(known, images.to(model.weight), 0), labels], -1)
     held = torch.cat([known, torch.zeros(model.labels, dtype=torch.bool, device=known.device)])

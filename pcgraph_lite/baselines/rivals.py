@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
-from ..errors import BadInput, WrongShape, number
+from .. import valid
+from ..errors import BadInput, number
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)                                        # of ridge regression, times the images
 
@@ -119,11 +120,8 @@ def _covariance(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _check(train: Tensor, images: Tensor, known: Tensor) -> None:
-    if train.ndim != 2 or images.ndim != 2 or len(train) == 0 or train.shape[1] != images.shape[1]:
-        raise WrongShape(f"train is {tuple(train.shape)}, images are {tuple(images.shape)}; expected (count, pixels) "
-                         "and (batch, pixels) with as many pixels.")
-    if known.dtype != torch.bool or known.shape != train.shape[1:]:
-        raise WrongShape(f"known is {tuple(known.shape)} {known.dtype}; expected {tuple(train.shape[1:])} torch.bool.")
+    valid.images(images, pixels=valid.images(train, "train").shape[1])
+    valid.mask(known, "known", train.shape[1:])
 
 
 def _check_variance(variance: float) -> None:

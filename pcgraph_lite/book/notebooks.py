@@ -22,14 +22,15 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from .. import checkout
-from ..errors import BadFile, BadInput, PCGraphError, unknown
+from ..errors import BadFile, BadInput, PCGraphError, one_of, unknown
 from ..evidence import config
 from ..evidence.config import Profile
-from ..files import write_aside
+from ..files import read_text, write_aside
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters that the command line gives by an option
+LEAST = {"seed": 0, "seeds": 1}                                            # whatever the notebook
 LONGEST_NAME = 120                                                         # of a folder: systems allow 255 bytes
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 OPTIONS = re.compile(r"\A(?:---\n(?P<block>.*?)^---\n|(?P<lines>(?::[\w-]+:[^\n]*\n)+))", re.MULTILINE | re.DOTALL)
@@ -56,8 +57,7 @@ class Parameter:
 
 def source(name: str) -> Path:
     """The file of a notebook. Raises UnknownName with a near match."""
-    if name not in config.notebook_names():
-        raise unknown("notebook", name, config.notebook_names())
+    one_of("notebook", name, config.notebook_names())
     return checkout.ROOT / "notebooks" / f"{name}.md"
 
 
@@ -66,19 +66,22 @@ def models(name: str) -> dict[str, str]:
 
     An entry is a model's name (then the parameter is ``seeds``) or ``name: parameter``. Raises BadFile, BadInput.
     """
-    text = source(name).read_text(encoding="utf-8")
-    match = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
-    try:
-        front = yaml.safe_load(match.group(1)) if match else {}
-    except yaml.YAMLError as error:
-        raise BadFile(f"the front matter of notebooks/{name}.md is not YAML: {error}") from error
-    found: dict[str, str] = {}
-    for entry in front.get("models") or []:
+    match = re.match(r"---\n(.*?)\n---\n", read_text(source(name)), re.DOTALL)
+    front, found = config.mapping(source(name), match.group(1)) if match else {}, {}
+    for entry in _listed(name, front.get("models")):
         found |= entry if isinstance(entry, dict) else {entry: "seeds"}
     for model in found:
         if model not in config.load_models():
             raise BadInput(f"notebooks/{name}.md: {unknown('model', model, config.load_models())}")
     return found
+
+
+def _listed(name: str, models: object) -> list[str | dict[str, str]]:
+    """What the front matter says under ``models``. Raises BadFile."""
+    try:
+        return TypeAdapter(list[str | dict[str, str]]).validate_python([] if models is None else models, strict=True)
+    except ValidationError as error:
+        raise BadFile(f"notebooks/{name}.md: models: {config.explain(error.errors()[0], '')}.") from None
 
 
 def seeds(name: str, settings: Profile, count: str = "seeds") -> list[int]:
@@ -97,7 +100,7 @@ def stale_weights(name: str, profile: str) -> list[str]:
 
 def cells(name: str) -> tuple[Cell, ...]:
     """The code cells of a notebook, in order."""
-    return _cells(source(name).read_text(encoding="utf-8"))
+    return _cells(read_text(source(name)))
 
 
 @lru_cache
@@ -184,9 +187,13 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
     try:
         is_text = isinstance(value, str) and wanted != "str"
         read = ast.literal_eval(value.title() if value.lower() in ("true", "false") else value) if is_text else value
-        return TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
-    except (ValidationError, ValueError, SyntaxError):
-        raise BadInput(f"{origin}: parameter {key!r} = {value!r}; expected {wanted}, for example "
+        typed = TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
+        if key in LEAST and typed < LEAST[key] and "0: not run" not in known[key].help:
+            raise ValueError
+        return typed
+    except (ValidationError, ValueError, SyntaxError, RecursionError, MemoryError):
+        least = f" of at least {LEAST[key]}" if key in LEAST else ""
+        raise BadInput(f"{origin}: parameter {key!r} = {value!r}; expected {wanted}{least}, for example "
                        f"{known[key].default!r}.") from None
 
 
@@ -213,7 +220,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bo
     notebook = jupytext.read(source(name))
     failed = target.with_name(f"{name}.failed.ipynb")
     with write_aside(target) as part:
-        begun = Path(f"{part}.input")
+        begun = part.with_suffix(".input.part")
         nbformat.write(notebook, begun)
         try:
             with warnings.catch_warnings():

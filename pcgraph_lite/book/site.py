@@ -9,20 +9,24 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import jupytext
 import nbformat
 from bs4 import BeautifulSoup
+from filelock import FileLock, Timeout
 from nbformat import NotebookNode
 
 from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
 from ..evidence import claims, findings, records
 from ..evidence.config import read_yaml
-from . import house, live, polish, result, score, tables
+from ..files import read_text
+from . import gate, house, live, polish, result, score, tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
+LARGEST = 2**26                                              # bytes of an executed notebook
 NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
            "To run it: `pcgraph run {name} --profile laptop` (a small version) or `--profile paper`.]{{.made-by}}")
 MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that pages use beside its script
@@ -40,7 +44,8 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
                        else (made / "notebooks", made / "records"))
     names = notebook_names(root / "_toc.yml")
     ran = [name for name in names if not published or (executed / f"{name}.ipynb").is_file()]
-    notebooks = {name: read_notebook(executed / f"{name}.ipynb", "paper" if published else profile) if name in ran
+    notebooks = {name: gate.admit(read_notebook(executed / f"{name}.ipynb", "paper" if published else profile), name,
+                                  root) if name in ran
                  else jupytext.read(root / "notebooks" / f"{name}.md") for name in names}
     kept = records.read(saved)
     card = claims.scorecard(kept)
@@ -64,6 +69,22 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
         live.insert(root, name, notebook)
         nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
+
+
+def make(profile: str, published: bool = False) -> Path:
+    """``stage`` and ``build``; returns the first page. Two at once share their folders, so one waits for the other."""
+    path = ROOT / "_build" / f"{'published' if published else profile}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(Timeout), FileLock(path, timeout=0):
+        return _make(profile, published)
+    print("another build of this book is at work; waiting for it", flush=True)
+    with FileLock(path):
+        return _make(profile, published)
+
+
+def _make(profile: str, published: bool) -> Path:
+    staged = stage(profile, published)
+    return build(staged, staged.with_name("site"))
 
 
 def build(source: Path, target: Path) -> Path:
@@ -98,8 +119,8 @@ def read_notebook(path: Path, profile: str) -> NotebookNode:
     if not path.is_file():
         raise BadFile(f"the book needs the executed notebook {path.stem!r}, and {shown(path)} is not there. {again}")
     try:
-        nbformat.validate(notebook := nbformat.read(path, as_version=4))
-    except (ValueError, TypeError, AttributeError, nbformat.ValidationError) as error:
+        nbformat.validate(notebook := nbformat.reads(read_text(path, LARGEST), as_version=4))
+    except (BadFile, ValueError, TypeError, AttributeError, RecursionError, nbformat.ValidationError) as error:
         raise BadFile(f"{shown(path)} is not a notebook ({type(error).__name__}). {again}") from error
     failed = [out for cell in notebook.cells for out in cell.get("outputs", []) if out.output_type == "error"]
     if failed:

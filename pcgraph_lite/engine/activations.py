@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ..errors import BadInput, unknown
+from ..errors import BadInput, one_of, shown
 
 _backward = torch.ops.aten
 Running = tuple[Tensor, Callable[[], object], Callable[[], object]]
@@ -86,12 +86,11 @@ ACTIVATIONS = {
 def named(activation: str | Activation) -> Activation:
     """The activation of that name, or the one given. Raises UnknownName, BadInput (a function without its slope)."""
     if isinstance(activation, str):
-        if activation not in ACTIVATIONS:
-            raise unknown("activation", activation, ACTIVATIONS)
+        one_of("activation", activation, ACTIVATIONS)
         return ACTIVATIONS[activation]
     if not isinstance(activation, Activation):
-        raise BadInput(f"activation = {activation!r} has no slope; give pcg.Activation(f, slope), two functions of "
-                       f"torch tensors, or a name: {', '.join(ACTIVATIONS)}.")
+        raise BadInput(f"activation = {shown(activation)} has no slope; give pcg.Activation(f, slope), two functions "
+                       f"of torch tensors, or a name: {', '.join(ACTIVATIONS)}.")
     if not callable(activation.slope):
-        raise BadInput(f"the slope of the activation is {activation.slope!r}; expected a function x -> f'(x).")
+        raise BadInput(f"the slope of the activation is {shown(activation.slope)}; expected a function x -> f'(x).")
     return activation

@@ -3,29 +3,32 @@
 Settings files name a constructor by its function and give its arguments; those of one with a ``generator`` are drawn.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
 from annotated_types import Len
 from torch import Tensor
 
-from ..errors import BadInput, WrongShape, number, whole
+from .. import valid
+from ..errors import BadInput, WrongShape, number, room, whole
 from .arguments import Count, CountOrNone, Pair, Share, Sizes
-from .topology import Edges, Topology, count, slices
+from .topology import Edges, Topology, count, listed, slices
 
 if TYPE_CHECKING:
     import networkx as nx
 
 Link = Annotated[Sequence[int], Len(2, 2)]                                 # from cluster, to cluster
+MATRIX, PAIRS = 4096, 2**28            # vertices of a networkx graph, pairs of clusters: above them, edges are listed
 CONSTRUCTORS: dict[str, Callable[..., Topology]] = {}
 
 
 def constructor(make: Callable[..., Topology]) -> Callable[..., Topology]:
     """Let settings files name this function; its signature is what they may say."""
-    CONSTRUCTORS[make.__name__] = make
-    return make
+    CONSTRUCTORS[make.__name__] = valid.checked(make)
+    return CONSTRUCTORS[make.__name__]
 
 
 @constructor
@@ -97,7 +100,7 @@ def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: 
         generator: draws the edges.
     """
     clusters, size = count(clusters, "clusters"), count(size, "size")
-    _check_generator(generator)
+    valid.generator(generator)
     links = list(pairwise(range(clusters))) if links is None else [tuple(link) for link in links]
     if bad := [link for link in links if len(link) != 2 or not all(0 <= end < clusters for end in link)]:
         raise BadInput(f"link {bad[0]} names a cluster that is not there; clusters are 0 to {clusters - 1}.")
@@ -122,7 +125,7 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     n = sum(groups.values())
-    _check_generator(generator)
+    valid.generator(generator)
     if not 2 <= whole(neighbours, "neighbours", 2) < n or neighbours % 2:
         raise BadInput(f"neighbours = {neighbours}; expected an even number from 2 to {n - 1} for {n} vertices.")
     _probability(rewire, "rewire")
@@ -136,7 +139,8 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     return from_mask(mask, groups, sensory=_sensory(groups))
 
 
-def from_mask(mask: Tensor, groups: Mapping[str, int] | None = None, sensory: Sequence[str] = (),
+@valid.checked
+def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Sequence[str] = (),
               pools: Sequence[Sequence[str]] = ()) -> Topology:
     """Any directed graph from its adjacency matrix, self-loops and cycles included.
 
@@ -148,21 +152,47 @@ def from_mask(mask: Tensor, groups: Mapping[str, int] | None = None, sensory: Se
         >>> pcg.topology.from_mask([[0, 1, 0], [0, 0, 1], [1, 0, 0]])        # a ring of three
         Topology(3 vertices: vertices 3; 3 edges)
     """
-    mask = torch.as_tensor(mask).cpu()
+    if isinstance(mask, Tensor) and mask.layout != torch.strided:
+        return _from_pairs(mask.to_sparse_coo().coalesce().cpu(), groups, sensory, pools)
+    mask = valid.tensor(mask, "mask").cpu()
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
         raise WrongShape(f"mask is {tuple(mask.shape)}; expected a square (n, n) matrix, rows are sources.")
     if not bool(((mask == 0) | (mask == 1)).all()):
         raise BadInput("mask holds entries other than 0 and 1; weights go to PCGraph.set_weight, not into the mask.")
     mask = mask.bool()
-    groups = {"vertices": len(mask)} if groups is None else dict(groups)
-    if sum(groups.values()) != len(mask):
-        raise WrongShape(f"groups hold {sum(groups.values())} vertices, the mask {len(mask)}; they must agree.")
-    cut = slices(groups)
+    groups, cut = _cut(groups, len(mask))
     blocks = ((a, b, mask[cut[a], cut[b]]) for a in groups for b in groups)
     edges = [Edges(a, b, None if block.all() else block.clone()) for a, b, block in blocks if block.any()]
     return Topology(groups, edges, sensory, pools)
 
 
+def _from_pairs(mask: Tensor, groups: Mapping[str, int] | None, sensory: Sequence[str],
+                pools: Sequence[Sequence[str]]) -> Topology:
+    """``from_mask`` of a sparse one: lists of edges, and nothing as large as all pairs."""
+    if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
+        raise WrongShape(f"mask is {tuple(mask.shape)}; expected a square (n, n) matrix, rows are sources.")
+    groups, cut = _cut(groups, len(mask))
+    starts = torch.tensor([cut[name].start for name in groups])
+    rows, columns = pairs = mask.indices()[:, mask.values() != 0]
+    names, edges = list(groups), []
+    of_row, of_column = (torch.bucketize(ends, starts, right=True) - 1 for ends in (rows, columns))
+    block = of_row * len(names) + of_column
+    for k in block.unique().tolist():
+        a, b = divmod(k, len(names))
+        inside = pairs[:, block == k] - torch.stack([starts[a], starts[b]])[:, None]
+        edges.append(Edges(names[a], names[b], listed(inside, (groups[names[a]], groups[names[b]]))))
+    return Topology(groups, edges, sensory, pools)
+
+
+def _cut(groups: Mapping[str, int] | None, n: int) -> tuple[dict[str, int], dict[str, slice]]:
+    """The groups of n vertices and where they sit. Raises WrongShape, BadInput."""
+    groups = {"vertices": n} if groups is None else Topology(groups, ()).groups
+    if sum(groups.values()) != n:
+        raise WrongShape(f"groups hold {sum(groups.values())} vertices, the mask {n}; they must agree.")
+    return groups, slices(groups)
+
+
+@valid.checked
 def from_networkx(graph: "nx.Graph", attribute: str = "group") -> Topology:
     """Any networkx graph; an undirected link becomes two edges.
 
@@ -174,14 +204,22 @@ def from_networkx(graph: "nx.Graph", attribute: str = "group") -> Topology:
         >>> pcg.topology.from_networkx(nx.karate_club_graph(), attribute="club")
         Topology(34 vertices: Mr. Hi 17, Officer 17; 156 edges)
     """
+    import networkx as nx  # here, because it takes as long to import as all of the engine
+    if not isinstance(graph, nx.Graph):
+        raise BadInput(f"graph is a {type(graph).__name__}; expected a networkx graph.")
     if graph.number_of_nodes() == 0:
         raise BadInput("the networkx graph has no nodes; a topology needs at least one.")
     members: dict[str, list] = {}
     for node, data in graph.nodes(data=True):
         members.setdefault(str(data.get(attribute, "vertices")), []).append(node)
     order = [node for nodes in members.values() for node in nodes]
-    import networkx as nx
-    mask = torch.from_numpy(nx.to_numpy_array(graph, nodelist=order, weight=None) != 0)
+    if len(order) > MATRIX:
+        place = {node: k for k, node in enumerate(order)}
+        ends = torch.tensor([(place[a], place[b]) for a, b in graph.edges()]).T.reshape(2, -1)  # (2, links)
+        ends = ends if graph.is_directed() else torch.cat([ends, ends.flip(0)], 1)
+        mask = listed(ends, (len(order), len(order)))
+    else:
+        mask = torch.from_numpy(nx.to_numpy_array(graph, nodelist=order, weight=None) != 0)
     return from_mask(mask, {name: len(nodes) for name, nodes in members.items()})
 
 
@@ -206,6 +244,7 @@ def _group_pair(groups: Mapping[str, int], pair: Sequence[str]) -> tuple[str, st
 
 def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Topology:
     """Each layer joined to the next, from the one called ``first`` over the hidden ones to the other sensory one."""
+    hidden = valid.several(hidden, "hidden")
     layers = {f"hidden{k}": count(size, f"hidden layer {k}") for k, size in enumerate(hidden, start=1)}
     groups, last = _sensory_first(pixels, labels, layers), "labels" if first == "pixels" else "pixels"
     chain = [name for name in (first, *layers, last) if name in groups]
@@ -222,17 +261,36 @@ def _with_lateral(base: Topology, self_loops: bool, others: Sequence[str] = ()) 
 def _bernoulli(sources: Mapping[str, int], targets: Mapping[str, int], p: float,
                generator: torch.Generator) -> list[Edges]:
     """Edges from one cluster to another (or to itself, without self-loops), each there with probability ``p``."""
-    mask = torch.rand(sum(sources.values()), sum(targets.values()), generator=generator) < p
+    shape, rows, columns = (sum(sources.values()), sum(targets.values())), slices(sources), slices(targets)
+    if shape[0] * shape[1] > PAIRS:
+        return _few(sources, targets, p, shape, generator)
+    mask = torch.rand(shape, generator=generator) < p
     if sources == targets:
         mask.fill_diagonal_(False)
-    rows, columns = slices(sources), slices(targets)
     return [Edges(a, b, mask[rows[a], columns[b]].clone()) for a in sources for b in targets]
+
+
+def _few(sources: Mapping[str, int], targets: Mapping[str, int], p: float, shape: tuple[int, int],
+         generator: torch.Generator) -> list[Edges]:
+    """The same without looking at every pair: as many as there are, binomial, anywhere; one drawn twice is one."""
+    pairs = shape[0] * shape[1]
+    room(int(pairs * p), "the edges", size=64)
+    spread = math.sqrt(pairs * p * (1 - p))                                # normal: there are thousands or few
+    wanted = max(0, round(pairs * p + spread * float(torch.randn((), generator=generator, dtype=torch.float64))))
+    drawn = torch.empty(0, dtype=torch.long)
+    while len(drawn) < min(wanted, pairs):
+        more = torch.randint(pairs, (wanted - len(drawn),), generator=generator)
+        drawn = torch.cat([drawn, more]).unique()
+    ends = torch.stack([drawn // shape[1], drawn % shape[1]])
+    ends = ends[:, ends[0] != ends[1]] if sources == targets else ends
+    rows, columns, edges = slices(sources), slices(targets), []
+    for a, b in product(sources, targets):
+        inside = (ends[0] >= rows[a].start) & (ends[0] < rows[a].stop) & (ends[1] >= columns[b].start) & (
+            ends[1] < columns[b].stop)
+        offset = torch.tensor([[rows[a].start], [columns[b].start]])
+        edges.append(Edges(a, b, listed(ends[:, inside] - offset, (sources[a], targets[b]))))
+    return edges
 
 
 def _probability(p: float, name: str) -> None:
     number(p, name, "a probability from 0 to 1", lambda p: 0 <= p <= 1)
-
-
-def _check_generator(generator: torch.Generator) -> None:
-    if not isinstance(generator, torch.Generator):
-        raise BadInput(f"generator = {generator!r}; expected a torch.Generator, which decides the edges.")

@@ -14,11 +14,12 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from ..errors import BadFile, BadValues, number, unknown, whole
+from ..errors import BadFile, BadValues, number, one_of, whole
 from ..files import load_tensors, save_tensors, tensor_digest
 from .arguments import Count, NotNegative, OneOf, Rate
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
+HEADER = ("fingerprint", "history", "steps")                               # of a checkpoint
 CHECKPOINT_SHARE = 0.1                                                     # of the time may go into checkpoints
 
 
@@ -51,8 +52,7 @@ class Schedule:
         for rate in self.weight_lr if isinstance(self.weight_lr, Sequence) else [self.weight_lr]:
             number(rate, "weight_lr", "a positive number", lambda lr: lr > 0)
         number(self.weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
-        if self.optimizer not in OPTIMIZERS:
-            raise unknown("optimizer", self.optimizer, OPTIMIZERS)
+        one_of("optimizer", self.optimizer, OPTIMIZERS)
 
     def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Optimizer:
         """What moves the weights; fused, it has no temporaries of their size."""
@@ -133,8 +133,8 @@ class State:
             tensors |= {f"{part}/{name}": tensor for name, tensor in named.items()}
         for k, moments in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{k}/{name}": torch.as_tensor(v) for name, v in moments.items() if v is not None}
-        save_tensors(self.path, tensors, {"fingerprint": self._fingerprint, "history": json.dumps(self.history),
-                                          "steps": str(self.steps)})
+        header = (self._fingerprint, json.dumps(self.history), str(self.steps))
+        save_tensors(self.path, tensors, dict(zip(HEADER, header, strict=True)))
 
     @torch.no_grad()
     def resume(self) -> None:
@@ -142,12 +142,15 @@ class State:
         if self.path is None or not self.path.exists():
             return
         try:
-            header, tensors = load_tensors(self.path)
+            header, tensors = load_tensors(self.path, HEADER)
         except BadFile as error:
             raise BadFile(f"the checkpoint {error}; delete it to start anew.") from error
         if header.get("fingerprint") != self._fingerprint:
             raise BadFile(f"the checkpoint {self.path} belongs to another training: its graph, settings, data, score "
                           "or seed differ. Delete it or name another file.")
+        if (done := len(json.loads(header["history"]))) > self.schedule.epochs:
+            raise BadFile(f"the checkpoint {self.path} holds {done} epochs, more than the {self.schedule.epochs} that "
+                          "are asked for. Ask for at least as many, delete it, or name another file.")
         self.history, self.steps = json.loads(header["history"]), int(header.get("steps", 0))
         self.generator.set_state(tensors.pop("generator"))
         state = self.optimizer.state_dict()

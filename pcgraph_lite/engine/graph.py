@@ -9,19 +9,20 @@ and tests hold it against ``pcgraph_lite.equations``.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
-from ..errors import BadInput, BadValues, WrongShape, number, unknown
+from .. import valid
+from ..errors import BadInput, WrongShape, number, one_of, unknown
 from . import activations
 from .activations import ACTIVATIONS, Activation
 from .arguments import NotNegative, OneOf, PartOf
 from .layout import Layout, homes
 from .topk import TopK
 from .topology import Edges, Topology
-from .weights import Matrix
+from .weights import Matrix, Sparse
 
 PRIORS = ("zero", "flat")
 
@@ -52,14 +53,14 @@ class PCGraph(nn.Module):
         tensor([0.5000, 1.0000])
     """
 
+    @valid.checked
     def __init__(self, topology: Topology,
                  activation: Annotated[str, OneOf(ACTIVATIONS)] | Callable[[Tensor], Tensor] = "hardtanh", *,
                  top_k: PartOf | None = None, bias: bool = False, prior: Annotated[str, OneOf(PRIORS)] = "zero",
                  init_std: NotNegative | Mapping[str, NotNegative] | None = None,
                  generator: torch.Generator | None = None, **layout: object) -> None:
         super().__init__()
-        if prior not in PRIORS:
-            raise unknown("prior", prior, PRIORS)
+        one_of("prior", prior, PRIORS)
         stds = _stds(init_std, topology)
         if bad := layout.keys() - {f.name for f in fields(Layout)}:
             raise unknown("argument of PCGraph", bad.pop(), [f.name for f in fields(Layout)])
@@ -148,13 +149,12 @@ class PCGraph(nn.Module):
         return matrix
 
     @torch.no_grad()
-    def set_weight(self, matrix: Tensor) -> None:
+    def set_weight(self, matrix: Any) -> None:
         """Take all weights from a ``(..., n, n)`` matrix. Raises WrongShape, BadValues, BadInput (a missing edge)."""
-        expected, matrix = self.weight.shape, torch.as_tensor(matrix)
+        expected = (*self.layout.lead, self.topology.n, self.topology.n)
+        matrix = valid.finite(matrix, "the weight matrix", self.dtype)
         if matrix.shape != expected:
-            raise WrongShape(f"the weight matrix is {tuple(matrix.shape)}; expected {tuple(expected)}.")
-        if not torch.isfinite(matrix).all():
-            raise BadValues("the weight matrix holds NaN or infinite entries.")
+            raise WrongShape(f"the weight matrix is {tuple(matrix.shape)}; expected {expected}.")
         if bool((matrix[..., ~self.topology.mask().to(matrix.device)] != 0).any()):
             raise BadInput("the weight matrix is non-zero where the topology has no edge; mask it first.")
         for weight, stored in zip(self.weights, self.cut(matrix), strict=True):
@@ -193,7 +193,7 @@ class PCGraph(nn.Module):
 
     def check_values(self, x: Tensor) -> None:
         """Raise WrongShape unless ``x`` is ``(..., batch, n)`` of this graph, with its replicas."""
-        lead = self.layout.lead
+        lead, x = self.layout.lead, valid.tensor(x, "x")
         if x.ndim != 2 + len(lead) or x.shape[-1] != self.topology.n or x.shape[:-2] != lead:
             wanted = ", ".join(map(str, (*lead, "batch", self.topology.n)))
             raise WrongShape(f"x is {tuple(x.shape)}; expected ({wanted}).")
@@ -220,13 +220,20 @@ class PCGraph(nn.Module):
         """Take up weights whichever plan wrote them: as a matrix, or of existing edges alone."""
         for k, block in enumerate(self.blocks):
             if (key := f"{prefix}weights.{k}") in state_dict:
-                state_dict[key] = block.adopted(state_dict[key])
+                saved = valid.finite(state_dict[key], key, self.dtype)
+                whole = block.mask is not None and saved.shape[-2:] == block.shape
+                if whole and bool(saved[..., ~block.mask.to(saved.device)].any()):
+                    raise BadInput(f"{key} is non-zero where the topology has no edge; these weights belong to another "
+                                   "graph.")
+                state_dict[key] = block.adopted(saved)
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @torch.no_grad()
     def _draw(self, stds: Mapping[str, float | None], generator: torch.Generator) -> None:
         """Draw group by group, so that all plans start from the same weights."""
         degree = self.topology.in_degree().clamp_min(1).to(self.dtype)     # (n,)
+        if any(e.listed for e in self.topology.edges) and all(isinstance(block, Sparse) for block in self.blocks):
+            return self._draw_listed(stds, degree, generator)
         matrix = {(b.source, b.target): torch.zeros(*self.layout.lead, *b.shape, dtype=self.dtype)
                   for b in self.blocks}
         for e in self.topology.edges:
@@ -235,9 +242,21 @@ class PCGraph(nn.Module):
             drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
             std = stds.get(_pair(e))
             drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std
-            matrix[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.mask
+            matrix[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.dense()
         for block, weight in zip(self.blocks, self.weights, strict=True):
             weight.copy_(block.cut(matrix[block.source, block.target]))
+
+    def _draw_listed(self, stds: Mapping[str, float | None], degree: Tensor, generator: torch.Generator) -> None:
+        """Draw existing edges alone, block by block; ``degree`` ``(n,)``."""
+        for block, weight in zip(self.blocks, self.weights, strict=True):
+            scale = degree[self.segments[block.target]].rsqrt()[block.columns.long()]            # (edges,)
+            rows = block.rows()
+            for e in (e for e in self.topology.edges if (std := stds.get(_pair(e))) is not None):
+                (s, source), (t, target) = self.home[e.source], self.home[e.target]
+                if (s, t) == (block.source, block.target):
+                    inside = (rows >= source.start) & (rows < source.stop)
+                    scale[inside & (block.columns >= target.start) & (block.columns < target.stop)] = std
+            weight.copy_(torch.randn(block.edges, generator=generator, dtype=self.dtype) * scale)
 
 
 def _stds(given: float | Mapping[str, float] | None, topology: Topology) -> Mapping[str, float | None]:
@@ -245,8 +264,7 @@ def _stds(given: float | Mapping[str, float] | None, topology: Topology) -> Mapp
     pairs = [_pair(e) for e in topology.edges]
     stds = given if isinstance(given, Mapping) else dict.fromkeys(pairs, given)
     for pair, std in stds.items():
-        if pair not in pairs:
-            raise unknown("pair of groups in init_std", pair, pairs)
+        one_of("pair of groups in init_std", pair, pairs)
         if std is not None:
             number(std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
     return stds

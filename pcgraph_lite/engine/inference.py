@@ -6,11 +6,14 @@ from math import inf
 import torch
 from torch import Tensor
 
-from ..errors import BadInput, BadValues, UnstableStep, WrongShape, number, whole
+from .. import valid
+from ..errors import BadInput, BadValues, UnstableStep, WrongShape, number, shown, unknown, whole
 from .conditioned import Conditioned
 from .curvature import curvature
 from .graph import PCGraph
 from .solvers import WINDOW, Accelerated, Backtracking, Plain, Recorded
+
+ROUNDING = 1e-4                                        # of the first energy: what an end may stand above it
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Settings:
     def __post_init__(self) -> None:
         whole(self.steps, "steps")
         if self.value_lr != "safe" if isinstance(self.value_lr, str) else not _positive(self.value_lr):
-            raise BadInput(f"value_lr = {self.value_lr!r}; expected a positive number or 'safe'.")
+            raise BadInput(f"value_lr = {shown(self.value_lr)}; expected a positive number or 'safe'.")
         number(self.momentum, "momentum", "at least 0 and less than 1", lambda m: 0 <= m < 1)
         if self.tolerance is not None:
             number(self.tolerance, "tolerance", "a positive number, or None for a fixed T", lambda t: t > 0)
@@ -67,6 +70,7 @@ class Settled(Relaxation):
     problem: Conditioned
 
 
+@valid.checked
 @torch.no_grad()
 def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None = None,
           **changes: object) -> Settled:
@@ -88,6 +92,8 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
         >>> pcg.relax(graph, start, held, steps=1, value_lr=0.5).x       # half the way to 2, the prediction
         tensor([[1., 1.]])
     """
+    if bad := changes.keys() - Settings.__dataclass_fields__.keys():
+        raise unknown("setting of relax", bad.pop(), Settings.__dataclass_fields__)
     settings = replace(settings or Settings(), **changes)
     _check(graph, x, clamped)
     problem = Conditioned(graph, x.clone(memory_format=torch.contiguous_format), clamped.to(x.device))
@@ -116,41 +122,55 @@ def settle(problem: Conditioned, settings: Settings) -> Settled:
 def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[list[Tensor], Tensor, int]:
     """Step until converged or out of steps. Returns energies (the first before any step), who converged, and steps."""
     energies = [problem.energy()]
-    converged = torch.zeros_like(energies[0], dtype=torch.bool)
+    lowest, converged = energies[0], torch.zeros_like(energies[0], dtype=torch.bool)
     every = 1 if settings.trace or settings.tolerance is not None else solver.looks
     for t in range(1, settings.steps + 1):
         solver.step()
         if t % every == 0 or t == settings.steps:                          # else only products are paid for
             energies.append(solver.accept(problem.energy(), energies[-1]))
         if t % WINDOW == 0 or t == settings.steps:
-            _refuse_divergence(problem, energies, t, settings.value_lr)
+            lowest = _refuse_divergence(problem, energies, lowest, t, settings.value_lr)
             if settings.tolerance is not None:
-                change = (energies[-1] - energies[-1 - min(t, WINDOW)]).abs()
-                converged = (change <= settings.tolerance * energies[0]) & solver.moving()
-                if converged.all():
+                change, least = (energies[-1] - energies[-1 - min(t, WINDOW)]).abs(), settings.tolerance * energies[0]
+                converged = (change <= least) & solver.moving()
+                if converged.all() and (converged := solver.rested(converged, energies[-1] - least)).all():
                     break
         if not settings.trace and len(energies) > 2 * WINDOW:
             del energies[1:-WINDOW]
+    start, last = energies[0], energies[-1]
+    if settings.trace and (last > (limit := start * (1 + ROUNDING))).any():     # a training is judged by its epochs
+        _refuse(problem, _above(problem, last, limit), start, last, t, settings.value_lr)
     return energies, converged, t
 
 
-def _refuse_divergence(problem: Conditioned, energies: list[Tensor], t: int, value_lr: object) -> None:
-    """Raise UnstableStep if energies are not finite, or stand far above their lowest and keep rising."""
+def _refuse_divergence(problem: Conditioned, energies: list[Tensor], lowest: Tensor, t: int,
+                       value_lr: object) -> Tensor:
+    """The lowest energies so far. Raises UnstableStep where the last is not finite, or twice the lowest and rising."""
     recent = torch.stack(energies[-WINDOW - 1:])                           # (window + 1, ..., batch)
-    low, last = recent.amin(0), recent[-1]
-    high = 2 * low + 1e-6 * energies[0]
-    if (last < high).all():                                                # the usual case, in few operations
-        return
-    rises = (recent.diff(dim=0) > 0).sum(0)
-    bad = ~(last < inf) | ((rises >= min(3, len(recent) - 1)) & (last > high))
+    last, lowest = recent[-1], torch.minimum(lowest, recent.amin(0))
+    limit = 2 * lowest + 1e-6 * energies[0]
+    if not (last < limit).all():                                           # the usual case is done in few operations
+        rises = (recent.diff(dim=0) > 0).sum(0)
+        bad = _above(problem, last, limit) & (rises >= min(3, len(recent) - 1))
+        _refuse(problem, bad | ~(last < inf), lowest, last, t, value_lr)
+    return lowest
+
+
+def _above(problem: Conditioned, energy: Tensor, limit: Tensor) -> Tensor:
+    """Where energies ``(..., batch)`` stand above a limit by more than rounding."""
+    noise = torch.finfo(energy.dtype).eps * problem.assembled().abs().amax(-1) * 2**5
+    return energy > limit + problem.x.shape[-1] * noise.square()
+
+
+def _refuse(problem: Conditioned, bad: Tensor, before: Tensor, now: Tensor, t: int, value_lr: object) -> None:
+    """Raise UnstableStep if any example is ``bad``, naming the first of them."""
     if not bad.any():
         return
     bound = 2 / float(curvature(problem).max())
     worst = int(bad.flatten().nonzero()[0])
-    was, now = (float(e.flatten()[worst]) for e in (low, last))
     raise UnstableStep(
-        f"the energy of {int(bad.sum())} of {bad.numel()} examples rose at step {t} ({was:.4g} -> "
-        f"{now:.4g}) with value_lr = {value_lr}. " + (
+        f"the energy of {int(bad.sum())} of {bad.numel()} examples rose at step {t} "
+        f"({float(before.flatten()[worst]):.4g} -> {float(now.flatten()[worst]):.4g}) with value_lr = {value_lr}. " + (
             f"The values to start from or the weights are too large for {problem.x.dtype}; scale them, or use float64."
             if value_lr == "safe" else
             f"Estimated stable below {bound:.3g} (linear bound); use value_lr=\"safe\" or a smaller one."))

@@ -1,13 +1,14 @@
 """How a graph is held: its vertices cut into segments, the edges between two segments gathered in one block."""
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from ..errors import BadInput, unknown, whole
-from .topology import Edges, Topology
+from ..errors import BadInput, one_of, room, shown, whole
+from .topology import Edges, Topology, listed
 from .weights import Dense, Sparse
 
 PLANS = ("auto", "dense", "blocks", "sparse")
@@ -34,8 +35,14 @@ class Layout:
     cuda_graphs: bool = False
 
     def __post_init__(self) -> None:
-        if self.plan not in PLANS:
-            raise unknown("plan", self.plan, PLANS)
+        one_of("plan", self.plan, PLANS)
+        if not isinstance(self.dtype, torch.dtype) or self.dtype not in (torch.float32, torch.float64):
+            raise BadInput(f"dtype = {shown(self.dtype)}; expected torch.float32 or torch.float64.")
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError, TypeError, ValueError) as error:
+            why = str(error).splitlines()[0][:200]
+            raise BadInput(f"device = {shown(self.device)} cannot be used here ({why}); use 'cpu', or None.") from None
         if self.replicas is not None:
             whole(self.replicas, "replicas")
         if self.plan == "sparse" and self.replicas is not None:
@@ -60,7 +67,19 @@ class Layout:
         home, pairs = homes(topology, segments), {}
         for e in topology.edges:
             pairs.setdefault((home[e.source][0], home[e.target][0]), []).append(e)
-        return [self._block(s, t, _merged(edges, segments[s], segments[t], home)) for (s, t), edges in pairs.items()]
+        merged = ((s, t, some, _size(segments[s]), _size(segments[t])) for (s, t), some in pairs.items())
+        return [self._listed(s, t, some, (n, m), home) if any(e.listed for e in some) else
+                self._block(s, t, _merged(some, (n, m), home)) for s, t, some, n, m in merged]
+
+    def _listed(self, source: int, target: int, edges: list[Edges], shape: tuple[int, int],
+                home: dict[str, tuple[int, slice]]) -> Dense:
+        """A block from lists of edges; whole only where that was asked for, or for replicas."""
+        if self.lead or self.plan == "dense":
+            room(math.prod((*self.lead, *shape)), f"the weights of {shape[0]} x {shape[1]} vertices as a matrix")
+            return Dense(source, target, _merged(edges, shape, home))
+        parts = [(e.pairs() if e.mask is not None else torch.cartesian_prod(*map(torch.arange, _areas(e, home))).T)
+                 + torch.tensor([[home[e.source][1].start], [home[e.target][1].start]]) for e in edges]
+        return Sparse(source, target, listed(torch.cat(parts, 1), shape))
 
     def _block(self, source: int, target: int, mask: Tensor) -> Dense:
         few = mask.numel() >= SPARSE_SIZE and mask.sum() <= SPARSE_SHARE * mask.numel()
@@ -89,9 +108,19 @@ def _pool_segments(topology: Topology) -> list[slice]:
     return sorted(segments, key=lambda cut: cut.start)
 
 
-def _merged(edges: list[Edges], source: slice, target: slice, home: dict[str, tuple[int, slice]]) -> Tensor:
+def _merged(edges: list[Edges], shape: tuple[int, int], home: dict[str, tuple[int, slice]]) -> Tensor:
     """The mask of one block, put together from those of the groups in it."""
-    mask = torch.zeros(source.stop - source.start, target.stop - target.start, dtype=torch.bool)
+    room(math.prod(shape), f"the mask of {shape[0]} x {shape[1]} vertices", size=1)
+    mask = torch.zeros(shape, dtype=torch.bool)
     for e in edges:
-        mask[home[e.source][1], home[e.target][1]] = True if e.mask is None else e.mask
+        mask[home[e.source][1], home[e.target][1]] = True if e.mask is None else e.dense()
     return mask
+
+
+def _size(cut: slice) -> int:
+    return cut.stop - cut.start
+
+
+def _areas(e: Edges, home: dict[str, tuple[int, slice]]) -> tuple[int, int]:
+    """Sizes of the two groups."""
+    return _size(home[e.source][1]), _size(home[e.target][1])

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from ..errors import BadInput, BadValues, UnstableStep, WrongShape, unknown
+from .. import valid
+from ..errors import BadInput, UnstableStep, WrongShape, one_of, unknown
 from ..files import tensor_digest
 from .arguments import Count, Damping, OneOf, Rate
 from .conditioned import Conditioned
@@ -48,6 +49,7 @@ class Training(Schedule):
         return Settings(self.steps, self.value_lr if value_lr is None else value_lr, self.momentum, trace=False)
 
 
+@valid.checked
 def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, *,
         validation: float | tuple[Tensor, Tensor] | Batch | None = None,
         score: Literal["auto"] | Annotated[str, OneOf(SCORES)] | Callable[[PCGraph, Batch], float] = "auto",
@@ -99,7 +101,8 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, *,
     return run(state, epoch, None if held_out is None else lambda: measure(graph, held_out), progress)
 
 
-def accuracy(graph: PCGraph, batch: Batch) -> float:
+@valid.checked
+def accuracy(graph: PCGraph, batch: tuple[Tensor, Tensor] | Batch) -> float:
     """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex.
 
     Example:
@@ -116,7 +119,8 @@ def accuracy(graph: PCGraph, batch: Batch) -> float:
     return float((answer.argmax(-1) == batch["labels"].to(answer.device).argmax(-1)).double().mean())
 
 
-def minus_energy(graph: PCGraph, batch: Batch) -> float:
+@valid.checked
+def minus_energy(graph: PCGraph, batch: tuple[Tensor, Tensor] | Batch) -> float:
     """Minus the mean energy with all sensory groups clamped."""
     batch = as_batch(graph, batch)
     if batch.keys() == graph.topology.groups.keys():                       # nothing is free
@@ -142,8 +146,9 @@ SCORES |= {"accuracy": accuracy, "energy": minus_energy, "completion": minus_com
 
 def _facts(graph: PCGraph) -> dict[str, object]:
     """What a graph is, for the fingerprint of its checkpoint."""
-    edges = [(e.source, e.target, None if e.mask is None else tensor_digest({"mask": e.mask}))
-             for e in graph.topology.edges]
+    kept = (e.pairs() if e.listed else e.mask for e in graph.topology.edges)
+    edges = [(e.source, e.target, None if mask is None else tensor_digest({"mask": mask}))
+             for e, mask in zip(graph.topology.edges, kept, strict=True)]
     return {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
             "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
             "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
@@ -205,22 +210,17 @@ def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, T
         data = {graph.topology.sensory[0]: images}
         if "labels" in graph.topology.groups:
             data["labels"] = labels
-    batch = {name: _as_values(graph, name, torch.as_tensor(values)) for name, values in data.items()}
+    batch = {name: _as_values(graph, name, values) for name, values in data.items()}
     if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
         raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")
     return batch
 
 
-def _as_values(graph: PCGraph, name: str, values: Tensor) -> Tensor:
+def _as_values(graph: PCGraph, name: str, values: object) -> Tensor:
+    values = valid.tensor(values, name)
     if values.ndim == 1 and not values.is_floating_point():
-        size = graph.topology.size(name)
-        if len(values) and not 0 <= int(values.min()) <= int(values.max()) < size:
-            raise BadInput(f"{name} run from {int(values.min())} to {int(values.max())}; expected 0 to {size - 1}.")
-        values = one_hot(values.long(), size)
-    values = flattened(graph, name, values, name)
-    if not torch.isfinite(values).all():
-        raise BadValues(f"{name} holds NaN or infinite entries; clean the data first.")
-    return values
+        values = one_hot(valid.labels(values, name, classes=graph.topology.size(name)), graph.topology.size(name))
+    return flattened(graph, name, values, name)
 
 
 def _count(batch: Batch) -> int:
@@ -251,8 +251,7 @@ def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[
         score = "accuracy" if held_out and "labels" in held_out and len(held_out) > 1 else "energy"
     if callable(score):
         return score
-    if score not in SCORES:
-        raise unknown("score", score, ["auto", *SCORES])
+    one_of("score", score, ["auto", *SCORES])
     if score == "accuracy" and (held_out is None or "labels" not in held_out):
         raise BadInput("score='accuracy' needs validation data with labels; use score='energy'.")
     return SCORES[score]

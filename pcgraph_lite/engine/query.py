@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from ..errors import BadInput, BadValues, WrongShape, unknown, whole
+from .. import valid
+from ..errors import BadInput, WrongShape, one_of, whole
 from .graph import PCGraph
 from .inference import Relaxation, Settings, relax
 
@@ -32,10 +33,7 @@ def observed(values: Tensor, mask: Tensor) -> Observed:
         >>> pcg.observed(torch.tensor([[1.0, 0.0]]), torch.tensor([True, False])).mask      # the second is asked for
         tensor([ True, False])
     """
-    mask = torch.as_tensor(mask)
-    if mask.dtype != torch.bool:
-        raise BadInput(f"the mask is {mask.dtype}; expected torch.bool, true where the value is known.")
-    return Observed(torch.as_tensor(values), mask)
+    return Observed(valid.tensor(values, "the values"), valid.mask(mask, "the mask"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +48,7 @@ class Answer(Relaxation):
         return replace(self, values={name: v.to(device) for name, v in self.values.items()}, **moved)
 
 
+@valid.checked
 def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
           init: Mapping[str, Tensor | Observed] | None = None, *, steps: int = 2000,
           value_lr: float | str = "safe", momentum: float = 0.0, tolerance: float | None = 1e-6,
@@ -77,8 +76,7 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         tensor([[6.]])
     """
     settings = Settings(steps, value_lr, momentum, tolerance)
-    if start not in STARTS:
-        raise unknown("start", start, STARTS)
+    one_of("start", start, STARTS)
     if batch_size is not None:
         whole(batch_size, "batch_size")
     held, given = _parse(graph, clamp, "clamp"), _parse(graph, init, "init")
@@ -97,19 +95,31 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     return _answer(graph, chunks)
 
 
-def flattened(graph: PCGraph, name: str, values: Tensor, what: str, replicas: int | None = None) -> Tensor:
+def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor | None = None,
+              replicas: int | None = None) -> Tensor:
     """Values of a group as ``(count, size)``, or ``(replica, count, size)`` where those are given and fit.
 
-    Raises WrongShape, UnknownGroup, BadInput (bytes: images of 0 to 255 would be pixels far outside [0, 1]).
+    Args:
+        mask: true where values are known, for all or for each; others become 0, whatever they are.
+
+    Raises WrongShape, UnknownGroup, BadInput, BadValues.
     """
-    size = graph.topology.size(name)
+    size, values = graph.topology.size(name), valid.tensor(values, what)
     if values.dtype == torch.uint8:
         raise BadInput(f"{what} holds bytes (uint8); expected floating point, pixels in [0, 1]. Divide images by 255.")
-    if replicas is not None and values.ndim == 3 and values.shape[::2] == (replicas, size):
-        return values.to(graph.dtype)
-    if values.ndim < 2 or values.shape[1:].numel() != size:
-        raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")
-    return values.reshape(len(values), size).to(graph.dtype)
+    if replicas is None or values.ndim != 3 or values.shape[::2] != (replicas, size):
+        if values.ndim < 2 or values.shape[1:].numel() != size:
+            raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")
+        values = values.reshape(len(values), size)
+    if mask is not None:
+        if mask.shape not in ((size,), values.shape[-2:]):
+            raise WrongShape(f"the mask of {what} is {tuple(mask.shape)}; expected ({size},) or "
+                             f"{tuple(values.shape[-2:])}.")
+        values = torch.where(mask.to(values.device), values, 0)
+    values = valid.finite(values, what, graph.dtype)
+    if name == "pixels":
+        valid.not_bytes(values, what)
+    return values
 
 
 def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
@@ -148,16 +158,10 @@ def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: 
 def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
     size = graph.topology.size(name)
     if not isinstance(value, Observed):
-        value = observed(value, torch.ones(size, dtype=torch.bool))
-    values = flattened(graph, name, value.values, what, graph.replicas).to(graph.device)
+        value = Observed(value, torch.ones(size, dtype=torch.bool))
     mask = value.mask.reshape(-1) if value.mask.numel() == size else value.mask.flatten(min(1, value.mask.ndim - 1))
-    if mask.shape not in ((size,), values.shape[-2:]):
-        raise WrongShape(f"the mask of {what} is {tuple(mask.shape)}; expected ({size},) or "
-                         f"{tuple(values.shape[-2:])}.")
-    mask = mask.to(graph.device)
-    if bad := int((~torch.isfinite(values) & mask).sum()):
-        raise BadValues(f"{what} holds {bad} NaN or infinite entries among the known ones; clean the data first.")
-    return Observed(torch.where(mask, values, 0), mask)
+    values = flattened(graph, name, value.values, what, mask, graph.replicas)
+    return Observed(values.to(graph.device), mask.to(graph.device))
 
 
 def _batch_size(*entries: dict[str, Observed]) -> int:

@@ -13,6 +13,7 @@ from .conditioned import Conditioned, ValueNodes
 
 WINDOW = 10                                            # steps between looks at the energy
 GROWTH = 1.2                                           # of a halved step, once one is accepted
+TRIED = (1 / 2, 1 / 4, 1 / 8)                          # shares of the first step, before rest is believed
 STRIDE, REACH = 1.05, 4.0                              # accelerated: growth of a step, and its most over the safe one
 
 
@@ -40,6 +41,10 @@ class Plain:
     def moving(self) -> Tensor | bool:
         """Whether each example really took steps since the last look: one that was held back has not converged."""
         return True
+
+    def rested(self, still: Tensor, below: Tensor) -> Tensor:
+        """Which of the examples that seem still, ``(..., batch)``, are: no shorter step takes them below an energy."""
+        return still
 
 
 class Recorded(Plain):
@@ -110,6 +115,24 @@ class Backtracking(Plain):
         self.rejected = torch.zeros_like(self.rejected)
         return moving
 
+    def rested(self, still: Tensor, below: Tensor) -> Tensor:
+        """Near a kink of f a step is halved until nothing moves, although half of the first one may still go down."""
+        short = (self.lr < self.largest)[..., 0]
+        if not any(nodes.kinks for nodes in self.nodes) or not short.any():
+            return still
+        lr, everywhere = self.lr, torch.ones_like(self.lr, dtype=torch.bool)
+        self.problem.remember()
+        self.problem.differentiate()
+        for share in TRIED:
+            self.lr = self.largest * share
+            self._move()
+            self.problem.evaluate()
+            falls = still & short & (self.problem.energy() < below)
+            self.problem.take_back(everywhere)
+            lr, still = torch.where(falls.unsqueeze(-1), self.lr, lr), still & ~falls
+        self.lr = lr
+        return still
+
 
 class Accelerated(Backtracking):
     """Heavy-ball momentum with restart, longer steps where they hold, and a stop at every kink of f.
@@ -120,7 +143,7 @@ class Accelerated(Backtracking):
     does. The way differs from the paper's, so the minimum reached may be another one where f is not linear.
     """
 
-    growth, reach = STRIDE, REACH
+    growth, reach, rested = STRIDE, REACH, Plain.rested                    # a kink never holds it back
 
     def __init__(self, problem: Conditioned, step: Tensor | float, momentum: float) -> None:
         super().__init__(problem, step)

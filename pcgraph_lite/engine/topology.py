@@ -11,16 +11,38 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..errors import BadInput, UnknownGroup, WrongShape, unknown, whole
+from .. import valid
+from ..errors import BadInput, UnknownGroup, WrongShape, room, shown, unknown, whole
 
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """All edges from one group to another. ``mask`` is ``(source, target)`` bool; None means every pair."""
+    """All edges from one group to another. ``mask`` is ``(source, target)`` bool, dense or sparse; None: every pair."""
 
     source: str
     target: str
     mask: Tensor | None = None
+
+    @property
+    def listed(self) -> bool:
+        """Whether edges are kept as a list, the mask being sparse: then nothing as large as all pairs is made."""
+        return self.mask is not None and self.mask.is_sparse
+
+    def dense(self) -> Tensor | None:
+        """The mask as a matrix, ``(source, target)``."""
+        return self.mask.to_dense() if self.listed else self.mask
+
+    def pairs(self) -> Tensor:
+        """Rows and columns of the edges of a mask, row by row, ``(2, edges)``."""
+        return self.mask.indices() if self.listed else self.mask.nonzero().T
+
+
+def listed(pairs: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A sparse mask from rows and columns ``(2, edges)``; a pair that is named twice is one edge."""
+    key = (pairs[0] * shape[1] + pairs[1]).unique()                        # sorted: row by row
+    there = torch.ones(len(key), dtype=torch.bool)
+    return torch.sparse_coo_tensor(torch.stack([key // shape[1], key % shape[1]]), there, shape, is_coalesced=True,
+                                   check_invariants=False)
 
 
 class Topology:
@@ -47,14 +69,20 @@ class Topology:
                 [1, 1, 0, 0, 0]], dtype=torch.int32)
     """
 
+    @valid.checked
     def __init__(self, groups: Mapping[str, int], edges: Iterable[Edges], sensory: Sequence[str] = (),
                  pools: Sequence[Sequence[str]] = ()) -> None:
         self.groups: dict[str, int] = {name: count(size, f"group {name!r}") for name, size in groups.items()}
+        if bad := [name for name in self.groups if not isinstance(name, str)]:
+            raise BadInput(f"the group name {shown(bad[0])} is a {type(bad[0]).__name__}; expected text.")
         if not self.groups:
             raise BadInput("a topology needs at least one vertex group, for example {'vertices': 3}.")
-        self.edges = tuple(edges)
-        self.sensory = tuple(sensory) or (next(iter(self.groups)),)
-        self.pools = tuple(tuple(pool) for pool in pools) or tuple((name,) for name in self.groups)
+        self.edges = valid.several(edges, "edges")
+        if bad := [edge for edge in self.edges if not isinstance(edge, Edges)]:
+            raise BadInput(f"edges hold {shown(bad[0])}; expected Edges(source, target, mask).")
+        self.sensory = valid.several(sensory, "sensory") or (next(iter(self.groups)),)
+        self.pools = tuple(valid.several(pool, "a pool") for pool in valid.several(pools, "pools")) or tuple(
+            (name,) for name in self.groups)
         self.n = sum(self.groups.values())
         self._slices = slices(self.groups)
         self._check()
@@ -70,17 +98,19 @@ class Topology:
             if (pair := (edges.source, edges.target)) in seen:
                 raise BadInput(f"the edges {pair[0]!r} -> {pair[1]!r} are given twice; merge their masks into one.")
             seen.add(pair)
+            if not isinstance(edges.mask, Tensor | None):
+                raise BadInput(f"the mask of {pair[0]!r} -> {pair[1]!r} is {shown(edges.mask)}; expected a tensor.")
             if edges.mask is not None and (edges.mask.shape != shape or edges.mask.dtype != torch.bool):
                 raise WrongShape(f"the mask of {pair[0]!r} -> {pair[1]!r} is {tuple(edges.mask.shape)} "
                                  f"{edges.mask.dtype}; expected {shape} torch.bool.")
 
     def slice(self, group: str) -> slice:
         """Where a group's vertices sit in ``(..., n)`` tensors. Raises UnknownGroup."""
-        if group not in self._slices:
+        if not isinstance(group, str) or group not in self._slices:
             known = [f"{name!r} ({size})" for name, size in self.groups.items()]
             hint = str(unknown("vertex group", group, self.groups)).rpartition("Did you mean")
             tail = f" Did you mean{hint[2]}" if hint[1] else ""
-            raise UnknownGroup(f"no vertex group {group!r} in this graph. Groups: {', '.join(known)}.{tail}")
+            raise UnknownGroup(f"no vertex group {shown(group)} in this graph. Groups: {', '.join(known)}.{tail}")
         return self._slices[group]
 
     def size(self, group: str) -> int:
@@ -90,21 +120,23 @@ class Topology:
 
     def mask(self) -> Tensor:
         """The adjacency matrix, ``(n, n)`` bool; rows are sources."""
+        room(self.n**2, f"the mask of {self.n} vertices as a matrix", size=1)
         mask = torch.zeros(self.n, self.n, dtype=torch.bool)
         for edges in self.edges:
-            mask[self.slice(edges.source), self.slice(edges.target)] = True if edges.mask is None else edges.mask
+            mask[self.slice(edges.source), self.slice(edges.target)] = True if edges.mask is None else edges.dense()
         return mask
 
     def edge_count(self) -> int:
         """Number of edges, that is, of weight parameters."""
-        return sum(self.size(e.source) * self.size(e.target) if e.mask is None else int(e.mask.sum())
-                   for e in self.edges)
+        return sum(self.size(e.source) * self.size(e.target) if e.mask is None else e.mask._nnz() if e.listed
+                   else int(e.mask.sum()) for e in self.edges)
 
     def in_degree(self) -> Tensor:
         """Number of incoming edges of each vertex, ``(n,)`` int64."""
         degree = torch.zeros(self.n, dtype=torch.long)
         for e in self.edges:
-            degree[self.slice(e.target)] += self.size(e.source) if e.mask is None else e.mask.sum(0).cpu()
+            degree[self.slice(e.target)] += (self.size(e.source) if e.mask is None else e.mask.sum(0).cpu()
+                                             if not e.listed else e.pairs()[1].bincount(minlength=self.size(e.target)))
         return degree
 
     def outwards(self, known: Iterable[str]) -> list[list[str]]:

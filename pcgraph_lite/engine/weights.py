@@ -4,12 +4,15 @@ A block stores all its pairs of vertices (``Dense``), or existing edges alone (`
 multiply with, and the equations read the same whichever it is.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from functools import cached_property, partial
 
 import torch
 from torch import Tensor, nn
+
+from ..errors import room
 
 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")  # the products used here are tested
 
@@ -28,7 +31,8 @@ class Dense(nn.Module):
 
     def __init__(self, source: int, target: int, mask: Tensor) -> None:
         super().__init__()
-        self.source, self.target, self.shape, self.edges = source, target, tuple(mask.shape), int(mask.sum())
+        self.source, self.target, self.shape = source, target, tuple(mask.shape)
+        self.edges = mask._nnz() if mask.is_sparse else int(mask.sum())
         self._keep(mask)
 
     def _keep(self, mask: Tensor) -> None:
@@ -75,10 +79,10 @@ class Sparse(Dense):
     cuts_rows = False
 
     def _keep(self, mask: Tensor) -> None:
-        rows, columns = mask.nonzero().unbind(1)                           # (edges,)
+        rows, columns = mask.indices() if mask.is_sparse else mask.nonzero().T     # (edges,)
         order = torch.argsort(columns, stable=True)                        # edge numbers, target by target
-        buffers = {"starts": _starts(mask.sum(1)), "columns": columns, "order": order,
-                   "starts_t": _starts(mask.sum(0)), "columns_t": rows[order]}
+        buffers = {"starts": _starts(rows.bincount(minlength=mask.shape[0])), "columns": columns, "order": order,
+                   "starts_t": _starts(columns.bincount(minlength=mask.shape[1])), "columns_t": rows[order]}
         for name, index in buffers.items():                                # int32 is what the CPU kernels work on
             self.register_buffer(name, index.int(), persistent=False)
 
@@ -91,11 +95,12 @@ class Sparse(Dense):
         return self.dense(torch.ones(self.stored, dtype=torch.bool, device=self.order.device))
 
     def cut(self, matrix: Tensor) -> Tensor:
-        return matrix[self._rows().to(matrix.device), self.columns.long().to(matrix.device)]
+        return matrix[self.rows().to(matrix.device), self.columns.long().to(matrix.device)]
 
     def dense(self, weights: Tensor) -> Tensor:
+        room(math.prod(self.shape), f"the weights of {self.shape[0]} x {self.shape[1]} vertices as a matrix")
         matrix = torch.zeros(self.shape, dtype=weights.dtype, device=weights.device)
-        matrix[self._rows(), self.columns.long()] = weights
+        matrix[self.rows(), self.columns.long()] = weights
         return matrix
 
     def adopted(self, saved: Tensor) -> Tensor:
@@ -114,7 +119,8 @@ class Sparse(Dense):
             if turned else (self.starts, self.columns, weights, self.shape)
         return torch.sparse_csr_tensor(starts, columns, values, shape, check_invariants=False)
 
-    def _rows(self) -> Tensor:
+    def rows(self) -> Tensor:
+        """The source of each edge, ``(edges,)``."""
         counts = self.starts.diff().long()
         return torch.arange(len(counts), device=counts.device).repeat_interleave(counts)
 

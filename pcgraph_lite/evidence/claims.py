@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 from scipy import stats
 
-from ..errors import UnknownName, unknown
+from ..errors import UnknownName, one_of, unknown
 from . import config
 from .config import Strict
 
@@ -199,8 +199,7 @@ def rule(check: Check) -> str:
 
 def check_known(claim: str, quantity: str, claims: Mapping[str, Claim]) -> None:
     """Refuse a record that no rule knows. Raises UnknownName with a near match, naming what to do."""
-    if claim not in claims:
-        raise unknown("claim", claim, claims)
+    one_of("claim", claim, claims)
     if quantity not in claims[claim].quantities():
         raise UnknownName(f"{unknown(f'quantity of claim {claim},', quantity, claims[claim].quantities())} A new one "
                           "goes under `also:` in pcgraph_lite/evidence/claims.yaml.")

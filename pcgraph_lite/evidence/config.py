@@ -24,14 +24,15 @@ from ..engine import learning
 from ..engine.arguments import Count, CountOrNone, OneOf
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
-from ..errors import BadFile, BadInput, unknown
+from ..errors import BadFile, BadInput, one_of, unknown
+from ..files import read_text
 from ..images.scale import SCALES
 
 
 class Strict(BaseModel):
-    """Base of every schema: no unknown keys (with a near match in the message), no silent conversions."""
+    """Base of every schema: no unknown keys (with a near match), no silent conversions, no infinite numbers or NaN."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -145,15 +146,14 @@ def load_profile(name: str) -> Profile:
 
     Raises UnknownName, BadInput where the schema refuses something, and BadFile where a file is not YAML.
     """
-    if name not in profile_names():
-        raise unknown("profile", name, profile_names())
+    one_of("profile", name, profile_names())
     return _profile(name, profile_file(name), _text(profile_file(name)), _text(models_file()), tuple(notebook_names()))
 
 
 @lru_cache(maxsize=8)
 def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str]) -> Profile:
     """Checked once for the content of the files: one command asks hundreds of times."""
-    profile = validated(Profile, {"name": name} | _mapping(path, text), path)
+    profile = validated(Profile, {"name": name} | mapping(path, text), path)
     refuse_unknown(path, "model", profile.models, _models(models_file(), models))
     refuse_unknown(path, "notebook", profile.notebooks, notebooks)
     for model, changes in profile.models.items():
@@ -168,14 +168,13 @@ def load_models() -> dict[str, AnySpec]:
 
 @lru_cache(maxsize=8)
 def _models(path: Path, text: str) -> dict[str, AnySpec]:
-    return validated(dict[str, ModelSpec], _mapping(path, text), path)
+    return validated(dict[str, ModelSpec], mapping(path, text), path)
 
 
 def load_model(name: str, profile: Profile) -> AnySpec:
     """One model as this profile trains it. Raises UnknownName, and BadInput as ``entry``."""
     known = load_models()
-    if name not in known:
-        raise unknown("model", name, known)
+    one_of("model", name, known)
     changes = entry(name, profile)
     return _changed(name, changes, profile_file(profile.name)) if changes else known[name]
 
@@ -204,25 +203,33 @@ def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, An
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML mapping from a file, shared, so nobody changes it. Raises BadFile: it is missing or not such YAML."""
-    return _mapping(path, _text(path))
+    return mapping(path, _text(path))
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(f"cannot read {checkout.shown(path)}: {getattr(error, 'strerror', error)}.") from error
+    return read_text(path, LARGEST)
 
 
 @lru_cache(maxsize=32)
-def _mapping(path: Path, text: str) -> dict[str, Any]:
+def mapping(path: Path, text: str) -> dict[str, Any]:
+    """A YAML mapping from the text of a file. Raises BadFile: it is not that, or nested or repeated beyond measure."""
     try:
         content = yaml.load(text, Loader=_Loader)                          # a safe loader, see below
-    except yaml.YAMLError as error:
-        raise BadFile(f"{checkout.shown(path)} is not valid YAML: {error}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:          # a ValueError: a day that no month has
+        raise BadFile(f"{checkout.shown(path)} is not valid YAML: {str(error)[:500]}") from error
+    seen, waiting = 0, [content]
+    while waiting and seen < LARGEST:                                      # aliases count as often as they are used
+        some = waiting.pop()
+        waiting += [*some, *some.values()] if isinstance(some, dict) else some if isinstance(some, list) else ()
+        seen += 1
+    if waiting:
+        raise BadFile(f"{checkout.shown(path)} holds more than {LARGEST} values; expected settings.")
     if not isinstance(content, dict):
         raise BadFile(f"{checkout.shown(path)} holds {type(content).__name__}; expected a mapping of keys to values.")
     return content
+
+
+LARGEST = 2**20                                                            # bytes and values of a settings file
 
 
 class _Loader(yaml.SafeLoader):
@@ -255,7 +262,7 @@ def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
     try:
         return _adapter(schema).validate_python(values)
     except ValidationError as error:
-        raise _in_file(path, *(_explain(one, prefix) for one in error.errors())) from None
+        raise _in_file(path, *(explain(one, prefix) for one in error.errors())) from None
 
 
 @lru_cache(maxsize=32)
@@ -269,7 +276,7 @@ def refuse_unknown(path: Path, kind: str, given: Iterable[str], known: Collectio
         raise _in_file(path, unknown(kind, wrong, known))
 
 
-def _explain(error: Mapping[str, Any], prefix: str) -> str:
+def explain(error: Mapping[str, Any], prefix: str) -> str:
     """One pydantic complaint as 'key: what was expected, got ...'."""
     where = prefix + ".".join(str(part) for part in error["loc"])
     message = error["msg"].removeprefix("Value error, ")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import resource
 import sys
 import time
@@ -9,20 +10,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 from pydantic import Field, ValidationError
 
 from .. import checkout
 from ..errors import BadFile, BadInput, BadValues
-from ..files import write_aside
+from ..files import read_text, write_aside
 from . import claims, config
 from .config import Strict
 
 PACKAGES = ("torch", "torchvision", "torchmetrics", "numpy")
 PROVENANCE = ["device", "commit", "dirty", "seconds", "date"]
 Scalar = str | int | float | bool | None
+NAME = r"[A-Za-z0-9][\w-]{0,99}"                        # of a file in a folder, never a way out of it
+Name = Annotated[str, Field(pattern=rf"^{NAME}$")]
 
 
 class Record(Strict):
@@ -47,16 +50,28 @@ class Record(Strict):
                 "" if self.seed is None else f"{self.seed:09d}", json.dumps(self.parameters, sort_keys=True))
 
 
+class Saved(Strict):
+    """A file of records. ``provenance``: PROVENANCE, and more (``provenance``)."""
+
+    notebook: Name
+    profile: Name
+    provenance: dict[str, Scalar]
+    records: list[Record]
+
+
 COLUMNS = ["notebook", "profile", *Record.model_fields, *PROVENANCE]
 
 
 class Recorder:
     """Collects the records of one notebook and writes them as one JSON file in the folder of the run, see ``folder``.
 
-    ``device``: what computes; words or a ``torch.device``. Raises UnknownName: no such profile.
+    ``device``: what computes; words or a ``torch.device``. Raises UnknownName: no such profile. BadInput: a name that
+    is none of a file.
     """
 
     def __init__(self, notebook: str, profile: str, device: object, out: str | Path = "") -> None:
+        if not isinstance(notebook, str) or not re.fullmatch(NAME, notebook):
+            raise BadInput(f"notebook = {notebook!r}; expected the name of a page, of letters, digits, '-' and '_'.")
         self.notebook, self.profile, self.device = notebook, profile, device
         self.folder = folder(profile, out)
         self.rows: dict[tuple[str, ...], Record] = {}
@@ -171,13 +186,13 @@ def places(profiles: Iterable[str], published: bool = True) -> list[Path]:
 def _read(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """The rows of one file by its notebook and profile."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        common = {key: content["provenance"][key] for key in PROVENANCE} | {
-            key: content[key] for key in ("notebook", "profile")}
-        rows = [Record.model_validate(row).model_dump() | common for row in content["records"]]
-        return {(content["notebook"], content["profile"]): rows}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadFile(f"{checkout.shown(path)} is not a records file ({type(error).__name__}: {error}). Delete it and "
+        saved = Saved.model_validate_json(read_text(path))
+        common = {key: saved.provenance[key] for key in PROVENANCE} | {
+            "notebook": saved.notebook, "profile": saved.profile}
+        return {(saved.notebook, saved.profile): [row.model_dump() | common for row in saved.records]}
+    except (BadFile, ValueError, KeyError) as error:
+        why = config.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
+        raise BadFile(f"{checkout.shown(path)} is not a records file ({type(error).__name__}: {why}). Delete it and "
                       f"run the notebook again: pcgraph run {path.stem}") from error
 
 

@@ -24,7 +24,7 @@ from pydantic import Field
 
 from .. import checkout, hardware
 from ..engine.arguments import Count
-from ..errors import BadFile, BadInput, BadValues, UnstableStep, unknown
+from ..errors import BadFile, BadInput, BadValues, UnstableStep, one_of
 from ..files import write_aside
 from . import config, records, zoo
 from .config import AnySpec, ModelSpec, Strict
@@ -222,8 +222,7 @@ def said(setting: str) -> str:
 
 
 def _source(name: str) -> Path:
-    if name not in names():
-        raise unknown("sweep", name, names())
+    one_of("sweep", name, names())
     return checkout.ROOT / "config" / "sweeps" / f"{name}.yaml"
 
 

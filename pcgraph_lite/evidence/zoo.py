@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ from ..images.datasets import ImageSet
 from ..images.scale import Scale
 from . import config, numerics, records
 from .config import AnySpec
+
+HEADER = ("model", "profile", "seed", "identity", "numerics", "spec", "provenance", "weights_sha256", "history")
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
     with FileLock(target.with_suffix(".lock")):        # two notebooks may want the same model at the same time
         if force:
             checkpoint.unlink(missing_ok=True)
-        elif read_header(target).get("identity") == wanted:
+        elif (found := read_header(target)).get("identity") == wanted:
+            _copy_history(target, found.get("history"))
             return target
         _train_and_save(name, profile, seed, hardware.pick_device(device), progress, checkpoint)
         for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
@@ -111,13 +115,15 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
         train(name, profile, seed, device, progress)
     model, _ = build(spec(name, profile), seed, hardware.pick_device(device))
     try:
-        header, tensors = load_tensors(target)
+        header, tensors = load_tensors(target, HEADER)
         if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
             raise ValueError("its content does not have the hash of its header")
         model.load_state_dict(tensors)                       # names and shapes
-        history, facts = pd.read_csv(target.with_suffix(".csv")), json.loads(header["provenance"])
+        csv = target.with_suffix(".csv")                     # a copy, for readers and the workflow
+        history = pd.read_csv(StringIO(header["history"]) if "history" in header else csv)
+        facts = json.loads(header["provenance"])
     except (BadFile, OSError, KeyError, ValueError, RuntimeError) as error:
-        raise BadFile(f"{checkout.shown(target)} (or its history, .csv) is damaged: {error}. Train it again: "
+        raise BadFile(f"{checkout.shown(target)} (or an old one's history, .csv) is damaged: {error}. Train it again: "
                       f"{_command(name, profile, seed)}") from error
     return Trained(model, spec(name, profile), history, facts, target, name, profile, seed)
 
@@ -244,12 +250,18 @@ def _train_and_save(name: str, profile: str, seed: int, device: torch.device, pr
     facts = records.provenance(hardware.describe(device), time.monotonic() - began, version)
     best = float(history["validation"].max()) if "validation" in history else None
     facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": best}
-    with write_aside(target.with_suffix(".csv")) as part:
-        history.to_csv(part, index=False)
-    save_tensors(target, model.state_dict(), {
-        "model": name, "profile": profile, "seed": str(seed), "identity": wanted,
-        "numerics": numerics.version(settings), "spec": settings.model_dump_json(), "provenance": json.dumps(facts),
-        "weights_sha256": tensor_digest(model.state_dict())})
+    header = (name, profile, str(seed), wanted, numerics.version(settings), settings.model_dump_json(),
+              json.dumps(facts), tensor_digest(model.state_dict()), history.to_csv(index=False))
+    save_tensors(target, model.state_dict(), dict(zip(HEADER, header, strict=True)))
+    _copy_history(target, header[-1])
+
+
+def _copy_history(target: Path, history: str | None) -> None:
+    """The history of a weights file beside it, for readers and the workflow; a kill may have come between the two."""
+    csv = target.with_suffix(".csv")
+    if history is not None and not (csv.is_file() and csv.read_bytes() == history.encode()):
+        with write_aside(csv) as part:
+            part.write_bytes(history.encode())
 
 
 def read_header(target: Path) -> dict[str, str]:

@@ -9,12 +9,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from ..errors import BadFile, BadInput, BadValues, WrongShape, number
+from .. import valid
+from ..errors import BadFile, BadInput, BadValues, WrongShape, number, whole
 from . import sources
 
 SHAPES = {"mnist": (1, 28, 28), "fashion": (1, 28, 28), "cifar10": (3, 32, 32), "svhn": (3, 32, 32)}
@@ -50,10 +52,8 @@ class ImageSet:
     source: str
 
     def __post_init__(self) -> None:
-        count, pixels = len(self.labels), math.prod(self.shape)
-        if count == 0 or self.labels.ndim != 1 or self.images.shape != (count, pixels):
-            raise WrongShape(f"images of {self.name!r} need the shape (count, {pixels}) with count >= 1 and as many "
-                             f"labels; got images {tuple(self.images.shape)}, labels {tuple(self.labels.shape)}.")
+        images = valid.images(self.images, f"images of {self.name!r}", math.prod(_checked_shape(self.shape)))
+        valid.labels(self.labels, f"labels of {self.name!r}", count=len(images))
         low, high = (bound.item() for bound in self.images.aminmax())
         if not (low >= 0 and high <= 1):
             raise BadValues(f"pixels of {self.name!r} must lie in [0, 1]; got {low} to {high}. "
@@ -76,6 +76,7 @@ class ImageSet:
         return replace(self, images=self.images[rows], labels=self.labels[rows])
 
 
+@valid.checked
 def load(name: str, split: str = "train", sample: bool = False, root: Path | str | None = None) -> ImageSet:
     """Load one split, "train" or "test", of ``mnist``, ``fashion``, ``cifar10`` or ``svhn``, with its content checked.
 
@@ -92,13 +93,15 @@ def load(name: str, split: str = "train", sample: bool = False, root: Path | str
     return ImageSet(name, images, torch.from_numpy(found.labels).long(), SHAPES[name], found.source)
 
 
+@valid.checked
 def split_off(data: ImageSet, count: int, generator: torch.Generator) -> tuple[ImageSet, ImageSet]:
     """Draw ``count`` images as a held-out set; return ``(rest, held_out)``, which share no image. Raises BadInput."""
     _in_range("count", count, 1, len(data) - 1)
-    order = torch.randperm(len(data), generator=generator)
+    order = torch.randperm(len(data), generator=valid.generator(generator))
     return data.take(order[count:]), data.take(order[:count])
 
 
+@valid.checked
 def status() -> list[dict[str, str | int]]:
     """What this machine holds, without asking the network: one row for each data set, split and sample.
 
@@ -122,6 +125,7 @@ def _found(read: Callable[[], sources.Pixels]) -> dict[str, str | int]:
 
 # ------------------------------------------------------------------------------------------- noise and occlusion
 
+@valid.checked
 def noise_generator(seed: int, part: str = "test") -> torch.Generator:
     """A generator for noise on some part of the images, each part having its own.
 
@@ -131,6 +135,7 @@ def noise_generator(seed: int, part: str = "test") -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
 
+@valid.checked
 def noisy(images: Tensor, variance: float, generator: torch.Generator, clip: bool = False) -> Tensor:
     """Add Gaussian noise of the given variance to every pixel.
 
@@ -144,25 +149,27 @@ def noisy(images: Tensor, variance: float, generator: torch.Generator, clip: boo
     Raises BadInput (a variance that is negative or not finite, bytes), BadValues (NaN or infinite pixels).
     """
     number(variance, "variance", "a variance of at least 0", lambda variance: variance >= 0)
-    if not images.is_floating_point():
-        raise BadInput(f"noise needs floating point images in [0, 1]; got {images.dtype}. Divide bytes by 255.")
-    if not images.isfinite().all():
-        raise BadValues("the images hold NaN or infinite pixels; noise on top of them would hide it.")
+    valid.generator(generator)
+    images = valid.tensor(images, "images")
+    valid.images(images.reshape(max(1, len(images)), -1) if images.ndim else images)
     noise = torch.randn(images.shape, generator=generator, dtype=images.dtype, device=generator.device)
     result = images + math.sqrt(variance) * noise.to(images.device)
     return result.clamp_(0, 1) if clip else result
 
 
+@valid.checked
 def top_half(shape: tuple[int, int, int]) -> Tensor:
     """Mask of an image whose top half is known: ``(pixels,)`` bool, True = known. Odd heights: the smaller half."""
     return ~bottom_half(shape)
 
 
+@valid.checked
 def bottom_half(shape: tuple[int, int, int]) -> Tensor:
     """Mask of an image whose bottom half is known; the complement of ``top_half``."""
     return _lower_rows(shape, _checked_shape(shape)[1] - shape[1] // 2)
 
 
+@valid.checked
 def bottom_fraction(shape: tuple[int, int, int], fraction: float) -> Tensor:
     """Mask of an image whose bottom part is known, rounded to whole rows: ``(pixels,)`` bool, True = known."""
     rows = round(fraction * _checked_shape(shape)[1]) if 0 < fraction <= 1 else 0
@@ -178,11 +185,11 @@ def _lower_rows(shape: tuple[int, int, int], rows: int) -> Tensor:
 
 
 def _checked_shape(shape: tuple[int, int, int]) -> tuple[int, int, int]:
-    if len(shape) != 3 or any(not isinstance(size, int) or size < 1 for size in shape):
+    if len(shape) != 3 or any(not isinstance(size, Integral) or size < 1 for size in shape):
         raise WrongShape(f"an image shape is (channels, height, width), each >= 1; got {shape}.")
     return shape
 
 
 def _in_range(what: str, value: int, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+    if whole(value, what, low) > high:
         raise BadInput(f"{what} must be a whole number from {low} to {high}; got {value!r}.")

@@ -9,7 +9,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..errors import BadFile, BadValues, WrongShape, unknown
+from .. import valid
+from ..errors import BadFile, WrongShape, one_of
 from ..files import load_tensors, tensor_digest
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -31,6 +32,7 @@ class Judge(nn.Module):
 
     def __init__(self, generator: torch.Generator | None = None) -> None:
         super().__init__()
+        generator = generator or torch.Generator().manual_seed(0)
         self.body = nn.Sequential(
             nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),    # (batch, 16, 14, 14)
             nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
@@ -58,6 +60,7 @@ class Judge(nn.Module):
         return self.head(self.features(images))
 
 
+@valid.checked
 @torch.no_grad()
 def read(judge: nn.Module, images: Tensor) -> Tensor:
     """Return the class that the judge sees in each image: ``(batch, 784)`` -> ``(batch,)`` int64.
@@ -67,11 +70,7 @@ def read(judge: nn.Module, images: Tensor) -> Tensor:
     Raises:
         WrongShape: not ``(batch, 784)`` with at least one image. BadValues: NaN or infinite pixels.
     """
-    if images.ndim != 2 or images.shape[1] != PIXELS or len(images) == 0:
-        raise WrongShape(f"the judge reads images (batch, {PIXELS}), batch >= 1; got {tuple(images.shape)}.")
-    if bad := int((~images.isfinite()).any(1).sum()):
-        raise BadValues(f"{bad} of {len(images)} images hold NaN or infinite pixels; the judge would answer with an "
-                        "arbitrary class. Did the query diverge?")
+    images = valid.images(images, pixels=PIXELS)
     device = next(judge.parameters()).device
     seen = torch.cat([judge(part.to(device, torch.float32)).argmax(1) for part in images.split(READ_BATCH)])
     darkest, brightest = images.clamp(0, 1).aminmax(dim=1)                 # (batch,)
@@ -79,13 +78,14 @@ def read(judge: nn.Module, images: Tensor) -> Tensor:
     return seen.where((seen < CLASSES) & (brightest - darkest >= LEAST_CONTRAST), UNREADABLE)
 
 
+@valid.checked
 def weights_path(name: str) -> Path:
     """Where the committed weights of a judge lie; its calibration is beside them, as ``.json``. Raises UnknownName."""
-    if name not in JUDGES:
-        raise unknown("judge", name, JUDGES)
+    one_of("judge", name, JUDGES)
     return WEIGHTS / f"judge-{name}.safetensors"
 
 
+@valid.checked
 def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None = None) -> Judge:
     """Load a judge, frozen and in evaluation mode; ``judge.provenance`` says how it was trained.
 

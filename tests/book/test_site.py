@@ -10,6 +10,7 @@ import shutil
 from io import BytesIO
 from pathlib import Path
 
+import jupytext
 import matplotlib.image
 import nbformat
 import numpy as np
@@ -61,6 +62,8 @@ def small_book(root: Path) -> Path:
     folder.mkdir(parents=True)
     for name in site.notebook_names(root / "_toc.yml"):
         nbformat.write(notebook(name), folder / f"{name}.ipynb")
+        (root / "notebooks").mkdir(exist_ok=True)
+        jupytext.write(notebook(name), root / "notebooks" / f"{name}.md", fmt="md:myst")
     (root / "_build/smoke/records").mkdir()
     (root / "_build/smoke/records/02-pc-graphs.json").write_text(json.dumps(RECORDS))
     return root

@@ -4,6 +4,7 @@ Oracle: what the test itself put in.
 """
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -56,6 +57,32 @@ def test_only_finite_values(root: Path, value: float) -> None:
     """NaN and infinity are refused, naming the record."""
     with pytest.raises(BadValues, match=r"denoised_mse of claim gen-c .*seed 7.* is (nan|inf|-inf)"):
         records.Recorder("n", "laptop", CPU).add(claim="gen-c", quantity="denoised_mse", value=value, seed=7)
+
+
+def test_only_finite_parameters(root: Path) -> None:
+    """Refused where they are added: later they would lose all records of the page."""
+    recorder = filled([0])
+    for wrong in (float("nan"), float("inf")):
+        with pytest.raises(BadInput, match="parameters"):
+            recorder.add(claim="gen-c", quantity="denoised_mse", value=1.0, variance=wrong)
+    assert len(records.read(recorder.save().parent)) == 1
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "[1]", "true", '"1"'])
+@pytest.mark.parametrize("place", ['"value": ', '"variance": ', '"seconds": ', '"n": '])
+def test_numbers_that_are_none_are_refused_where_they_are_read(root: Path, place: str, number: str) -> None:
+    """By whatever hand they came into the file."""
+    path = filled([1]).save()
+    path.write_text(re.sub(rf"{place}[\d.]+", place + number, path.read_text()))
+    if place in ('"value": ', '"n": ') or number not in ("true", '"1"'):   # a parameter may be a word
+        with pytest.raises(BadFile, match="not a records file"):
+            records.read(path.parent)
+
+
+@pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/b", "", ".", "a" * 300, "a\nb", "a\0", None, 3])
+def test_a_recorder_stays_in_its_folder(name: object) -> None:
+    with pytest.raises(BadInput, match="expected the name of a page"):
+        records.Recorder(name, "laptop", CPU)
 
 
 def test_unknown_claim_or_quantity(root: Path) -> None:

@@ -49,7 +49,7 @@ def test_table_tells_precision_from_recall():
 def test_class_numbers_are_checked(measure):
     right = torch.tensor([0, 1])
     for wrong in (torch.tensor([0]), torch.zeros(2, 10, dtype=torch.int64)):
-        with pytest.raises(WrongShape, match="two vectors of one length"):
+        with pytest.raises(WrongShape, match=r"expected .* whole numbers"):
             measure(wrong, right)
     with pytest.raises(WrongShape, match=">= 1"):
         measure(right[:0], right[:0])
@@ -164,7 +164,7 @@ def test_psnr_is_the_error_in_decibels():
 def test_pairs_of_images_are_checked(measure):
     good = pictures()
     for bad in (good[:2], good[0], good.view(4, 1, 28, 28)):
-        with pytest.raises(WrongShape, match=r"\(batch, pixels\)"):
+        with pytest.raises(WrongShape, match=r"\(count, pixels\)|must be alike"):
             measure(bad, good)
     with pytest.raises(WrongShape, match="batch >= 1"):
         measure(good[:0], good[:0])
@@ -174,7 +174,7 @@ def test_pairs_of_images_are_checked(measure):
         measure(good.double(), good)
     hole = good.clone()
     hole[0, 0] = NAN
-    with pytest.raises(BadValues, match="images hold 1 NaN"):
+    with pytest.raises(BadValues, match="images holds 1 NaN"):
         measure(hole, good)
     with pytest.raises(BadValues, match="originals hold 1 NaN"):
         measure(good, hole)
@@ -244,7 +244,7 @@ def test_frechet_distance_needs_images_enough():
     assert metrics.frechet_judge_distance(network, enough, enough) >= 0
     hole = enough.clone()
     hole[3, 3] = NAN
-    with pytest.raises(BadValues, match="images hold 1 NaN"):
+    with pytest.raises(BadValues, match="images holds 1 NaN"):
         metrics.frechet_judge_distance(network, enough, hole)
     with pytest.raises(WrongShape):
         metrics.frechet_judge_distance(network, enough.view(128, 28, 28), enough)

@@ -1,0 +1,140 @@
+"""What may reach the book: what our own runs wrote, and nothing that a reader's browser or the builder would execute.
+
+A staged page is its source, cell by cell and with the source's settings, and of the executed notebook only the outputs:
+text, tables and pictures.
+"""
+
+import ast
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import jupytext
+from bs4 import BeautifulSoup
+from nbformat import NotebookNode
+
+from .. import checkout
+from ..errors import BadFile
+from ..files import read_text
+
+LARGEST_PICTURE = 50_000_000                                               # pixels
+TAGS = {"table", "thead", "tbody", "tr", "th", "td", "br", "style", "div", "span", "p", "b", "i", "em", "strong",
+        "caption", "code", "small", "sub", "sup"}
+ATTRIBUTES = {"id", "class", "type", "colspan", "rowspan", "scope", "style", "title", "border"}
+LOADS = re.compile(r"url\s*\(|@import|expression\s*\(|javascript:|\\", re.IGNORECASE)     # in a style
+SETTINGS = {"tags": list, "mystnb": dict}                                  # of a cell
+BUILDER = {"figure", "image"}                                              # of those, what the builder may be told
+INJECTED = "injected-parameters"                                           # papermill's tag
+
+
+def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
+    """The page as it may be staged.
+
+    Args:
+        executed: what ``site.read_notebook`` gave.
+        root: the checkout; ``notebooks/NAME.md`` is the source, or was at a commit of its history.
+
+    Raises BadFile: a cell is not the source's, or an output is neither text nor table nor picture.
+    """
+    for source in _sources(name, root):
+        if page := _filled(source, executed):
+            for number, cell in enumerate(page.cells):
+                for output in cell.get("outputs", []):
+                    if why := _refused(output):
+                        raise BadFile(f"the executed notebook {name!r}, cell {number}: {why}. Run it again: "
+                                      f"pcgraph run {name}")
+            return page
+    raise BadFile(f"the cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at any "
+                  f"commit of it. Run it again: pcgraph run {name}")
+
+
+def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
+    """The source as it is, and as it was at each commit that changed it, the latest first."""
+    yield jupytext.reads(read_text(root / "notebooks" / f"{name}.md"), fmt="md:myst")
+    for text in checkout.earlier(root, f"notebooks/{name}.md"):
+        yield jupytext.reads(text, fmt="md:myst")
+
+
+def _filled(source: NotebookNode, executed: NotebookNode) -> NotebookNode | None:
+    """The source with the outputs of the executed notebook; None where their cells differ."""
+    given = [cell for cell in executed.cells if not _injected(cell)]
+    said = [[(cell.cell_type, cell.source.strip()) for cell in some] for some in (source.cells, given)]
+    if said[0] != said[1]:
+        return None
+    own, cells = iter(source.cells), []
+    for cell in executed.cells:
+        if _injected(cell):
+            cell.metadata = NotebookNode(tags=[INJECTED, "hide-input"])
+        else:
+            cell.metadata = _settings(next(own).metadata)
+        cell.pop("attachments", None)
+        for output in cell.get("outputs", []):
+            if "metadata" in output:
+                output.metadata = NotebookNode()
+        cells.append(cell)
+    run = executed.metadata.get("papermill", {})
+    source.metadata = NotebookNode(kernelspec={"name": "python3", "display_name": "Python 3", "language": "python"},
+                                   language_info={"name": "python"}, papermill=run)
+    return NotebookNode(nbformat=4, nbformat_minor=5, metadata=source.metadata, cells=cells)
+
+
+def _injected(cell: NotebookNode) -> bool:
+    """Whether it is what papermill puts in: names and plain values, under its tag."""
+    if cell.cell_type != "code" or INJECTED not in cell.metadata.get("tags", []):
+        return False
+    try:
+        for node in ast.parse(cell.source).body:
+            ast.literal_eval(node.value if isinstance(node, ast.Assign) else node)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return False
+    return True
+
+
+def _settings(given: NotebookNode) -> NotebookNode:
+    kept = NotebookNode({key: given[key] for key, kind in SETTINGS.items() if isinstance(given.get(key), kind)})
+    if "mystnb" in kept:
+        kept.mystnb = NotebookNode({key: kept.mystnb[key] for key in BUILDER & kept.mystnb.keys()})
+    return kept
+
+
+def _refused(output: NotebookNode) -> str | None:
+    """Why an output may not be shown; None if it may."""
+    if output.output_type == "stream":
+        return None
+    if output.output_type not in ("display_data", "execute_result"):
+        return f"an output of type {output.output_type!r}"
+    reasons = (f"an output of the kind {kind!r}" if kind not in KINDS else KINDS[kind](_joined(content))
+               for kind, content in output.get("data", {}).items())
+    return next(filter(None, reasons), None)
+
+
+def _joined(content: object) -> str:
+    return content if isinstance(content, str) else "".join(content) if isinstance(content, list) else str(content)
+
+
+def _table(html: str) -> str | None:
+    page = BeautifulSoup(html, "html.parser")
+    for tag in page.find_all(True):
+        if tag.name not in TAGS or tag.attrs.keys() - ATTRIBUTES:
+            return f"a table with <{tag.name} {' '.join(tag.attrs)}>"
+        if LOADS.search(str(tag.attrs.get("style", ""))) or (tag.name == "style" and LOADS.search(tag.get_text())):
+            return "a style that loads something"
+    return "a comment in a table" if "<!" in html or "<?" in html else None
+
+
+def _picture(content: str) -> str | None:
+    from PIL import Image
+    try:
+        with Image.open(BytesIO(base64.b64decode(content)), formats=["PNG"]) as picture:
+            if picture.size[0] * picture.size[1] > LARGEST_PICTURE:
+                return f"a picture of {picture.size[0]} x {picture.size[1]} pixels"
+            picture.verify()
+    except (OSError, SyntaxError, ValueError, binascii.Error, Image.DecompressionBombError):
+        return "a picture that is none"
+    return None
+
+
+KINDS = {"text/plain": lambda text: None, "text/html": _table, "image/png": _picture}

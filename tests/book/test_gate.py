@@ -1,0 +1,134 @@
+"""Only what our own runs wrote reaches the book.
+
+Oracle: the source, cell by cell; outputs that a browser or the builder would execute, made by the test.
+"""
+
+import base64
+import copy
+from io import BytesIO
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from PIL import Image
+
+from pcgraph_lite.book import gate, site
+from pcgraph_lite.checkout import ROOT
+from pcgraph_lite.errors import BadFile
+
+
+def png(size: tuple[int, int] = (2, 2)) -> str:
+    file = BytesIO()
+    Image.new("1", size).save(file, "png")
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def executed(*outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A page as papermill leaves it."""
+    return new_notebook(cells=[
+        new_markdown_cell("# A page"), new_code_cell("seed: int = 0", metadata={"tags": ["parameters"]}),
+        new_code_cell("# Parameters\nseed = 1\nnames = ['a']", metadata={"tags": ["injected-parameters"]}),
+        new_code_cell("show()", metadata={"mystnb": {"figure": {"caption": "A figure.", "name": "fig"}}},
+                      outputs=list(outputs))], metadata={"papermill": {"duration": 1.0}})
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    page = executed()
+    del page.cells[2]
+    (tmp_path / "notebooks").mkdir()
+    jupytext.write(page, tmp_path / "notebooks/page.md", fmt="md:myst")
+    return tmp_path
+
+
+def test_our_own_runs_pass_as_they_are(root: Path) -> None:
+    table = "<style>td {top: 0}</style><table id='a'><td>1</td></table>"
+    own = executed(new_output("stream", text="done"), new_output("execute_result", {"text/html": table}),
+                   new_output("display_data", {"image/png": png(), "text/plain": "x"}))
+    passed = gate.admit(copy.deepcopy(own), "page", root)
+    assert [(cell.source, cell.get("outputs")) for cell in passed.cells] == [
+        (cell.source.strip(), cell.get("outputs")) for cell in own.cells]
+    assert passed.metadata.papermill == own.metadata.papermill
+    assert passed.cells[3].metadata.mystnb.figure.caption == "A figure."
+
+
+def test_every_published_page_passes() -> None:
+    for path in (ROOT / "book/notebooks").glob("*.ipynb"):
+        gate.admit(site.read_notebook(path, "paper"), path.stem, ROOT)
+
+
+WORDS = ["mystnb", "execution_mode", "force", "nb_execution_mode", "kernelspec", "jupytext", "tags", "code", "figure",
+         "raises-exception", "render", "html", "<script>"]
+TREE = st.recursive(st.sampled_from(WORDS) | st.booleans(), lambda inner: st.lists(inner, max_size=2) | st.dictionaries(
+    st.sampled_from(WORDS), inner, max_size=3), max_leaves=6)
+
+
+@given(st.dictionaries(st.sampled_from(WORDS), TREE, max_size=4), st.booleans())
+def test_no_metadata_of_an_executed_notebook_reaches_the_builder(tmp_path_factory, given, everywhere):
+    folder = tmp_path_factory.mktemp("root")
+    (folder / "notebooks").mkdir()
+    page, plain = executed(), executed()
+    del page.cells[2]
+    jupytext.write(page, folder / "notebooks/page.md", fmt="md:myst")
+    hostile = executed(new_output("display_data", {"text/plain": "x"}, metadata=given))
+    plain.cells[3].outputs = [new_output("display_data", {"text/plain": "x"})]
+    hostile.metadata |= {key: value for key, value in given.items() if key != "papermill"}
+    for cell in hostile.cells[:2] + hostile.cells[3:] if everywhere else ():
+        cell.metadata = nbformat.from_dict(given)
+    passed, wanted = (gate.admit(one, "page", folder) for one in (hostile, plain))
+    for cell in (*passed.cells, *wanted.cells):
+        cell.pop("id", None)
+    assert passed == wanted and passed.metadata.keys() == {"kernelspec", "language_info", "papermill"}
+
+
+@pytest.mark.parametrize("source", [
+    "```{literalinclude} /etc/passwd\n```", "```{raw} html\n:file: /etc/passwd\n```", "<script>alert(1)</script>",
+    "# Another page", "```{code-cell}\nprint(1)\n```", ""])
+@pytest.mark.parametrize("place", [0, 1, 3, "new", "injected"])
+def test_cells_that_are_not_the_sources_are_refused(root: Path, source: str, place: int | str) -> None:
+    page = executed()
+    if place == "new":
+        page.cells.append(new_markdown_cell(source))
+    elif place == "injected":
+        page.cells[2].source = f"seed = 1\n{source[1:] or 'import os'}"
+    else:
+        page.cells[place].source = source
+    with pytest.raises(BadFile, match=r"cells of the executed notebook 'page'.*pcgraph run page"):
+        gate.admit(page, "page", root)
+
+
+@pytest.mark.parametrize("html", [
+    "<script>alert(1)</script>", "<table onclick='a()'></table>", "<img src='x'>", "<iframe src='/'></iframe>",
+    "<style>@import 'a.css'</style>", "<td style='background: url(x)'>", "<a href='javascript:a()'>x</a>",
+    "<svg></svg>", "<!--x-->", "<object data='x'>", "<base href='/'>", "<link href='x'>",
+    "<meta http-equiv='refresh'>", "<form></form>",
+    r"<style>@\69mport 'a'</style>"])
+def test_html_that_does_anything_is_refused(root: Path, html: str) -> None:
+    with pytest.raises(BadFile, match="cell 3"):
+        gate.admit(executed(new_output("execute_result", {"text/html": f"<table></table>{html}"})), "page", root)
+
+
+@pytest.mark.parametrize("kind", ["application/javascript", "text/markdown", "text/latex", "image/svg+xml",
+                                  "application/vnd.jupyter.widget-view+json", "image/jpeg"])
+def test_other_kinds_of_output_are_refused(root: Path, kind: str) -> None:
+    with pytest.raises(BadFile, match="an output of the kind"):
+        gate.admit(executed(new_output("display_data", {kind: "x"})), "page", root)
+
+
+@pytest.mark.parametrize("content", ["", "x", base64.b64encode(b"<svg/>").decode(), png()[:40], png((20_000, 20_000))])
+def test_pictures_are_pictures(root: Path, content: str) -> None:
+    with pytest.raises(BadFile, match="a picture"):
+        gate.admit(executed(new_output("display_data", {"image/png": content})), "page", root)
+
+
+@pytest.mark.parametrize("text", [
+    "", "[" * 100_000, "{}", "[]", '{"cells": 1, "nbformat": 4, "nbformat_minor": 5}', "\xff"])
+def test_what_is_no_notebook_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "page.ipynb"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(BadFile, match=r"page\.ipynb is not a notebook.*pcgraph run page"):
+        site.read_notebook(path, "smoke")

@@ -1,0 +1,83 @@
+"""No energy rises in silence: steps around the bound, and rest that is no rest, against the energy itself."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import graphs, values
+
+from pcgraph_lite import PCGraph, relax, topology
+from pcgraph_lite.engine.conditioned import Conditioned
+from pcgraph_lite.engine.curvature import curvature
+from pcgraph_lite.errors import UnstableStep
+
+
+def chain(weight: float = 2.0) -> PCGraph:
+    """One free vertex above one held one: its energy is (x^2 + (1 - w x)^2) / 2, of curvature 1 + w^2."""
+    graph = PCGraph(topology.from_mask([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), "linear", dtype=torch.float64)
+    graph.set_weight(torch.tensor([[0, weight, 0], [0, 0, weight], [0, 0, 0]]))
+    return graph
+
+
+def bound(graph: PCGraph, x: torch.Tensor, held: torch.Tensor) -> float:
+    problem = Conditioned(graph, x.clone(), held)
+    problem.evaluate()
+    return 2 / float(curvature(problem, steps=500).max())
+
+
+@pytest.mark.parametrize("over", [1.001, 1.002, 1.01, 1.1])
+@pytest.mark.parametrize("trace", [True, False])
+def test_a_slow_climb_is_divergence(over, trace):
+    """The energy grows by (1 - step * curvature)^2 a step: by 0.4 % and less, so no ten steps double it."""
+    graph, x, held = chain(), torch.tensor([[1.0, 0.0, 1.0]], dtype=torch.float64), torch.tensor([True, False, True])
+    steps, lr = 20_000 if trace else 100_000, over * bound(graph, x, held)
+    with pytest.raises(UnstableStep, match="stable below"):
+        relax(graph, x, held, steps=steps, value_lr=lr, trace=trace)
+
+
+@given(graphs(activation="linear", replicas=False), st.floats(0.5, 1.5), st.integers(1, 300), st.integers(0, 99))
+def test_with_any_step_around_the_bound_the_energy_falls_or_says_so(graph, share, steps, seed):
+    x, held = values(graph, seed=seed), torch.arange(graph.topology.n) < graph.topology.n // 2
+    try:
+        relaxed = relax(graph, x, held, steps=steps, value_lr=share * bound(graph, x, held))
+    except UnstableStep:
+        assert share > 0.999
+    else:
+        assert (relaxed.energy[-1] <= 1.0001 * relaxed.initial_energy + 1e-12).all()
+
+
+@given(graphs(replicas=False, scale=0.8), st.floats(0.5, 1.5), st.integers(1, 100), st.booleans())
+def test_the_same_for_any_activation_and_solver(graph, share, steps, guarded):
+    x, held = values(graph), torch.arange(graph.topology.n) < graph.topology.n // 2
+    lr = "safe" if guarded else share * bound(graph, x, held)
+    try:
+        relaxed = relax(graph, x, held, steps=steps, value_lr=lr, tolerance=1e-6)
+    except UnstableStep:
+        assert not guarded
+    else:
+        assert (relaxed.energy[-1] <= 1.0001 * relaxed.initial_energy + 1e-12).all()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_rounding_is_no_divergence(share):
+    """Started where it ends, an energy only rounds."""
+    graph = PCGraph(topology.generative(3, [20, 20], 30), "linear", prior="flat")
+    x, held = 100 * values(graph), torch.arange(graph.topology.n) >= 63
+    x = relax(graph, x, held, steps=500, momentum=0.9).x
+    relax(graph, x, held, steps=60, value_lr=share * bound(graph, x, held))
+
+
+@pytest.mark.parametrize("seed", [9, 83, 381])
+def test_at_rest_no_shorter_step_goes_down(seed):
+    """ReLU graphs in which a step held back at a kink once passed for rest (3 of 1,200)."""
+    generator = torch.Generator().manual_seed(seed)
+    n = int(torch.randint(3, 12, (), generator=generator))
+    mask = torch.rand(n, n, generator=generator) < 0.6
+    mask[0, 1] = True
+    graph = PCGraph(topology.from_mask(mask), "relu", init_std=0.8, dtype=torch.float64, generator=generator)
+    x, held = torch.randn(8, n, generator=generator, dtype=torch.float64), torch.arange(n) < n // 3
+    relaxed = relax(graph, x, held, steps=2000, tolerance=1e-6)
+    energy, downhill = graph.energy(relaxed.x), graph.value_gradient(relaxed.x) * ~held
+    for share in (1 / 2, 1 / 4, 1 / 8):
+        fall = energy - graph.energy(relaxed.x - share * relaxed.value_lr * downhill)
+        assert (fall <= 1.001e-6 * relaxed.initial_energy)[relaxed.converged].all()

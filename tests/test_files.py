@@ -1,0 +1,101 @@
+"""Files that say what they hold, and nothing that a kill left lies about.
+
+Oracle: the file as it was; every flipped bit makes an error or changes nothing.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save_file
+
+from pcgraph_lite import PCGraph, files, fit, topology
+from pcgraph_lite.errors import BadFile, PCGraphError
+
+DATA = (torch.rand(20, 4, generator=torch.Generator().manual_seed(0)), torch.arange(20) % 2)
+
+
+def trained(path: Path, epochs: int = 2) -> tuple[PCGraph, list]:
+    """A graph trained with a checkpoint at ``path``, and its history without times."""
+    graph = PCGraph(topology.generative(2, [3], 4))
+    history = fit(graph, DATA, epochs=epochs, steps=3, batch_size=10, checkpoint=path, progress=False, validation=0.2)
+    return graph, history.drop(columns="seconds").to_numpy().tolist()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, PCGraph, list]:
+    path = tmp_path_factory.mktemp("state") / "s"
+    graph, history = trained(path)
+    return path, path.read_bytes(), graph, history
+
+
+@settings(max_examples=120)
+@given(st.data())
+def test_a_flipped_bit_never_resumes_to_another_result(whole, data):
+    path, content, expected, history = whole
+    bit = data.draw(st.integers(0, 8 * len(content) - 1))
+    flipped = bytearray(content)
+    flipped[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(flipped)
+    try:
+        graph, found = trained(path)
+    except BadFile:
+        return
+    assert torch.equal(graph.weight, expected.weight) and found == history
+
+
+def test_a_checkpoint_from_before_there_was_a_digest_is_taken_up(whole):
+    path, content, expected, history = whole
+    path.write_bytes(content)
+    header, tensors = files.load_tensors(path)
+    save_file(tensors, path, header)                                       # as it was written then
+    graph, found = trained(path)
+    assert torch.equal(graph.weight, expected.weight) and found == history
+
+
+def test_fewer_epochs_than_a_checkpoint_has_are_refused(whole):
+    path, content, *_ = whole
+    path.write_bytes(content)
+    with pytest.raises(BadFile, match=r"holds 2 epochs, more than the 1 .*Ask for at least as many"):
+        trained(path, epochs=1)
+
+
+@given(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3),
+       st.sampled_from([torch.int64, torch.bool, torch.bfloat16]))
+def test_tensors_come_back_with_their_header(tmp_path_factory, header, dtype):
+    path = tmp_path_factory.mktemp("tensors") / "t"
+    header.pop("sha256", None)
+    files.save_tensors(path, {"a": torch.ones(2, 3).to(dtype), "b": torch.tensor(1.5)}, header)
+    found, tensors = files.load_tensors(path, header.keys())
+    assert found == header and tensors["a"].dtype == dtype and tensors["b"].item() == 1.5
+
+
+def test_parts_of_processes_that_are_no_more_are_swept(tmp_path: Path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    old, mine = (tmp_path / f"a.{files.HOST}-{pid}.part" for pid in (ended.pid, os.getpid()))
+    begun = tmp_path / f"a.{files.HOST}-{ended.pid}.input.part"
+    others = tmp_path / f"a.else{files.HOST}-{ended.pid}.part"             # another host's, which may be alive
+    for part in (old, mine, begun, others):
+        part.touch()
+    with files.write_aside(tmp_path / "b") as part:
+        part.write_text("")
+    assert {path.name for path in tmp_path.iterdir()} == {"b", mine.name, others.name}
+
+
+@pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.parent.chmod(0o500)])
+def test_what_cannot_be_written_is_said_in_a_line(tmp_path: Path, make):
+    target = tmp_path / "folder" / "file"
+    target.parent.mkdir()
+    make(target)
+    if os.access(target.parent, os.W_OK) and not target.is_dir():
+        pytest.skip("root may write anywhere")
+    with pytest.raises(PCGraphError, match="could not write"), files.write_aside(target) as part:
+        part.write_text("")
+    assert json.dumps([p.name for p in target.parent.iterdir()]) in ('["file"]', "[]")

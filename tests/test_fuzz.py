@@ -1,0 +1,221 @@
+"""Every public name with every class of bad value: our own error, or an answer without NaN; nothing else.
+
+Oracle: the types of the errors. ``CALLS`` are calls that work; one argument after the other is replaced by each of
+``BAD``. The whole is one test, because it counts.
+"""
+
+import contextlib
+import io
+import math
+import random
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import pcgraph_lite as pcg
+from pcgraph_lite import topology
+from pcgraph_lite.baselines.autoencoder import Autoencoder, fit_autoencoder
+from pcgraph_lite.baselines.dam import DAM
+from pcgraph_lite.baselines.kinds import KINDS
+from pcgraph_lite.baselines.mlp import MLP
+from pcgraph_lite.baselines.rbm import RBM
+from pcgraph_lite.engine.topology import Edges
+from pcgraph_lite.errors import BadInput, PCGraphError
+from pcgraph_lite.images import datasets, judge, metrics, scale
+
+LEAST, MOST_SECONDS = 10_000, 60
+X, LABELS = torch.rand(6, 4, generator=torch.Generator().manual_seed(0)), torch.arange(6) % 2
+PICTURES = torch.rand(4, 784, generator=torch.Generator().manual_seed(1))
+IMAGES = datasets.ImageSet("mnist", PICTURES, torch.arange(4), (1, 28, 28), "a test")
+READER = judge.Judge().eval()
+GENERATOR = torch.Generator()
+
+
+def graph(**arguments: object) -> pcg.PCGraph:
+    """A small graph with pixels, labels and hidden vertices."""
+    return pcg.PCGraph(topology.generative(2, [3], 4), "tanh", **arguments)
+
+
+NETWORK = graph()
+START = torch.zeros(2, 9)
+HELD = torch.arange(9) < 4
+BAD: list[Callable[[], object]] = [lambda value=value: value for value in (
+    None, True, -1, 0, 1, 1.5, -0.5, math.nan, math.inf, 10**30, 10**7, 1e-300, 1e300, 3 + 4j, "text", "", "cuda",
+    "a" * 300, "[bold]", "../x", "\0", b"x", [], [0], [-1, 2], ["a"], [[]], [None], (), (1, 2), {}, {"pixels": 1},
+    {"x": X}, {"pixels": X * math.nan}, {1: 2}, object(), len, int, np.int64(3), np.float32(0.5), np.zeros(3),
+    np.array(["a"]), range(2), Path("/"), Path("/nowhere/at/all"), torch.float16, torch.int64,
+    torch.device("cpu"), GENERATOR,
+    torch.tensor(1.0), torch.empty(0), torch.empty(0, 4), torch.empty(4, 0), torch.zeros(4), X, X[:1], X[:, :3], X.T,
+    X.double(), X.half(), X.bool(), X.to(torch.complex64), X * math.nan, X * math.inf, X.double() * 1e300, X * 255,
+    (X * 255).byte(), (X * 255).long(), -X, LABELS, LABELS.float(), LABELS + 10, LABELS - 5, LABELS[:1],
+    torch.zeros(2, 3, 4, 5),
+    X.to_sparse(), PICTURES * 255, PICTURES.double(), torch.zeros(9, 9), torch.ones(9, 9, dtype=torch.bool),
+    NETWORK, topology.generative(1, [1], 1), nx.path_graph(3), slice(2), ...)]
+BAD += [lambda: iter([1, 2]), lambda: iter(()), lambda: (x for x in (X, LABELS))]
+
+CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
+    "PCGraph": (pcg.PCGraph, {
+        "topology": topology.generative(2, [3], 4), "activation": "tanh", "top_k": 0.5, "bias": True, "prior": "flat",
+        "init_std": 0.1, "generator": GENERATOR, "plan": "dense", "replicas": 2, "dtype": torch.float32,
+        "device": "cpu"}),
+    "Topology": (pcg.Topology, {"groups": {"a": 2, "b": 3}, "edges": [Edges("a", "b")], "sensory": ["a"],
+                                "pools": [["a"], ["b"]]}),
+    "Edges": (lambda **given: pcg.Topology({"a": 2, "b": 3}, [Edges(**given)]),
+              {"source": "a", "target": "b", "mask": torch.ones(2, 3, dtype=torch.bool)}),
+    "relax": (pcg.relax, {"graph": NETWORK, "x": START, "clamped": HELD, "settings": pcg.Settings(3), "steps": 2,
+                          "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "trace": True}),
+    "query": (pcg.query, {"graph": NETWORK, "clamp": {"pixels": X}, "init": {"labels": torch.eye(2)[LABELS]},
+                          "steps": 2, "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "start": "random",
+                          "batch_size": 4, "generator": GENERATOR}),
+    "query clamp": (lambda pixels, labels: pcg.query(NETWORK, {"pixels": pixels}, {"labels": labels}, steps=2),
+                    {"pixels": X, "labels": torch.eye(2)[LABELS]}),
+    "observed": (lambda **given: pcg.query(NETWORK, {"pixels": pcg.observed(**given)}, steps=2),
+                 {"values": X, "mask": torch.arange(4) < 2}),
+    "fit": (lambda **given: pcg.fit(**{"graph": graph(), "progress": False} | given), {
+        "graph": NETWORK, "data": (X, LABELS), "validation": 0.5, "score": "accuracy", "generator": GENERATOR,
+        "epochs": 1, "steps": 2, "value_lr": 0.1, "momentum": 0.5, "weight_lr": 0.01, "weight_decay": 0.1,
+        "batch_size": 3, "optimizer": "sgd", "patience": 1}),
+    "fit data": (lambda images, labels: pcg.fit(graph(), (images, labels), epochs=1, steps=2, progress=False),
+                 {"images": X, "labels": LABELS}),
+    "checkpoint": (lambda checkpoint: pcg.fit(graph(), (X, LABELS), epochs=1, steps=1, progress=False,
+                                              checkpoint=checkpoint), {"checkpoint": None}),
+    "accuracy": (pcg.accuracy, {"graph": NETWORK, "batch": (X, LABELS)}),
+    "minus_energy": (pcg.minus_energy, {"graph": NETWORK, "batch": (X, LABELS)}),
+    "set_weight": (lambda matrix: graph().set_weight(matrix), {"matrix": torch.zeros(9, 9)}),
+    "energy": (NETWORK.energy, {"x": START}), "prediction": (NETWORK.prediction, {"x": START}),
+    "value_gradient": (NETWORK.value_gradient, {"x": START}),
+    "weight_gradient": (NETWORK.weight_gradient, {"x": START}),
+    "Activation": (lambda **given: pcg.PCGraph(topology.generative(1, [1], 1), pcg.Activation(**given)),
+                   {"f": torch.tanh, "slope": torch.cos}),
+    "fully_connected": (topology.fully_connected, {"pixels": 4, "labels": 2, "internal": 3, "self_loops": True,
+                                                   "without": [("labels", "labels")]}),
+    "discriminative": (topology.discriminative, {"pixels": 4, "hidden": [3], "labels": 2}),
+    "generative": (topology.generative, {"labels": 2, "hidden": [3], "pixels": 4}),
+    "recurrent": (topology.recurrent, {"labels": 2, "hidden": [3], "pixels": 4, "self_loops": True}),
+    "lateral": (topology.lateral, {"labels": 2, "hidden": [3], "pixels": 4, "self_loops": True}),
+    "assemblies": (topology.assemblies, {"clusters": 2, "size": 6, "p": 0.5, "pixels": 4, "labels": 2,
+                                         "links": [(0, 1)], "generator": GENERATOR}),
+    "small_world": (topology.small_world, {"pixels": 4, "labels": 2, "internal": 6, "neighbours": 2, "rewire": 0.1,
+                                           "generator": GENERATOR}),
+    "from_mask": (topology.from_mask, {"mask": [[0, 1], [1, 0]], "groups": {"a": 1, "b": 1}, "sensory": ["a"],
+                                       "pools": [["a"], ["b"]]}),
+    "from_networkx": (topology.from_networkx, {"graph": nx.path_graph(3), "attribute": "group"}),
+    "pick_device": (pcg.hardware.pick_device, {"name": "cpu"}),
+    "noisy": (datasets.noisy, {"images": X, "variance": 0.5, "generator": GENERATOR, "clip": True}),
+    "subset": (IMAGES.subset, {"count": 2, "generator": GENERATOR}),
+    "split_off": (datasets.split_off, {"data": IMAGES, "count": 2, "generator": GENERATOR}),
+    "ImageSet": (datasets.ImageSet, {"name": "mnist", "images": X, "labels": LABELS, "shape": (1, 2, 2),
+                                      "source": "x"}),
+    "load": (datasets.load, {"name": "mnist", "split": "test", "sample": True, "root": None}),
+    "noise_generator": (datasets.noise_generator, {"seed": 0, "part": "test"}),
+    "top_half": (datasets.top_half, {"shape": (1, 4, 4)}), "bottom_half": (datasets.bottom_half, {"shape": (1, 4, 4)}),
+    "bottom_fraction": (datasets.bottom_fraction, {"shape": (1, 4, 4), "fraction": 0.5}),
+    "scale.named": (scale.named, {"name": "standardized", "data": "mnist"}),
+    "read": (judge.read, {"judge": READER, "images": PICTURES}),
+    "load_judge": (judge.load_judge, {"name": "mnist", "device": "cpu", "path": None}),
+    "share_right": (metrics.share_right, {"predicted": LABELS, "labels": LABELS}),
+    "classification_table": (metrics.classification_table, {"predicted": LABELS, "labels": LABELS,
+                                                            "names": ["a", "b"]}),
+    "auroc": (metrics.auroc, {"scores": torch.rand(6), "positive": LABELS.bool()}),
+    "roc": (metrics.roc, {"scores": torch.rand(6), "positive": LABELS.bool()}),
+    "mse": (metrics.mse, {"images": X, "originals": X}), "psnr": (metrics.psnr, {"images": X, "originals": 1 - X}),
+    "background_energy": (metrics.background_energy, {"images": X, "originals": X.round()}),
+    "ssim": (metrics.ssim, {"images": PICTURES, "originals": PICTURES, "shape": (1, 28, 28)}),
+    "seam": (metrics.seam, {"images": PICTURES, "known": datasets.top_half((1, 28, 28)), "shape": (1, 28, 28)}),
+    "diversity": (metrics.diversity, {"images": X}),
+    "repeated_share": (metrics.repeated_share, {"images": X, "threshold": 0.1}),
+    "share_interval": (metrics.share_interval, {"hits": 1, "count": 2, "level": 0.95}),
+    "mean_interval": (metrics.mean_interval, {"values": [1.0, 2.0], "level": 0.95}),
+    "frechet_judge_distance": (metrics.frechet_judge_distance, {"judge": READER, "real": PICTURES, "fake": PICTURES}),
+    "classify": (MLP(4, 2, [3]).classify, {"images": X}),
+}
+CALLS |= {
+    "MLP": (MLP, {"pixels": 4, "labels": 2, "hidden": [3], "activation": "tanh", "generator": GENERATOR}),
+    "RBM": (RBM, {"pixels": 4, "labels": 2, "hidden": 3, "init_std": 0.1, "generator": GENERATOR}),
+    "DAM": (DAM, {"pixels": 4, "labels": 2, "memories": 3, "power": 2, "generator": GENERATOR}),
+    "Autoencoder": (Autoencoder, {"pixels": 4, "hidden": [3], "generator": GENERATOR}),
+    "fit_autoencoder": (lambda **given: fit_autoencoder(Autoencoder(4, [3]), progress=False, epochs=1, **given),
+                        {"images": X, "validation": X, "generator": GENERATOR}),
+    "fit mlp": (lambda **given: KINDS["mlp"].fit(MLP(4, 2, [3]), progress=False, **given),
+                {"images": X, "labels": LABELS, "validation": (X, LABELS), "generator": GENERATOR, "epochs": 1,
+                 "weight_lr": 0.1}),
+}
+NOT_A_NUMBER = {"mean_interval"}                                           # which says so: one value has no spread
+
+
+def _nan(answer: object) -> bool:
+    """Whether NaN is anywhere in an answer."""
+    if isinstance(answer, torch.Tensor):
+        return answer.is_floating_point() and bool(answer.isnan().any())
+    if isinstance(answer, float):
+        return math.isnan(answer)
+    if isinstance(answer, pd.DataFrame):
+        return bool(answer.drop(columns="validation", errors="ignore").isna().any(axis=None))
+    if isinstance(answer, dict | tuple | list):
+        return any(map(_nan, answer.values() if isinstance(answer, dict) else answer))
+    return any(map(_nan, vars(answer).values())) if isinstance(answer, pcg.Answer) else False
+
+
+def _calls() -> Iterator[tuple[str, str, dict[str, object], int]]:
+    """Each argument by each bad value; then pairs of arguments, drawn with a fixed seed, until there are enough."""
+    single = [(name, argument, number) for name, (_, given) in CALLS.items() for argument in given
+              for number in range(len(BAD))]
+    for name, argument, number in single:
+        yield name, argument, CALLS[name][1] | {argument: BAD[number]()}, number
+    draw = random.Random(0)
+    for _ in range(max(0, LEAST - len(single))):
+        name = draw.choice([name for name, (_, given) in CALLS.items() if len(given) > 1])
+        one, other = draw.sample(sorted(CALLS[name][1]), 2)
+        changed = {key: BAD[draw.randrange(len(BAD))]() for key in (one, other)}
+        yield name, f"{one}, {other}", CALLS[name][1] | changed, -1
+
+
+def survivors(limit: int | None = None) -> tuple[int, Counter, list[str]]:
+    """Number of calls; what became of them; and those that ended otherwise than they should."""
+    outcomes, wrong, count = Counter(), [], 0
+    for name, argument, given, number in _calls():
+        if limit is not None and count >= limit:
+            break
+        count += 1
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):
+                answer = CALLS[name][0](**given)
+        except PCGraphError as error:
+            outcomes[type(error).__name__] += 1
+            if len(str(error)) > 1000 or "\n" in str(error):
+                wrong.append(f"{name}({argument} = bad {number}): a long error: {str(error)[:200]!r}")
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            wrong.append(f"{name}({argument} = bad {number}): {type(error).__name__}: {str(error)[:90]!r} at "
+                         f"{Path(where.filename).name}:{where.lineno}")
+        else:
+            outcomes["answer"] += 1
+            if _nan(answer) and name not in NOT_A_NUMBER:
+                wrong.append(f"{name}({argument} = bad {number}): NaN in the answer")
+    return count, outcomes, wrong
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_calls_themselves_work(name):
+    function, given = CALLS[name]
+    if name not in ("frechet_judge_distance", "seam"):
+        function(**given)
+
+
+def test_no_bad_value_is_answered_by_a_foreign_error_or_nan(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    count, outcomes, wrong = survivors()
+    print(count, dict(outcomes), len(wrong))
+    assert count >= LEAST and not wrong, "\n".join(wrong[:40])
+
+
+def test_a_wrong_name_of_a_setting_is_suggested():
+    with pytest.raises(BadInput, match="Did you mean 'steps'"):
+        pcg.relax(NETWORK, START, HELD, stepz=3)
