@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from ..errors import BadInput
 from . import claims, config
 from .claims import Check, Measured
 from .config import Strict
@@ -177,8 +178,13 @@ def findings(records: pd.DataFrame, card: pd.DataFrame) -> dict[str, Finding]:
     Args:
         records: as of ``records.read``.
         card: as ``claims.scorecard`` makes it of them.
+
+    Raises BadInput: a claim has no sentence.
     """
     book, rules = load(), claims.load_claims()
+    if silent := [name for name in card["claim"] if name not in book.claims]:
+        raise BadInput(f"pcgraph_lite/evidence/findings.yaml says nothing of the claim {silent[0]!r}. Give it a name "
+                       "and a finding there; the head of the file explains how.")
     return {row["claim"]: _finding(row, rules[row["claim"]], book, records) for row in card.to_dict("records")}
 
 
@@ -204,8 +210,13 @@ def _finding(row: Mapping[str, Any], claim: claims.Claim, book: Book, records: p
         lead=f"It holds {words.remark}." if held and words.remark else LEADS[row["verdict"]],
         sentences=tuple(said(words.finding, quantities)), ours="".join(said([words.ours], quantities)),
         paper=claim.paper, lacks=tuple(_lacks(row, book.words, uneven)), hangs=tuple(_hangs(row, book.words)),
-        figure=words.figure or book.pages[claim.notebook].figure, kind=cause[0], cause=tuple(cause[1]),
+        figure=words.figure or _figure(book, claim.notebook), kind=cause[0], cause=tuple(cause[1]),
         exact=claim.needs.profile == "any")
+
+
+def _figure(book: Book, notebook: str) -> str:
+    """The figure at the top of a page; none of one that the file does not name."""
+    return book.pages[notebook].figure if notebook in book.pages else ""
 
 
 def _in_order(cases: list[Measured], words: Mapping[str, str]) -> list[Measured]:

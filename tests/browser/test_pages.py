@@ -37,14 +37,9 @@ CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The published site, built beside the checkout from what is committed."""
-    if SITE:
-        return Path(SITE)
-    root = tmp_path_factory.mktemp("published")
-    for name in ("book", "results", "notebooks", "_config.yml", "_toc.yml", "CITATION.cff"):
-        (root / name).symlink_to(ROOT / name)
-    return site.build(site.stage("paper", published=True, root=root), root / "site").parent
+def built() -> Path:
+    """The published site, built from what is committed."""
+    return Path(SITE) if SITE else site.make("paper", published=True).parent
 
 
 @pytest.fixture(scope="module")

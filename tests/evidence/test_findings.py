@@ -14,6 +14,7 @@ import yaml
 
 from pcgraph_lite.book import result, site
 from pcgraph_lite.checkout import ROOT
+from pcgraph_lite.errors import BadInput
 from pcgraph_lite.evidence import claims, findings, records
 from pcgraph_lite.evidence.claims import Check, Measured
 from pcgraph_lite.evidence.findings import Quantity
@@ -183,6 +184,11 @@ def test_what_fails_never_reads_as_a_success(name: str) -> None:
     assert not [text for text in sentences if SUCCESS.search(text)]
     for verdict, lead in findings.LEADS.items():
         assert bool(re.search(r"holds\b(?! in part)", lead)) == (verdict.removeprefix("preliminary: ") == "reproduced")
+
+
+def test_a_claim_without_a_sentence_is_named() -> None:
+    with pytest.raises(BadInput, match=r"nothing of the claim 'double'\. Give it a name"):
+        findings.findings(records.read(Path("/nowhere")), pd.DataFrame([{"claim": "double"}]))
 
 
 def test_no_sentence_hedges() -> None:
