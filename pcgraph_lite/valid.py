@@ -1,6 +1,6 @@
 """What a valid tensor, image, label, mask and generator is. Whatever is public asks here, before any work is done."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from itertools import chain
@@ -76,8 +76,8 @@ def labels(values: Any, what: str = "labels", count: int | None = None, classes:
     """Class numbers ``(count,)`` as int64, from 0 to ``classes - 1``. Raises WrongShape, BadInput."""
     made = tensor(values, what)
     if made.ndim != 1 or len(made) != (len(made) if count is None else count) or not len(made):
-        raise WrongShape(f"{what} are {tuple(made.shape)} {made.dtype}; expected {count or 'some'} whole numbers (a "
-                         "vector; of scores take .argmax(1)).")
+        raise WrongShape(f"{what} are {tuple(made.shape)} {made.dtype}; expected {count or 'at least 1'} whole numbers "
+                         "(a vector; of scores take .argmax(1)).")
     if made.is_floating_point() or made.dtype == torch.bool:
         raise BadInput(f"{what} are {made.dtype}; expected whole numbers, such as torch.int64.")
     low, high = int(made.min()), int(made.max())
@@ -107,7 +107,7 @@ def generator(given: object, what: str = "generator") -> torch.Generator:
 
 def several(values: Any, what: str) -> tuple[Any, ...]:
     """The entries of a list, once and for all. Raises BadInput: text, or an iterator, which may be spent."""
-    if isinstance(values, str | bytes | Iterator) or not hasattr(values, "__iter__"):
+    if isinstance(values, str | bytes | Iterator) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
         raise BadInput(f"{what} = {shown(values)}; expected a list or tuple.")
     return tuple(values)
 
@@ -124,7 +124,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for name, value in chain(zip(names, args, strict=False), kwargs.items()):
             if (expected := kinds.get(name)) and not _is(value, expected):
-                words = " or ".join(sorted({WORDS.get(kind, kind.__name__) for kind in expected}))
+                words = " or ".join(sorted({WORDS.get(kind, kind.__name__) for kind in expected}, key=NONE_LAST))
                 raise BadInput(f"{function.__qualname__.removesuffix('.__init__')}: {name} = {shown(value)} is a "
                                f"{type(value).__name__}; expected {words}.")
         return function(*args, **kwargs)
@@ -132,8 +132,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+NONE_LAST = "None".__eq__
 WORDS = {Integral: "a whole number", Real: "a number", NoneType: "None", str: "text", bool: "True or False",
-         Tensor: "a tensor", Sequence: "a list or tuple", torch.Generator: "a torch.Generator"}
+         Tensor: "a tensor", Sequence: "a list or tuple", Mapping: "a mapping", torch.Generator: "a torch.Generator"}
 
 
 def _is(value: object, kinds: tuple[type, ...]) -> bool:

@@ -44,6 +44,7 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
         Topology(9 vertices: pixels 4, labels 2, internal 3; 72 edges)
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
+    room(max(groups.values())**2, "the pairs of its largest group", size=1)
     left_out = [_group_pair(groups, pair) for pair in without or ()]
     edges = [Edges(a, b, None if a != b or self_loops else ~torch.eye(groups[a], dtype=torch.bool))
              for a in groups for b in groups if (a, b) not in left_out]
@@ -99,7 +100,7 @@ def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: 
         links: pairs (a, b), counted from 0, with edges from cluster a to cluster b. None: the chain 0 -> 1 -> ...
         generator: draws the edges.
     """
-    clusters, size = count(clusters, "clusters"), count(size, "size")
+    clusters, size = whole(clusters, "clusters", most=1000), count(size, "size")
     valid.generator(generator)
     links = list(pairwise(range(clusters))) if links is None else [tuple(link) for link in links]
     if bad := [link for link in links if len(link) != 2 or not all(0 <= end < clusters for end in link)]:
@@ -124,8 +125,9 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     The vertices are shuffled around the ring, so pixels, labels and internal vertices are neighbours of each other.
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
-    n = sum(groups.values())
+    n = count(sum(groups.values()), "all")
     valid.generator(generator)
+    room(n**2, f"the mask of {n} vertices", size=1)
     if not 2 <= whole(neighbours, "neighbours", 2) < n or neighbours % 2:
         raise BadInput(f"neighbours = {neighbours}; expected an even number from 2 to {n - 1} for {n} vertices.")
     _probability(rewire, "rewire")
@@ -253,6 +255,7 @@ def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Top
 
 def _with_lateral(base: Topology, self_loops: bool, others: Sequence[str] = ()) -> Topology:
     """The same with edges inside the hidden layers and others."""
+    room(max(base.groups.values())**2, "the pairs of its largest group", size=1)
     inside = [Edges(a, a, None if self_loops else ~torch.eye(base.size(a), dtype=torch.bool))
               for a in (*(name for name in base.groups if name.startswith("hidden")), *others)]
     return Topology(base.groups, [*base.edges, *inside], base.sensory)

@@ -44,7 +44,7 @@ class Layout:
             why = str(error).splitlines()[0][:200]
             raise BadInput(f"device = {shown(self.device)} cannot be used here ({why}); use 'cpu', or None.") from None
         if self.replicas is not None:
-            whole(self.replicas, "replicas")
+            whole(self.replicas, "replicas", most=10_000)
         if self.plan == "sparse" and self.replicas is not None:
             raise BadInput("plan='sparse' does not do replicas; use plan='auto', or one graph after the other.")
 

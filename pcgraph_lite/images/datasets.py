@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadFile, BadInput, BadValues, WrongShape, number, whole
+from ..errors import BadFile, BadInput, BadValues, WrongShape, number
 from . import sources
 
 SHAPES = {"mnist": (1, 28, 28), "fashion": (1, 28, 28), "cifar10": (3, 32, 32), "svhn": (3, 32, 32)}
@@ -52,8 +52,13 @@ class ImageSet:
     source: str
 
     def __post_init__(self) -> None:
-        images = valid.images(self.images, f"images of {self.name!r}", math.prod(_checked_shape(self.shape)))
-        valid.labels(self.labels, f"labels of {self.name!r}", count=len(images))
+        pixels, images = math.prod(_checked_shape(self.shape)), valid.tensor(self.images, "images")
+        count = len(valid.tensor(self.labels, "labels").flatten())
+        if count == 0 or self.labels.ndim != 1 or images.shape != (count, pixels) or not images.is_floating_point():
+            raise WrongShape(f"images of {self.name!r} need the shape (count, {pixels}), count >= 1, floating point, "
+                             f"and as many labels; got images {tuple(images.shape)} {images.dtype}, labels "
+                             f"{tuple(self.labels.shape)}.")
+        valid.labels(self.labels)
         low, high = (bound.item() for bound in self.images.aminmax())
         if not (low >= 0 and high <= 1):
             raise BadValues(f"pixels of {self.name!r} must lie in [0, 1]; got {low} to {high}. "
@@ -191,5 +196,5 @@ def _checked_shape(shape: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def _in_range(what: str, value: int, low: int, high: int) -> None:
-    if whole(value, what, low) > high:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
         raise BadInput(f"{what} must be a whole number from {low} to {high}; got {value!r}.")
