@@ -5,6 +5,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from itertools import chain
 from numbers import Integral, Real
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
@@ -110,6 +111,28 @@ def several(values: Any, what: str) -> tuple[Any, ...]:
     if isinstance(values, str | bytes | Iterator) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
         raise BadInput(f"{what} = {shown(values)}; expected a list or tuple.")
     return tuple(values)
+
+
+def file(path: Path | str, what: str) -> Path:
+    """Where a file is or may be. Raises BadInput: a folder is there, or no system could have such a name."""
+    try:
+        if not Path(path).is_dir() and (Path(path).stat() or True):
+            return Path(path)
+    except FileNotFoundError:
+        return Path(path)
+    except (OSError, ValueError, TypeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise BadInput(f"{what} = {shown(str(path))}: {why}; expected the name of a file.") from None
+    raise BadInput(f"{what} = {shown(str(path))} is a folder; expected a file.")
+
+
+def device(name: Any, what: str = "device") -> None:
+    """Raise BadInput unless tensors can be made there."""
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
+        why = str(error).splitlines()[0][:200]
+        raise BadInput(f"{what} = {shown(name)} cannot be used here ({why}); use 'cpu', or None.") from None
 
 
 # ------------------------------------------------------------------------------------------------------------ types

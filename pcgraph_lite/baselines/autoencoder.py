@@ -15,7 +15,7 @@ from torch.nn.functional import mse_loss
 from .. import valid
 from ..engine.arguments import Count, Sizes
 from ..engine.epochs import Schedule, State, one_pass, run
-from ..errors import WrongShape
+from ..errors import WrongShape, whole
 from .kinds import KINDS, Kind
 
 
@@ -32,7 +32,8 @@ class Autoencoder(nn.Module):
     def __init__(self, pixels: Count = 784, hidden: Sizes = (512, 512),
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
-        generator, self.pixels = generator or torch.Generator().manual_seed(0), pixels
+        generator, self.pixels = generator or torch.Generator().manual_seed(0), whole(pixels, "pixels")
+        hidden = [whole(size, "size of a layer") for size in valid.several(hidden, "hidden")]
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise([pixels, *hidden, pixels]))
         with torch.no_grad():
             for layer in self.layers:

@@ -13,7 +13,7 @@ from annotated_types import Len
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, WrongShape, number, room, whole
+from ..errors import BadInput, WrongShape, number, room, shown, whole
 from .arguments import Count, CountOrNone, Pair, Share, Sizes
 from .topology import Edges, Topology, count, listed, slices
 
@@ -102,9 +102,10 @@ def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: 
     """
     clusters, size = whole(clusters, "clusters", most=1000), count(size, "size")
     valid.generator(generator)
-    links = list(pairwise(range(clusters))) if links is None else [tuple(link) for link in links]
-    if bad := [link for link in links if len(link) != 2 or not all(0 <= end < clusters for end in link)]:
-        raise BadInput(f"link {bad[0]} names a cluster that is not there; clusters are 0 to {clusters - 1}.")
+    links = list(pairwise(range(clusters))) if links is None else list(valid.several(links, "links"))
+    if bad := [link for link in links if not isinstance(link, list | tuple) or len(link) != 2 or not all(
+            isinstance(end, int) and 0 <= end < clusters for end in link)]:
+        raise BadInput(f"link {shown(bad[0])} names a cluster that is not there; clusters are 0 to {clusters - 1}.")
     _probability(p, "p")
     rest = count(size - pixels, "vertices of the last cluster that are not pixels", least=0)
     last = {"pixels": count(pixels, "pixels"), **({f"cluster{clusters}": rest} if rest else {})}
@@ -112,7 +113,7 @@ def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: 
     top = {"labels": count(labels, "labels")} if labels else {}
     groups = {**top, **last, **{name: k for member in members[:-1] for name, k in member.items()}}
     edges = [Edges("labels", name) for name in members[0] if top]
-    for a, b in sorted({*((c, c) for c in range(clusters)), *links}):
+    for a, b in sorted({*((c, c) for c in range(clusters)), *map(tuple, links)}):
         edges += _bernoulli(members[a], members[b], p, generator)
     return Topology(groups, edges, sensory=["pixels", *top], pools=[*([name] for name in top), *map(list, members)])
 
@@ -236,8 +237,8 @@ def _sensory(groups: Mapping[str, int]) -> list[str]:
 
 def _group_pair(groups: Mapping[str, int], pair: Sequence[str]) -> tuple[str, str]:
     """A pair (source, target) of groups that are there. Raises BadInput, UnknownGroup."""
-    if isinstance(pair, str) or len(pair) != 2:
-        raise BadInput(f"without holds {pair!r}; expected pairs of groups (source, target), for example "
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise BadInput(f"without holds {shown(pair)}; expected pairs of groups (source, target), for example "
                        "('labels', 'labels').")
     for name in pair:
         Topology(groups, ()).slice(name)

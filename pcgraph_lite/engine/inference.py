@@ -43,7 +43,7 @@ class Settings:
     trace: bool = True
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
+        object.__setattr__(self, "steps", whole(self.steps, "steps"))
         if self.value_lr != "safe" if isinstance(self.value_lr, str) else not _positive(self.value_lr):
             raise BadInput(f"value_lr = {shown(self.value_lr)}; expected a positive number or 'safe'.")
         if not isinstance(self.trace, bool):
