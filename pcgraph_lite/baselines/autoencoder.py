@@ -70,19 +70,19 @@ def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | 
     Raises:
         BadInput, WrongShape, BadValues: no images, or images that do not fit. BadFile: a damaged checkpoint.
     """
-    schedule, device = Schedule(**settings), model.layers[0].weight.device
+    schedule, like = Schedule(**settings), model.layers[0].weight
     for some in (images,) if validation is None else (images, validation):
         valid.images(some, pixels=model.pixels)
 
     def learn(rows: Tensor) -> dict[str, float]:
-        batch = images[rows].to(device)
+        batch = images[rows].to(like)
         loss = mse_loss(model(batch), batch)
         loss.backward()
         return {"loss": float(loss.detach())}
 
     @torch.no_grad()
     def score() -> float:
-        return -float(mse_loss(model(validation.to(device)), validation.to(device)))
+        return -float(mse_loss(model(validation.to(like)), validation.to(like)))
 
     state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
                   {"autoencoder": [layer.in_features for layer in model.layers]},

@@ -48,7 +48,7 @@ class Schedule:
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", *(["patience"] if self.patience is not None else [])):
             object.__setattr__(self, name, whole(getattr(self, name), name))       # of numpy's as well
-        for rate in self.weight_lr if isinstance(self.weight_lr, Sequence) else [self.weight_lr]:
+        for rate in (self.weight_lr or [0]) if isinstance(self.weight_lr, list | tuple) else [self.weight_lr]:
             number(rate, "weight_lr", "a positive number", lambda lr: lr > 0)
         number(self.weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
         one_of("optimizer", self.optimizer, OPTIMIZERS)
