@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from numbers import Integral, Real
 from reprlib import Repr
 
-LARGEST = 1e15                                                             # of a setting
+LARGEST = 1e30                                                             # of a setting; float32 ends at 3e38
 brief = Repr()
 brief.maxstring = brief.maxother = 60
 
@@ -85,6 +85,7 @@ def room(entries: int, what: str, size: int = 4) -> None:
 def number(value: object, name: str, expected: str, fits: Callable[[float], bool]) -> float:
     """Return a finite number that ``fits``, or raise BadInput saying what was ``expected``."""
     plain = isinstance(value, Real) and not isinstance(value, bool) and abs(value) < LARGEST
+    plain = plain and not (isinstance(value, Integral) and abs(value) > 2**53)      # torch takes no such whole number
     if not plain or not fits(value):
         raise BadInput(f"{name} = {shown(value)}; expected {expected}.")
     return float(value)

@@ -1,10 +1,11 @@
 """What a valid tensor, image, label, mask and generator is. Whatever is public asks here, before any work is done."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from itertools import chain
 from numbers import Integral, Real
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
@@ -76,8 +77,8 @@ def labels(values: Any, what: str = "labels", count: int | None = None, classes:
     """Class numbers ``(count,)`` as int64, from 0 to ``classes - 1``. Raises WrongShape, BadInput."""
     made = tensor(values, what)
     if made.ndim != 1 or len(made) != (len(made) if count is None else count) or not len(made):
-        raise WrongShape(f"{what} are {tuple(made.shape)} {made.dtype}; expected {count or 'some'} whole numbers (a "
-                         "vector; of scores take .argmax(1)).")
+        raise WrongShape(f"{what} are {tuple(made.shape)} {made.dtype}; expected {count or 'at least 1'} whole numbers "
+                         "(a vector; of scores take .argmax(1)).")
     if made.is_floating_point() or made.dtype == torch.bool:
         raise BadInput(f"{what} are {made.dtype}; expected whole numbers, such as torch.int64.")
     low, high = int(made.min()), int(made.max())
@@ -107,9 +108,31 @@ def generator(given: object, what: str = "generator") -> torch.Generator:
 
 def several(values: Any, what: str) -> tuple[Any, ...]:
     """The entries of a list, once and for all. Raises BadInput: text, or an iterator, which may be spent."""
-    if isinstance(values, str | bytes | Iterator) or not hasattr(values, "__iter__"):
+    if isinstance(values, str | bytes | Iterator) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
         raise BadInput(f"{what} = {shown(values)}; expected a list or tuple.")
     return tuple(values)
+
+
+def file(path: Path | str, what: str) -> Path:
+    """Where a file is or may be. Raises BadInput: a folder is there, or no system could have such a name."""
+    try:
+        if not Path(path).is_dir() and (Path(path).stat() or True):
+            return Path(path)
+    except FileNotFoundError:
+        return Path(path)
+    except (OSError, ValueError, TypeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise BadInput(f"{what} = {shown(str(path))}: {why}; expected the name of a file.") from None
+    raise BadInput(f"{what} = {shown(str(path))} is a folder; expected a file.")
+
+
+def device(name: Any, what: str = "device") -> None:
+    """Raise BadInput unless tensors can be made there."""
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
+        why = str(error).splitlines()[0][:200]
+        raise BadInput(f"{what} = {shown(name)} cannot be used here ({why}); use 'cpu', or None.") from None
 
 
 # ------------------------------------------------------------------------------------------------------------ types
@@ -124,7 +147,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for name, value in chain(zip(names, args, strict=False), kwargs.items()):
             if (expected := kinds.get(name)) and not _is(value, expected):
-                words = " or ".join(sorted({WORDS.get(kind, kind.__name__) for kind in expected}))
+                words = " or ".join(sorted({WORDS.get(kind, kind.__name__) for kind in expected}, key=NONE_LAST))
                 raise BadInput(f"{function.__qualname__.removesuffix('.__init__')}: {name} = {shown(value)} is a "
                                f"{type(value).__name__}; expected {words}.")
         return function(*args, **kwargs)
@@ -132,8 +155,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+NONE_LAST = "None".__eq__
 WORDS = {Integral: "a whole number", Real: "a number", NoneType: "None", str: "text", bool: "True or False",
-         Tensor: "a tensor", Sequence: "a list or tuple", torch.Generator: "a torch.Generator"}
+         Tensor: "a tensor", Sequence: "a list or tuple", Mapping: "a mapping", torch.Generator: "a torch.Generator"}
 
 
 def _is(value: object, kinds: tuple[type, ...]) -> bool:

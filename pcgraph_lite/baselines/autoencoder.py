@@ -15,7 +15,7 @@ from torch.nn.functional import mse_loss
 from .. import valid
 from ..engine.arguments import Count, Sizes
 from ..engine.epochs import Schedule, State, one_pass, run
-from ..errors import WrongShape
+from ..errors import WrongShape, whole
 from .kinds import KINDS, Kind
 
 
@@ -32,7 +32,8 @@ class Autoencoder(nn.Module):
     def __init__(self, pixels: Count = 784, hidden: Sizes = (512, 512),
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
-        generator, self.pixels = generator or torch.Generator().manual_seed(0), pixels
+        generator, self.pixels = generator or torch.Generator().manual_seed(0), whole(pixels, "pixels")
+        hidden = [whole(size, "size of a layer") for size in valid.several(hidden, "hidden")]
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise([pixels, *hidden, pixels]))
         with torch.no_grad():
             for layer in self.layers:
@@ -69,19 +70,19 @@ def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | 
     Raises:
         BadInput, WrongShape, BadValues: no images, or images that do not fit. BadFile: a damaged checkpoint.
     """
-    schedule, device = Schedule(**settings), model.layers[0].weight.device
+    schedule, like = Schedule(**settings), model.layers[0].weight
     for some in (images,) if validation is None else (images, validation):
         valid.images(some, pixels=model.pixels)
 
     def learn(rows: Tensor) -> dict[str, float]:
-        batch = images[rows].to(device)
+        batch = images[rows].to(like)
         loss = mse_loss(model(batch), batch)
         loss.backward()
         return {"loss": float(loss.detach())}
 
     @torch.no_grad()
     def score() -> float:
-        return -float(mse_loss(model(validation.to(device)), validation.to(device)))
+        return -float(mse_loss(model(validation.to(like)), validation.to(like)))
 
     state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
                   {"autoencoder": [layer.in_features for layer in model.layers]},

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from .. import valid
+from ..errors import BadInput, shown
 
 Labelled = tuple[Tensor, Tensor]                                           # images (count, pixels), labels (count,)
 
@@ -28,7 +29,10 @@ class Classifier(nn.Module):
 
 def check_training(model: Classifier, data: Labelled, validation: Labelled | None) -> None:
     """Raise WrongShape, BadValues or BadInput unless both are images with a class number for each."""
-    for images, labels in (data,) if validation is None else (data, validation):
+    for pair in (data,) if validation is None else (data, validation):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise BadInput(f"the data is {shown(pair)}; expected (images, labels).")
+        images, labels = pair
         valid.labels(labels, count=len(valid.images(images, pixels=model.pixels)), classes=model.labels)
 
 

@@ -43,7 +43,8 @@ class DAM(Learner):
     def __init__(self, pixels: int = 784, labels: int = 10, *, memories: Count = 2000, power: Annotated[int, Ge(2)] = 3,
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.pixels, self.labels, self.n = pixels, labels, pixels + labels
+        self.pixels, self.labels = whole(pixels, "pixels"), whole(labels, "labels")
+        self.n = pixels + labels
         self.power, generator = whole(power, "power", 2), generator or torch.Generator().manual_seed(0)
         drawn = torch.randn(whole(memories, "memories"), self.n, generator=generator) * START_STD + START_MEAN
         self.memory = nn.Parameter(drawn.clamp_(-1, 1), requires_grad=False)

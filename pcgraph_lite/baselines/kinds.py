@@ -8,6 +8,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from .. import valid
 from ..engine.epochs import Schedule, State, one_pass, run
 from .checks import Classifier, Labelled, check_training, classifier_accuracy
 
@@ -52,6 +53,7 @@ class Fit:
     name: str
     training: type[Schedule]
 
+    @valid.checked
     def __call__(self, model: Learner, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
                  checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
                  **settings: object) -> pd.DataFrame:

@@ -35,7 +35,8 @@ class RBM(Learner):
                  init_std: NotNegative = 0.01, generator: torch.Generator | None = None) -> None:
         super().__init__()
         number(init_std, "init_std", "at least 0", lambda std: std >= 0)
-        self.pixels, self.labels, self.hidden = pixels, labels, whole(hidden, "hidden")
+        self.pixels, self.labels = whole(pixels, "pixels"), whole(labels, "labels")
+        self.hidden = whole(hidden, "hidden")
         self.visible, self.gibbs = pixels + labels, whole(gibbs, "gibbs")
         drawn = torch.randn(self.visible, hidden, generator=generator or torch.Generator().manual_seed(0)) * init_std
         self.weight = nn.Parameter(drawn, requires_grad=False)

@@ -13,7 +13,7 @@ from annotated_types import Len
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, WrongShape, number, room, whole
+from ..errors import BadInput, WrongShape, number, room, shown, whole
 from .arguments import Count, CountOrNone, Pair, Share, Sizes
 from .topology import Edges, Topology, count, listed, slices
 
@@ -44,6 +44,7 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
         Topology(9 vertices: pixels 4, labels 2, internal 3; 72 edges)
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
+    room(max(groups.values())**2, "the pairs of its largest group", size=1)
     left_out = [_group_pair(groups, pair) for pair in without or ()]
     edges = [Edges(a, b, None if a != b or self_loops else ~torch.eye(groups[a], dtype=torch.bool))
              for a in groups for b in groups if (a, b) not in left_out]
@@ -99,11 +100,12 @@ def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: 
         links: pairs (a, b), counted from 0, with edges from cluster a to cluster b. None: the chain 0 -> 1 -> ...
         generator: draws the edges.
     """
-    clusters, size = count(clusters, "clusters"), count(size, "size")
+    clusters, size = whole(clusters, "clusters", most=1000), count(size, "size")
     valid.generator(generator)
-    links = list(pairwise(range(clusters))) if links is None else [tuple(link) for link in links]
-    if bad := [link for link in links if len(link) != 2 or not all(0 <= end < clusters for end in link)]:
-        raise BadInput(f"link {bad[0]} names a cluster that is not there; clusters are 0 to {clusters - 1}.")
+    links = list(pairwise(range(clusters))) if links is None else list(valid.several(links, "links"))
+    if bad := [link for link in links if not isinstance(link, list | tuple) or len(link) != 2 or not all(
+            isinstance(end, int) and 0 <= end < clusters for end in link)]:
+        raise BadInput(f"link {shown(bad[0])} names a cluster that is not there; clusters are 0 to {clusters - 1}.")
     _probability(p, "p")
     rest = count(size - pixels, "vertices of the last cluster that are not pixels", least=0)
     last = {"pixels": count(pixels, "pixels"), **({f"cluster{clusters}": rest} if rest else {})}
@@ -111,7 +113,7 @@ def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: 
     top = {"labels": count(labels, "labels")} if labels else {}
     groups = {**top, **last, **{name: k for member in members[:-1] for name, k in member.items()}}
     edges = [Edges("labels", name) for name in members[0] if top]
-    for a, b in sorted({*((c, c) for c in range(clusters)), *links}):
+    for a, b in sorted({*((c, c) for c in range(clusters)), *map(tuple, links)}):
         edges += _bernoulli(members[a], members[b], p, generator)
     return Topology(groups, edges, sensory=["pixels", *top], pools=[*([name] for name in top), *map(list, members)])
 
@@ -124,8 +126,9 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     The vertices are shuffled around the ring, so pixels, labels and internal vertices are neighbours of each other.
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
-    n = sum(groups.values())
+    n = count(sum(groups.values()), "all")
     valid.generator(generator)
+    room(n**2, f"the mask of {n} vertices", size=1)
     if not 2 <= whole(neighbours, "neighbours", 2) < n or neighbours % 2:
         raise BadInput(f"neighbours = {neighbours}; expected an even number from 2 to {n - 1} for {n} vertices.")
     _probability(rewire, "rewire")
@@ -234,8 +237,8 @@ def _sensory(groups: Mapping[str, int]) -> list[str]:
 
 def _group_pair(groups: Mapping[str, int], pair: Sequence[str]) -> tuple[str, str]:
     """A pair (source, target) of groups that are there. Raises BadInput, UnknownGroup."""
-    if isinstance(pair, str) or len(pair) != 2:
-        raise BadInput(f"without holds {pair!r}; expected pairs of groups (source, target), for example "
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise BadInput(f"without holds {shown(pair)}; expected pairs of groups (source, target), for example "
                        "('labels', 'labels').")
     for name in pair:
         Topology(groups, ()).slice(name)
@@ -253,6 +256,7 @@ def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Top
 
 def _with_lateral(base: Topology, self_loops: bool, others: Sequence[str] = ()) -> Topology:
     """The same with edges inside the hidden layers and others."""
+    room(max(base.groups.values())**2, "the pairs of its largest group", size=1)
     inside = [Edges(a, a, None if self_loops else ~torch.eye(base.size(a), dtype=torch.bool))
               for a in (*(name for name in base.groups if name.startswith("hidden")), *others)]
     return Topology(base.groups, [*base.edges, *inside], base.sensory)

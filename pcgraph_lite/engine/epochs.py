@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from .. import valid
 from ..errors import BadFile, BadValues, number, one_of, whole
 from ..files import load_tensors, save_tensors, tensor_digest
 from .arguments import Count, NotNegative, OneOf, Rate
@@ -45,11 +46,9 @@ class Schedule:
     patience: Count | None = None
 
     def __post_init__(self) -> None:
-        whole(self.epochs, "epochs")
-        whole(self.batch_size, "batch_size")
-        if self.patience is not None:
-            whole(self.patience, "patience")
-        for rate in self.weight_lr if isinstance(self.weight_lr, Sequence) else [self.weight_lr]:
+        for name in ("epochs", "batch_size", *(["patience"] if self.patience is not None else [])):
+            object.__setattr__(self, name, whole(getattr(self, name), name))       # of numpy's as well
+        for rate in (self.weight_lr or [0]) if isinstance(self.weight_lr, list | tuple) else [self.weight_lr]:
             number(rate, "weight_lr", "a positive number", lambda lr: lr > 0)
         number(self.weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
         one_of("optimizer", self.optimizer, OPTIMIZERS)
@@ -76,7 +75,7 @@ class State:
 
     def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,
                  facts: Mapping[str, object], rates: Tensor | None = None, data: Sequence[Tensor] = ()) -> None:
-        self.schedule, self.generator, self.path = schedule, generator, Path(path) if path else None
+        self.schedule, self.generator, self.path = schedule, generator, valid.file(path, "checkpoint") if path else None
         self.parameters, self.facts, self.rates = dict(model.named_parameters()), dict(facts), rates
         self.data = {"generator": generator.get_state(), **{str(k): tensor for k, tensor in enumerate(data)}}
         self.optimizer = schedule.stepper(self.parameters.values(), schedule.weight_lr if rates is None else 1.0)

@@ -263,11 +263,9 @@ def _stds(given: float | Mapping[str, float] | None, topology: Topology) -> Mapp
     """The standard deviation of each pair of groups. Raises UnknownName, BadInput (a number that is none)."""
     pairs = [_pair(e) for e in topology.edges]
     stds = given if isinstance(given, Mapping) else dict.fromkeys(pairs, given)
-    for pair, std in stds.items():
-        one_of("pair of groups in init_std", pair, pairs)
-        if std is not None:
-            number(std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
-    return stds
+    return {one_of("pair of groups in init_std", pair, pairs): None if std is None else number(
+        std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
+        for pair, std in stds.items()}
 
 
 def _pair(edges: Edges) -> str:

@@ -43,9 +43,11 @@ class Settings:
     trace: bool = True
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps")
+        object.__setattr__(self, "steps", whole(self.steps, "steps"))
         if self.value_lr != "safe" if isinstance(self.value_lr, str) else not _positive(self.value_lr):
             raise BadInput(f"value_lr = {shown(self.value_lr)}; expected a positive number or 'safe'.")
+        if not isinstance(self.trace, bool):
+            raise BadInput(f"trace = {shown(self.trace)}; expected True or False.")
         number(self.momentum, "momentum", "at least 0 and less than 1", lambda m: 0 <= m < 1)
         if self.tolerance is not None:
             number(self.tolerance, "tolerance", "a positive number, or None for a fixed T", lambda t: t > 0)
@@ -181,9 +183,9 @@ def _positive(value: object) -> bool:
         return 0 < value < inf
     try:
         values = torch.as_tensor(value, dtype=torch.float64)
+        return bool(((values > 0) & (values < inf)).all()) and values.numel() > 0
     except (TypeError, ValueError, RuntimeError):
         return False
-    return bool(((values > 0) & (values < inf)).all())
 
 
 def _safe_step(problem: Conditioned) -> float | Tensor:

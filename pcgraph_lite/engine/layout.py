@@ -7,6 +7,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from .. import valid
 from ..errors import BadInput, one_of, room, shown, whole
 from .topology import Edges, Topology, listed
 from .weights import Dense, Sparse
@@ -38,13 +39,9 @@ class Layout:
         one_of("plan", self.plan, PLANS)
         if not isinstance(self.dtype, torch.dtype) or self.dtype not in (torch.float32, torch.float64):
             raise BadInput(f"dtype = {shown(self.dtype)}; expected torch.float32 or torch.float64.")
-        try:
-            torch.empty(0, device=self.device)
-        except (RuntimeError, AssertionError, TypeError, ValueError) as error:
-            why = str(error).splitlines()[0][:200]
-            raise BadInput(f"device = {shown(self.device)} cannot be used here ({why}); use 'cpu', or None.") from None
+        valid.device(self.device)
         if self.replicas is not None:
-            whole(self.replicas, "replicas")
+            whole(self.replicas, "replicas", most=10_000)
         if self.plan == "sparse" and self.replicas is not None:
             raise BadInput("plan='sparse' does not do replicas; use plan='auto', or one graph after the other.")
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import torch
@@ -21,6 +21,7 @@ from .inference import Settings, settle
 from .query import flattened, observed, query
 
 Batch = Mapping[str, Tensor]
+Data = Any                                                                 # (images, labels), or a Batch: ``as_batch``
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
 ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
 CURVATURE_EVERY = 20                                                       # weight steps between looks at the safe one
@@ -50,7 +51,7 @@ class Training(Schedule):
 
 
 @valid.checked
-def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, *,
+def fit(graph: PCGraph, data: Data, *,
         validation: float | tuple[Tensor, Tensor] | Batch | None = None,
         score: Literal["auto"] | Annotated[str, OneOf(SCORES)] | Callable[[PCGraph, Batch], float] = "auto",
         checkpoint: Path | str | None = None,
@@ -102,7 +103,7 @@ def fit(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, *,
 
 
 @valid.checked
-def accuracy(graph: PCGraph, batch: tuple[Tensor, Tensor] | Batch) -> float:
+def accuracy(graph: PCGraph, batch: Data) -> float:
     """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex.
 
     Example:
@@ -120,7 +121,7 @@ def accuracy(graph: PCGraph, batch: tuple[Tensor, Tensor] | Batch) -> float:
 
 
 @valid.checked
-def minus_energy(graph: PCGraph, batch: tuple[Tensor, Tensor] | Batch) -> float:
+def minus_energy(graph: PCGraph, batch: Data) -> float:
     """Minus the mean energy with all sensory groups clamped."""
     batch = as_batch(graph, batch)
     if batch.keys() == graph.topology.groups.keys():                       # nothing is free

@@ -51,7 +51,7 @@ class Answer(Relaxation):
 @valid.checked
 def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
           init: Mapping[str, Tensor | Observed] | None = None, *, steps: int = 2000,
-          value_lr: float | str = "safe", momentum: float = 0.0, tolerance: float | None = 1e-6,
+          value_lr: float | str | Tensor = "safe", momentum: float = 0.0, tolerance: float | None = 1e-6,
           start: str = "zeros", batch_size: int | None = None,
           generator: torch.Generator | None = None) -> Answer:
     """Ask a trained graph: hold some vertices, start others somewhere, and let the rest settle.

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadFile, BadInput, BadValues, WrongShape, number, whole
+from ..errors import BadFile, BadInput, BadValues, WrongShape, number, shown
 from . import sources
 
 SHAPES = {"mnist": (1, 28, 28), "fashion": (1, 28, 28), "cifar10": (3, 32, 32), "svhn": (3, 32, 32)}
@@ -52,8 +52,14 @@ class ImageSet:
     source: str
 
     def __post_init__(self) -> None:
-        images = valid.images(self.images, f"images of {self.name!r}", math.prod(_checked_shape(self.shape)))
-        valid.labels(self.labels, f"labels of {self.name!r}", count=len(images))
+        pixels, images = math.prod(_checked_shape(self.shape)), valid.tensor(self.images, "images")
+        labels = valid.tensor(self.labels, "labels")
+        count = labels.numel()
+        if count == 0 or labels.ndim != 1 or images.shape != (count, pixels) or not images.is_floating_point():
+            raise WrongShape(f"images of {self.name!r} need the shape (count, {pixels}), count >= 1, floating point, "
+                             f"and as many labels; got images {tuple(images.shape)} {images.dtype}, labels "
+                             f"{tuple(labels.shape)}.")
+        valid.labels(self.labels)
         low, high = (bound.item() for bound in self.images.aminmax())
         if not (low >= 0 and high <= 1):
             raise BadValues(f"pixels of {self.name!r} must lie in [0, 1]; got {low} to {high}. "
@@ -69,7 +75,7 @@ class ImageSet:
         """
         _in_range("count", count, 1, len(self))
         return self.take(torch.arange(count) if generator is None else
-                         torch.randperm(len(self), generator=generator)[:count])
+                         torch.randperm(len(self), generator=valid.generator(generator))[:count])
 
     def take(self, rows: Tensor) -> "ImageSet":
         """The images of these rows ``(count,)``, in their order."""
@@ -185,11 +191,12 @@ def _lower_rows(shape: tuple[int, int, int], rows: int) -> Tensor:
 
 
 def _checked_shape(shape: tuple[int, int, int]) -> tuple[int, int, int]:
-    if len(shape) != 3 or any(not isinstance(size, Integral) or size < 1 for size in shape):
-        raise WrongShape(f"an image shape is (channels, height, width), each >= 1; got {shape}.")
+    if not isinstance(shape, list | tuple) or len(shape) != 3 or any(
+            not isinstance(size, Integral) or size < 1 for size in shape):
+        raise WrongShape(f"an image shape is (channels, height, width), each >= 1; got {shown(shape)}.")
     return shape
 
 
 def _in_range(what: str, value: int, low: int, high: int) -> None:
-    if whole(value, what, low) > high:
-        raise BadInput(f"{what} must be a whole number from {low} to {high}; got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
+        raise BadInput(f"{what} must be a whole number from {low} to {high}; got {shown(value)}.")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadFile, WrongShape, one_of
+from ..errors import BadFile, BadInput, WrongShape, one_of
 from ..files import load_tensors, tensor_digest
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -71,6 +71,8 @@ def read(judge: nn.Module, images: Tensor) -> Tensor:
         WrongShape: not ``(batch, 784)`` with at least one image. BadValues: NaN or infinite pixels.
     """
     images = valid.images(images, pixels=PIXELS)
+    if type(judge).forward is nn.Module.forward:
+        raise BadInput(f"judge is a {type(judge).__name__}, which reads no images; expected judge.load_judge(name).")
     device = next(judge.parameters()).device
     seen = torch.cat([judge(part.to(device, torch.float32)).argmax(1) for part in images.split(READ_BATCH)])
     darkest, brightest = images.clamp(0, 1).aminmax(dim=1)                 # (batch,)
@@ -97,6 +99,7 @@ def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None 
         UnknownName: no such judge.
         BadFile: the weights are missing, damaged or of another network.
     """
+    valid.device(device)
     path = Path(path or weights_path(name))
     again = f"Train it again: python scripts/train_judges.py {name}"
     if not path.is_file():
@@ -106,7 +109,7 @@ def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None 
         judge = Judge()
         judge.load_state_dict(state)
     except (BadFile, RuntimeError) as error:
-        raise BadFile(f"{path} does not hold the weights of a judge ({error}). {again}") from error
+        raise BadFile(f"{path} does not hold the weights of a judge ({str(error).splitlines()[0]}). {again}") from error
     expected, found = provenance.get("weights_sha256"), tensor_digest(state)
     if provenance.get("judge") != name or expected != found:
         raise BadFile(f"{path} is damaged or another judge: expected {name!r} with SHA-256 {expected}, found "

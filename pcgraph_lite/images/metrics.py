@@ -20,7 +20,7 @@ from scipy import stats
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadFile, BadInput, WrongShape, number
+from ..errors import BadFile, BadInput, WrongShape, number, whole
 from .judge import READ_BATCH
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
     """
     from torchmetrics.functional.classification import multiclass_f1_score, multiclass_precision, multiclass_recall
     predicted, labels = _class_numbers(predicted, labels)
-    names = valid.several(names, "names")
+    names = tuple(map(str, valid.several(names, "names")))
     if len({*names, "all"}) != len(names) + 1:
         raise BadInput(f"class names {names}; expected each once, and none 'all', which is the last row.")
     if len(names) < 2 or max(predicted.max(), labels.max()) >= len(names):
@@ -185,6 +185,8 @@ def frechet_judge_distance(judge: nn.Module, real: Tensor, fake: Tensor) -> floa
     does not count), never as bytes. Each set needs at least twice as many images as the judge has features.
     """
     from torchmetrics.image.fid import FrechetInceptionDistance
+    if not hasattr(judge, "features"):
+        raise BadInput(f"judge is a {type(judge).__name__} without features; expected judge.load_judge(name).")
     extractor, device = _JudgeFeatures(judge), next(judge.parameters()).device
     _enough(extractor.num_features, real, fake)
     metric = FrechetInceptionDistance(feature=extractor, normalize=True).to(device)
@@ -259,7 +261,7 @@ def _colour_bytes(images: Tensor, shape: Shape) -> Tensor:
 @valid.checked
 def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson's confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images."""
-    if not 0 <= hits <= count or count < 1 or not 0 < level < 1:
+    if whole(hits, "hits", 0) > whole(count, "count") or not 0 < level < 1:
         raise BadInput(f"{hits} hits of {count} at level {level}; expected 0 <= hits <= count, 0 < level < 1.")
     interval = stats.binomtest(hits, count).proportion_ci(level, method="wilson")
     return float(interval.low), float(interval.high)

@@ -51,10 +51,10 @@ def test_class_numbers_are_checked(measure):
     for wrong in (torch.tensor([0]), torch.zeros(2, 10, dtype=torch.int64)):
         with pytest.raises(WrongShape, match=r"expected .* whole numbers"):
             measure(wrong, right)
-    with pytest.raises(WrongShape, match=">= 1"):
+    with pytest.raises(WrongShape, match="at least 1"):
         measure(right[:0], right[:0])
     for wrong in (torch.tensor([0.0, 1.0]), torch.tensor([0, -1]), torch.tensor([True, False])):
-        with pytest.raises(BadInput, match="whole numbers >= 0"):
+        with pytest.raises(BadInput, match=r"expected (whole numbers|0 to)"):
             measure(wrong, right)
 
 
@@ -166,17 +166,17 @@ def test_pairs_of_images_are_checked(measure):
     for bad in (good[:2], good[0], good.view(4, 1, 28, 28)):
         with pytest.raises(WrongShape, match=r"\(count, pixels\)|must be alike"):
             measure(bad, good)
-    with pytest.raises(WrongShape, match="batch >= 1"):
+    with pytest.raises(WrongShape, match="count of at least 1"):
         measure(good[:0], good[:0])
-    with pytest.raises(BadInput, match="floating point of one kind"):
+    with pytest.raises(BadInput, match="floating point"):
         measure((255 * good).byte(), good)
-    with pytest.raises(BadInput, match="floating point of one kind"):
+    with pytest.raises(BadInput, match="must be alike"):
         measure(good.double(), good)
     hole = good.clone()
     hole[0, 0] = NAN
     with pytest.raises(BadValues, match="images holds 1 NaN"):
         measure(hole, good)
-    with pytest.raises(BadValues, match="originals hold 1 NaN"):
+    with pytest.raises(BadValues, match="originals holds 1 NaN"):
         measure(good, hole)
 
 

@@ -1,0 +1,84 @@
+"""Large sparse graphs by lists of edges. Oracles: the same graph from its matrix; memory as the system counts it."""
+
+import subprocess
+import sys
+
+import networkx as nx
+import pytest
+import torch
+
+from pcgraph_lite import PCGraph, topology
+from pcgraph_lite.engine import constructors
+from pcgraph_lite.errors import BadInput
+
+N = 40
+MASK = torch.rand(N, N, generator=torch.Generator().manual_seed(0)) < 0.1
+LARGE = """
+import resource, torch
+import networkx as nx
+from pcgraph_lite import PCGraph, fit, observed, query, topology
+generator, n = torch.Generator().manual_seed(0), 50_000
+if {kind!r} == "mask":
+    pairs = torch.randint(n, (2, 250_000), generator=generator)
+    groups = {{"pixels": 784, "others": n - 784}}
+    made = topology.from_mask(torch.sparse_coo_tensor(pairs, torch.ones(250_000), (n, n)), groups)
+elif {kind!r} == "networkx":
+    links = nx.gnm_random_graph(n, 250_000, seed=0, directed=True)
+    nx.set_node_attributes(links, {{k: "pixels" if k < 784 else "others" for k in range(n)}}, "group")
+    made = topology.from_networkx(links)
+else:
+    made = topology.assemblies(clusters=5, size=10_000, p=250_000 / 9e8, pixels=784, generator=generator)
+graph, images = PCGraph(made, "tanh"), torch.rand(20, 784, generator=generator)
+fit(graph, {{"pixels": images}}, epochs=1, steps=5, batch_size=20, progress=False)
+query(graph, {{"pixels": observed(images[:2], torch.arange(784) < 392)}}, steps=20)
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(made.n, made.edge_count(), used.ru_maxrss / 2**20, used.ru_utime)
+"""
+
+
+@pytest.mark.parametrize("groups", [None, {"a": 15, "b": 25}, {"a": 1, "b": 38, "c": 1}])
+@pytest.mark.parametrize("plan", ["auto", "dense", "blocks", "sparse"])
+def test_a_sparse_mask_is_the_same_graph(groups, plan):
+    dense, sparse = topology.from_mask(MASK, groups), topology.from_mask(MASK.to_sparse(), groups)
+    assert torch.equal(dense.mask(), sparse.mask()) and torch.equal(dense.in_degree(), sparse.in_degree())
+    assert dense.edge_count() == sparse.edge_count() == int(MASK.sum())
+    one, other = PCGraph(dense, "tanh", dtype=torch.float64), PCGraph(sparse, "tanh", plan=plan, dtype=torch.float64)
+    assert torch.equal(other.weight != 0, MASK)                            # every edge is drawn, and no other
+    other.set_weight(one.weight)
+    x = torch.rand(3, N, dtype=torch.float64)
+    assert torch.allclose(one.energy(x), other.energy(x)) and torch.allclose(one.value_gradient(x),
+                                                                             other.value_gradient(x))
+
+
+def test_networkx_by_links_is_networkx_by_matrix(monkeypatch):
+    for links in (nx.gnm_random_graph(30, 60, seed=0, directed=True), nx.karate_club_graph(), nx.path_graph(3)):
+        matrix = topology.from_networkx(links).mask()
+        with monkeypatch.context() as patch:
+            patch.setattr(constructors, "MATRIX", 0)
+            made = topology.from_networkx(links)
+        assert all(e.listed for e in made.edges) and torch.equal(made.mask(), matrix)
+
+
+def test_few_edges_are_as_many_as_bernoulli_ones(monkeypatch):
+    """Without the matrix of all pairs: the expected number within five standard deviations, and no self-loop."""
+    monkeypatch.setattr(constructors, "PAIRS", 0)
+    made = topology.assemblies(clusters=2, size=200, p=0.05, pixels=50, generator=torch.Generator().manual_seed(0))
+    pairs = 3 * 200 * 200 - 2 * 200
+    assert abs(made.edge_count() - 0.05 * pairs) < 5 * (pairs * 0.05 * 0.95) ** 0.5
+    assert not made.mask().diagonal().any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["mask", "networkx", "assemblies"])
+def test_a_large_sparse_graph_trains_and_answers_within_two_gigabytes_and_a_minute(kind):
+    done = subprocess.run([sys.executable, "-c", LARGE.format(kind=kind)], capture_output=True, text=True, check=True)
+    vertices, edges, memory, seconds = map(float, done.stdout.split())
+    assert vertices == 50_000 and edges == pytest.approx(250_000, rel=0.02) and memory < 2 and seconds < 60
+
+
+def test_what_must_be_dense_says_how_much_it_would_take():
+    made = topology.from_mask(torch.sparse_coo_tensor([[0], [1]], [1.0], (10**6, 10**6)))
+    assert PCGraph(made).weights[0].shape == (1,)
+    for call in (made.mask, lambda: PCGraph(made).weight, lambda: PCGraph(made, plan="dense")):
+        with pytest.raises(BadInput, match=r"would take .* GiB"):
+            call()
