@@ -24,6 +24,7 @@ LARGEST_PICTURE = 50_000_000                                               # pix
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "br", "style", "div", "span", "p", "b", "i", "em", "strong",
         "caption", "code", "small", "sub", "sup"}
 ATTRIBUTES = {"id", "class", "type", "colspan", "rowspan", "scope", "style", "title", "border"}
+LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code, which nothing in it ends
 LOADS = re.compile(r"url\s*\(|@import|expression\s*\(|javascript:|\\", re.IGNORECASE)     # in a style
 SETTINGS = {"tags": list, "mystnb": dict}                                  # of a cell
 BUILDER = {"figure", "image"}                                              # of those, what the builder may be told
@@ -137,4 +138,8 @@ def _picture(content: str) -> str | None:
     return None
 
 
-KINDS = {"text/plain": lambda text: None, "text/html": _table, "image/png": _picture}
+def _listing(content: str) -> str | None:
+    return None if LISTING.fullmatch(content) else "Markdown that is not one block of code alone"
+
+
+KINDS = {"text/plain": lambda text: None, "text/html": _table, "text/markdown": _listing, "image/png": _picture}

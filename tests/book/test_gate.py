@@ -112,7 +112,17 @@ def test_html_that_does_anything_is_refused(root: Path, html: str) -> None:
         gate.admit(executed(new_output("execute_result", {"text/html": f"<table></table>{html}"})), "page", root)
 
 
-@pytest.mark.parametrize("kind", ["application/javascript", "text/markdown", "text/latex", "image/svg+xml",
+@pytest.mark.parametrize("content", [
+    "words", "```{raw} html\n<b>\n```", "```python\nx\n```\n<b>", "```python\nx\n```\n```{include} a\n```",
+    "````{raw} html\n```python\n```\n````"])
+def test_markdown_is_a_listing_or_refused(root: Path, content: str) -> None:
+    """Page 2 shows a file of the library so; anything beside the one block could be a directive."""
+    gate.admit(executed(new_output("display_data", {"text/markdown": "```python\nx = '``'\n```"})), "page", root)
+    with pytest.raises(BadFile, match="not one block of code"):
+        gate.admit(executed(new_output("display_data", {"text/markdown": content})), "page", root)
+
+
+@pytest.mark.parametrize("kind", ["application/javascript", "text/latex", "image/svg+xml",
                                   "application/vnd.jupyter.widget-view+json", "image/jpeg"])
 def test_other_kinds_of_output_are_refused(root: Path, kind: str) -> None:
     with pytest.raises(BadFile, match="an output of the kind"):
