@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Link = Annotated[Sequence[int], Len(2, 2)]                                 # from cluster, to cluster
-MATRIX, PAIRS = 4096, 2**28            # vertices of a networkx graph, pairs of clusters: above them, edges are listed
+MATRIX, PAIRS = 4096, 2**26            # vertices of a networkx graph, pairs of clusters: above them, edges are listed
 CONSTRUCTORS: dict[str, Callable[..., Topology]] = {}
 
 

@@ -55,6 +55,7 @@ class Schedule:
 
     def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Optimizer:
         """What moves the weights; fused, it has no temporaries of their size."""
+        number(lr, "weight_lr", "one positive number (graphs with replicas take one each)", lambda lr: lr > 0)
         return OPTIMIZERS[self.optimizer](parameters, lr=lr, weight_decay=self.weight_decay, fused=True)
 
 

@@ -7,6 +7,7 @@ Weights are stored in blocks between segments of vertices (layout.py, weights.py
 and tests hold it against ``pcgraph_lite.equations``.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadInput, WrongShape, number, one_of, unknown
+from ..errors import BadInput, WrongShape, number, one_of, room, unknown
 from . import activations
 from .activations import ACTIVATIONS, Activation
 from .arguments import NotNegative, OneOf, PartOf
@@ -143,7 +144,9 @@ class PCGraph(nn.Module):
     @property
     def weight(self) -> Tensor:
         """All weights as ``(..., n, n)``, rows are sources, 0 where there is no edge (a copy)."""
-        matrix = torch.zeros(*self.layout.lead, self.topology.n, self.topology.n, dtype=self.dtype, device=self.device)
+        shape = (*self.layout.lead, self.topology.n, self.topology.n)
+        room(math.prod(shape), f"the weights of {self.topology.n} vertices as a matrix")
+        matrix = torch.zeros(shape, dtype=self.dtype, device=self.device)
         for block, weight in zip(self.blocks, self.weights, strict=True):
             matrix[..., self.segments[block.source], self.segments[block.target]] = block.dense(weight)
         return matrix

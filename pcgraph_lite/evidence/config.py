@@ -207,7 +207,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    return read_text(path, LARGEST)
+    try:
+        return read_text(path, LARGEST)
+    except BadFile as error:
+        raise BadFile(f"{str(error).replace(str(path), checkout.shown(path))}.") from error
 
 
 @lru_cache(maxsize=32)
