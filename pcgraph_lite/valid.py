@@ -80,7 +80,7 @@ def labels(values: Any, what: str = "labels", count: int | None = None, classes:
         raise WrongShape(f"{what} are {tuple(made.shape)} {made.dtype}; expected {count or 'at least 1'} whole numbers "
                          "(a vector; of scores take .argmax(1)).")
     if made.is_floating_point() or made.dtype == torch.bool:
-        raise BadInput(f"{what} are {made.dtype}; expected whole numbers, such as torch.int64.")
+        raise WrongShape(f"{what} are {made.dtype}; expected {len(made)} whole numbers, such as torch.int64.")
     low, high = int(made.min()), int(made.max())
     if low < 0 or high >= (high + 1 if classes is None else classes):
         raise BadInput(f"{what} run from {low} to {high}; expected 0 to {'...' if classes is None else classes - 1}.")
@@ -92,7 +92,7 @@ def mask(values: Any, what: str, *shapes: Sequence[int]) -> Tensor:
     made = tensor(values, what)
     wanted = " or ".join(str(tuple(shape)) for shape in shapes)
     if made.dtype != torch.bool:
-        raise BadInput(f"{what} is {tuple(made.shape)} {made.dtype}; expected {wanted} torch.bool, true where known.")
+        raise WrongShape(f"{what} is {tuple(made.shape)} {made.dtype}; expected {wanted} torch.bool, true where known.")
     if shapes and made.shape not in [tuple(shape) for shape in shapes]:
         raise WrongShape(f"{what} is {tuple(made.shape)}; expected {wanted} torch.bool.")
     return made

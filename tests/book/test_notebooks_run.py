@@ -97,7 +97,7 @@ def test_wrong_parameters_of_a_profile(root: Path, line: str, words: list[str]) 
     ("images: int = 50", "images = 50", r"line 2\d: expected 'name: type = value'"),
     ("images: int = 50", "images: complex = 50", r"line 2\d: expected 'name: type = value'"),
     ("models: [tiny, other]", "models: [tinny]", "no model 'tinny'.*Did you mean 'tiny'"),
-    ("models: [tiny, other]", "models: [tiny", "front matter of notebooks/01-tiny.md is not YAML"),
+    ("models: [tiny, other]", "models: [tiny", "notebooks/01-tiny.md is not valid YAML"),
 ])
 def test_wrong_notebooks(root: Path, old: str, new: str, words: str) -> None:
     """A notebook that cannot be checked is named with the line."""
