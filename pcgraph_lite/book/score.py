@@ -19,8 +19,8 @@ from . import result
 
 EXACT = "Equations, masks and drawings, checked exactly"
 TRAINED = "Claims about trained models"
-SHORT = {"reproduced": "hold", "partly": "hold in part", "not reproduced": "do not hold",
-         "not comparable": "are not judged", "not run": "are not measured yet"}
+SHORT = {"reproduced": "reproduced", "partly": "in part", "not reproduced": "not reproduced",
+         "not comparable": "not to be judged", "not run": "not measured yet"}
 THUMBNAIL = 420                                    # pixels wide: a figure beside a cause
 LAST = 6                                           # commits in the history of a row
 
