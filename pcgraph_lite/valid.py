@@ -138,21 +138,30 @@ def device(name: Any, what: str = "device") -> None:
 # ------------------------------------------------------------------------------------------------------------ types
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Refuse arguments of another type than their annotation, by name and before any work is done. Raises BadInput."""
+    """Refuse arguments of another type than their annotation, by name and before any work is done. Raises BadInput.
+
+    Where a number or a list is expected, one of numpy, pandas or torch is passed on as Python's own.
+    """
     parameters = signature(function).parameters
     kinds = {name: _kinds(one.annotation) for name, one in parameters.items() if one.kind not in (2, 4)}   # no * or **
-    names = list(kinds)
+    names, title = list(kinds), function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name, value in chain(zip(names, args, strict=False), kwargs.items()):
-            if (expected := kinds.get(name)) and not _is(value, expected):
-                words = " or ".join(sorted({WORDS.get(kind, kind.__name__) for kind in expected}, key=NONE_LAST))
-                raise BadInput(f"{function.__qualname__.removesuffix('.__init__')}: {name} = {shown(value)} is a "
-                               f"{type(value).__name__}; expected {words}.")
-        return function(*args, **kwargs)
+        given = [_fitting(title, name, value, kinds[name]) for name, value in zip(names, args, strict=False)]
+        named = {name: _fitting(title, name, value, kinds.get(name)) for name, value in kwargs.items()}
+        return function(*given, *args[len(given):], **named)
 
     return call
+
+
+def _fitting(title: str, name: str, value: Any, expected: tuple[type, ...] | None) -> Any:
+    if expected is None or _is(value, expected):
+        return value
+    if getattr(value, "ndim", 2) < 2 and _is(own := value.tolist(), expected):
+        return own
+    words = " or ".join(sorted({WORDS.get(kind, kind.__name__) for kind in expected}, key=NONE_LAST))
+    raise BadInput(f"{title}: {name} = {shown(value)} is a {type(value).__name__}; expected {words}.")
 
 
 NONE_LAST = "None".__eq__
