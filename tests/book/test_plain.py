@@ -55,4 +55,4 @@ def test_the_rest_of_the_environment_is_not_needed(tmp_path: Path) -> None:
 
     assert "tiny: _build/smoke/models" in (said := pcgraph("train", "tiny")), said
     assert "2 records" in (said := pcgraph("run", "01-tiny", "--plain")), said
-    assert "jupytext is not installed here" in (said := pcgraph("run", "01-tiny")) and "add --plain" in said, said
+    assert " is not installed here" in (said := pcgraph("run", "01-tiny")) and "add --plain" in said, said
