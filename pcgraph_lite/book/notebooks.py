@@ -225,16 +225,15 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bo
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")              # papermill remarks that .part is no notebook name
-                papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
-                                           kernel_name="python3", cwd=".", progress_bar=True,
-                                           extra_arguments=["--log-level=ERROR"], **kernel)
+                done = papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
+                                                  kernel_name="python3", cwd=".", progress_bar=True,
+                                                  extra_arguments=["--log-level=ERROR"], **kernel)
         except Exception as error:
             if part.exists():
                 part.replace(failed)
             raise PCGraphError(_failure(name, error, failed)) from error
         finally:
             begun.unlink(missing_ok=True)
-        done = nbformat.read(part, as_version=4)
         done.metadata.papermill |= {"input_path": f"notebooks/{name}.md", "output_path": checkout.shown(target)}
         nbformat.write(done, part)
     failed.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
 from ..evidence import claims, findings, records
 from ..evidence.config import read_yaml
+from ..evidence.findings import Finding
 from ..files import read_text
 from . import gate, house, live, polish, result, score, tables
 
@@ -47,28 +49,41 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     notebooks = {name: gate.admit(read_notebook(executed / f"{name}.ipynb", "paper" if published else profile), name,
                                   root) if name in ran
                  else jupytext.read(root / "notebooks" / f"{name}.md") for name in names}
-    kept = records.read(saved)
-    card = claims.scorecard(kept)
-    found = findings.findings(kept, card)
     source = made / "site-source"
     _copy_pages(root, source)
-    tables.write_ledger(source / "book/generated", saved, {name: notebooks[name] for name in ran})
-    score.write(source / "book/generated", card, found, kept, notebooks, root)
     _copy_evidence(saved, source / "vendor/records")
-    tables.write_lead(source / "book/generated", notebooks)
-    house.write(source / "book/generated")
-    tables.write_speed(source / "book/generated", root / "results/bench")
+    tables.write_ledger(source / "book/generated", saved, {name: notebooks[name] for name in ran})
+    found = _write_generated(source / "book/generated", saved, notebooks, root)
     live.place(root, source)
-    rules, words = claims.load_claims(), findings.load().pages
     for name, notebook in notebooks.items():
         made_by = (tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
                    else NOT_RUN.format(name=name))
-        result.put_on(notebook, [one for one in found.values() if rules[one.claim].notebook == name], words.get(name),
-                      made_by, source / "book/generated")
-        _describe(notebook)
-        live.insert(root, name, notebook)
-        nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
+        _finish(name, notebook, found, made_by, root, source)
     return source
+
+
+def _write_generated(folder: Path, saved: Path, notebooks: Mapping[str, NotebookNode],
+                     root: Path) -> dict[str, Finding]:
+    """Write what prose pages include, and return what was found about each claim."""
+    kept = records.read(saved)
+    card = claims.scorecard(kept)
+    found = findings.findings(kept, card)
+    tables.write_lead(folder, notebooks)
+    tables.write_speed(folder, root / "results/bench")
+    score.write(folder, card, found, kept, notebooks, root)
+    house.write(folder)
+    return found
+
+
+def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], made_by: str, root: Path,
+            source: Path) -> None:
+    """Give a page its result, its description and its live part, and write it."""
+    rules, words = claims.load_claims(), findings.load().pages
+    mine = [one for one in found.values() if rules[one.claim].notebook == name]
+    result.put_on(notebook, mine, words.get(name), made_by, source / "book/generated")
+    _describe(notebook)
+    live.insert(root, name, notebook)
+    nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
 
 
 def make(profile: str, published: bool = False) -> Path:

@@ -117,6 +117,12 @@ class Quantity:
         return self._listed([case.theirs.mean() for case in self.cases])
 
     @property
+    def asked(self) -> str:
+        """What the rule asks for."""
+        limits = (self.check.at_least, self.check.at_most)
+        return number(next(limit for limit in limits if limit is not None), self.check)
+
+    @property
     def beside(self) -> str:
         """How far from the paper's number."""
         difference = self.cases[0].values.mean() - self.check.near.value

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import renew_verdicts
+import renew_published
 
 from pcgraph_lite import checkout
 
@@ -39,9 +39,14 @@ def test_the_pipe_of_a_page_runs_as_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
 def test_a_published_page_says_what_today_s_rules_say(page: Path) -> None:
-    """Of its own record; if a rule changed: python scripts/renew_verdicts.py."""
-    if renew_verdicts.outdated(page) is not None:
-        pytest.fail("its verdicts are those of older rules; run python scripts/renew_verdicts.py and commit the pages")
+    """Of its own record; if a rule changed: python scripts/renew_published.py."""
+    if renew_published.outdated(page) is not None:
+        pytest.fail("its verdicts are those of older rules; run python scripts/renew_published.py and commit the pages")
+
+
+def test_the_readme_shows_a_published_figure() -> None:
+    if renew_published.PICTURE.read_bytes() != renew_published.picture():
+        pytest.fail("the README's picture is not that of the published page; run python scripts/renew_published.py")
 
 
 def test_outdated_verdicts_are_noticed(tmp_path: Path) -> None:
@@ -49,5 +54,5 @@ def test_outdated_verdicts_are_noticed(tmp_path: Path) -> None:
     text = (checkout.ROOT / "book/notebooks/02-pc-graphs.ipynb").read_text()
     page.write_text(text.replace("&gt;reproduced", "&gt;partly").replace(">reproduced<", ">partly<"))
     assert page.read_text() != text
-    renewed = renew_verdicts.outdated(page)
+    renewed = renew_published.outdated(page)
     assert renewed is not None and ">partly<" not in str(renewed)

@@ -4,9 +4,6 @@
 Skipped where there is no Chromium: install Debian's package ``chromium``, and Playwright from requirements.txt.
 """
 
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import export_live
@@ -22,24 +19,13 @@ from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.images import datasets
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [pytest.mark.slow,
-              pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; Debian: apt-get install chromium")]
+pytestmark = pytest.mark.slow
 DATA, BOOK = ROOT / "book/live/data", (ROOT / "book").as_uri() + "/"
 MODELS = sorted(path.stem for path in DATA.glob("model-*.js"))
 TOLERANCE = 1e-4
-WAIT = 120_000                                                             # milliseconds; the machine may be busy
+WAIT = 120_000                                     # milliseconds; the machine may be busy
 WIDTHS = [1280, 390]
 TOP = datasets.top_half((1, 28, 28)).flatten()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator["sync_api.Browser"]:
-    with sync_api.sync_playwright() as playwright:
-        sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=sandbox, timeout=WAIT)
-        yield browser
-        browser.close()
 
 
 def page_of(folder: Path, *parts: str) -> Path:

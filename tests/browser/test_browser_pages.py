@@ -4,8 +4,6 @@ Skipped where there is no Chromium: install Debian's package ``chromium``, and P
 """
 
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,9 +12,7 @@ from pcgraph_lite.book import site
 from pcgraph_lite.checkout import ROOT
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [pytest.mark.slow,
-              pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; Debian: apt-get install chromium")]
+pytestmark = pytest.mark.slow
 SITE = os.environ.get("PCGRAPH_SITE", "")          # a built site to look at; empty: the published one is built
 NOTEBOOKS = site.notebook_names(ROOT / "_toc.yml")
 PROSE = [path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in sorted((ROOT / "book").rglob("*.md"))
@@ -40,15 +36,6 @@ CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre
 def built() -> Path:
     """The published site, built from what is committed."""
     return Path(SITE) if SITE else site.make("paper", published=True).parent
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator["sync_api.Browser"]:
-    with sync_api.sync_playwright() as playwright:
-        sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=sandbox, timeout=WAIT)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
