@@ -31,6 +31,10 @@ CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre
   return false;
 }).map(shown => `${shown.tagName} ${shown.id || shown.closest("[id]").id}`)"""
 
+SQUEEZED = """() => [...document.querySelectorAll(".bd-article img")].filter(shown => shown.naturalWidth
+  && shown.clientWidth && Math.abs(shown.clientWidth * shown.naturalHeight / (shown.clientHeight * shown.naturalWidth) - 1) > 0.03)
+  .map(shown => shown.alt)"""
+
 
 @pytest.fixture(scope="module")
 def built() -> Path:
@@ -56,11 +60,11 @@ def show(window: "sync_api.Page", built: Path, name: str) -> "sync_api.Page":
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_opens_with_its_result_and_nothing_is_cut_off(window: "sync_api.Page", built: Path, name: str) -> None:
-    """At 1280 x 900 nothing is cut, and of a notebook every badge, every finding and the figure stand high; at 390 the
-    page does not scroll sideways, and wide tables scroll in their own box. Nothing comes from elsewhere."""
+    """At 1280 x 900 nothing is cut or squeezed, and of a notebook every badge, every finding and the figure stand high;
+    at 390 the page does not scroll sideways, and wide tables scroll in their own box. Nothing comes from elsewhere."""
     page = show(window, built, name)
     wide = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(CUT) == [] and page.evaluate(wide) <= 0
+    assert page.evaluate(CUT) == page.evaluate(SQUEEZED) == [] and page.evaluate(wide) <= 0
     if name.startswith("notebooks/"):
         ends = page.evaluate("() => [...document.querySelectorAll('.result .verdict, .finding-said')].map(part =>"
                              " part.getBoundingClientRect().bottom)")
