@@ -32,7 +32,8 @@ CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre
 }).map(shown => `${shown.tagName} ${shown.id || shown.closest("[id]").id}`)"""
 
 SQUEEZED = """() => [...document.querySelectorAll(".bd-article img")].filter(shown => shown.naturalWidth
-  && shown.clientWidth && Math.abs(shown.clientWidth * shown.naturalHeight / (shown.clientHeight * shown.naturalWidth) - 1) > 0.03)
+  && shown.clientWidth && Math.abs(
+    shown.clientWidth * shown.naturalHeight / (shown.clientHeight * shown.naturalWidth) - 1) > 0.03)
   .map(shown => shown.alt)"""
 
 
