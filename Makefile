@@ -39,7 +39,7 @@ WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH
 	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
 	--nolock --logger line --config profile=$(PROFILE) $(APART)
 
-.PHONY: help book site test paper bench data smoke-outputs clean
+.PHONY: help book site pdf test paper bench data smoke-outputs lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -53,6 +53,10 @@ paper: $(READY)  ## the same at the paper's sizes; wants the full data sets and 
 
 site: $(READY)  ## build the website of the committed paper results; executes nothing
 	@pcgraph book --published
+
+pdf: $(READY)  ## the same on paper, one PDF: _build/published/pcgraph.pdf (needs Chromium)
+	@pcgraph book --published
+	@python scripts/print_book.py _build/published/site
 
 test: $(READY)  ## everything that CI checks
 	@ruff check .
@@ -71,13 +75,19 @@ smoke-outputs: $(READY)  ## renew tests/notebooks, what CI compares with; commit
 data: $(READY)  ## list the data sets that are here
 	@pcgraph data
 
+UV := uv==0.13.9
+lock:  ## make requirements.txt of requirements.in: all versions and hashes, as they are (UPGRADE=1: newer ones)
+	@$(PYTHON) -m venv _build/lock && _build/lock/bin/python -m pip install --quiet --disable-pip-version-check $(UV)
+	@_build/lock/bin/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url \
+		--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) requirements.in -o requirements.txt
+
 clean:  ## delete everything that was built, except .venv
 	rm -rf _build
 
 $(READY): requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}. Choose one: make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and f"Python 3.11.5 or newer is needed; {sys.executable} is {sys.version.split()[0]}. Choose one: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
 	@echo "installing the pinned environment into .venv (once; a few minutes; what pip says goes to .venv/install.log)"
-	@{ $(INSTALL) -r requirements.txt && $(INSTALL) --no-deps -e .; } > .venv/install.log 2>&1 \
+	@{ $(INSTALL) --require-hashes -r requirements.txt && $(INSTALL) --no-deps --no-build-isolation -e .; } > .venv/install.log 2>&1 \
 		|| { tail -n 20 .venv/install.log; echo "the installation failed; all of it: $(CURDIR)/.venv/install.log"; exit 1; }
 	@touch $@

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from pcgraph_lite.checkout import ROOT
 
@@ -99,4 +100,4 @@ def test_the_pinned_environment_is_within_the_ranges() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for text in [*project["dependencies"], *chain(*project["optional-dependencies"].values())]:
         requirement = Requirement(text)
-        assert requirement.specifier.contains(pinned[requirement.name]), text
+        assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), text

@@ -46,6 +46,7 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
     (folder / "scorecard.html").write_text(
         '<div id="claims-by-row"><table class="scorecard"><thead><tr><th scope="col">Claim</th><th scope="col">'
         f'Verdict</th><th scope="col">What was found</th></tr></thead><tbody>{body}</tbody></table></div>\n'
+        '<p><a href="../records/scorecard.csv" download>This table (CSV)</a></p>\n'
         '<script src="../_static/scorecard.js" defer></script>\n', encoding="utf-8")
     (folder / "cite.md").write_text(cite(root / "CITATION.cff"), encoding="utf-8")
     play = "**{doc}`Play with a trained graph <play>`** in the browser; there is nothing to install.\n"

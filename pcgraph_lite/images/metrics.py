@@ -7,7 +7,6 @@ measure of a whole set gives a float. Nothing here averages over seeds: that is 
 refuses what it has no answer for: WrongShape (also for an empty set), BadValues (NaN or infinite entries), BadInput.
 """
 
-import hashlib
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from torch import Tensor, nn
 
 from .. import valid
 from ..errors import BadFile, BadInput, WrongShape, number, whole
+from ..files import digest
 from .judge import READ_BATCH
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 INCEPTION_FILE = "weights-inception-2015-12-05-6726825d.pth"     # torch-fidelity's, as its release names it
 Shape = tuple[int, int, int]                                               # (channels, height, width)
+INCEPTION_DIGEST = INCEPTION_FILE[-12:-4]                       # the SHA-256 of its content begins so
 INCEPTION_LAYERS = (64, 192, 768, 2048)
 INCEPTION_BATCH = 16                                            # larger ones only move memory about, on a CPU
 SSIM_WINDOW = 11                                                # pixels; smaller images have no SSIM
@@ -241,13 +242,15 @@ def fid(real: Tensor, fake: Tensor, weights_path: Path | str | None = None, shap
 
 def _inception_metric(path: Path, feature: int) -> "FrechetInceptionDistance":
     from torchmetrics.image.fid import FrechetInceptionDistance
+    found = digest(path)
     try:
+        if not found.startswith(INCEPTION_DIGEST):                  # nothing of another file is unpickled
+            raise ValueError("It was not read.")
         torch.load(path, weights_only=True, map_location="cpu")     # torchmetrics unpickles freely: tensors only, first
         return FrechetInceptionDistance(feature, feature_extractor_weights_path=str(path), antialias=False)
     except Exception as error:                                      # many kinds, all meaning: not these weights
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        raise BadFile(f"{path} does not hold Inception weights: expected a SHA-256 that begins with 6726825d (the last "
-                      f"part of {INCEPTION_FILE}), found {digest}. {str(error).splitlines()[0]}") from error
+        raise BadFile(f"{path} does not hold Inception weights: expected a SHA-256 that begins with {INCEPTION_DIGEST} "
+                      f"(the last part of {INCEPTION_FILE}), found {found}. {str(error).splitlines()[0]}") from error
 
 
 def _colour_bytes(images: Tensor, shape: Shape) -> Tensor:

@@ -12,16 +12,16 @@ import pytest
 from packaging.requirements import Requirement
 from project import HERE, Project
 
-SECTIONS = ("numbers and pictures", "settings and commands")               # of requirements.txt, as book/how-to.md says
+SECTIONS = ("numbers and pictures", "settings and commands")               # of requirements.in, as book/how-to.md says
 SOMETIMES = {"torch-fidelity"}                                             # the FID with Inception
 USES = "from pcgraph_lite.book import plots, tables\nfrom pcgraph_lite.images import judge, metrics\nimport torch\n"
 
 
 def needed() -> set[str]:
     """The named packages and all that they ask for."""
-    sections = (HERE.parent / "requirements.txt").read_text().split("\n# ")
+    sections = (HERE.parent / "requirements.in").read_text().split("\n# ")
     lines = [line for text in sections if text.startswith(SECTIONS) for line in text.splitlines()[1:]]
-    waiting, found = {line.partition("==")[0] for line in lines if line} - SOMETIMES, set()
+    waiting, found = {Requirement(line).name for line in lines if line} - SOMETIMES, set()
     while waiting:
         found.add(name := waiting.pop())
         asked = map(Requirement, distribution(name).requires or ())

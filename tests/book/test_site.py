@@ -7,6 +7,9 @@ import base64
 import json
 import re
 import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 
@@ -16,12 +19,15 @@ import nbformat
 import numpy as np
 import pytest
 import typer
+from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from sphinx.search.en import SearchEnglish
 
 from pcgraph_lite.book import site
 from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.cli import app
 from pcgraph_lite.errors import BadFile, PCGraphError
+from pcgraph_lite.evidence import findings
 from pcgraph_lite.evidence.claims import load_claims
 
 RECORDS = {
@@ -29,6 +35,8 @@ RECORDS = {
     "provenance": {"commit": "0123456789", "dirty": False, "device": "the test's device", "seconds": 7.0,
                    "date": "now"},
     "records": [{"claim": "eq3", "quantity": "max_relative_error", "value": 3e-15, "parameters": {"dtype": "float64"}}]}
+HOSTILE = ("g-efficiency", "h-judge", "i-relaxed-time", "j-pixel-scale")
+SECRET = "what-no-page-may-show"
 CAPTION = "What to look at in the picture."
 
 
@@ -74,16 +82,70 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_book(tmp_path_factory.mktemp("repository"))
 
 
+def reading(file: Path) -> list[str]:
+    """Directives that read a file, each between two lines of text."""
+    return [f"a\n\n```{one}\n```\n\nb" for one in (
+        f"{{literalinclude}} {file}", f"{{include}} {file}", f"{{raw}} html\n:file: {file}",
+        f"{{eval-rst}}\n.. include:: {file}")]
+
+
+def provoke(source: Path) -> None:
+    """Ask the builder, past the gate, to execute cells and to read a file: in a page of prose and in notebooks."""
+    executed, secret = source.parent / "executed", source.parent / "secret.txt"
+    secret.write_text(SECRET)
+    run = f"from pathlib import Path\nPath({str(executed)!r}).touch()"
+    page = source / "book/glossary.md"
+    page.write_text("---\nfile_format: mystnb\nkernelspec: {name: python3, language: python}\n"
+                    "mystnb: {execution_mode: force}\n---\n"
+                    f"{page.read_text()}\n\n```{{code-cell}} ipython3\n{run}\n```\n")
+    outputs = [new_output("stream", text=text) for text in reading(secret)]
+    outputs += [new_output("display_data", {kind: text}) for text in reading(secret)
+                for kind in ("text/plain", "text/html")]
+    for name, mode in zip(HOSTILE, ("force", "cache", "auto", "inline"), strict=True):
+        path = source / f"book/notebooks/{name}.ipynb"
+        hostile = nbformat.read(path, as_version=4)
+        hostile.cells += [new_code_cell(run), new_code_cell("read()", outputs=outputs)]
+        hostile.metadata["mystnb"] = {"execution_mode": mode, "render_markdown_format": "myst"}
+        nbformat.write(hostile, path)
+
+
 @pytest.fixture(scope="session")
 def built(root: Path) -> Path:
-    """The folder of the website built from the small book."""
-    return site.build(site.stage("smoke", root=root), root / "_build/smoke/site").parent
+    """The folder of the website built from the small book, some of whose staged pages are hostile."""
+    provoke(source := site.stage("smoke", root=root))
+    return site.build(source, root / "_build/smoke/site").parent
 
 
 def test_every_page_of_the_contents_is_built(built: Path, root: Path) -> None:
     pages = {path.relative_to(built).with_suffix("").as_posix() for path in built.rglob("*.html")}
     listed = {chapter["file"] for part in site.read_yaml(root / "_toc.yml")["parts"] for chapter in part["chapters"]}
     assert {"index", "book/index"} | listed <= pages
+
+
+def test_the_builder_executes_nothing_and_reads_no_file_for_an_output(built: Path) -> None:
+    """Whatever the metadata of a page say; the gate, which refuses such pages, is not asked here."""
+    for name in ("glossary", *(f"notebooks/{name}" for name in HOSTILE)):
+        assert ".touch()" in BeautifulSoup((built / f"book/{name}.html").read_text(), "html.parser").get_text()
+    assert not (built.parent / "executed").exists()
+    files = [path for path in built.rglob("*") if path.suffix in (".html", ".js", ".txt", ".md", ".ipynb")]
+    assert not [path for path in files if SECRET in path.read_text(encoding="utf-8")]
+
+
+def test_markdown_of_an_output_is_no_directive(tmp_path: Path) -> None:
+    """The builder takes its name for a language that it does not know, and stops, whatever the page asks for."""
+    (secret := tmp_path / "secret.txt").write_text(SECRET)
+    (source := tmp_path / "source").mkdir()
+    given = site.read_yaml(ROOT / "_config.yml")
+    key = given["sphinx"]["config"]["nb_metadata_key"]
+    (source / "_config.yml").write_text(json.dumps({"title": "t", "sphinx": {"config": {"nb_metadata_key": key}}}))
+    (source / "_toc.yml").write_text("format: jb-book\nroot: index\n")
+    outputs = [new_output("display_data", {"text/markdown": text}) for text in reading(secret)]
+    page = new_notebook(cells=[new_markdown_cell("# T"), new_code_cell("x", outputs=outputs)],
+                        metadata={"mystnb": {"render_markdown_format": "myst"}})
+    nbformat.write(page, source / "index.ipynb")
+    with pytest.raises(PCGraphError, match=r"'\{literalinclude\}' is not known(.|\n)*'\{eval-rst\}' is not known"):
+        site.build(source, tmp_path / "site")
+    assert not [page for page in tmp_path.rglob("*.html") if SECRET in page.read_text()]
 
 
 def test_pages_load_nothing_from_the_net(built: Path) -> None:
@@ -145,6 +207,26 @@ def test_pages_describe_themselves_and_leave_the_icon_script_out(built: Path) ->
     assert not list((built / "_static/scripts").glob("fontawesome*"))
     assert all("loading=" in image for image in re.findall(r"<img [^>]*>", page.partition("<article")[2])
                if "result-figure" not in image)
+
+
+def test_a_page_offers_its_numbers_and_a_notebook_that_installs_what_it_needs(built: Path) -> None:
+    page = (built / "book/notebooks/02-pc-graphs.html").read_text()
+    assert 'href="../../records/02-pc-graphs.csv"' in page and 'property="og:image"' in page
+    assert "3e-15" in (built / "records/02-pc-graphs.csv").read_text()
+    assert "Equation 3" not in (built / "records/scorecard.csv").read_text().partition("\n")[0]
+    first = nbformat.read(built / "_sources/book/notebooks/02-pc-graphs.ipynb", as_version=4).cells[0]
+    assert "find_spec" in first.source and "find_spec" not in page
+
+
+def test_the_search_finds_claims_by_their_names(built: Path) -> None:
+    """Every word of every claim's name leads to the scorecard, in the index that the search field reads."""
+    index = json.loads((built / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
+    place, english = index["docnames"].index("book/scorecard"), SearchEnglish({})
+    for words in findings.load().claims.values():
+        stems = {english.stem(word.lower()) for word in english.split(words.name)}
+        for stem in filter(english.word_filter, stems):                    # without "the", "of", ...
+            found = [np.atleast_1d(index[kind].get(stem, [])) for kind in ("terms", "titleterms")]
+            assert any(place in pages for pages in found), (words.name, stem)
 
 
 def test_a_page_says_what_made_it(built: Path) -> None:
@@ -258,6 +340,33 @@ def test_a_build_killed_between_its_renames_loses_no_site(tmp_path: Path) -> Non
     with pytest.raises(PCGraphError):
         site.build(tmp_path / "nothing-here", tmp_path / "site")
     assert (tmp_path / "site/index.html").read_text() == "the last good one"
+
+
+def test_two_builds_at_once_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """The second says that it waits, and begins when the first has ended; other profiles do not wait."""
+    began, go_on, said = threading.Event(), threading.Event(), []
+
+    def slow(profile: str, published: bool) -> Path:
+        said.append(f"{profile} begins")
+        began.set()
+        assert profile == "laptop" or go_on.wait(60)
+        said.append(f"{profile} ends")
+        return tmp_path
+
+    monkeypatch.setattr(site, "ROOT", tmp_path)
+    monkeypatch.setattr(site, "_make", slow)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(site.make, "smoke")
+        assert began.wait(60)
+        second, out, until = pool.submit(site.make, "smoke"), "", time.monotonic() + 60
+        while "waiting" not in out and time.monotonic() < until:
+            time.sleep(0.01)
+            out += capsys.readouterr().out
+        assert "another build of this book is at work" in out and not second.done()
+        site.make("laptop")
+        go_on.set()
+        assert first.result(60) == second.result(60) == tmp_path
+    assert said == ["smoke begins", "laptop begins", "laptop ends", "smoke ends", "smoke begins", "smoke ends"]
 
 
 PROSE = sorted([ROOT / "README.md", *(ROOT / "book").rglob("*.md")])

@@ -8,6 +8,7 @@ from scipy import stats
 from torch import nn
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 
+from pcgraph_lite import files
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
 from pcgraph_lite.images import datasets, judge, metrics
 
@@ -281,6 +282,7 @@ def inception(tmp_path_factory):
 @pytest.mark.slow
 def test_fid_runs_from_a_weights_file(inception, monkeypatch):
     monkeypatch.setenv("PCGRAPH_INCEPTION", str(inception))
+    monkeypatch.setattr(metrics, "INCEPTION_DIGEST", files.digest(inception)[:8])
     monkeypatch.setattr(metrics, "TIMES_FEATURES", 0.5)                # drawn weights need no good covariance
     real = datasets.load("mnist", "test", sample=True).images[:32]
     same = metrics.fid(real, real.flip(0), feature=64)
@@ -310,14 +312,25 @@ class Bomb:
         return (pytest.fail, ("a weights file was allowed to run code",))
 
 
+@pytest.mark.parametrize("start", [metrics.INCEPTION_DIGEST, ""])          # the latter: as if the digest were right
 @pytest.mark.parametrize("content", ["text", "other", "bomb"])
-def test_foreign_inception_weights_are_refused_without_running_them(tmp_path, content):
+def test_foreign_inception_weights_are_refused_without_running_them(tmp_path, monkeypatch, content, start):
     path = tmp_path / "weights.pth"
+    monkeypatch.setattr(metrics, "INCEPTION_DIGEST", start)
     if content == "text":
         path.write_text("not weights")
     else:
         torch.save({"other": {"weight": torch.zeros(2)}, "bomb": Bomb()}[content], path)
     with pytest.raises(BadFile, match=f"{path} does not hold Inception weights: expected.*6726825d.*found"):
+        metrics.fid(pictures(128), pictures(128), path, feature=64)
+
+
+def test_of_a_file_that_is_not_the_published_one_nothing_is_unpickled(tmp_path, monkeypatch):
+    (path := tmp_path / "weights.pth").write_bytes(b"other")
+    for load in ("torch.load", "torchmetrics.image.fid.FrechetInceptionDistance"):
+        monkeypatch.setattr(load, lambda *given, **more: pytest.fail("it was read"))
+    assert metrics.INCEPTION_DIGEST == "6726825d"
+    with pytest.raises(BadFile, match=r"It was not read\."):
         metrics.fid(pictures(128), pictures(128), path, feature=64)
 
 

@@ -1,0 +1,68 @@
+"""The environment is locked: every package that is installed has one version, and its files are known by content.
+
+Oracle: what is installed here, by its own metadata; what pip itself says of the file.
+"""
+
+import re
+from importlib import metadata
+
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from pcgraph_lite.checkout import ROOT
+
+LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+PINS = [Requirement(line) for line in re.findall(r"(?m)^(\w[^\\\n]*) \\$", LOCK)]
+HERE = {canonicalize_name(one.name): one for one in PINS if not one.marker or one.marker.evaluate()}
+
+
+def test_every_package_has_one_version_and_the_digests_of_its_files() -> None:
+    blocks = re.split(r"(?m)^(?=\w)", LOCK)[1:]
+    assert len(blocks) == len(PINS) > 150
+    for block, pin in zip(blocks, PINS, strict=True):
+        assert re.fullmatch(r"==[\w.+]+", str(pin.specifier)), pin
+        assert re.findall(r"--hash=sha256:[0-9a-f]{64}(?= \\\n|\n)", block), pin
+
+
+def test_no_place_to_get_them_from_is_named() -> None:
+    assert not re.search(r"(?m)https?:|file:|^ *(-i|-f|--index|--extra-index|--find-links|--trusted-host)|@ ", LOCK)
+
+
+def test_what_is_asked_for_is_locked_and_what_is_locked_is_all_that_is_needed() -> None:
+    """`make lock` was run after requirements.in was changed: each name is there, and so is all that those ask for."""
+    wanted = [Requirement(line.partition("#")[0]) for line in (ROOT / "requirements.in").read_text().splitlines()
+              if line.partition("#")[0].strip()]
+    waiting, found = [(one, "") for one in wanted], set()
+    while waiting:
+        requirement, extra = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        assert name in HERE, f"{name}: run make lock"
+        assert requirement.specifier.contains(str(HERE[name].specifier)[2:], prereleases=True), requirement
+        for one in ["", *requirement.extras]:
+            if (name, one) not in found:
+                found.add((name, one))
+                waiting += [(Requirement(text), one) for text in metadata.requires(name) or []]
+    assert {name for name, _ in found} == HERE.keys()
+
+
+def test_what_is_installed_is_what_is_locked() -> None:
+    """A host that brings its own packages is another matter; the environment of `make` is this one."""
+    other = {name: (metadata.version(name), str(pin.specifier)) for name, pin in HERE.items()
+             if f"=={metadata.version(name)}" != str(pin.specifier)}
+    assert not other
+
+
+def test_continuous_integration_may_only_read_and_runs_what_it_names() -> None:
+    """Actions are named by the commit, which nobody can move."""
+    text = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text)["permissions"] == {"contents": "read"} and text.count("permissions") == 1
+    used = re.findall(r"uses: (\S+)", text)
+    assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used)
+    assert text.count("persist-credentials: false") == sum("checkout" in one for one in used)
+
+
+def test_both_commands_of_the_readme_check_the_digests() -> None:
+    assert re.search(r"\$\(INSTALL\) --require-hashes -r requirements\.txt", (ROOT / "Makefile").read_text())
