@@ -39,7 +39,7 @@ WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH
 	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
 	--nolock --logger line --config profile=$(PROFILE) $(APART)
 
-.PHONY: help book site test paper bench data smoke-outputs lock mutants trust clean
+.PHONY: help book site pdf test paper bench data smoke-outputs lock mutants trust clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -53,6 +53,10 @@ paper: $(READY)  ## the same at the paper's sizes; wants the full data sets and 
 
 site: $(READY)  ## build the website of the committed paper results; executes nothing
 	@pcgraph book --published
+
+pdf: $(READY)  ## the same on paper, one PDF: _build/published/pcgraph.pdf (needs Chromium)
+	@pcgraph book --published
+	@python scripts/print_book.py _build/published/site
 
 test: $(READY)  ## everything that CI checks
 	@ruff check .

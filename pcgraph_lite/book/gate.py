@@ -1,20 +1,21 @@
 """What may reach the book: what our own runs wrote, and nothing that a reader's browser or the builder would execute.
 
-A staged page is its source, cell by cell and with the source's settings, and of the executed notebook only the outputs:
-text, tables and pictures.
+A staged page is its source: text, settings, captions and alt texts come from there alone. The executed notebook gives
+the outputs of its code cells and the parameters that it ran with. So the text of a page can change without a new run.
 """
 
 import ast
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 
 import jupytext
 from bs4 import BeautifulSoup
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 from .. import checkout
 from ..errors import BadFile
@@ -36,20 +37,16 @@ def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
 
     Args:
         executed: what ``site.read_notebook`` gave.
-        root: the checkout; ``notebooks/NAME.md`` is the source, or was at a commit of its history.
+        root: the checkout; the page is ``notebooks/NAME.md``, or its latest commit with the code that was executed.
 
-    Raises BadFile: a cell is not the source's, or an output is neither text nor table nor picture.
+    Raises BadFile: no source has that code, or an output is neither text nor table nor picture.
     """
+    ran = [cell for cell in executed.cells if cell.cell_type == "code"]
     for source in _sources(name, root):
-        if page := _filled(source, executed):
-            for number, cell in enumerate(page.cells):
-                for output in cell.get("outputs", []):
-                    if why := _refused(output):
-                        raise BadFile(f"the executed notebook {name!r}, cell {number}: {why}. Run it again: "
-                                      f"pcgraph run {name}")
-            return page
-    raise BadFile(f"the cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at any "
-                  f"commit of it. Run it again: pcgraph run {name}")
+        if _code(source.cells) == _code(cell for cell in ran if not _injected(cell)):
+            return _filled(source, ran, executed.metadata.get("papermill", {}), name)
+    raise BadFile(f"the code cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at "
+                  f"any commit of it. Run it again: pcgraph run {name}")
 
 
 def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
@@ -59,27 +56,39 @@ def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
         yield jupytext.reads(text, fmt="md:myst")
 
 
-def _filled(source: NotebookNode, executed: NotebookNode) -> NotebookNode | None:
-    """The source with the outputs of the executed notebook; None where their cells differ."""
-    given = [cell for cell in executed.cells if not _injected(cell)]
-    said = [[(cell.cell_type, cell.source.strip()) for cell in some] for some in (source.cells, given)]
-    if said[0] != said[1]:
-        return None
-    own, cells = iter(source.cells), []
-    for cell in executed.cells:
-        if _injected(cell):
-            cell.metadata = NotebookNode(tags=[INJECTED, "hide-input"])
-        else:
-            cell.metadata = _settings(next(own).metadata)
-        cell.pop("attachments", None)
-        for output in cell.get("outputs", []):
-            if "metadata" in output:
-                output.metadata = NotebookNode()
+def _code(cells: Iterable[NotebookNode]) -> list[str]:
+    return [cell.source.strip() for cell in cells if cell.cell_type == "code"]
+
+
+def _filled(source: NotebookNode, ran: Sequence[NotebookNode], run: NotebookNode, name: str) -> NotebookNode:
+    """The source with the outputs of the code cells that ran, and before the next one what papermill injected."""
+    left, cells = list(ran), []
+    for cell in source.cells:
+        cell.metadata = _settings(cell.metadata)
+        while cell.cell_type == "code" and _injected(left[0]):
+            cells.append(_parameters(left.pop(0)))
+        if cell.cell_type == "code":
+            cell.outputs = _outputs(left.pop(0), name, len(cells))
         cells.append(cell)
-    run = executed.metadata.get("papermill", {})
-    source.metadata = NotebookNode(kernelspec={"name": "python3", "display_name": "Python 3", "language": "python"},
-                                   language_info={"name": "python"}, papermill=run)
-    return NotebookNode(nbformat=4, nbformat_minor=5, metadata=source.metadata, cells=cells)
+    cells += map(_parameters, left)
+    metadata = NotebookNode(kernelspec={"name": "python3", "display_name": "Python 3", "language": "python"},
+                            language_info={"name": "python"}, papermill=run)
+    return NotebookNode(nbformat=4, nbformat_minor=5, metadata=metadata, cells=cells)
+
+
+def _parameters(injected: NotebookNode) -> NotebookNode:
+    """papermill's cell, with nothing but its code."""
+    return new_code_cell(injected.source, metadata={"tags": [INJECTED, "hide-input"]})
+
+
+def _outputs(cell: NotebookNode, name: str, number: int) -> list[NotebookNode]:
+    """Those of one cell, without settings of their own. Raises BadFile: one of them may not be shown."""
+    for output in cell.get("outputs", []):
+        if why := _refused(output):
+            raise BadFile(f"the executed notebook {name!r}, cell {number}: {why}. Run it again: pcgraph run {name}")
+        if "metadata" in output:
+            output.metadata = NotebookNode()
+    return cell.get("outputs", [])
 
 
 def _injected(cell: NotebookNode) -> bool:

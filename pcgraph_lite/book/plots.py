@@ -25,14 +25,16 @@ from ..images import datasets, metrics
 from ..studies.circuits import Circuit, Neuron
 from ..studies.trials import Case, Key, Trial
 
-COLORS = sns.color_palette("deep")
+COLORS = sns.color_palette("colorblind")
+RIGHT, WRONG = COLORS[2], "#c8281e"                                        # told apart by those who see no green or red
 # Where the neurons of a vertex sit around it, what they are called, and their colour.
 PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0, -0.9), "interneuron": (-1.15, -0.1)}
 SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "interneuron": "m"}
 SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
-WIRES = {True: COLORS[2], False: COLORS[3]}                                # excitatory, inhibitory
+WIRES = {True: RIGHT, False: WRONG}                                # excitatory, inhibitory
 FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
 
+SMALLEST = "x-small"                       # letters of 9 pixels where a page shows a figure at 71 %, its least size
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # of a mask's picture
 
 Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, values ``(positions,)`` or with repeats
@@ -40,7 +42,7 @@ Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, val
 
 def use_style() -> None:
     """Fonts, grid and resolution of all figures."""
-    sns.set_theme(context="notebook", style="whitegrid", palette="deep")
+    sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
     plt.rcParams.update({"figure.dpi": 110, "savefig.bbox": "tight", "axes.titlesize": "medium",
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
 
@@ -53,7 +55,8 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
         rows: name -> ``(count, pixels)``.
         shape: (height, width); None: that of the data set which has as many pixels, three channels in colour.
         columns: titles of the columns.
-        marks: name -> for each picture of that row whether to frame it in green (True) or red (False).
+        marks: name -> for each picture of that row whether to frame it in green with a tick (True), or in red with a
+            cross (False).
     """
     pictures = {name: _pictures(images, shape) for name, images in rows.items()}
     if len({len(p) for p in pictures.values()}) != 1:
@@ -64,9 +67,12 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
         right = None if marks is None else marks.get(name)
         for k, image in enumerate(images):
             axis.imshow(image, vmin=0, vmax=1, extent=(k + 0.04, k + 0.96, row + 0.96, row + 0.04))
-            color = "0.8" if right is None else COLORS[2] if right[k] else COLORS[3]
+            color = "0.8" if right is None else RIGHT if right[k] else WRONG
             axis.add_patch(Rectangle((k + 0.04, row + 0.04), 0.92, 0.92, fill=False, edgecolor=color,
                                      linewidth=0.6 if right is None else 2))
+            if right is not None:
+                axis.text(k + 0.92, row + 0.08, "✓" if right[k] else "✗", color="white", fontsize=SMALLEST, ha="center",
+                          va="center", bbox={"boxstyle": "circle,pad=0.05", "color": color})
     axis.set(xlim=(0, count), ylim=(len(rows), 0), frame_on=False)
     axis.set_yticks([row + 0.5 for row in range(len(rows))], pictures, fontsize="small")
     axis.set_xticks([k + 0.5 for k in range(len(columns))], columns, fontsize="small")
@@ -139,7 +145,7 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
             axis.bar(at, mean, wide * 0.92, color=COLORS[k], label=name, yerr=reach, error_kw={"linewidth": 1})
         axis.set_xticks(range(len(numbers)), [str(number) for number in numbers])
         axis.set(title=title, xlabel=x, ylabel=y)
-        axis.legend(fontsize="x-small", loc="upper left")
+        axis.legend(fontsize=SMALLEST, loc="upper left")
     return figure
 
 
@@ -170,9 +176,9 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
         if log_x:
             axis.xaxis.set_minor_formatter("")                             # labels at powers of ten alone
         if not one_legend:
-            axis.legend(fontsize="x-small", loc="best" if log else "lower right")
+            axis.legend(fontsize=SMALLEST, loc="best" if log else "lower right")
     if one_legend:
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="x-small")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=SMALLEST)
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
     return figure
@@ -211,7 +217,7 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
             axis.plot(list(published.values()), [names.index(name) for name in published], "|", color="black",
                       markersize=15, markeredgewidth=2, label="the paper's")
         axis.set(xlabel=x, title=title)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize="x-small")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=SMALLEST)
     return figure
 
 
@@ -220,7 +226,7 @@ def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str]) -> None:
     for k, name in enumerate(names):
         axis.plot(_numbers(rows[name]), [k] * len(rows[name]), "o", color=COLORS[0], markersize=4, alpha=0.8,
                   label="ours, one dot a seed" if k == 0 else None)
-    axis.set_yticks(range(len(names)), names, fontsize="x-small")
+    axis.set_yticks(range(len(names)), names, fontsize=SMALLEST)
     axis.set_ylim(len(names) - 0.5, -0.5)
 
 
@@ -234,9 +240,9 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
         classes, share = range(len(names)), pd.crosstab(true.numpy(), predicted.numpy(), normalize="index")
         share = share.reindex(classes, columns=classes, fill_value=0)
         sns.heatmap(100 * share, mask=np.eye(len(names), dtype=bool), ax=axis, cmap="Blues", annot=True, fmt=".0f",
-                    annot_kws={"fontsize": "xx-small"}, xticklabels=names, yticklabels=names, square=True,
+                    annot_kws={"fontsize": SMALLEST}, xticklabels=names, yticklabels=names, square=True,
                     cbar_kws={"label": "% of the class's images", "shrink": 0.8})
-        axis.tick_params(labelsize="x-small")
+        axis.tick_params(labelsize=SMALLEST)
         axis.set(title=title, xlabel="answered", ylabel="true class")
     return figure
 
@@ -259,8 +265,8 @@ def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
         large = [(name, cut) for name, cut in zip(topology.groups, cuts, strict=True)
                  if cut.stop - cut.start > 0.04 * topology.n]
         centres = [(cut.start + cut.stop - 1) / 2 for _, cut in large]
-        axis.set_yticks(centres, [name for name, _ in large], fontsize="x-small")
-        axis.set_xticks(centres, [name for name, _ in large], fontsize="x-small", rotation=90)
+        axis.set_yticks(centres, [name for name, _ in large], fontsize=SMALLEST)
+        axis.set_xticks(centres, [name for name, _ in large], fontsize=SMALLEST, rotation=90)
         axis.grid(False)
         axis.set(title=title, xlabel="target vertex", ylabel="source vertex")
     return figure

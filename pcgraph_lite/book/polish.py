@@ -3,14 +3,21 @@
 import re
 from html import escape, unescape
 from pathlib import Path
+from urllib.parse import urljoin
 
+import numpy as np
 from PIL import Image
+from scipy import ndimage
 
 from ..files import digest
 
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # a library is named there, never used
+NAMELESS = '<summary><span class="toctree-toggle"'                         # the theme's arrow beside "How to"
+NAMED = NAMELESS.replace(">", ' aria-label="Its pages">', 1)
 LONGEST = 200                                                              # letters of a description
+PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
+TILE = 24                                  # pixels: what is smaller is no photograph
 
 
 def polish(site: Path) -> None:
@@ -38,12 +45,15 @@ def polished(page: str, folder: Path) -> str:
 
     ``folder``: where the page lies, to find the size of its images: room is kept for those that are not loaded yet.
     """
-    page = LIVE_CODE.sub("", ICONS.sub("", page))
+    page = LIVE_CODE.sub("", ICONS.sub("", page)).replace(NAMELESS, NAMED)
     head, start, article = page.partition('<article class="bd-article">')
     article = re.sub(r"<img [^>]*>", lambda image: _image(image[0], folder), article)
     if (said := description(article)) and 'name="description"' not in head:
         title = re.search(r"<title>(.*?)</title>", head, re.DOTALL)
         words = {"og:title": unescape(title[1]).strip() if title else "", "og:description": said, "og:type": "article"}
+        if picture := re.search(r'<img [^>]*src="([^"]+\.png)"', article):      # a full address needs html_baseurl
+            base = re.search(r'<link rel="canonical" href="([^"]+)"', head)
+            words |= {"og:image": urljoin(base[1] if base else "", picture[1]), "twitter:card": "summary_large_image"}
         tags = f'<meta name="description" content="{escape(said)}">\n' + "".join(
             f'<meta property="{name}" content="{escape(value)}">\n' for name, value in words.items())
         head = head.replace("</head>", f"{tags}</head>", 1)
@@ -51,16 +61,45 @@ def polished(page: str, folder: Path) -> str:
 
 
 def _image(tag: str, folder: Path) -> str:
-    """An image with its size, loaded when it comes near; the figure at the top of a page at once."""
-    if "loading=" in tag or "result-figure" in tag:
+    """An image with its size, loaded when it comes near, the figure at the top of a page at once; of photographs a
+    second one for the dark theme."""
+    if "loading=" in tag:
         return tag
+    late = "" if "result-figure" in tag else 'loading="lazy" decoding="async" '
     source = re.search(r'src="([^"]+)"', tag)
     file = folder / source[1] if source else folder
-    size = ""
-    if file.suffix == ".png" and file.is_file() and "width" not in tag:
-        with Image.open(file) as picture:
-            size = 'width="{}" height="{}" '.format(*picture.size)
-    return tag.replace("<img ", f'<img loading="lazy" decoding="async" {size}', 1)
+    if file.suffix != ".png" or not file.is_file():
+        return tag.replace("<img ", f"<img {late}", 1)
+    with Image.open(file) as picture:
+        (width, height), dark = picture.size, darkened(np.asarray(picture.convert("RGB")))
+    size = "" if "width=" in tag else f'width="{width}" height="{height}" style="--natural: {width}" '
+    tag = tag.replace("<img ", f"<img {late}{size}", 1)
+    if dark is None:
+        return tag
+    Image.fromarray(dark).save(file.with_suffix(".dark.png"), optimize=True)
+    return _classed(tag, "only-light") + _classed(tag, "only-dark").replace(".png", ".dark.png", 1)
+
+
+def _classed(tag: str, name: str) -> str:
+    return tag.replace('class="', f'class="{name} ', 1) if 'class="' in tag else tag.replace(
+        "<img ", f'<img class="{name}" ', 1)
+
+
+def darkened(pixels: np.ndarray) -> np.ndarray | None:
+    """A figure of photographs, ``(height, width, 3)``, for the dark theme: light is dark and hues stay, but for the
+    photographs themselves. None: a figure without any, which the style turns as a whole.
+    """
+    vivid = np.ptp(pixels, axis=2) > 25                                    # (height, width)
+    if len(np.unique((pixels[vivid] >> 3).astype(int) @ (1024, 32, 1))) < PHOTO:
+        return None
+    wide = pixels.astype(int)
+    turned = wide + 255 - wide.max(2, keepdims=True) - wide.min(2, keepdims=True)
+    tiles, _ = ndimage.label((pixels < 250).any(2))
+    for place in ndimage.find_objects(tiles):
+        inside = vivid[place][4:-4, 4:-4]                                  # without its frame
+        if min(vivid[place].shape) > TILE and inside.mean() > 0.002:      # grey ones have none
+            turned[place] = wide[place]
+    return turned.astype(np.uint8)
 
 
 def description(article: str) -> str:

@@ -127,8 +127,8 @@ def listed(lines: Iterable[str]) -> str:
 
 
 def _shown(cell: NotebookNode, folder: Path) -> str:
-    return (f"```{{image}} ../generated/figures/{written(cell, folder)}\n:alt: {tables.alt_text(cell)}\n"
-            ":class: result-figure\n```")
+    return (f":::{{container}} result-picture\n```{{image}} ../generated/figures/{written(cell, folder)}\n"
+            f":alt: {tables.alt_text(cell)}\n:class: result-figure\n```\n:::")
 
 
 def _below(cell: NotebookNode | None) -> list[str]:

@@ -41,10 +41,12 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
     (folder / "score.html").write_text(summary(shown) + dots(rules, kept) + chips(shown, rules, notebooks),
                                        encoding="utf-8")
     past = {name: history(root, name) for name in {rules[one.claim].notebook for one in shown}}
-    body = "".join(_row(one, rules[one.claim], rows[one.claim], notebooks, past) for one in shown)
+    told = re.findall(r"^\(change-(\S+)\)=$", (root / "book/changes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    body = "".join(_row(one, rules[one.claim], rows[one.claim], notebooks, past, one.claim in told) for one in shown)
     (folder / "scorecard.html").write_text(
         '<div id="claims-by-row"><table class="scorecard"><thead><tr><th scope="col">Claim</th><th scope="col">'
         f'Verdict</th><th scope="col">What was found</th></tr></thead><tbody>{body}</tbody></table></div>\n'
+        '<p><a href="../records/scorecard.csv" download>This table (CSV)</a></p>\n'
         '<script src="../_static/scorecard.js" defer></script>\n', encoding="utf-8")
     (folder / "cite.md").write_text(cite(root / "CITATION.cff"), encoding="utf-8")
     play = "**{doc}`Play with a trained graph <play>`** in the browser; there is nothing to install.\n"
@@ -203,8 +205,8 @@ def _linked(one: Finding, rules: Mapping[str, Claim], notebooks: Iterable[str], 
 
 
 def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mapping[str, NotebookNode],
-         past: Mapping[str, Sequence[str]]) -> str:
-    """One claim of the scorecard."""
+         past: Mapping[str, Sequence[str]], told: bool) -> str:
+    """One claim of the scorecard; ``told``: the page of changes has a line about it."""
     name = claim.notebook
     links = []
     if name in notebooks and one.figure in result.figures(notebooks[name]):
@@ -212,6 +214,7 @@ def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mappi
     if row["profile"]:
         links.append(f'<a href="../records/{name}.json">Record</a>')
     links.append('<a href="../records/claims.yaml">Rules</a>')
+    links.append(f'<a href="changes.html#{f"change-{one.claim}" if told else "runs"}">Changes</a>')
     measured = str(row["ours"]).split("; ") if row["ours"] else [claims.rule(check) for check in claim.checks]
     more = (f"<p>The rule, and what was measured:</p>{result.listed(measured)}"
             + result.listed([*one.lacks, *one.hangs]) + f'<p>{" · ".join(links)}</p>'

@@ -25,7 +25,7 @@ from ..evidence import claims, findings, records
 from ..evidence.config import read_yaml
 from ..evidence.findings import Finding
 from ..files import read_text
-from . import gate, house, live, polish, result, score, tables
+from . import download, gate, house, live, polish, result, score, tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 LARGEST = 2**26                                              # bytes of an executed notebook
@@ -55,10 +55,11 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     tables.write_ledger(source / "book/generated", saved, {name: notebooks[name] for name in ran})
     found = _write_generated(source / "book/generated", saved, notebooks, root)
     live.place(root, source)
+    recorded = {path.stem for path in saved.glob("*.json")}
     for name, notebook in notebooks.items():
         made_by = (tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
                    else NOT_RUN.format(name=name))
-        _finish(name, notebook, found, made_by, root, source)
+        _finish(name, notebook, found, f"{made_by} {download.links(name, recorded)}".strip(), root, source)
     return source
 
 
@@ -68,6 +69,8 @@ def _write_generated(folder: Path, saved: Path, notebooks: Mapping[str, Notebook
     kept = records.read(saved)
     card = claims.scorecard(kept)
     found = findings.findings(kept, card)
+    download.numbers(kept, evidence := folder.parents[1] / "vendor/records")
+    card.to_csv(evidence / "scorecard.csv", index=False)
     tables.write_lead(folder, notebooks)
     tables.write_speed(folder, root / "results/bench")
     score.write(folder, card, found, kept, notebooks, root)
@@ -83,6 +86,7 @@ def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], mad
     result.put_on(notebook, mine, words.get(name), made_by, source / "book/generated")
     _describe(notebook)
     live.insert(root, name, notebook)
+    notebook.cells.insert(0, download.first_cell(root))
     nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
 
 
@@ -161,7 +165,7 @@ def outside_references(site: Path) -> list[str]:
 def _loaded(page: BeautifulSoup) -> list[str]:
     """The addresses that a browser fetches on its own when it opens a page."""
     found = [tag[name] for name in ("src", "srcset", "poster", "data") for tag in page.find_all(attrs={name: True})]
-    found += [tag["href"] for tag in page.find_all("link", href=True)]
+    found += [tag["href"] for tag in page.find_all("link", href=True) if tag.get("rel") != ["canonical"]]
     styles = [tag["style"] for tag in page.find_all(style=True)] + [tag.get_text() for tag in page.find_all("style")]
     return found + _in_style("\n".join(styles))
 

@@ -128,6 +128,29 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
     return Trained(model, spec(name, profile), history, facts, target, name, profile, seed)
 
 
+def committed_path(name: str) -> Path:
+    """Where the repository keeps the weights of a small model as 16-bit numbers, whether or not it does."""
+    return checkout.ROOT / "results/weights" / f"{name}.safetensors"
+
+
+def committed(name: str) -> nn.Module:
+    """A small model that comes trained with the repository: nothing is trained, no data set is needed.
+
+    Raises BadInput: the repository has no weights of it. BadFile: they are damaged, or of other settings.
+    """
+    if not (file := committed_path(name)).is_file():
+        known = ", ".join(sorted(other.stem for other in file.parent.glob("*.safetensors")))
+        raise BadInput(f"there are no committed weights of {name!r}. There are: {known}")
+    header, tensors = load_tensors(file, HEADER)
+    seed = int(header["seed"])
+    if header["identity"] != identity(name, header["profile"], seed):
+        raise BadFile(f"{checkout.shown(file)} has other settings than {name}. "
+                      "Renew it: python scripts/export_weights.py")
+    model, _ = build(spec(name, header["profile"]), seed, torch.device("cpu"))
+    model.load_state_dict(tensors)
+    return model
+
+
 def identity(name: str, profile: str, seed: int = 0) -> str:
     """Hash of all settings that decide the weights. Raises UnknownName, BadInput."""
     return spec(name, profile).identity(whole(seed, "seed", 0), config.load_profile(profile).data.sample)

@@ -1,6 +1,6 @@
-"""Only what our own runs wrote reaches the book.
+"""Of an executed notebook only the outputs of its code reach the book; text, captions and settings are the source's.
 
-Oracle: the source, cell by cell; outputs that a browser or the builder would execute, made by the test.
+Oracle: the source, cell by cell; outputs and text that a browser or the builder would execute, made by the test.
 """
 
 import base64
@@ -85,20 +85,53 @@ def test_no_metadata_of_an_executed_notebook_reaches_the_builder(tmp_path_factor
     assert passed == wanted and passed.metadata.keys() == {"kernelspec", "language_info", "papermill"}
 
 
-@pytest.mark.parametrize("source", [
-    "```{literalinclude} /etc/passwd\n```", "```{raw} html\n:file: /etc/passwd\n```", "<script>alert(1)</script>",
-    "# Another page", "```{code-cell}\nprint(1)\n```", ""])
-@pytest.mark.parametrize("place", [0, 1, 3, "new", "injected"])
-def test_cells_that_are_not_the_sources_are_refused(root: Path, source: str, place: int | str) -> None:
+HOSTILE = ["```{literalinclude} /etc/passwd\n```", "```{raw} html\n:file: /etc/passwd\n```",
+           "<script>alert(1)</script>", "# Another page", "```{code-cell}\nprint(1)\n```", ""]
+
+
+@pytest.mark.parametrize("source", HOSTILE)
+@pytest.mark.parametrize("place", [1, 3, "new", "injected"])
+def test_code_that_is_not_the_sources_is_refused(root: Path, source: str, place: int | str) -> None:
     page = executed()
     if place == "new":
-        page.cells.append(new_markdown_cell(source))
+        page.cells.append(new_code_cell(source))
     elif place == "injected":
         page.cells[2].source = f"seed = 1\n{source[1:] or 'import os'}"
     else:
         page.cells[place].source = source
-    with pytest.raises(BadFile, match=r"cells of the executed notebook 'page'.*pcgraph run page"):
+    with pytest.raises(BadFile, match=r"code cells of the executed notebook 'page'.*pcgraph run page"):
         gate.admit(page, "page", root)
+
+
+@pytest.mark.parametrize("source", HOSTILE)
+def test_no_text_of_an_executed_notebook_reaches_the_book(root: Path, source: str) -> None:
+    page = executed(new_output("stream", text="done"))
+    page.cells[0].source = source
+    page.cells.append(new_markdown_cell(source, attachments={"a.svg": {"image/svg+xml": "<svg onload='a()'/>"}}))
+    page.cells.insert(2, nbformat.from_dict({"cell_type": "raw", "source": source, "metadata": {}}))
+    page.cells[4].metadata.mystnb.figure.caption = source
+    passed = gate.admit(page, "page", root)
+    assert [cell.source for cell in passed.cells] == [cell.source for cell in executed().cells]
+    assert passed.cells[3].metadata.mystnb.figure.caption == "A figure." and passed.cells[3].outputs[0].text == "done"
+
+
+def test_new_text_and_captions_need_no_new_run(root: Path) -> None:
+    """The present source where its code is what ran, with the outputs of the run."""
+    path = root / "notebooks/page.md"
+    path.write_text(path.read_text().replace("A page", "A better title").replace("A figure.", "A better caption."))
+    passed = gate.admit(executed(new_output("stream", text="done")), "page", root)
+    assert passed.cells[0].source == "# A better title" and passed.cells[3].outputs[0].text == "done"
+    assert passed.cells[3].metadata.mystnb.figure.caption == "A better caption."
+
+
+def test_code_that_changed_shows_the_latest_page_with_the_code_that_ran(
+        root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = root / "notebooks/page.md"
+    old = path.read_text()
+    new = old.replace("show()", "show_more()")
+    monkeypatch.setattr(gate.checkout, "earlier", lambda *_: iter([new, old.replace("A page", "Second"), old]))
+    path.write_text(new)
+    assert gate.admit(executed(), "page", root).cells[0].source == "# Second"
 
 
 @pytest.mark.parametrize("html", [

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jupytext
+import nbformat
 import pytest
 import renew_published
 
@@ -25,6 +27,32 @@ def test_a_page_shows_how_to_run_itself(page: Path) -> None:
     assert f"jupytext --to ipynb -o - notebooks/{page.stem}.md | papermill - out.ipynb -p " in text
     for heading in ("**Claim.**", "## Verdict", "## Your turn"):
         assert heading in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_says_why_and_asks_one_question_with_a_hidden_answer(page: Path) -> None:
+    text = " ".join(page.read_text().split())
+    begin, _, turn = text.partition("## Your turn")
+    assert all(begin.count(f"**{words}**") == 1 for words in ("Claim.", "Why it matters.", "How it is tested."))
+    assert turn.count("**Question.**") == text.count("**Question.**") == turn.count("```{dropdown} Answer ") == 1
+    assert turn.index("{dropdown}") < turn.index("pcgraph run")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_ci_executes_is_the_page_s_code(page: Path) -> None:
+    """Of the smoke outputs; text may differ, because nothing of it is compared."""
+    kept = nbformat.read(checkout.ROOT / "tests/notebooks" / f"{page.stem}.ipynb", as_version=4)
+    ran = [cell.source.strip() for cell in kept.cells
+           if cell.cell_type == "code" and "injected-parameters" not in cell.metadata.get("tags", [])]
+    assert ran == [cell.source.strip() for cell in jupytext.read(page).cells if cell.cell_type == "code"], (
+        f"run python tests/renew.py {page.stem} and commit the result alone")
+
+
+def test_every_reference_is_cited() -> None:
+    pages = [*PAGES, *(checkout.ROOT / "book").rglob("*.md")]
+    cited = {key for page in pages for keys in re.findall(r"\{cite:?[a-z]*\}`([^`]+)`", page.read_text())
+             for key in keys.split(",")}
+    assert set(re.findall(r"@\w+\{(\w+),", (checkout.ROOT / "book/references.bib").read_text())) == cited
 
 
 def test_the_pipe_of_a_page_runs_as_shown(tmp_path: Path) -> None:

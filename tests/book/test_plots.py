@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.text import Text
 
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.book import plots
@@ -100,7 +102,39 @@ def test_image_rows_show_the_images_and_the_marks():
     assert [label.get_text() for label in axis.get_xticklabels()] == ["x", "y", "z"]
     assert [label.get_text() for label in axis.get_yticklabels()] == ["given", "found"]
     good, bad = (axis.patches[k].get_edgecolor()[:3] for k in (3, 4))
-    assert good == plots.COLORS[2] and bad == plots.COLORS[3]
+    assert good == plots.RIGHT and to_hex(bad) == plots.WRONG
+    assert [text.get_text() for text in axis.texts] == ["✓", "✗", "✓"]
+
+
+# Machado, Oliveira and Fernandes (2009): linear RGB as those see it who lack the cones for green.
+DEUTERANOPIA = np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+                         [-0.011820, 0.042940, 0.968881]])
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])      # of sRGB
+
+
+def seen(color: object) -> np.ndarray:
+    """CIELAB of a colour without cones for green; 2.3 apart is just noticed."""
+    rgb = np.array(to_rgb(color))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    x, y, z = np.cbrt(TO_XYZ @ np.clip(DEUTERANOPIA @ linear, 0, 1) / (0.9505, 1, 1.089))      # none is near black
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_colours_are_told_apart_without_seeing_green():
+    assert np.linalg.norm(seen(plots.RIGHT) - seen(plots.WRONG)) > 30      # seaborn's "deep" pair: 10
+    lines = [seen(color) for color in plots.COLORS[:6]]
+    assert min(np.linalg.norm(a - b) for k, a in enumerate(lines) for b in lines[:k]) > 10
+
+
+def test_letters_have_nine_pixels_where_a_figure_is_shown_smallest():
+    """At 71 %, see book.css. Checked where most is written."""
+    plots.use_style()
+    figures = [plots.mistakes({"x": (torch.tensor([1, 0, 1]), torch.tensor([0, 1, 1]), ["zero", "one"])}),
+               plots.panels({"a": {"base": ([1, 2], torch.tensor([3.0, 4.0]))}}, "x", "y", one_legend=True),
+               plots.dots({"a": {"model": torch.rand(3)}}, "x", {"a": {"model": 0.5}}),
+               plots.image_rows({"a": torch.rand(2, 784)}, columns=["x", "y"], marks={"a": [True, False]})]
+    points = min(text.get_fontsize() for figure in figures for text in figure.findobj(Text) if text.get_text())
+    assert points / 72 * figures[0].dpi * 0.71 >= 9
 
 
 def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():

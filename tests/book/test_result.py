@@ -4,6 +4,7 @@ import hashlib
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -134,9 +135,26 @@ def test_images_below_the_first_keep_their_room_and_load_late(tmp_path: Path) ->
     images = '<img class="result-figure" src="a.png"><img src="a.png"><img src="b.svg">'
     page = f'<head></head><article class="bd-article">{images}'
     first, second, third = re.findall(r"<img[^>]*>", polish.polished(page, tmp_path))
-    assert first == '<img class="result-figure" src="a.png">'
+    assert 'loading="lazy"' not in first and 'width="30" height="20"' in first
     assert 'loading="lazy"' in second and 'width="30" height="20"' in second
     assert 'loading="lazy"' in third and "width" not in third
+
+
+def test_in_the_dark_theme_a_figure_turns_dark_and_its_photographs_stay(tmp_path: Path) -> None:
+    """Colours of chance are a photograph; beside it a grey picture, and white between."""
+    figure = np.full((60, 140, 3), 255, np.uint8)
+    figure[10:50, 10:50] = np.random.default_rng(0).integers(0, 240, (40, 40, 3))
+    figure[10:50, 70:110] = 60
+    figure[10:50, [70, 109]] = figure[[10, 49], 70:110] = (85, 168, 104)    # its frame
+    dark = polish.darkened(figure)
+    assert (dark[10:50, 10:50] == figure[10:50, 10:50]).all()
+    assert (dark[:8] == 0).all() and (dark[20:40, 80:100] == 195).all()
+    frame = dark[30, 70].astype(int)
+    assert np.argmax(frame) == 1 and frame.max() + frame.min() == 2 * 255 - 85 - 168  # green, as light as dark before
+    assert polish.darkened(figure[:, 60:]) is None
+    Image.fromarray(figure).save(tmp_path / "a.png")
+    page = polish.polished('<head></head><article class="bd-article"><img src="a.png">', tmp_path)
+    assert 'class="only-light"' in page and 'src="a.dark.png"' in page and (tmp_path / "a.dark.png").is_file()
 
 
 def test_the_parameters_of_the_run_are_folded() -> None:

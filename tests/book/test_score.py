@@ -96,3 +96,12 @@ def test_the_citation_is_that_of_the_file() -> None:
     text = score.cite(ROOT / "CITATION.cff")
     assert "@software{pcgraph-lite," in text and "Salvatori, Tommaso and Pinchetti, Luca" in text
     assert "pages = {38232--38244}" in text
+
+
+def test_rows_link_to_what_changed(written: Path) -> None:
+    """Every anchor of the page of changes is a claim's, and its row leads there; the others lead to the runs."""
+    told = set(re.findall(r"^\(change-(\S+)\)=$", (ROOT / "book/changes.md").read_text(), re.MULTILINE))
+    text = (written / "scorecard.html").read_text()
+    assert told and told <= set(RULES)
+    for name in RULES:
+        assert f'"changes.html#{f"change-{name}" if name in told else "runs"}"' in text

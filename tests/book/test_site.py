@@ -21,11 +21,13 @@ import pytest
 import typer
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from sphinx.search.en import SearchEnglish
 
 from pcgraph_lite.book import site
 from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.cli import app
 from pcgraph_lite.errors import BadFile, PCGraphError
+from pcgraph_lite.evidence import findings
 from pcgraph_lite.evidence.claims import load_claims
 
 RECORDS = {
@@ -205,6 +207,26 @@ def test_pages_describe_themselves_and_leave_the_icon_script_out(built: Path) ->
     assert not list((built / "_static/scripts").glob("fontawesome*"))
     assert all("loading=" in image for image in re.findall(r"<img [^>]*>", page.partition("<article")[2])
                if "result-figure" not in image)
+
+
+def test_a_page_offers_its_numbers_and_a_notebook_that_installs_what_it_needs(built: Path) -> None:
+    page = (built / "book/notebooks/02-pc-graphs.html").read_text()
+    assert 'href="../../records/02-pc-graphs.csv"' in page and 'property="og:image"' in page
+    assert "3e-15" in (built / "records/02-pc-graphs.csv").read_text()
+    assert "Equation 3" not in (built / "records/scorecard.csv").read_text().partition("\n")[0]
+    first = nbformat.read(built / "_sources/book/notebooks/02-pc-graphs.ipynb", as_version=4).cells[0]
+    assert "find_spec" in first.source and "find_spec" not in page
+
+
+def test_the_search_finds_claims_by_their_names(built: Path) -> None:
+    """Every word of every claim's name leads to the scorecard, in the index that the search field reads."""
+    index = json.loads((built / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
+    place, english = index["docnames"].index("book/scorecard"), SearchEnglish({})
+    for words in findings.load().claims.values():
+        stems = {english.stem(word.lower()) for word in english.split(words.name)}
+        for stem in filter(english.word_filter, stems):                    # without "the", "of", ...
+            found = [np.atleast_1d(index[kind].get(stem, [])) for kind in ("terms", "titleterms")]
+            assert any(place in pages for pages in found), (words.name, stem)
 
 
 def test_a_page_says_what_made_it(built: Path) -> None:

@@ -1,17 +1,24 @@
-"""The published pages in a real browser. Oracle: where things stand and end on the screen, as it lays them out.
+"""The published pages in a real browser. Oracles: where things stand and end on screen and paper, as it lays them out;
+axe-core, which knows what keeps readers out; the sizes of files.
 
 Skipped where there is no Chromium: install Debian's package ``chromium``, and Playwright from requirements.txt.
 """
 
 import os
+from io import BytesIO
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from pcgraph_lite.book import site
 from pcgraph_lite.checkout import ROOT
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+print_book = pytest.importorskip("print_book", reason="pypdf is not installed")
 pytestmark = pytest.mark.slow
 SITE = os.environ.get("PCGRAPH_SITE", "")          # a built site to look at; empty: the published one is built
 NOTEBOOKS = site.notebook_names(ROOT / "_toc.yml")
@@ -19,6 +26,9 @@ PROSE = [path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in 
          if path.parts[-2] in ("book", "how-to")]
 PAGES = [*PROSE, *(f"notebooks/{name}" for name in NOTEBOOKS)]
 WAIT = 120_000                                     # milliseconds; the machine may be busy
+HEAVIEST = 1_500_000                               # bytes of a page and all that it loads, images far down included
+PAPER = 680                                        # pixels between the margins of A4
+LETTER = 0.7                                       # of its size, below which a figure's letters have less than 9 pixels
 BADGES, FIGURE = 700, 1000                         # above these heights stand the verdicts and findings, and the figure
 CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre, .bd-article img")].filter(shown => {
   if (shown.closest("details:not([open])")) return false;
@@ -34,6 +44,11 @@ CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre
 SQUEEZED = """() => [...document.querySelectorAll(".bd-article img")].filter(shown => shown.naturalWidth
   && shown.clientWidth && Math.abs(
     shown.clientWidth * shown.naturalHeight / (shown.clientHeight * shown.naturalWidth) - 1) > 0.03)
+  .map(shown => shown.alt)"""
+
+
+SMALL = """least => [...document.querySelectorAll(".bd-article figure img, .result-figure")].filter(shown =>
+  shown.src.endsWith(".png") && shown.clientWidth && shown.clientWidth < least * shown.naturalWidth)
   .map(shown => shown.alt)"""
 
 
@@ -71,8 +86,9 @@ def test_a_page_opens_with_its_result_and_nothing_is_cut_off(window: "sync_api.P
                              " part.getBoundingClientRect().bottom)")
         assert max(ends, default=0) < BADGES and page.locator(".result").bounding_box()["y"] < BADGES
         assert page.locator("img.result-figure").first.bounding_box()["y"] < FIGURE
+    assert page.evaluate(SMALL, LETTER) == []
     page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate(wide) <= 0
+    assert page.evaluate(wide) <= 0 and page.evaluate(SMALL, LETTER) == []
     assert {address.partition(":")[0] for address in page.asked} <= {"file", "data", "blob"}
 
 
@@ -103,3 +119,61 @@ def test_the_home_page_is_short_and_has_the_score(window: "sync_api.Page", built
     page = show(window, built, "index")
     tall = page.evaluate("() => [...document.querySelectorAll('.bd-article table')].map(table => table.offsetHeight)")
     assert max(tall) < 1000 and page.locator(".chips li").count() > 40
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_serious_keeps_readers_out(window: "sync_api.Page", built: Path, name: str) -> None:
+    """In both themes."""
+    page = show(window, built, name)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        page.wait_for_function(f"() => document.documentElement.dataset.theme === '{theme}'")
+        found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+    page.emulate_media(color_scheme="light")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_light(window: "sync_api.Page", built: Path, name: str) -> None:
+    window.asked.clear()
+    page = show(window, built, name)
+    images = page.evaluate("() => [...document.images].filter(one => one.checkVisibility()).map(one => one.src)")
+    files = {Path(unquote(urlsplit(address).path)) for address in [*page.asked, *images] if address.startswith("file:")}
+    sizes = {file.name: file.stat().st_size for file in files}
+    assert sum(sizes.values()) < HEAVIEST, sorted(sizes.items(), key=lambda one: -one[1])[:5]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_whole_on_paper(window: "sync_api.Page", built: Path, name: str) -> None:
+    """Dark or light: as wide as A4 without its margins nothing is cut off, and the paper stays white."""
+    page = show(window, built, name)
+    page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": PAPER, "height": 900})
+    right = page.evaluate("""() => Math.max(...[...document.querySelectorAll(".bd-article *")].filter(
+      part => part.checkVisibility() && !part.closest("mjx-container, .pc-live")).map(
+      part => part.getBoundingClientRect().right))""")
+    hidden = page.locator(".bd-sidebar-primary, .copybtn, details.hide.above-input").evaluate_all(
+        "parts => parts.every(part => !part.checkVisibility())")
+    paper = np.asarray(Image.open(BytesIO(page.screenshot())).convert("L"))
+    page.emulate_media(media="screen", color_scheme="light")
+    assert right <= PAPER + 1 and hidden and np.median(paper) > 250
+
+
+def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:
+    """Of drawings, pictures in grey and photographs: their edge is as dark as the page."""
+    window.emulate_media(color_scheme="dark")
+    for name in ("index", "notebooks/03b-classification", "notebooks/c-memory-capacity", "speed"):
+        page = show(window, built, name)
+        for figure in page.locator(".bd-article figure img").all():
+            if figure.is_visible():
+                figure.scroll_into_view_if_needed()
+                figure.evaluate("image => image.decode()")
+                seen = np.asarray(Image.open(BytesIO(figure.screenshot())).convert("L"))
+                assert np.median(seen[:3]) < 40, figure.get_attribute("alt")
+    window.emulate_media(color_scheme="light")
+
+
+def test_the_whole_book_is_printed_in_the_order_of_its_contents(built: Path) -> None:
+    listed = print_book.pages(ROOT / "_toc.yml")
+    assert sorted(listed) == sorted(f"book/{name}" for name in PAGES)
+    assert listed[0] == "book/index" and all((built / f"{name}.html").is_file() for name in listed)

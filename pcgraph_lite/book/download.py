@@ -1,0 +1,59 @@
+"""What readers take away from a page: its numbers as CSV, and a notebook that installs what it needs."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+from ..evidence import findings
+from ..evidence.config import read_yaml
+
+# Tags hide it on the site; models and settings are read from the clone, so the package alone would not do.
+FIRST = '''# Where pcgraph_lite is missing, install it from a clone of its repository.
+import importlib.util
+import subprocess
+import sys
+
+if importlib.util.find_spec("pcgraph_lite") is None:
+    subprocess.run(["git", "clone", "--depth=1", "{address}", "pcgraph-lite"], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "-e", "./pcgraph-lite[book]"], check=True)
+    sys.path.insert(0, "pcgraph-lite")
+'''
+NO_ADDRESS = '''# CITATION.cff names no repository-code, from which pcgraph_lite could be installed.
+import importlib.util
+
+if importlib.util.find_spec("pcgraph_lite") is None:
+    raise ModuleNotFoundError("pcgraph_lite is not installed. In a clone of its repository: pip install -e '.[book]'")
+'''
+
+
+def numbers(kept: pd.DataFrame, folder: Path) -> None:
+    """Write ``NAME.csv`` for each page that has records: one row a number, values as they were recorded.
+
+    Args:
+        kept: as ``records.read`` gives it. What else differs between records gets a column each, ``parameters.NAME``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = {claim: words.name for claim, words in findings.load().claims.items()}
+    for page, rows in kept.groupby("notebook"):
+        rest = pd.DataFrame(rows["parameters"].tolist(), index=rows.index).add_prefix("parameters.")
+        table = rows.drop(columns=["notebook", "parameters"]).join(rest)
+        table.insert(0, "name", table["claim"].map(names))
+        table.to_csv(folder / f"{page}.csv", index=False)
+
+
+def links(name: str, recorded: Iterable[str]) -> str:
+    """A line of Markdown with what can be taken away from a notebook's page."""
+    record = f'<a href="../../records/{name}'
+    some = [f'{record}.csv" download>The numbers of this page (CSV)</a>', f'{record}.json">its record</a>']
+    own = f'<a href="../../_sources/book/notebooks/{name}.ipynb" download>the notebook</a>'
+    return f'<span class="made-by">Take away: {", ".join([*some * (name in recorded), own])}.</span>'
+
+
+def first_cell(root: Path) -> NotebookNode:
+    """The cell that makes a downloaded notebook run anywhere; the site does not show it."""
+    address = read_yaml(root / "CITATION.cff").get("repository-code")
+    source = FIRST.replace("{address}", address) if address else NO_ADDRESS
+    return new_code_cell(source.strip(), id="install", metadata={"tags": ["remove-cell"]})

@@ -1,0 +1,71 @@
+"""What is taken away from a page. Oracles: the committed records; the commands that a fresh machine would run."""
+
+import json
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pcgraph_lite.book import download
+from pcgraph_lite.checkout import ROOT
+from pcgraph_lite.evidence import records
+
+RECORDS = ROOT / "results/records"
+
+
+@pytest.fixture(scope="module")
+def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("csv")
+    download.numbers(records.read(RECORDS), folder)
+    return folder
+
+
+@pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_csv_of_a_page_holds_its_records_to_the_last_digit(csv: Path, path: Path) -> None:
+    given = json.loads(path.read_text())["records"]
+    table = pd.read_csv(csv / f"{path.stem}.csv") if given else pd.DataFrame()
+    assert len(table) == len(given)
+    for row, record in zip(table.to_dict("records"), given, strict=True):
+        assert (row["claim"], row["quantity"], row["value"]) == (record["claim"], record["quantity"], record["value"])
+        assert row["name"] and all(
+            str(row[f"parameters.{key}"]) == str(value) or float(row[f"parameters.{key}"]) == float(value)
+            for key, value in record["parameters"].items() if value is not None)
+
+
+def test_a_page_without_records_offers_its_notebook_alone() -> None:
+    assert "csv" not in download.links("page", []) and "page.ipynb" in download.links("page", [])
+    assert 'records/page.csv" download>' in download.links("page", ["page"])
+
+
+def cell(folder: Path, more: str) -> str:
+    (folder / "CITATION.cff").write_text((ROOT / "CITATION.cff").read_text() + more)
+    found = download.first_cell(folder)
+    assert found.metadata.tags == ["remove-cell"]
+    return found.source
+
+
+ADDRESS = "\nrepository-code: https://example.org/graphs.git\n"
+
+
+@pytest.mark.parametrize("more", ["", ADDRESS])
+def test_the_first_cell_does_nothing_where_the_package_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                          more: str) -> None:
+    monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: pytest.fail("something was run"))
+    exec(cell(tmp_path, more), {})
+
+
+def test_the_first_cell_clones_and_installs_where_it_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(subprocess, "run", lambda command, check: ran.append(command))
+    monkeypatch.setattr("sys.path", ["here"])
+    exec(cell(tmp_path, ADDRESS), {})
+    clone, install = ran
+    assert clone == ["git", "clone", "--depth=1", "https://example.org/graphs.git", "pcgraph-lite"]
+    assert install[1:4] == ["-m", "pip", "install"] and install[-1] == "./pcgraph-lite[book]"
+    assert "book" in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    with pytest.raises(ModuleNotFoundError, match="In a clone"):
+        (tmp_path / "b").mkdir()
+        exec(cell(tmp_path / "b", ""), {})
