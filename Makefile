@@ -39,7 +39,7 @@ WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH
 	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
 	--nolock --logger line --config profile=$(PROFILE) $(APART)
 
-.PHONY: help book site pdf test paper bench data smoke-outputs lock clean
+.PHONY: help book site pdf test paper bench data smoke-outputs lock mutants trust clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -80,6 +80,13 @@ lock:  ## make requirements.txt of requirements.in: all versions and hashes, as 
 	@$(PYTHON) -m venv _build/lock && _build/lock/bin/python -m pip install --quiet --disable-pip-version-check $(UV)
 	@_build/lock/bin/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url \
 		--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) requirements.in -o requirements.txt
+
+mutants: $(READY)  ## change the code in small ways and count what the tests notice (hours; a stopped run goes on)
+	@test -d _build/cosmic || $(INSTALL) --quiet --target _build/cosmic cosmic-ray==8.7.0
+	@OMP_NUM_THREADS=1 python scripts/mutants.py $(FILES)
+
+trust: $(READY)  ## count what the tests try, and write the figures of the page "How far to trust this"
+	@OMP_NUM_THREADS=1 python scripts/trust.py --tests
 
 clean:  ## delete everything that was built, except .venv
 	rm -rf _build

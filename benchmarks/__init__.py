@@ -5,6 +5,7 @@
 | ``timing.py`` | interleaved repeats, so that ratios survive a shared machine |
 | ``memory.py`` | the most memory that a call holds |
 | ``resident.py`` | the same for a whole process, libraries included |
+| ``edges.py`` | memory and time of large sparse graphs against their edges |
 | ``floor.py`` | the matrix products that a work needs, and nothing else: the time no engine can beat |
 | ``textbook.py`` | the same training batch as a plain loop on the full n x n matrix |
 | ``training.py`` | one training batch: fully connected, layered, generative; memory |

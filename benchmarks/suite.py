@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from pydantic import Field
 
-from benchmarks import plans, quality, queries, replicas, scaling, training
+from benchmarks import edges, plans, quality, queries, replicas, scaling, training
 from benchmarks.rows import Row, Sizes, judged
 from benchmarks.scaling import Curve
 from benchmarks.timing import clock_name
@@ -29,6 +29,7 @@ ROWS: dict[str, Callable[[Sizes], Row]] = {
     "memory": training.measure_memory,
     "query": queries.measure,
     "assemblies": plans.measure,
+    "edges": edges.measure,
     "replicas": replicas.measure,
     **{name: partial(quality.measure, name) for name in quality.COURSES},
 }

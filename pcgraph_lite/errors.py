@@ -8,6 +8,7 @@ from reprlib import Repr
 LARGEST = 1e30                                                             # of a setting; float32 ends at 3e38
 brief = Repr()
 brief.maxstring = brief.maxother = 60
+brief.repr_int = lambda value, level: str(value) if value.bit_length() < 200 else f"<a {value.bit_length()}-bit int>"
 
 
 class PCGraphError(Exception):

@@ -18,7 +18,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from .. import checkout
@@ -100,13 +99,13 @@ def stale_weights(name: str, profile: str) -> list[str]:
 
 def cells(name: str) -> tuple[Cell, ...]:
     """The code cells of a notebook, in order."""
-    return _cells(read_text(source(name)))
+    return _cells(source(name), read_text(source(name)))
 
 
 @lru_cache
-def _cells(text: str) -> tuple[Cell, ...]:
+def _cells(path: Path, text: str) -> tuple[Cell, ...]:
     """Reading the options of all cells takes a tenth of a second, and one command reads a notebook many times."""
-    return tuple(_cell(match, text) for match in CELL.finditer(text))
+    return tuple(_cell(match, path, text) for match in CELL.finditer(text))
 
 
 def parameters(name: str) -> dict[str, Parameter]:
@@ -170,11 +169,11 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
         return _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb", fresh)
 
 
-def _cell(match: re.Match, text: str) -> Cell:
+def _cell(match: re.Match, path: Path, text: str) -> Cell:
     body, tags, skipped = match["body"], [], 0
     if options := OPTIONS.match(body):
         given = options["block"] or re.sub(r"^:([\w-]+):", r"\1:", options["lines"] or "", flags=re.MULTILINE)
-        tags, skipped = (yaml.safe_load(given) or {}).get("tags") or [], options.end()
+        tags, skipped = config.mapping(path, given or "{}").get("tags") or [], options.end()
     code = body[skipped:].lstrip("\n")
     line = text.count("\n", 0, match.end("body") - len(code)) + 1
     return Cell(code.strip("\n"), tuple(tags if isinstance(tags, list) else [tags]), line)

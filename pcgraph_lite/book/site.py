@@ -127,9 +127,14 @@ def build(source: Path, target: Path) -> Path:
 
 
 def notebook_names(toc: Path) -> list[str]:
-    """Names of the notebooks in a table of contents, in its order."""
-    files = [chapter["file"] for part in read_yaml(toc)["parts"] for chapter in part["chapters"]]
-    return [Path(file).name for file in files if file.startswith("book/notebooks/")]
+    """Names of the notebooks in a table of contents, in its order. Raises BadFile."""
+    content = read_yaml(toc)
+    try:
+        files = [chapter["file"] for part in content["parts"] for chapter in part["chapters"]]
+        return [Path(file).name for file in files if file.startswith("book/notebooks/")]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadFile(f"{shown(toc)} is no table of contents ({type(error).__name__}: {error}); expected parts with "
+                      "chapters, and a file in each.") from error
 
 
 def read_notebook(path: Path, profile: str) -> NotebookNode:

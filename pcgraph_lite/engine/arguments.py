@@ -14,8 +14,8 @@ class OneOf:
     names: Collection[str]
 
 
-Count = Annotated[int, Gt(0)]
-CountOrNone = Annotated[int, Ge(0)]                                        # none of them is fine, too
+Count = Annotated[int, Gt(0), Le(10**9)]
+CountOrNone = Annotated[int, Ge(0), Le(10**9)]                                     # none of them is fine, too
 Sizes = Annotated[Sequence[Count], MinLen(1)]
 Pair = Annotated[Sequence[str], Len(2, 2)]
 Share = Annotated[float, Ge(0), Le(1)]

