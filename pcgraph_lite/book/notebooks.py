@@ -223,8 +223,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bo
         begun = part.with_suffix(".input.part")
         nbformat.write(notebook, begun)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")              # papermill remarks that .part is no notebook name
+            with warnings.catch_warnings(action="ignore"):   # papermill remarks that .part is no notebook name
                 done = papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
                                                   kernel_name="python3", cwd=".", progress_bar=True,
                                                   extra_arguments=["--log-level=ERROR"], **kernel)

@@ -3,20 +3,23 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated, Literal
 
 import torch
+from annotated_types import Ge, Le
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, one_of, room, shown, whole
+from ..errors import BadInput, room, shown
 from .topology import Edges, Topology, listed
 from .weights import Dense, Sparse
 
-PLANS = ("auto", "dense", "blocks", "sparse")
+Replicas = Annotated[int, Ge(1), Le(10_000)]
 # A block is stored by its edges where that was measured to be faster (results/bench): big, and at most so full.
 SPARSE_SHARE, SPARSE_SIZE = 0.15, 512 * 512
 
 
+@valid.checked
 @dataclass(frozen=True)
 class Layout:
     """How a graph is held and computed; results are the same but for rounding.
@@ -29,19 +32,16 @@ class Layout:
         cuda_graphs: record plain steps on a GPU and replay them (solvers.Recorded).
     """
 
-    plan: str = "auto"
-    replicas: int | None = None
+    plan: Literal["auto", "dense", "blocks", "sparse"] = "auto"
+    replicas: Replicas | None = None
     dtype: torch.dtype = torch.float32
     device: torch.device | str | None = None
     cuda_graphs: bool = False
 
     def __post_init__(self) -> None:
-        one_of("plan", self.plan, PLANS)
-        if not isinstance(self.dtype, torch.dtype) or self.dtype not in (torch.float32, torch.float64):
+        if self.dtype not in (torch.float32, torch.float64):
             raise BadInput(f"dtype = {shown(self.dtype)}; expected torch.float32 or torch.float64.")
         valid.device(self.device)
-        if self.replicas is not None:
-            whole(self.replicas, "replicas", most=10_000)
         if self.plan == "sparse" and self.replicas is not None:
             raise BadInput("plan='sparse' does not do replicas; use plan='auto', or one graph after the other.")
 

@@ -1,7 +1,7 @@
 """Learning: relax each batch, then one step of the weights (alg. 1)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .. import valid
-from ..errors import BadInput, UnstableStep, WrongShape, one_of, unknown
+from ..errors import BadInput, UnstableStep, WrongShape
 from ..files import tensor_digest
-from .arguments import Count, Damping, OneOf, Rate
+from ..valid import Count, Damping, OneOf, Rate
 from .conditioned import Conditioned
 from .epochs import Schedule, State, one_pass, run
 from .graph import PCGraph
@@ -27,6 +27,7 @@ ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of
 CURVATURE_EVERY = 20                                                       # weight steps between looks at the safe one
 
 
+@valid.checked
 @dataclass(frozen=True)
 class Training(Schedule):
     """Settings of ``fit``: those of epochs.Schedule, and how each batch is relaxed.
@@ -40,10 +41,6 @@ class Training(Schedule):
     steps: Count = 20
     value_lr: Literal["safe"] | Rate | Sequence[Rate] = "safe"
     momentum: Damping = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.relaxation()
 
     def relaxation(self, value_lr: float | str | Tensor | None = None) -> Settings:
         """How each batch is relaxed, with another value step where one is given."""
@@ -86,8 +83,6 @@ def fit(graph: PCGraph, data: Data, *,
         tensor([[0., 1.],
                 [1., 0.]])
     """
-    if bad := settings.keys() - {f.name for f in fields(Training)}:
-        raise unknown("setting of fit", bad.pop(), [f.name for f in fields(Training)])
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
     measure = _measure(graph, score, held_out)
@@ -252,7 +247,6 @@ def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[
         score = "accuracy" if held_out and "labels" in held_out and len(held_out) > 1 else "energy"
     if callable(score):
         return score
-    one_of("score", score, ["auto", *SCORES])
     if score == "accuracy" and (held_out is None or "labels" not in held_out):
         raise BadInput("score='accuracy' needs validation data with labels; use score='energy'.")
     return SCORES[score]

@@ -14,9 +14,10 @@ import pytest
 from pydantic import ValidationError
 
 from pcgraph_lite import checkout
+from pcgraph_lite import valid as arguments
 from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.book import notebooks
-from pcgraph_lite.engine import arguments, constructors, learning
+from pcgraph_lite.engine import constructors, learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.evidence import config
 
