@@ -248,7 +248,8 @@ def _allowed(hint: Any) -> tuple[_Allowed, ...] | None:
         return None if None in found else tuple(one for some in found for one in some)
     if origin is Literal:
         return (_Allowed(str, names=parts),)
-    entries = _allowed(parts[-1]) if origin in (Sequence, Mapping) else None
+    listed = origin in (Sequence, Mapping) and Tensor not in (parts[-1], *get_args(parts[-1]))   # else numbers will do
+    entries = _allowed(parts[-1]) if listed else None
     hint = origin or {int: Integral, float: Real, None: NoneType}.get(hint, hint)
     known = isinstance(hint, type) and hint not in (object, Any, Iterable, Parameter.empty)
     return (_Allowed(hint, entries=entries),) if known else None

@@ -1,7 +1,6 @@
 """The pages of the whole: the score in one view, the scorecard and why claims failed, made from the findings."""
 
 import re
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from io import BytesIO
@@ -12,6 +11,7 @@ import pandas as pd
 from nbformat import NotebookNode
 from PIL import Image
 
+from .. import checkout
 from ..evidence import claims, config, findings
 from ..evidence.claims import Check, Claim
 from ..evidence.findings import KINDS, Finding
@@ -119,9 +119,8 @@ def _because(one: Finding, rules: Mapping[str, Claim], notebooks: Mapping[str, N
 
 def history(root: Path, notebook: str) -> list[str]:
     """The last commits that changed the records of a page: date, commit and subject. Nothing in a copy without git."""
-    log = subprocess.run(["git", "log", f"-{LAST}", "--format=%as %h %s", "--", f"results/records/{notebook}.json"],
-                         cwd=root, capture_output=True, text=True)
-    return log.stdout.splitlines() if log.returncode == 0 else []
+    return checkout.git("log", f"-{LAST}", "--format=%as %h %s", "--", f"results/records/{notebook}.json",
+                        folder=root).splitlines()
 
 
 def cite(file: Path) -> str:

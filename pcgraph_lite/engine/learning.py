@@ -88,7 +88,8 @@ def fit(graph: PCGraph, data: Data, *,
     measure = _measure(graph, score, held_out)
     facts = _facts(graph) | {"score": None if held_out is None else getattr(measure, "__qualname__", str(measure))}
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
-    state = State(graph, training, generator, checkpoint, facts, _rates(graph, training.weight_lr), tensors)
+    rates = of_replicas(graph, training.weight_lr, "weight_lr") if isinstance(training.weight_lr, Sequence) else None
+    state = State(graph, training, generator, checkpoint, facts, rates, tensors)
 
     def epoch() -> dict[str, float]:
         row = one_pass(state, _count(train), lambda rows: _learn(graph, _rows(train, rows), state), progress)
@@ -150,13 +151,12 @@ def _facts(graph: PCGraph) -> dict[str, object]:
             "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
 
 
-def _rates(graph: PCGraph, weight_lr: float | Sequence[float]) -> Tensor | None:
-    """Weight steps ``(replica, 1, 1)`` where each replica has its own, else None. Raises WrongShape."""
-    if not isinstance(weight_lr, Sequence):
-        return None
-    if len(weight_lr) != graph.replicas:
-        raise WrongShape(f"weight_lr has {len(weight_lr)} numbers; expected one, or one for each replica of the graph.")
-    return torch.tensor(weight_lr, dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
+def of_replicas(graph: PCGraph, steps: Sequence[float], name: str) -> Tensor:
+    """One number for each replica, ``(replica, 1, 1)``. Raises WrongShape."""
+    if len(steps) != graph.replicas:
+        raise WrongShape(f"{name} has {len(steps)} numbers; expected one for each of {graph.replicas or 0} replicas of "
+                         "the graph (PCGraph(..., replicas=k), k = 1 for a single copy).")
+    return torch.tensor(list(steps), dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
 
 
 def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:

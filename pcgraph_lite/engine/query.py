@@ -150,8 +150,6 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
 
 def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: str) -> dict[str, Observed]:
     """Check each entry and give it a mask."""
-    if given is not None and not isinstance(given, Mapping):
-        raise BadInput(f"{what} is a {type(given).__name__}; expected a mapping like {{'pixels': images}}.")
     return {name: _checked(graph, name, value, f"{what}[{name!r}]") for name, value in (given or {}).items()}
 
 
