@@ -54,7 +54,7 @@ class Trained:
 
     @property
     def scale(self) -> Scale:
-        """How the model's pixels are scaled; ``studies.scaled.ask`` does it."""
+        """How the model's pixels are scaled; ``studies.tasks.ask`` does it."""
         return scales.of(self.graph)
 
     @property

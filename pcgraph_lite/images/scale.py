@@ -1,7 +1,7 @@
 """How pixels are scaled before a graph sees them. The paper does not say it (ambiguity log, point 19).
 
 Data sets, noise, measures, the judge and pictures are in the units of [0, 1]; only the graph sees scaled pixels. A
-graph that the zoo made carries its scale, and ``studies.scaled.ask`` is the way in and out.
+graph that the zoo made carries its scale, and ``studies.tasks.ask`` is the way in and out.
 """
 
 from dataclasses import dataclass
