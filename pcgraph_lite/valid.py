@@ -1,4 +1,4 @@
-"""What a valid tensor, image, label, mask and generator is. Whatever is public asks here, before any work is done.
+"""What a valid tensor, image, label and mask is. Whatever is public asks here, before any work is done.
 
 What else an argument may be is said once, in the signature that takes it: ``checked`` holds calls to it, and settings
 files are read by the same words.
@@ -102,14 +102,6 @@ def mask(values: Any, what: str, *shapes: Sequence[int]) -> Tensor:
     if shapes and made.shape not in [tuple(shape) for shape in shapes]:
         raise WrongShape(f"{what} is {tuple(made.shape)}; expected {wanted} torch.bool.")
     return made
-
-
-def generator(given: object, what: str = "generator") -> torch.Generator:
-    """A generator. Raises BadInput: None would mean torch's global one."""
-    if not isinstance(given, torch.Generator):
-        raise BadInput(f"{what} = {shown(given)}; expected a torch.Generator, such as "
-                       "torch.Generator().manual_seed(0).")
-    return given
 
 
 def file(path: Path | str, what: str) -> Path:

@@ -218,16 +218,13 @@ def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mappi
             + (f"<p>History of the record:</p>{result.listed(past[name])}" if past[name] else ""))
     numbers = f'<p class="finding-numbers">{result.numbers_of(one)}</p>' if one.ours else ""
     remark = f' <span class="remark">{escape(one.remark)}</span>' if one.remark else ""
+    section = f"A{claim.section[1:]}" if claim.section.startswith("appendix") else f"Section {claim.section}"
     return (f'<tr id="{one.claim}" data-verdict="{escape(str(one.verdict))}" data-section="{escape(claim.section)}">'
             f"<th scope=\"row\">{_linked(one, {one.claim: claim}, notebooks, '', one.name)}"
-            f'<span class="where">{_section(claim.section)}</span></th><td>{result.badge(one.verdict)}{remark}</td>'
+            f'<span class="where">{section}</span></th><td>{result.badge(one.verdict)}{remark}</td>'
             f"<td><p>The paper: {escape(claim.statement)}</p><p><strong>{one.lead}</strong> "
             f"{escape(' '.join(one.sentences))}</p>{numbers}<details><summary>Rule, record, command</summary>{more}"
             "</details></td></tr>\n")
-
-
-def _section(section: str) -> str:
-    return section[0].upper() + section[1:] if section.startswith("appendix") else f"Section {section}"
 
 
 def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode], folder: Path) -> str:

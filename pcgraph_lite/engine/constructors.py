@@ -45,7 +45,9 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     room(max(groups.values())**2, "the pairs of its largest group", size=1)
-    left_out = [_group_pair(groups, pair) for pair in without or ()]
+    bare, left_out = Topology(groups, ()), {tuple(pair) for pair in without or ()}
+    for name in {name for pair in left_out for name in pair}:
+        bare.slice(name)                                                   # or UnknownGroup
     edges = [Edges(a, b, None if a != b or self_loops else ~torch.eye(groups[a], dtype=torch.bool))
              for a in groups for b in groups if (a, b) not in left_out]
     return Topology(groups, edges, sensory=_sensory(groups))
@@ -232,13 +234,6 @@ def _sensory_first(pixels: int, labels: int, others: Mapping[str, int]) -> dict[
 
 def _sensory(groups: Mapping[str, int]) -> list[str]:
     return [name for name in ("pixels", "labels") if name in groups]
-
-
-def _group_pair(groups: Mapping[str, int], pair: Sequence[str]) -> tuple[str, str]:
-    """A pair (source, target) of groups that are there. Raises UnknownGroup."""
-    for name in pair:
-        Topology(groups, ()).slice(name)
-    return tuple(pair)
 
 
 def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Topology:

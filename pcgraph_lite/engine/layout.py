@@ -74,8 +74,11 @@ class Layout:
         if self.lead or self.plan == "dense":
             room(math.prod((*self.lead, *shape)), f"the weights of {shape[0]} x {shape[1]} vertices as a matrix")
             return Dense(source, target, _merged(edges, shape, home))
-        parts = [(e.pairs() if e.mask is not None else torch.cartesian_prod(*map(torch.arange, _areas(e, home))).T)
-                 + torch.tensor([[home[e.source][1].start], [home[e.target][1].start]]) for e in edges]
+        parts = []
+        for e in edges:
+            (_, rows), (_, columns) = home[e.source], home[e.target]
+            pairs = e.pairs() if e.mask is not None else torch.ones(_size(rows), _size(columns)).nonzero().T
+            parts.append(pairs + torch.tensor([[rows.start], [columns.start]]))
         return Sparse(source, target, listed(torch.cat(parts, 1), shape))
 
     def _block(self, source: int, target: int, mask: Tensor) -> Dense:
@@ -116,8 +119,3 @@ def _merged(edges: list[Edges], shape: tuple[int, int], home: dict[str, tuple[in
 
 def _size(cut: slice) -> int:
     return cut.stop - cut.start
-
-
-def _areas(e: Edges, home: dict[str, tuple[int, slice]]) -> tuple[int, int]:
-    """Sizes of the two groups."""
-    return _size(home[e.source][1]), _size(home[e.target][1])

@@ -206,17 +206,16 @@ def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, T
         data = {graph.topology.sensory[0]: images}
         if "labels" in graph.topology.groups:
             data["labels"] = labels
-    batch = {name: _as_values(graph, name, values) for name, values in data.items()}
+    batch = {}
+    for name, values in data.items():
+        values = valid.tensor(values, name)
+        if values.ndim == 1 and not values.is_floating_point():
+            size = graph.topology.size(name)
+            values = one_hot(valid.labels(values, name, classes=size), size)
+        batch[name] = flattened(graph, name, values, name)
     if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
         raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")
     return batch
-
-
-def _as_values(graph: PCGraph, name: str, values: object) -> Tensor:
-    values = valid.tensor(values, name)
-    if values.ndim == 1 and not values.is_floating_point():
-        values = one_hot(valid.labels(values, name, classes=graph.topology.size(name)), graph.topology.size(name))
-    return flattened(graph, name, values, name)
 
 
 def _count(batch: Batch) -> int:

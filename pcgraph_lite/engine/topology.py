@@ -18,6 +18,7 @@ from ..errors import BadInput, UnknownGroup, WrongShape, room, shown, unknown
 from ..valid import Count
 
 
+@valid.checked
 @dataclass(frozen=True, eq=False)
 class Edges:
     """All edges from one group to another. ``mask`` is ``(source, target)`` bool, dense or sparse; None: every pair."""
@@ -98,8 +99,6 @@ class Topology:
             if (pair := (edges.source, edges.target)) in seen:
                 raise BadInput(f"the edges {pair[0]!r} -> {pair[1]!r} are given twice; merge their masks into one.")
             seen.add(pair)
-            if not isinstance(edges.mask, Tensor | None):
-                raise BadInput(f"the mask of {pair[0]!r} -> {pair[1]!r} is {shown(edges.mask)}; expected a tensor.")
             if edges.mask is not None and (edges.mask.shape != shape or edges.mask.dtype != torch.bool):
                 raise WrongShape(f"the mask of {pair[0]!r} -> {pair[1]!r} is {tuple(edges.mask.shape)} "
                                  f"{edges.mask.dtype}; expected {shape} torch.bool.")

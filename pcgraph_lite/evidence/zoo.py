@@ -145,11 +145,6 @@ def fingerprint(name: str, profile: str, seed: int = 0) -> str:
     return f"{identity(name, profile, seed)} {numerics.version(spec(name, profile))}"
 
 
-def uses_sample(profile: str) -> bool:
-    """Whether a profile runs on the bundled sample. Raises UnknownName."""
-    return config.load_profile(profile).data.sample
-
-
 def held_out(name: str, profile: str, seed: int = 0) -> ImageSet:
     """The validation images of a model: those its training with this seed never saw. Raises BadInput (none kept)."""
     if (kept := _images(name, profile, seed)[1]) is None:
