@@ -83,6 +83,10 @@ class PCGraph(nn.Module):
             mu[..., self.segments[block.target]] += weight(fx[block.source])
         return mu
 
+    def group_prediction(self, x: Tensor, group: str) -> Tensor:
+        """mu of one vertex group alone, ``(..., batch, size)``. Raises UnknownGroup."""
+        return self.prediction(x)[..., self.topology.slice(group)]
+
     def error(self, x: Tensor) -> Tensor:
         """eps_i = x_i - mu_i; 0 for vertices without incoming edges under a flat prior. ``(..., batch, n)``."""
         error = x - self.prediction(x)

@@ -88,7 +88,7 @@ def fit(graph: PCGraph, data: Data, *,
     measure = _measure(graph, score, held_out)
     facts = _facts(graph) | {"score": None if held_out is None else getattr(measure, "__qualname__", str(measure))}
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
-    rates = of_replicas(graph, training.weight_lr, "weight_lr") if isinstance(training.weight_lr, Sequence) else None
+    rates = of_replicas(graph, training.weight_lr, "weight_lr")
     state = State(graph, training, generator, checkpoint, facts, rates, tensors)
 
     def epoch() -> dict[str, float]:
@@ -151,8 +151,10 @@ def _facts(graph: PCGraph) -> dict[str, object]:
             "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
 
 
-def of_replicas(graph: PCGraph, steps: Sequence[float], name: str) -> Tensor:
-    """One number for each replica, ``(replica, 1, 1)``. Raises WrongShape."""
+def of_replicas(graph: PCGraph, steps: float | Sequence[float], name: str) -> Tensor | None:
+    """Steps ``(replica, 1, 1)`` where each replica has its own, else None. Raises WrongShape."""
+    if not isinstance(steps, Sequence):
+        return None
     if len(steps) != graph.replicas:
         raise WrongShape(f"{name} has {len(steps)} numbers; expected one for each of {graph.replicas or 0} replicas of "
                          "the graph (PCGraph(..., replicas=k), k = 1 for a single copy).")
