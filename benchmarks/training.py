@@ -123,7 +123,8 @@ def trainer(graph: PCGraph, batch: dict[str, Tensor], steps: int, value_lr: floa
             weight_lr: float = WEIGHT_LR) -> Callable[[], object]:
     """A call that trains on one batch as ``fit`` does, without its bookkeeping of epochs."""
     training = learning.Training(steps=steps, value_lr=value_lr, weight_lr=weight_lr)
-    state = epochs.State(graph, training, torch.Generator(), None, {}, learning._rates(graph, training.weight_lr))
+    rates = learning.of_replicas(graph, training.weight_lr, "weight_lr")
+    state = epochs.State(graph, training, torch.Generator(), None, {}, rates)
 
     def train() -> None:
         learning._learn(graph, batch, state)

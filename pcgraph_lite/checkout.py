@@ -34,18 +34,18 @@ def from_checkout(package: str, module: str) -> ModuleType:
 
 def version() -> tuple[str, bool]:
     """The commit, and whether the code differs from it. In a copy without git the variable PCGRAPH_COMMIT says it."""
-    commit = os.environ.get("PCGRAPH_COMMIT") or _git("rev-parse", "HEAD") or "unknown"
-    return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
+    commit = os.environ.get("PCGRAPH_COMMIT") or git("rev-parse", "HEAD") or "unknown"
+    return commit, bool(git("status", "--porcelain", "--untracked-files=no"))
 
 
 def earlier(root: Path, path: str) -> Iterator[str]:
     """A file as it was at each commit that changed it, the latest first; none where git knows nothing of it."""
-    for commit in _git("log", "--format=%H", "--", path, folder=root).split():
-        if text := _git("show", f"{commit}:./{path}", folder=root):
+    for commit in git("log", "--format=%H", "--", path, folder=root).split():
+        if text := git("show", f"{commit}:./{path}", folder=root):
             yield text
 
 
-def _git(*arguments: str, folder: Path | None = None) -> str:
+def git(*arguments: str, folder: Path | None = None) -> str:
     """What git prints; nothing where it fails or is not there."""
     try:
         return subprocess.run(["git", *arguments], cwd=folder or ROOT, capture_output=True, text=True, timeout=60,

@@ -1,11 +1,9 @@
 """Errors that name the value, what was expected and what to do."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from numbers import Integral, Real
 from reprlib import Repr
 
-LARGEST = 1e30                                                             # of a setting; float32 ends at 3e38
 brief = Repr()
 brief.maxstring = brief.maxother = 60
 brief.repr_int = lambda value, level: str(value) if value.bit_length() < 200 else f"<a {value.bit_length()}-bit int>"
@@ -67,26 +65,9 @@ def one_of(kind: str, name: object, known: Collection[str]) -> str:
     return name
 
 
-def whole(value: object, name: str, least: int = 1, most: int = 10**9) -> int:
-    """Return a whole number from ``least`` to ``most`` (2, not 2.0 or True), or raise BadInput."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= most:
-        limit = f" and at most {most}" if isinstance(value, Integral) and value > most else ""
-        raise BadInput(f"{name} = {shown(value)}; expected a whole number of at least {least}{limit}.")
-    return int(value)
-
-
 def room(entries: int, what: str, size: int = 4) -> None:
     """Raise BadInput where so many entries of ``size`` bytes take more memory than the machine has."""
     import os
     if entries * size > (memory := os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")):
         raise BadInput(f"{what} would take {entries * size / 2**30:.3g} GiB; this machine has {memory / 2**30:.3g}: "
                        "give fewer vertices, or edges as a sparse mask (topology.from_mask, from_networkx).")
-
-
-def number(value: object, name: str, expected: str, fits: Callable[[float], bool]) -> float:
-    """Return a finite number that ``fits``, or raise BadInput saying what was ``expected``."""
-    plain = isinstance(value, Real) and not isinstance(value, bool) and abs(value) < LARGEST
-    plain = plain and not (isinstance(value, Integral) and abs(value) > 2**53)      # torch takes no such whole number
-    if not plain or not fits(value):
-        raise BadInput(f"{name} = {shown(value)}; expected {expected}.")
-    return float(value)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import torch
 
-from .errors import BadInput, one_of, whole
+from . import valid
+from .errors import BadInput, one_of
+from .valid import Count
 
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("bf16", "ieee")                                               # fastest first
@@ -46,7 +48,8 @@ def describe(device: torch.device | str) -> str:
     return f"cpu: {processor()}, {threads} thread{'s' if threads > 1 else ''}"
 
 
-def prepare(threads: int | None = None, *, tf32: bool = False) -> dict[str, object]:
+@valid.checked
+def prepare(threads: Count | None = None, *, tf32: bool = False) -> dict[str, object]:
     """Set threads, flush denormal numbers, and take the faster CPU products if they lose no digits.
 
     Allowing oneDNN "bf16" products routes float32 products through that library: on processors without bfloat16 units
@@ -56,7 +59,7 @@ def prepare(threads: int | None = None, *, tf32: bool = False) -> dict[str, obje
     Returns what was chosen: threads, precision, relative error; on a GPU its own precision and error as well.
     """
     if threads is not None:
-        torch.set_num_threads(whole(threads, "threads"))
+        torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
     products = torch.backends.mkldnn.matmul                                # the CPU alone: TF32 on a GPU is not unasked
     for precision in PRECISIONS:

@@ -1,18 +1,24 @@
-"""What a valid tensor, image, label, mask and generator is. Whatever is public asks here, before any work is done."""
+"""What a valid tensor, image, label and mask is. Whatever is public asks here, before any work is done.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+What else an argument may be is said once, in the signature that takes it: ``checked`` holds calls to it, and settings
+files are read by the same words.
+"""
+
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from functools import wraps
 from inspect import Parameter, signature
-from itertools import chain
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import torch
+from annotated_types import Ge, GroupedMetadata, Gt, Le, Len, Lt, MaxLen, MinLen
 from torch import Tensor
 
-from .errors import BadInput, BadValues, WrongShape, shown
+from .errors import BadInput, BadValues, WrongShape, shown, unknown
 
 P, R = ParamSpec("P"), TypeVar("R")
 BYTES = 100.0          # no pixel in [0, 1], scaled or noisy, comes near; images of 0 to 255 go beyond
@@ -98,21 +104,6 @@ def mask(values: Any, what: str, *shapes: Sequence[int]) -> Tensor:
     return made
 
 
-def generator(given: object, what: str = "generator") -> torch.Generator:
-    """A generator. Raises BadInput: None would mean torch's global one."""
-    if not isinstance(given, torch.Generator):
-        raise BadInput(f"{what} = {shown(given)}; expected a torch.Generator, such as "
-                       "torch.Generator().manual_seed(0).")
-    return given
-
-
-def several(values: Any, what: str) -> tuple[Any, ...]:
-    """The entries of a list, once and for all. Raises BadInput: text, or an iterator, which may be spent."""
-    if isinstance(values, str | bytes | Iterator) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
-        raise BadInput(f"{what} = {shown(values)}; expected a list or tuple.")
-    return tuple(values)
-
-
 def file(path: Path | str, what: str) -> Path:
     """Where a file is or may be. Raises BadInput: a folder is there, or no system could have such a name."""
     try:
@@ -135,58 +126,122 @@ def device(name: Any, what: str = "device") -> None:
         raise BadInput(f"{what} = {shown(name)} cannot be used here ({why}); use 'cpu', or None.") from None
 
 
-# ------------------------------------------------------------------------------------------------------------ types
+# -------------------------------------------------------------------------------------------------------- arguments
+
+@dataclass(frozen=True, eq=False)
+class OneOf:
+    """A name out of a registry; one that is registered later counts as well."""
+
+    names: Collection[str]
+
+
+Count = Annotated[int, Ge(1), Le(10**9)]
+CountOrNone = Annotated[int, Ge(0), Le(10**9)]                             # none of them is fine, too
+Sizes = Annotated[Sequence[Count], MinLen(1)]
+Shape = Annotated[Sequence[Count], Len(3, 3)]                              # (channels, height, width) of an image
+Pair = Annotated[Sequence[str], Len(2, 2)]
+Share = Annotated[float, Ge(0), Le(1)]
+PartOf = Annotated[float, Gt(0), Le(1)]
+Damping = Annotated[float, Ge(0), Lt(1)]                                   # share of the old value that is kept
+Inside = Annotated[float, Gt(0), Lt(1)]
+Rate = Annotated[float, Gt(0)]
+NotNegative = Annotated[float, Ge(0)]
+
+MOST = {Integral: (("", operator.le, 10**9, False),), Real: (("", operator.le, 1e30, False),)}     # of what has limits
+LIMITS = {Gt: ("above", operator.gt), Ge: ("of at least", operator.ge), Lt: ("below", operator.lt),
+          Le: ("of at most", operator.le), MinLen: ("of at least", operator.ge), MaxLen: ("of at most", operator.le)}
+WORDS = {Integral: "a whole number", Real: "a number", NoneType: "None", str: "text", bool: "True or False",
+         Tensor: "a tensor", Sequence: "a list or tuple", Mapping: "a mapping", torch.Generator: "a torch.Generator"}
+
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Refuse arguments of another type than their annotation, by name and before any work is done. Raises BadInput.
+    """Refuse arguments that are not what their annotation says, by name and before any work is done; of a dataclass,
+    its fields. Raises BadInput, UnknownName.
 
     Where a number or a list is expected, one of numpy, pandas or torch is passed on as Python's own.
     """
+    if isinstance(function, type):
+        function.__init__ = checked(function.__init__)
+        return function
     parameters = signature(function).parameters
-    kinds = {name: _kinds(one.annotation) for name, one in parameters.items() if one.kind not in (2, 4)}   # no * or **
-    names, title = list(kinds), function.__qualname__.removesuffix(".__init__")
+    wanted = {name: _allowed(one.annotation) for name, one in parameters.items() if one.kind not in (2, 4)}  # no *, **
+    names, title = list(wanted), function.__qualname__.removesuffix(".__init__")
+    takes_more = any(one.kind == 4 for one in parameters.values())
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = [_fitting(title, name, value, kinds[name]) for name, value in zip(names, args, strict=False)]
-        named = {name: _fitting(title, name, value, kinds.get(name)) for name, value in kwargs.items()}
+        if not takes_more and (foreign := kwargs.keys() - parameters.keys()):
+            raise unknown(f"argument of {title}", foreign.pop(), [name for name in names if name != "self"])
+        given = [_fitting(title, name, value, wanted[name]) for name, value in zip(names, args, strict=False)]
+        named = {name: _fitting(title, name, value, wanted.get(name)) for name, value in kwargs.items()}
         return function(*given, *args[len(given):], **named)
 
     return call
 
 
-def _fitting(title: str, name: str, value: Any, expected: tuple[type, ...] | None) -> Any:
-    if expected is None or _is(value, expected):
+@dataclass(frozen=True)
+class _Allowed:
+    """One of the things that an annotation allows: a class, limits of its values, and what a list or mapping holds."""
+
+    kind: type
+    limits: tuple[tuple[str, Callable[[Any, Any], bool], float, bool], ...] = ()           # the last: of the length
+    names: Collection[str] | None = None
+    entries: "tuple[_Allowed, ...] | None" = None                          # None: any
+
+    def is_kind(self, value: object) -> bool:
+        if isinstance(value, bool | str | bytes):      # which Python takes for a number, and for a list of letters
+            return type(value) is self.kind
+        return isinstance(value, self.kind)
+
+    def fits(self, value: Any) -> bool:
+        if not self.is_kind(value) or (self.names is not None and value not in self.names):
+            return False
+        for _, compare, bound, sized in self.limits:
+            if not compare(len(value) if sized else value, bound):
+                return False
+        return self.entries is None or all(any(one.fits(entry) for one in self.entries) for entry in (
+            value.values() if self.kind is Mapping else value))
+
+    def __str__(self) -> str:
+        limits = " and ".join(f"{word} {bound:g}" for word, _, bound, _ in self.limits if word)
+        words = " or ".join(map(repr, self.names or ())) or WORDS.get(self.kind, self.kind.__name__)
+        return f"{words} {limits}".strip()
+
+
+def _fitting(title: str, name: str, value: Any, allowed: tuple[_Allowed, ...] | None) -> Any:
+    if allowed is None:
         return value
-    if getattr(value, "ndim", 2) < 2 and _is(own := value.tolist(), expected):
-        return own
-    words = " or ".join(sorted({WORDS.get(kind, kind.__name__) for kind in expected}, key=NONE_LAST))
-    raise BadInput(f"{title}: {name} = {shown(value)} is a {type(value).__name__}; expected {words}.")
+    own = value.tolist() if getattr(value, "ndim", 2) < 2 and not any(one.is_kind(value) for one in allowed) else value
+    if any(one.fits(own) for one in allowed):
+        return int(own) if isinstance(own, Integral) and not isinstance(own, bool) else own
+    close = [one for one in allowed if one.is_kind(own)]
+    if len(names := [known for one in close for known in one.names or ()]) > 1:
+        raise unknown(name, own, names)
+    if len(close) == 1 and close[0].entries and replace(close[0], entries=None).fits(own):
+        for place, entry in own.items() if isinstance(own, Mapping) else enumerate(own):
+            _fitting(title, f"{name}[{place!r}]", entry, close[0].entries)
+    words = sorted({str(one) for one in (close if not names else allowed) or allowed}, key="None".__eq__)
+    kind = "" if close else f" is a {type(value).__name__}"
+    most = " (and not as large)" if close and isinstance(own, Real) and own > 10**9 else ""
+    raise BadInput(f"{title}: {name} = {shown(value)}{kind}; expected {' or '.join(words)}{most}.")
 
 
-NONE_LAST = "None".__eq__
-WORDS = {Integral: "a whole number", Real: "a number", NoneType: "None", str: "text", bool: "True or False",
-         Tensor: "a tensor", Sequence: "a list or tuple", Mapping: "a mapping", torch.Generator: "a torch.Generator"}
-
-
-def _is(value: object, kinds: tuple[type, ...]) -> bool:
-    if isinstance(value, bool):                                            # which Python takes for a number
-        return bool in kinds
-    if isinstance(value, str | bytes):                                     # which Python takes for a list of letters
-        return type(value) in kinds
-    return isinstance(value, kinds)
-
-
-def _kinds(hint: Any) -> tuple[type, ...] | None:
-    """The classes that an annotation allows; None: any."""
+def _allowed(hint: Any) -> tuple[_Allowed, ...] | None:
+    """What an annotation allows; None: anything."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _kinds(parts[0])
+        limits = [limit for part in parts[1:] for limit in (part if isinstance(part, GroupedMetadata) else [part])]
+        names = next((part.names for part in limits if isinstance(part, OneOf)), None)
+        known = tuple((*LIMITS[type(limit)], astuple(limit)[0], isinstance(limit, MinLen | MaxLen))
+                      for limit in limits if type(limit) in LIMITS)
+        return tuple(replace(one, limits=known + MOST.get(one.kind, ()), names=names) for one in _allowed(parts[0]))
     if origin in (Union, UnionType):
-        found = [_kinds(part) for part in parts]
-        return None if None in found else tuple(chain.from_iterable(found))
+        found = [_allowed(part) for part in parts]
+        return None if None in found else tuple(one for some in found for one in some)
     if origin is Literal:
-        return tuple({type(part) for part in parts})
+        return (_Allowed(str, names=parts),)
+    listed = origin in (Sequence, Mapping) and Tensor not in (parts[-1], *get_args(parts[-1]))   # else numbers will do
+    entries = _allowed(parts[-1]) if listed else None
     hint = origin or {int: Integral, float: Real, None: NoneType}.get(hint, hint)
     known = isinstance(hint, type) and hint not in (object, Any, Iterable, Parameter.empty)
-    return (hint,) if known else None
+    return (_Allowed(hint, entries=entries),) if known else None

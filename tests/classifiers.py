@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from pcgraph_lite.baselines.checks import Classifier
+from pcgraph_lite.baselines.kinds import Classifier
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
 
 Fit = Callable[..., pd.DataFrame]

@@ -144,7 +144,7 @@ CALLS |= {
     "DAM": (DAM, {"pixels": 4, "labels": 2, "memories": 3, "power": 2, "generator": GENERATOR}),
     "Autoencoder": (Autoencoder, {"pixels": 4, "hidden": [3], "generator": GENERATOR}),
     "fit_autoencoder": (lambda **given: fit_autoencoder(Autoencoder(4, [3]), progress=False, epochs=1, **given),
-                        {"images": X, "validation": X, "generator": GENERATOR}),
+                        {"images": X, "labels": LABELS, "validation": (X, LABELS), "generator": GENERATOR}),
     "fit mlp": (lambda **given: KINDS["mlp"].fit(MLP(4, 2, [3]), progress=False, **given),
                 {"images": X, "labels": LABELS, "validation": (X, LABELS), "generator": GENERATOR, "epochs": 1,
                  "weight_lr": 0.1}),

@@ -1,5 +1,6 @@
 """Imports go one way, as `pyproject.toml` says under `importlinter`. Oracle: edits that break the rule, made here."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -40,3 +41,16 @@ def test_an_import_against_the_rule_is_found(tmp_path: Path, file: str, line: st
     with (tmp_path / file).open("a", encoding="utf-8") as text:
         text.write(f"\n{line}\n")
     assert broken in _lint(tmp_path)
+
+
+def test_functions_are_short() -> None:
+    """At most 30 lines of code each, without docstrings. Oracle: the style page."""
+    long = []
+    for path in sorted((ROOT / "pcgraph_lite").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                told = [one.body[0] for one in ast.walk(node) if isinstance(one, ast.FunctionDef | ast.ClassDef)
+                        and ast.get_docstring(one) is not None]
+                lines = node.end_lineno - node.lineno + 1 - sum(text.end_lineno - text.lineno + 1 for text in told)
+                long += [f"{path.name}: {node.name} has {lines} lines"] * (lines > 30)
+    assert not long, long

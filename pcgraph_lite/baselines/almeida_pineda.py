@@ -24,10 +24,9 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from .. import valid
-from ..engine.arguments import Count, Damping, Inside, Rate
 from ..engine.epochs import State
-from ..errors import number, whole
-from .kinds import Learner, by_epochs
+from ..valid import Count, Damping, Inside, NotNegative, Rate
+from .kinds import Classifier, by_epochs
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,7 @@ class Rest:
     steps: int
 
 
-class AlmeidaPineda(Learner):
+class AlmeidaPineda(Classifier):
     """pixels + labels + internal vertices; ``weight[j, i]`` is the edge j -> i.
 
     Args:
@@ -53,14 +52,10 @@ class AlmeidaPineda(Learner):
     """
 
     @valid.checked
-    def __init__(self, pixels: int = 784, labels: int = 10, internal: Count = 1206, *, steps: Count = 50,
+    def __init__(self, pixels: Count = 784, labels: Count = 10, internal: Count = 1206, *, steps: Count = 50,
                  tolerance: Rate = 1e-3, damping: Damping = 0.0, target: Inside = 0.8,
-                 init_std: Rate | None = None, generator: torch.Generator | None = None) -> None:
+                 init_std: NotNegative | None = None, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        whole(steps, "steps")
-        number(tolerance, "tolerance", "a positive number", lambda t: t > 0)
-        number(damping, "damping", "at least 0 and less than 1", lambda d: 0 <= d < 1)
-        number(target, "target", "above 0 and below 1", lambda t: 0 < t < 1)
         self.pixels, self.labels, self.n = pixels, labels, pixels + labels + internal
         self.steps, self.tolerance, self.damping, self.target = steps, tolerance, damping, target
         drawn = torch.randn(self.n, self.n, generator=generator or torch.Generator().manual_seed(0))

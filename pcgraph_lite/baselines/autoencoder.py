@@ -5,21 +5,19 @@ copy clean images; it denoises by copying the noisy one, and completes by copyin
 """
 
 from itertools import pairwise
-from pathlib import Path
 
-import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from .. import valid
-from ..engine.arguments import Count, Sizes
-from ..engine.epochs import Schedule, State, one_pass, run
-from ..errors import WrongShape, whole
-from .kinds import KINDS, Kind
+from ..engine.epochs import State
+from ..errors import WrongShape
+from ..valid import Count, Sizes
+from .kinds import Baseline, Labelled, by_epochs
 
 
-class Autoencoder(nn.Module):
+class Autoencoder(Baseline):
     """pixels -> hidden -> ... -> pixels, ReLU between layers, a sigmoid at the end.
 
     Args:
@@ -32,8 +30,7 @@ class Autoencoder(nn.Module):
     def __init__(self, pixels: Count = 784, hidden: Sizes = (512, 512),
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
-        generator, self.pixels = generator or torch.Generator().manual_seed(0), whole(pixels, "pixels")
-        hidden = [whole(size, "size of a layer") for size in valid.several(hidden, "hidden")]
+        generator, self.pixels = generator or torch.Generator().manual_seed(0), pixels
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise([pixels, *hidden, pixels]))
         with torch.no_grad():
             for layer in self.layers:
@@ -49,6 +46,21 @@ class Autoencoder(nn.Module):
             images = layer(images).relu()
         return self.layers[-1](images).sigmoid()
 
+    def error(self, images: Tensor) -> Tensor:
+        """Squared error of the copies, a 0-d tensor."""
+        images = images.to(self.layers[0].weight)
+        return mse_loss(self(images), images)
+
+    def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
+        loss = self.error(images)
+        loss.backward()
+        return {"loss": float(loss.detach())}
+
+    @torch.no_grad()
+    def score(self, data: Labelled) -> float:
+        """Minus the squared error of all images."""
+        return -float(self.error(data[0]))
+
 
 @valid.checked
 def complete(model: Autoencoder, images: Tensor, known: Tensor) -> Tensor:
@@ -58,37 +70,4 @@ def complete(model: Autoencoder, images: Tensor, known: Tensor) -> Tensor:
         return torch.where(known, images, model(torch.where(known, images, 0)))
 
 
-@valid.checked
-def fit_autoencoder(model: Autoencoder, images: Tensor, *, validation: Tensor | None = None,
-                    checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
-                    **settings: object) -> pd.DataFrame:
-    """Train in place on the squared error of ``(count, pixels)``; with validation images the best epoch is kept.
-
-    Returns:
-        one row an epoch: epoch, loss, seconds, validation (minus the error).
-
-    Raises:
-        BadInput, WrongShape, BadValues: no images, or images that do not fit. BadFile: a damaged checkpoint.
-    """
-    schedule, like = Schedule(**settings), model.layers[0].weight
-    for some in (images,) if validation is None else (images, validation):
-        valid.images(some, pixels=model.pixels)
-
-    def learn(rows: Tensor) -> dict[str, float]:
-        batch = images[rows].to(like)
-        loss = mse_loss(model(batch), batch)
-        loss.backward()
-        return {"loss": float(loss.detach())}
-
-    @torch.no_grad()
-    def score() -> float:
-        return -float(mse_loss(model(validation.to(like)), validation.to(like)))
-
-    state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
-                  {"autoencoder": [layer.in_features for layer in model.layers]},
-                  data=[images] if validation is None else [images, validation])
-    return run(state, lambda: one_pass(state, len(images), learn, progress), None if validation is None else score,
-               progress)
-
-
-KINDS["autoencoder"] = Kind(Autoencoder, fit_autoencoder, Schedule, given=(), without=("optimizer",))
+fit_autoencoder = by_epochs("autoencoder", Autoencoder, given=(), without=("optimizer",))

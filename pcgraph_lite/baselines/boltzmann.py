@@ -15,14 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from .. import valid
-from ..engine.arguments import Count, Damping, NotNegative
 from ..engine.epochs import State
-from ..errors import number, whole
-from .checks import with_labels
-from .kinds import Learner, by_epochs
+from ..valid import Count, Damping, NotNegative
+from .kinds import Classifier, by_epochs, with_labels
 
 
-class Boltzmann(Learner):
+class Boltzmann(Classifier):
     """pixels + labels + hidden vertices; the weight matrix is symmetric and its diagonal 0.
 
     Args:
@@ -35,14 +33,10 @@ class Boltzmann(Learner):
     """
 
     @valid.checked
-    def __init__(self, pixels: int = 784, labels: int = 10, hidden: Count = 1206, *, clamped_steps: Count = 10,
+    def __init__(self, pixels: Count = 784, labels: Count = 10, hidden: Count = 1206, *, clamped_steps: Count = 10,
                  free_steps: Count = 5, query_steps: Count = 20, damping: Damping = 0.5, init_std: NotNegative = 0.01,
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
-        for name, steps in (("clamped_steps", clamped_steps), ("free_steps", free_steps), ("query_steps", query_steps)):
-            whole(steps, name)
-        number(damping, "damping", "at least 0 and less than 1", lambda d: 0 <= d < 1)
-        number(init_std, "init_std", "at least 0", lambda std: std >= 0)
         self.pixels, self.labels, self.visible, self.n = pixels, labels, pixels + labels, pixels + labels + hidden
         self.clamped_steps, self.free_steps, self.query_steps = clamped_steps, free_steps, query_steps
         self.damping = damping

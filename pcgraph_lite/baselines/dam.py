@@ -22,15 +22,14 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from .. import valid
-from ..engine.arguments import Count, Damping, PartOf, Rate
 from ..engine.epochs import Schedule, State
-from ..errors import number, whole
-from .kinds import Learner, by_epochs
+from ..valid import Count, Damping, PartOf, Rate
+from .kinds import Classifier, by_epochs
 
 START_MEAN, START_STD = -0.3, 0.3                                          # of the memories, the source's
 
 
-class DAM(Learner):
+class DAM(Classifier):
     """``memories`` vectors over pixels + labels.
 
     Args:
@@ -40,13 +39,12 @@ class DAM(Learner):
     """
 
     @valid.checked
-    def __init__(self, pixels: int = 784, labels: int = 10, *, memories: Count = 2000, power: Annotated[int, Ge(2)] = 3,
-                 generator: torch.Generator | None = None) -> None:
+    def __init__(self, pixels: Count = 784, labels: Count = 10, *, memories: Count = 2000,
+                 power: Annotated[int, Ge(2)] = 3, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.pixels, self.labels = whole(pixels, "pixels"), whole(labels, "labels")
-        self.n = pixels + labels
-        self.power, generator = whole(power, "power", 2), generator or torch.Generator().manual_seed(0)
-        drawn = torch.randn(whole(memories, "memories"), self.n, generator=generator) * START_STD + START_MEAN
+        self.pixels, self.labels, self.n, self.power = pixels, labels, pixels + labels, power
+        generator = generator or torch.Generator().manual_seed(0)
+        drawn = torch.randn(memories, self.n, generator=generator) * START_STD + START_MEAN
         self.memory = nn.Parameter(drawn.clamp_(-1, 1), requires_grad=False)
 
     def overlap(self, images: Tensor) -> Tensor:
@@ -111,6 +109,7 @@ class Scaled(torch.optim.Optimizer):
                 p.add_(velocity / largest, alpha=group["lr"]).clamp_(-1, 1)
 
 
+@valid.checked
 @dataclass(frozen=True)
 class Annealing(Schedule):
     """Settings of ``fit_dam``: those of epochs.Schedule (``weight_lr``: the first learning rate), and the source's.
@@ -131,15 +130,6 @@ class Annealing(Schedule):
     warm: Rate = 0.5
     cold: Rate = 0.125
     ramp: Count = 100
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number(self.momentum, "momentum", "at least 0 and less than 1", lambda p: 0 <= p < 1)
-        number(self.lr_decay, "lr_decay", "more than 0 and at most 1", lambda f: 0 < f <= 1)
-        whole(self.loss_power, "loss_power")
-        whole(self.ramp, "ramp")
-        for name in ("warm", "cold"):
-            number(getattr(self, name), name, "a positive number", lambda t: t > 0)
 
     def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> Scaled:
         return Scaled(parameters, lr, self.momentum)

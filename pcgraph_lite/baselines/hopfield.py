@@ -23,10 +23,9 @@ from torch import Tensor
 from tqdm import tqdm
 
 from .. import valid
-from ..engine.arguments import OneOf, Share, Sizes
-from ..errors import BadInput, one_of
-from .checks import Classifier, Labelled, check_training, classifier_accuracy
-from .kinds import KINDS, Kind
+from ..errors import BadInput
+from ..valid import Count, OneOf, Shape, Share, Sizes
+from .kinds import KINDS, Classifier, Kind, Labelled
 
 Shares = Annotated[Sequence[Share], MinLen(1)]
 MOST_SWEEPS = 100                                                          # far more than ever needed
@@ -65,7 +64,7 @@ class Hopfield(Classifier):
     """
 
     @valid.checked
-    def __init__(self, shape: Sequence[int] = (1, 28, 28), labels: int = 10) -> None:
+    def __init__(self, shape: Shape = (1, 28, 28), labels: Count = 10) -> None:
         super().__init__()
         self.shape, self.labels = tuple(shape), labels
         self.pixels = shape[0] * shape[1] * shape[2]
@@ -144,23 +143,26 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
     Raises:
         WrongShape, BadValues, BadInput: data or settings that do not fit, or a choice without validation images.
     """
-    _check(model, (images, labels), validation, rule, {"sizes": sizes, "thresholds": thresholds, "levels": levels})
+    choices = {"size": sizes, "threshold": thresholds, "level": levels}
+    _check(model, (images, labels), validation, choices)
     began, generator = time.perf_counter(), generator or torch.Generator().manual_seed(0)
     means = torch.stack([images[labels == c].mean(0) for c in range(model.labels)])         # (labels, pixels)
-    order, best = torch.randperm(model.labels, generator=generator), (-1.0, ())
-    for size, threshold in tqdm(list(product(sizes, thresholds)), desc="patterns", disable=not progress):
+    order, tried = torch.randperm(model.labels, generator=generator), {}
+
+    def store(size: int, threshold: float, level: float) -> None:
         model.store(_binary(means, threshold), rule, size, order)
-        for level in levels:
+        model.level.fill_(level)
+
+    for size, threshold in tqdm(list(product(sizes, thresholds)), desc="patterns", disable=not progress):
+        store(size, threshold, levels[0])
+        for level in levels:                                               # of the images: the weights stay
             model.level.fill_(level)
-            score = 0.0 if validation is None else classifier_accuracy(model, validation)
-            best = max(best, (score, (size, threshold, level)))
-    size, threshold, level = best[1]
-    model.store(_binary(means, threshold), rule, size, order)
-    model.level.fill_(level)
-    found = {} if validation is None else {"validation": best[0]}
-    tried = len(sizes) * len(thresholds) * len(levels)
-    return pd.DataFrame([{"epoch": 1, "size": size, "threshold": threshold, "level": level, "tried": tried, **found,
-                          "seconds": time.perf_counter() - began}])
+            tried[size, threshold, level] = 0.0 if validation is None else model.score(validation)
+    best = max(tried, key=lambda choice: (tried[choice], choice))
+    store(*best)
+    found = {} if validation is None else {"validation": tried[best]}
+    return pd.DataFrame([{"epoch": 1} | dict(zip(choices, best, strict=True)) | {
+        "tried": len(sizes) * len(thresholds) * len(levels), **found, "seconds": time.perf_counter() - began}])
 
 
 KINDS["hopfield"] = Kind(Hopfield, fit_hopfield, fit_hopfield)
@@ -171,16 +173,13 @@ def _binary(values: Tensor, threshold: float | Tensor) -> Tensor:
     return torch.where(values > threshold, 1.0, -1.0).to(values)
 
 
-def _check(model: Hopfield, data: Labelled, validation: Labelled | None, rule: str,
+def _check(model: Hopfield, data: Labelled, validation: Labelled | None,
            choices: dict[str, Sequence[float]]) -> None:
-    check_training(model, data, validation)
-    one_of("rule", rule, RULES)
+    model.check(data, validation)
     if absent := sorted(set(range(model.labels)) - set(data[1].tolist())):
         raise BadInput(f"no training image of class {absent[0]}; each of the {model.labels} classes needs one.")
     for name, values in choices.items():
-        if not values:
-            raise BadInput(f"{name} is empty; give at least one value to try.")
         if len(values) > 1 and validation is None:
-            raise BadInput(f"{len(values)} {name} to choose from, but no validation images; give some, or one value.")
-    if bad := [size for size in choices["sizes"] if not 1 <= size <= min(model.shape[1:])]:
+            raise BadInput(f"{len(values)} {name}s to choose from, but no validation images; give some, or one value.")
+    if bad := [size for size in choices["size"] if size > min(model.shape[1:])]:
         raise BadInput(f"size {bad[0]} does not fit into {model.shape[1]} x {model.shape[2]} pixels.")

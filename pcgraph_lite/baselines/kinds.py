@@ -1,4 +1,4 @@
-"""The registry of baselines, what settings files can name as a ``kind``, and the training that most of them share."""
+"""What every baseline is, the registry of what settings files can name as a ``kind``, and the training of most."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,66 @@ from pathlib import Path
 import pandas as pd
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
 from .. import valid
 from ..engine.epochs import Schedule, State, one_pass, run
-from .checks import Classifier, Labelled, check_training, classifier_accuracy
+from ..errors import BadInput, shown
+
+Labelled = tuple[Tensor, Tensor]                                           # images (count, pixels), labels (count,)
+
+
+class Baseline(nn.Module):
+    """A model of images ``(count, pixels)`` in [0, 1] with class numbers ``(count,)``, which it may leave aside."""
+
+    pixels: int
+    labels: int | None = None
+
+    def prepare(self, images: Tensor, labels: Tensor) -> None:
+        """Look at the training images once before the first epoch."""
+
+    def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
+        """Leave the gradients of one batch at the parameters; return what the history shall hold the mean of."""
+        raise NotImplementedError
+
+    def score(self, data: Labelled) -> float:
+        """Of validation images, larger is better."""
+        raise NotImplementedError
+
+    def check(self, data: Labelled, validation: Labelled | None = None) -> None:
+        """Raise WrongShape, BadValues or BadInput unless both are images with a class number for each."""
+        for pair in (data,) if validation is None else (data, validation):
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise BadInput(f"the data is {shown(pair)}; expected (images, labels).")
+            valid.labels(pair[1], count=len(valid.images(pair[0], pixels=self.pixels)), classes=self.labels)
+
+
+class Classifier(Baseline):
+    """A model that names the class of an image: the one with the largest score."""
+
+    labels: int
+
+    def scores(self, images: Tensor) -> Tensor:
+        """``(batch, pixels)`` in [0, 1] to ``(batch, labels)``."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def classify(self, images: Tensor) -> Tensor:
+        """``(batch, pixels)`` to class numbers ``(batch,)``. Raises WrongShape, BadValues."""
+        valid.images(images, pixels=self.pixels)
+        return self.scores(images).argmax(-1)
+
+    def score(self, data: Labelled, batch_size: int = 1000) -> float:
+        """Share of images whose class the model names rightly."""
+        self.check(data)
+        right = [(self.classify(part).cpu() == truth.cpu()).double() for part, truth in
+                 zip(*(some.split(batch_size) for some in data), strict=True)]
+        return float(torch.cat(right).mean())
+
+
+def with_labels(images: Tensor, labels: Tensor, classes: int) -> Tensor:
+    """Pixels and one-hot labels side by side, ``(count, pixels + classes)``: the sensory vertices of section 3."""
+    return torch.cat([images, one_hot(labels, classes).to(images)], -1)
 
 
 @dataclass(frozen=True)
@@ -25,7 +81,7 @@ class Kind:
         without: arguments of ``training`` that this training has no use for.
     """
 
-    make: type[nn.Module]
+    make: type[Baseline]
     fit: Callable[..., pd.DataFrame]
     training: Callable[..., object]
     given: Sequence[str] = ("shape", "pixels", "labels")
@@ -35,29 +91,15 @@ class Kind:
 KINDS: dict[str, Kind] = {}
 
 
-class Learner(Classifier):
-    """A classifier that learns batch by batch."""
-
-    def prepare(self, images: Tensor, labels: Tensor) -> None:
-        """Look at the training images once before the first epoch."""
-
-    def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
-        """Leave the gradients of one batch at the parameters; return what the history shall hold the mean of."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Fit:
-    """The training of a learner by epochs, as a function; ``name`` is that of its kind."""
-
-    name: str
-    training: type[Schedule]
+def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedule, *,
+              given: Sequence[str] = Kind.given, without: Sequence[str] = ()) -> Callable[..., pd.DataFrame]:
+    """Register a model that learns batch by batch, and return its ``fit``."""
 
     @valid.checked
-    def __call__(self, model: Learner, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
-                 checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
-                 **settings: object) -> pd.DataFrame:
-        """Train in place; with validation images the epoch with the best accuracy on them is kept.
+    def fit(model: Baseline, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
+            checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
+            **settings: object) -> pd.DataFrame:
+        """Train in place; with validation images the epoch with the best score on them is kept.
 
         Args:
             images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
@@ -71,26 +113,18 @@ class Fit:
         Raises:
             WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
         """
-        schedule = self.training(**settings)
-        check_training(model, (images, labels), validation)
+        schedule = training(**settings)
+        model.check((images, labels), validation)
         model.prepare(images, labels)
-        state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, self._facts(model),
+        plain = {key: value for key, value in vars(model).items() if isinstance(value, int | float | str)}
+        facts = {name: plain | {key: list(parameter.shape) for key, parameter in model.named_parameters()}}
+        state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts,
                       data=[images, labels, *(validation or ())])
 
         def epoch() -> dict[str, float]:
             return one_pass(state, len(images), lambda rows: model.learn(images[rows], labels[rows], state), progress)
 
-        score = None if validation is None else lambda: classifier_accuracy(model, validation)
-        return run(state, epoch, score, progress)
+        return run(state, epoch, None if validation is None else lambda: model.score(validation), progress)
 
-    def _facts(self, model: Learner) -> dict[str, object]:
-        """What the model is, for the fingerprint of its checkpoint: numbers, names, and the shapes of its weights."""
-        plain = {name: value for name, value in vars(model).items() if isinstance(value, int | float | str)}
-        return {self.name: plain | {name: list(p.shape) for name, p in model.named_parameters()}}
-
-
-def by_epochs(name: str, make: type[Learner], training: type[Schedule] = Schedule, without: Sequence[str] = ()) -> Fit:
-    """Register a model that learns batch by batch, and return its ``fit``."""
-    fit = Fit(name, training)
-    KINDS[name] = Kind(make, fit, training, without=without)
+    KINDS[name] = Kind(make, fit, training, given, without)
     return fit

@@ -14,10 +14,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from .. import valid
-from ..engine.arguments import Count, NotNegative, OneOf
-from ..errors import number, one_of, whole
-from .checks import Classifier, Labelled, check_training, classifier_accuracy
-from .kinds import KINDS, Kind
+from ..valid import Count, NotNegative, OneOf
+from .kinds import KINDS, Classifier, Kind, Labelled
 
 METHODS = ("least-squares", "logistic-regression")
 CHUNK = 5000                                                               # images that are float64 at a time
@@ -27,7 +25,7 @@ class Linear(Classifier):
     """pixels -> labels with a bias; starts at zero."""
 
     @valid.checked
-    def __init__(self, pixels: int = 784, labels: int = 10) -> None:
+    def __init__(self, pixels: Count = 784, labels: Count = 10) -> None:
         super().__init__()
         self.pixels, self.labels = pixels, labels
         self.weight = nn.Parameter(torch.zeros(pixels, labels), requires_grad=False)
@@ -58,14 +56,11 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
     Raises:
         WrongShape, BadValues, BadInput, UnknownName: data or settings that do not fit.
     """
-    check_training(model, (images, labels), validation)
-    number(weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
-    whole(iterations, "iterations")
-    one_of("method", method, METHODS)
+    model.check((images, labels), validation)
     began = time.perf_counter()
     loss = _least_squares(model, images, labels, weight_decay) if method == "least-squares" else \
         _logistic(model, images.to(model.weight), labels.to(model.weight.device), weight_decay, iterations)
-    found = {} if validation is None else {"validation": classifier_accuracy(model, validation)}
+    found = {} if validation is None else {"validation": model.score(validation)}
     return pd.DataFrame([{"epoch": 1, "loss": loss, **found, "seconds": time.perf_counter() - began}])
 
 

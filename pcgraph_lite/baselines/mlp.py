@@ -14,13 +14,12 @@ from torch.nn.functional import one_hot
 
 from .. import valid
 from ..engine import activations
-from ..engine.arguments import OneOf, Sizes
 from ..engine.epochs import State
-from ..errors import whole
-from .kinds import Learner, by_epochs
+from ..valid import Count, OneOf, Sizes
+from .kinds import Classifier, by_epochs
 
 
-class MLP(Learner):
+class MLP(Classifier):
     """pixels -> hidden -> ... -> labels, without biases, as the graph has none.
 
     Args:
@@ -30,16 +29,15 @@ class MLP(Learner):
     """
 
     @valid.checked
-    def __init__(self, pixels: int = 784, labels: int = 10, hidden: Sizes = (256, 256), *,
+    def __init__(self, pixels: Count = 784, labels: Count = 10, hidden: Sizes = (256, 256), *,
                  activation: Annotated[str, OneOf(activations.ACTIVATIONS)] = "relu",
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
         generator, self.f = generator or torch.Generator().manual_seed(0), activations.named(activation)
         self.activation = self.f.name                                      # a checkpoint is of one
-        sizes = [whole(size, "size of a layer") for size in (pixels, *hidden, labels)]
         self.pixels, self.labels = pixels, labels
-        self.weights = nn.ParameterList(
-            nn.Parameter(torch.randn(a, b, generator=generator) * a**-0.5) for a, b in pairwise(sizes))
+        self.weights = nn.ParameterList(nn.Parameter(torch.randn(a, b, generator=generator) * a**-0.5)
+                                        for a, b in pairwise([pixels, *hidden, labels]))
 
     def forward(self, images: Tensor) -> Tensor:
         """``(batch, pixels)`` to the labels' values, ``(batch, labels)``."""

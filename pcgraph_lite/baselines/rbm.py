@@ -13,14 +13,12 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot, softplus
 
 from .. import valid
-from ..engine.arguments import Count, NotNegative
 from ..engine.epochs import State
-from ..errors import number, whole
-from .checks import with_labels
-from .kinds import Learner, by_epochs
+from ..valid import Count, NotNegative
+from .kinds import Classifier, by_epochs, with_labels
 
 
-class RBM(Learner):
+class RBM(Classifier):
     """pixels + labels, and hidden vertices.
 
     Args:
@@ -31,13 +29,11 @@ class RBM(Learner):
     """
 
     @valid.checked
-    def __init__(self, pixels: int = 784, labels: int = 10, hidden: Count = 512, *, gibbs: Count = 1,
+    def __init__(self, pixels: Count = 784, labels: Count = 10, hidden: Count = 512, *, gibbs: Count = 1,
                  init_std: NotNegative = 0.01, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        number(init_std, "init_std", "at least 0", lambda std: std >= 0)
-        self.pixels, self.labels = whole(pixels, "pixels"), whole(labels, "labels")
-        self.hidden = whole(hidden, "hidden")
-        self.visible, self.gibbs = pixels + labels, whole(gibbs, "gibbs")
+        self.pixels, self.labels, self.hidden, self.gibbs = pixels, labels, hidden, gibbs
+        self.visible = pixels + labels
         drawn = torch.randn(self.visible, hidden, generator=generator or torch.Generator().manual_seed(0)) * init_std
         self.weight = nn.Parameter(drawn, requires_grad=False)
         self.visible_bias = nn.Parameter(torch.zeros(self.visible), requires_grad=False)
@@ -63,7 +59,7 @@ class RBM(Learner):
             ``(batch, visible)``.
         """
         start, mean = visible, visible
-        for step in range(whole(steps, "steps")):
+        for step in range(steps):
             mean = self.visible_mean(_drawn(self.hidden_mean(visible), generator))
             mean = mean if held is None else torch.where(held, start, mean)
             if step + 1 < steps:
@@ -103,7 +99,7 @@ class RBM(Learner):
 
 
 @valid.checked
-def denoise(model: RBM, images: Tensor, steps: int, generator: torch.Generator) -> Tensor:
+def denoise(model: RBM, images: Tensor, steps: Count, generator: torch.Generator) -> Tensor:
     """Gibbs steps from noisy images, cut to [0, 1], with nothing held. ``(batch, pixels)`` to the same."""
     valid.images(images, pixels=model.pixels)
     start = torch.cat([images.to(model.weight).clamp(0, 1), model.weight.new_zeros(len(images), model.labels)], -1)
@@ -111,7 +107,7 @@ def denoise(model: RBM, images: Tensor, steps: int, generator: torch.Generator) 
 
 
 @valid.checked
-def complete(model: RBM, images: Tensor, known: Tensor, steps: int, generator: torch.Generator) -> Tensor:
+def complete(model: RBM, images: Tensor, known: Tensor, steps: Count, generator: torch.Generator) -> Tensor:
     """Gibbs steps with the known pixels held; the others start at 0 and are never looked at.
 
     Args:

@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from .. import valid
-from ..errors import BadInput, number
+from ..errors import BadInput
+from ..valid import Rate
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)                                        # of ridge regression, times the images
 
@@ -48,7 +49,8 @@ def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
     return torch.where(known, images, train[nearest])
 
 
-def ridge(train: Tensor, held_out: Tensor, known: Tensor, penalties: Sequence[float] = PENALTIES) -> LinearMap:
+@valid.checked
+def ridge(train: Tensor, held_out: Tensor, known: Tensor, penalties: Sequence[Rate] = PENALTIES) -> LinearMap:
     """The linear map from known to unknown pixels with the least squared error plus ``penalty * count * |weight|^2``.
 
     Args:
@@ -61,8 +63,6 @@ def ridge(train: Tensor, held_out: Tensor, known: Tensor, penalties: Sequence[fl
     _check(train, held_out, known)
     if known.all() or not len(penalties):
         raise BadInput("ridge needs at least one unknown pixel and at least one penalty.")
-    for penalty in penalties:
-        number(penalty, "penalty", "a number above 0", lambda p: p > 0)
     x, y = train[:, known].double(), train[:, ~known].double()
     a, b = held_out[:, known].double(), held_out[:, ~known].double()
     gram, target = _covariance(x, x), _covariance(x, y)
@@ -86,24 +86,24 @@ def box_filter(noisy: Tensor, shape: tuple[int, ...], width: int = 3) -> Tensor:
     return blurred.flatten(1).clamp(0, 1)
 
 
-def best_linear(train: Tensor, variance: float) -> LinearMap:
+@valid.checked
+def best_linear(train: Tensor, variance: Rate) -> LinearMap:
     """The linear map from noisy to clean images with the least expected squared error: (C + variance I)^-1 C.
 
     C is the covariance of the training images; no linear filter does better on images like them.
     """
-    _check_variance(variance)
     images = train.double()
     mean, covariance = images.mean(0), _covariance(images, images)         # (pixels,), (pixels, pixels)
     noisy = covariance + variance * torch.eye(len(covariance), dtype=covariance.dtype)
     return LinearMap(torch.linalg.solve(noisy, covariance), mean, mean).to(train.dtype)
 
 
-def wiener_filter(train: Tensor, variance: float, shape: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
+@valid.checked
+def wiener_filter(train: Tensor, variance: Rate, shape: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
     """Each frequency is shrunk by S / (S + variance), S being its mean power over training images less their mean.
 
     The same filter everywhere in the picture, as in textbooks: noisy images ``(batch, pixels)`` to such in [0, 1].
     """
-    _check_variance(variance)
     mean = train.mean(0)                                                   # (pixels,)
 
     def spectrum(images: Tensor) -> Tensor:                                # (batch, channels, height, width)
@@ -123,6 +123,3 @@ def _check(train: Tensor, images: Tensor, known: Tensor) -> None:
     valid.images(images, pixels=valid.images(train, "train").shape[1])
     valid.mask(known, "known", train.shape[1:])
 
-
-def _check_variance(variance: float) -> None:
-    number(variance, "variance", "a variance above 0, of pixels in [0, 1]", lambda v: v > 0)

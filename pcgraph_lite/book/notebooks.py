@@ -67,20 +67,16 @@ def models(name: str) -> dict[str, str]:
     """
     match = re.match(r"---\n(.*?)\n---\n", read_text(source(name)), re.DOTALL)
     front, found = config.mapping(source(name), match.group(1)) if match else {}, {}
-    for entry in _listed(name, front.get("models")):
+    try:
+        entries = TypeAdapter(list[str | dict[str, str]]).validate_python(front.get("models") or [], strict=True)
+    except ValidationError as error:
+        raise BadFile(f"notebooks/{name}.md: models: {config.explain(error.errors()[0], '')}.") from None
+    for entry in entries:
         found |= entry if isinstance(entry, dict) else {entry: "seeds"}
     for model in found:
         if model not in config.load_models():
             raise BadInput(f"notebooks/{name}.md: {unknown('model', model, config.load_models())}")
     return found
-
-
-def _listed(name: str, models: object) -> list[str | dict[str, str]]:
-    """What the front matter says under ``models``. Raises BadFile."""
-    try:
-        return TypeAdapter(list[str | dict[str, str]]).validate_python([] if models is None else models, strict=True)
-    except ValidationError as error:
-        raise BadFile(f"notebooks/{name}.md: models: {config.explain(error.errors()[0], '')}.") from None
 
 
 def seeds(name: str, settings: Profile, count: str = "seeds") -> list[int]:
@@ -222,8 +218,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bo
         begun = part.with_suffix(".input.part")
         nbformat.write(notebook, begun)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")              # papermill remarks that .part is no notebook name
+            with warnings.catch_warnings(action="ignore"):   # papermill remarks that .part is no notebook name
                 done = papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
                                                   kernel_name="python3", cwd=".", progress_bar=True,
                                                   extra_arguments=["--log-level=ERROR"], **kernel)

@@ -30,6 +30,11 @@ class Page:
     seeds: list[int]
     recorder: Recorder
 
+    @property
+    def sample(self) -> bool:
+        """Whether the profile runs on the bundled sample."""
+        return config.load_profile(self.profile).data.sample
+
     def models(self, kinds: Sequence[str] | Mapping[str, str], data: Sequence[str] = ("mnist",),
                seeds: int | Mapping[str, int] | None = None) -> dict[Key, Trained]:
         """Trained models ``<kind>-<data set>`` by ``(dataset, kind, seed)``.
@@ -47,7 +52,7 @@ class Page:
         missing = {name: "no seeds asked for" for name, count in counts.items() if not count}
         for name in counts.keys() - missing.keys():
             try:
-                datasets.load(name, "test", sample=zoo.uses_sample(self.profile))
+                datasets.load(name, "test", sample=self.sample)
             except sources.NotFound:
                 missing[name] = "its files are not here"
         if missing:
@@ -56,11 +61,11 @@ class Page:
 
     def case(self, name: str, count: int | None = None) -> Case:
         """``count`` test images of a data set, or all, with its training images and its judge."""
-        return trials.case(name, count, zoo.uses_sample(self.profile))
+        return trials.case(name, count, self.sample)
 
     def test_images(self, name: str, count: int = 0) -> ImageSet:
         """``count`` test images of a data set, drawn at random as those of ``case``; 0: all."""
-        test = datasets.load(name, "test", sample=zoo.uses_sample(self.profile))
+        test = datasets.load(name, "test", sample=self.sample)
         return test.subset(count, torch.Generator().manual_seed(0)) if count else test
 
     def held_out(self, trained: Trained, count: int) -> ImageSet:

@@ -1,7 +1,6 @@
 """The pages of the whole: the score in one view, the scorecard and why claims failed, made from the findings."""
 
 import re
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from io import BytesIO
@@ -12,6 +11,7 @@ import pandas as pd
 from nbformat import NotebookNode
 from PIL import Image
 
+from .. import checkout
 from ..evidence import claims, config, findings
 from ..evidence.claims import Check, Claim
 from ..evidence.findings import KINDS, Finding
@@ -121,9 +121,8 @@ def _because(one: Finding, rules: Mapping[str, Claim], notebooks: Mapping[str, N
 
 def history(root: Path, notebook: str) -> list[str]:
     """The last commits that changed the records of a page: date, commit and subject. Nothing in a copy without git."""
-    log = subprocess.run(["git", "log", f"-{LAST}", "--format=%as %h %s", "--", f"results/records/{notebook}.json"],
-                         cwd=root, capture_output=True, text=True)
-    return log.stdout.splitlines() if log.returncode == 0 else []
+    return checkout.git("log", f"-{LAST}", "--format=%as %h %s", "--", f"results/records/{notebook}.json",
+                        folder=root).splitlines()
 
 
 def cite(file: Path) -> str:
@@ -222,16 +221,13 @@ def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mappi
             + (f"<p>History of the record:</p>{result.listed(past[name])}" if past[name] else ""))
     numbers = f'<p class="finding-numbers">{result.numbers_of(one)}</p>' if one.ours else ""
     remark = f' <span class="remark">{escape(one.remark)}</span>' if one.remark else ""
+    section = f"A{claim.section[1:]}" if claim.section.startswith("appendix") else f"Section {claim.section}"
     return (f'<tr id="{one.claim}" data-verdict="{escape(str(one.verdict))}" data-section="{escape(claim.section)}">'
             f"<th scope=\"row\">{_linked(one, {one.claim: claim}, notebooks, '', one.name)}"
-            f'<span class="where">{_section(claim.section)}</span></th><td>{result.badge(one.verdict)}{remark}</td>'
+            f'<span class="where">{section}</span></th><td>{result.badge(one.verdict)}{remark}</td>'
             f"<td><p>The paper: {escape(claim.statement)}</p><p><strong>{one.lead}</strong> "
             f"{escape(' '.join(one.sentences))}</p>{numbers}<details><summary>Rule, record, command</summary>{more}"
             "</details></td></tr>\n")
-
-
-def _section(section: str) -> str:
-    return section[0].upper() + section[1:] if section.startswith("appendix") else f"Section {section}"
 
 
 def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode], folder: Path) -> str:

@@ -8,7 +8,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +44,11 @@ def write_ledger(folder: Path, records: Path, notebooks: "Mapping[str, NotebookN
     rows = []
     for name, notebook in notebooks.items():
         run = run_of(records / f"{name}.json", notebook)
-        rows.append({"notebook": _link(name, name, set(notebooks))}
+        rows.append({"notebook": f"{{doc}}`{name} <notebooks/{name}>`"}
                     | {key: word(run[key]) for key, word in words.items() if run.get(key) is not None})
-    _write_csv(folder / "ledger.csv", rows, [key for key in ("notebook", *words) if any(key in row for row in rows)])
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = [key for key in ("notebook", *words) if any(key in row for row in rows)]
+    pd.DataFrame(rows, columns=kept).fillna(DASH).to_csv(folder / "ledger.csv", index=False)
 
 
 def write_lead(folder: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
@@ -270,18 +272,9 @@ def _versions(run: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {run[name]}" for name in ("python", *PACKAGES) if name in run)
 
 
-def _link(text: str, notebook: str, pages: set[str]) -> str:
-    return f"{{doc}}`{text} <notebooks/{notebook}>`" if notebook in pages else text
-
-
 def _commit(run: Mapping[str, Any]) -> str:
     return f"`{run['commit'][:9]}`" + " with changes" * bool(run.get("dirty"))
 
 
 def _date(moment: str) -> str:
     return moment[:16].replace("T", " ")
-
-
-def _write_csv(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str] | None = None) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows, columns=columns).fillna(DASH).to_csv(path, index=False)

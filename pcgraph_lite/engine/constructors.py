@@ -5,22 +5,22 @@ Settings files name a constructor by its function and give its arguments; those 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
-from annotated_types import Len
+from annotated_types import Ge, Le, Len
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, WrongShape, number, room, shown, whole
-from .arguments import Count, CountOrNone, Pair, Share, Sizes
-from .topology import Edges, Topology, count, listed, slices
+from ..errors import BadInput, WrongShape, room, shown
+from ..valid import Count, CountOrNone, Pair, Share, Sizes
+from .topology import Edges, Topology, listed, slices
 
 if TYPE_CHECKING:
     import networkx as nx
 
-Link = Annotated[Sequence[int], Len(2, 2)]                                 # from cluster, to cluster
+Link = Annotated[Sequence[CountOrNone], Len(2, 2)]                                 # from cluster, to cluster
 MATRIX, PAIRS = 4096, 2**26            # vertices of a networkx graph, pairs of clusters: above them, edges are listed
 CONSTRUCTORS: dict[str, Callable[..., Topology]] = {}
 
@@ -45,7 +45,9 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     room(max(groups.values())**2, "the pairs of its largest group", size=1)
-    left_out = [_group_pair(groups, pair) for pair in without or ()]
+    bare, left_out = Topology(groups, ()), {tuple(pair) for pair in without or ()}
+    for name in {name for pair in left_out for name in pair}:
+        bare.slice(name)                                                   # or UnknownGroup
     edges = [Edges(a, b, None if a != b or self_loops else ~torch.eye(groups[a], dtype=torch.bool))
              for a in groups for b in groups if (a, b) not in left_out]
     return Topology(groups, edges, sensory=_sensory(groups))
@@ -87,8 +89,8 @@ def lateral(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Count 
 
 
 @constructor
-def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: Count = 784, labels: CountOrNone = 0, *,
-               links: Sequence[Link] | None = None, generator: torch.Generator) -> Topology:
+def assemblies(clusters: Annotated[int, Ge(1), Le(1000)] = 4, size: Count = 3000, p: Share = 0.1, pixels: Count = 784,
+               labels: CountOrNone = 0, *, links: Sequence[Link] | None = None, generator: torch.Generator) -> Topology:
     """Sparse clusters of neurons, sparsely linked (section 6; mask figure, d).
 
     Any ordered pair of distinct vertices of one cluster, and any pair of vertices of two linked clusters, is joined
@@ -100,17 +102,14 @@ def assemblies(clusters: Count = 4, size: Count = 3000, p: Share = 0.1, pixels: 
         links: pairs (a, b), counted from 0, with edges from cluster a to cluster b. None: the chain 0 -> 1 -> ...
         generator: draws the edges.
     """
-    clusters, size = whole(clusters, "clusters", most=1000), count(size, "size")
-    valid.generator(generator)
-    links = list(pairwise(range(clusters))) if links is None else list(valid.several(links, "links"))
-    if bad := [link for link in links if not isinstance(link, list | tuple) or len(link) != 2 or not all(
-            isinstance(end, int) and 0 <= end < clusters for end in link)]:
+    links = list(pairwise(range(clusters))) if links is None else links
+    if bad := [link for link in links if max(link) >= clusters]:
         raise BadInput(f"link {shown(bad[0])} names a cluster that is not there; clusters are 0 to {clusters - 1}.")
-    _probability(p, "p")
-    rest = count(size - pixels, "vertices of the last cluster that are not pixels", least=0)
-    last = {"pixels": count(pixels, "pixels"), **({f"cluster{clusters}": rest} if rest else {})}
+    if pixels > size:
+        raise BadInput(f"pixels = {pixels} are vertices of the last cluster, which has {size}; expected at most those.")
+    last = {"pixels": pixels, **({f"cluster{clusters}": size - pixels} if size > pixels else {})}
     members = [{f"cluster{c}": size} for c in range(1, clusters)] + [last]
-    top = {"labels": count(labels, "labels")} if labels else {}
+    top = {"labels": labels} if labels else {}
     groups = {**top, **last, **{name: k for member in members[:-1] for name, k in member.items()}}
     edges = [Edges("labels", name) for name in members[0] if top]
     for a, b in sorted({*((c, c) for c in range(clusters)), *map(tuple, links)}):
@@ -126,12 +125,10 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     The vertices are shuffled around the ring, so pixels, labels and internal vertices are neighbours of each other.
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
-    n = count(sum(groups.values()), "all")
-    valid.generator(generator)
+    n = sum(groups.values())
     room(n**2, f"the mask of {n} vertices", size=1)
-    if not 2 <= whole(neighbours, "neighbours", 2) < n or neighbours % 2:
+    if not 2 <= neighbours < n or neighbours % 2:
         raise BadInput(f"neighbours = {neighbours}; expected an even number from 2 to {n - 1} for {n} vertices.")
-    _probability(rewire, "rewire")
     seed = int(torch.randint(2**31, (), generator=generator))
     import networkx as nx  # here, because it takes as long to import as all of the engine
     ring = nx.watts_strogatz_graph(n, neighbours, rewire, seed=seed)
@@ -174,17 +171,22 @@ def _from_pairs(mask: Tensor, groups: Mapping[str, int] | None, sensory: Sequenc
     """``from_mask`` of a sparse one: lists of edges, and nothing as large as all pairs."""
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
         raise WrongShape(f"mask is {tuple(mask.shape)}; expected a square (n, n) matrix, rows are sources.")
-    groups, cut = _cut(groups, len(mask))
-    starts = torch.tensor([cut[name].start for name in groups])
-    rows, columns = pairs = mask.indices()[:, mask.values() != 0]
-    names, edges = list(groups), []
-    of_row, of_column = (torch.bucketize(ends, starts, right=True) - 1 for ends in (rows, columns))
-    block = of_row * len(names) + of_column
+    groups, _ = _cut(groups, len(mask))
+    return Topology(groups, _between(groups, groups, mask.indices()[:, mask.values() != 0]), sensory, pools)
+
+
+def _between(sources: Mapping[str, int], targets: Mapping[str, int], pairs: Tensor) -> list[Edges]:
+    """Rows and columns of edges ``(2, edges)``, by the groups that they join."""
+    rows, columns = slices(sources), slices(targets)
+    row, column = (torch.bucketize(ends, torch.tensor([cut.start for cut in cuts.values()]), right=True) - 1
+                   for ends, cuts in zip(pairs, (rows, columns), strict=True))
+    block, edges = row * len(targets) + column, []
     for k in block.unique().tolist():
-        a, b = divmod(k, len(names))
-        inside = pairs[:, block == k] - torch.stack([starts[a], starts[b]])[:, None]
-        edges.append(Edges(names[a], names[b], listed(inside, (groups[names[a]], groups[names[b]]))))
-    return Topology(groups, edges, sensory, pools)
+        (a, source), (b, target) = (list(groups.items())[at] for groups, at in
+                                    zip((sources, targets), divmod(k, len(targets)), strict=True))
+        inside = pairs[:, block == k] - torch.tensor([[rows[a].start], [columns[b].start]])
+        edges.append(Edges(a, b, listed(inside, (source, target))))
+    return edges
 
 
 def _cut(groups: Mapping[str, int] | None, n: int) -> tuple[dict[str, int], dict[str, slice]]:
@@ -227,28 +229,16 @@ def from_networkx(graph: "nx.Graph", attribute: str = "group") -> Topology:
 
 
 def _sensory_first(pixels: int, labels: int, others: Mapping[str, int]) -> dict[str, int]:
-    labels_group = {"labels": count(labels, "labels")} if labels else {}
-    return {"pixels": count(pixels, "pixels"), **labels_group, **others}
+    return {"pixels": pixels, **({"labels": labels} if labels else {}), **others}
 
 
 def _sensory(groups: Mapping[str, int]) -> list[str]:
     return [name for name in ("pixels", "labels") if name in groups]
 
 
-def _group_pair(groups: Mapping[str, int], pair: Sequence[str]) -> tuple[str, str]:
-    """A pair (source, target) of groups that are there. Raises BadInput, UnknownGroup."""
-    if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise BadInput(f"without holds {shown(pair)}; expected pairs of groups (source, target), for example "
-                       "('labels', 'labels').")
-    for name in pair:
-        Topology(groups, ()).slice(name)
-    return tuple(pair)
-
-
 def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Topology:
     """Each layer joined to the next, from the one called ``first`` over the hidden ones to the other sensory one."""
-    hidden = valid.several(hidden, "hidden")
-    layers = {f"hidden{k}": count(size, f"hidden layer {k}") for k, size in enumerate(hidden, start=1)}
+    layers = {f"hidden{k}": size for k, size in enumerate(hidden, start=1)}
     groups, last = _sensory_first(pixels, labels, layers), "labels" if first == "pixels" else "pixels"
     chain = [name for name in (first, *layers, last) if name in groups]
     return Topology(groups, [Edges(a, b) for a, b in pairwise(chain)], sensory=_sensory(groups))
@@ -286,15 +276,4 @@ def _few(sources: Mapping[str, int], targets: Mapping[str, int], p: float, shape
         more = torch.randint(pairs, (wanted - len(drawn),), generator=generator)
         drawn = torch.cat([drawn, more]).unique()
     ends = torch.stack([drawn // shape[1], drawn % shape[1]])
-    ends = ends[:, ends[0] != ends[1]] if sources == targets else ends
-    rows, columns, edges = slices(sources), slices(targets), []
-    for a, b in product(sources, targets):
-        inside = (ends[0] >= rows[a].start) & (ends[0] < rows[a].stop) & (ends[1] >= columns[b].start) & (
-            ends[1] < columns[b].stop)
-        offset = torch.tensor([[rows[a].start], [columns[b].start]])
-        edges.append(Edges(a, b, listed(ends[:, inside] - offset, (sources[a], targets[b]))))
-    return edges
-
-
-def _probability(p: float, name: str) -> None:
-    number(p, name, "a probability from 0 to 1", lambda p: 0 <= p <= 1)
+    return _between(sources, targets, ends[:, ends[0] != ends[1]] if sources == targets else ends)

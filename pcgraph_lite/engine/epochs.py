@@ -15,15 +15,16 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from .. import valid
-from ..errors import BadFile, BadValues, number, one_of, whole
+from ..errors import BadFile, BadInput, BadValues, shown
 from ..files import load_tensors, save_tensors, tensor_digest
-from .arguments import Count, NotNegative, OneOf, Rate
+from ..valid import Count, NotNegative, OneOf, Rate
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 HEADER = ("fingerprint", "history", "steps")                               # of a checkpoint
 CHECKPOINT_SHARE = 0.1                                                     # of the time may go into checkpoints
 
 
+@valid.checked
 @dataclass(frozen=True)
 class Schedule:
     """What every training by epochs has.
@@ -45,17 +46,10 @@ class Schedule:
     optimizer: Annotated[str, OneOf(OPTIMIZERS)] = "adam"
     patience: Count | None = None
 
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", *(["patience"] if self.patience is not None else [])):
-            object.__setattr__(self, name, whole(getattr(self, name), name))       # of numpy's as well
-        for rate in (self.weight_lr or [0]) if isinstance(self.weight_lr, list | tuple) else [self.weight_lr]:
-            number(rate, "weight_lr", "a positive number", lambda lr: lr > 0)
-        number(self.weight_decay, "weight_decay", "at least 0", lambda decay: decay >= 0)
-        one_of("optimizer", self.optimizer, OPTIMIZERS)
-
     def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Optimizer:
         """What moves the weights; fused, it has no temporaries of their size."""
-        number(lr, "weight_lr", "one positive number (graphs with replicas take one each)", lambda lr: lr > 0)
+        if isinstance(lr, Sequence):
+            raise BadInput(f"weight_lr = {shown(lr)}; expected one number (graphs with replicas take one each).")
         return OPTIMIZERS[self.optimizer](parameters, lr=lr, weight_decay=self.weight_decay, fused=True)
 
 

@@ -9,23 +9,20 @@ and tests hold it against ``pcgraph_lite.equations``.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadInput, WrongShape, number, one_of, room, unknown
+from ..errors import BadInput, WrongShape, one_of, room
+from ..valid import NotNegative, OneOf, PartOf
 from . import activations
 from .activations import ACTIVATIONS, Activation
-from .arguments import NotNegative, OneOf, PartOf
 from .layout import Layout, homes
 from .topk import TopK
 from .topology import Edges, Topology
 from .weights import Matrix, Sparse
-
-PRIORS = ("zero", "flat")
 
 
 class PCGraph(nn.Module):
@@ -57,14 +54,11 @@ class PCGraph(nn.Module):
     @valid.checked
     def __init__(self, topology: Topology,
                  activation: Annotated[str, OneOf(ACTIVATIONS)] | Callable[[Tensor], Tensor] = "hardtanh", *,
-                 top_k: PartOf | None = None, bias: bool = False, prior: Annotated[str, OneOf(PRIORS)] = "zero",
-                 init_std: NotNegative | Mapping[str, NotNegative] | None = None,
+                 top_k: PartOf | None = None, bias: bool = False, prior: Literal["zero", "flat"] = "zero",
+                 init_std: NotNegative | Mapping[str, NotNegative | None] | None = None,
                  generator: torch.Generator | None = None, **layout: object) -> None:
         super().__init__()
-        one_of("prior", prior, PRIORS)
         stds = _stds(init_std, topology)
-        if bad := layout.keys() - {f.name for f in fields(Layout)}:
-            raise unknown("argument of PCGraph", bad.pop(), [f.name for f in fields(Layout)])
         self.topology, self.prior, self.layout = topology, prior, Layout(**layout)
         self.segments = self.layout.segments(topology)
         self.blocks = nn.ModuleList(self.layout.blocks(topology, self.segments))
@@ -91,13 +85,7 @@ class PCGraph(nn.Module):
 
     def group_prediction(self, x: Tensor, group: str) -> Tensor:
         """mu of one vertex group alone, ``(..., batch, size)``. Raises UnknownGroup."""
-        where, (segment, columns) = self.topology.slice(group), self.home[group]
-        mu = torch.zeros_like(x[..., where]) if self.bias is None else self.bias[..., where].expand_as(x[..., where])
-        for block, weight in zip(self.blocks, self.matrices(), strict=True):
-            if block.target == segment:
-                fx = self.activations[block.source](x[..., self.segments[block.source]])
-                mu = mu + weight(fx)[..., columns]
-        return mu
+        return self.prediction(x)[..., self.topology.slice(group)]
 
     def error(self, x: Tensor) -> Tensor:
         """eps_i = x_i - mu_i; 0 for vertices without incoming edges under a flat prior. ``(..., batch, n)``."""
@@ -211,7 +199,6 @@ class PCGraph(nn.Module):
         """One f for each segment; with top-k each pool must lie inside one segment."""
         if top_k is None:
             return [base] * len(self.segments)
-        number(top_k, "top_k", "a fraction of each pool, more than 0 and at most 1", lambda k: 0 < k <= 1)
         pools: list[list[list[slice]]] = [[] for _ in self.segments]
         for pool in self.topology.pools:
             if len({self.home[group][0] for group in pool}) > 1:
@@ -262,13 +249,11 @@ class PCGraph(nn.Module):
             weight.copy_(torch.randn(block.edges, generator=generator, dtype=self.dtype) * scale)
 
 
-def _stds(given: float | Mapping[str, float] | None, topology: Topology) -> Mapping[str, float | None]:
-    """The standard deviation of each pair of groups. Raises UnknownName, BadInput (a number that is none)."""
+def _stds(given: float | Mapping[str, float | None] | None, topology: Topology) -> Mapping[str, float | None]:
+    """The standard deviation of each pair of groups. Raises UnknownName."""
     pairs = [_pair(e) for e in topology.edges]
     stds = given if isinstance(given, Mapping) else dict.fromkeys(pairs, given)
-    return {one_of("pair of groups in init_std", pair, pairs): None if std is None else number(
-        std, "init_std", "a standard deviation of at least 0, or None", lambda std: std >= 0)
-        for pair, std in stds.items()}
+    return {one_of("pair of groups in init_std", pair, pairs): std for pair, std in stds.items()}
 
 
 def _pair(edges: Edges) -> str:

@@ -1,21 +1,26 @@
 """Relaxation: the value nodes run down the energy while the weights stay fixed (eq. 3, the inner loop of alg. 1)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, BadValues, UnstableStep, WrongShape, number, shown, unknown, whole
+from ..errors import BadInput, UnstableStep, WrongShape
+from ..valid import Count, Damping, Rate
 from .conditioned import Conditioned
 from .curvature import curvature
 from .graph import PCGraph
 from .solvers import WINDOW, Accelerated, Backtracking, Plain, Recorded
 
+ValueStep = Literal["safe"] | Rate | Sequence[Rate] | Tensor               # of replicas one each
 ROUNDING = 1e-4                                        # of the first energy: what an end may stand above it
 
 
+@valid.checked
 @dataclass(frozen=True)
 class Settings:
     """How to relax.
@@ -36,21 +41,17 @@ class Settings:
         Settings(steps=20, value_lr=0.1, momentum=0.0, tolerance=None, trace=True)
     """
 
-    steps: int = 200
-    value_lr: float | str | Tensor = "safe"
-    momentum: float = 0.0
-    tolerance: float | None = None
+    steps: Count = 200
+    value_lr: ValueStep = "safe"
+    momentum: Damping = 0.0
+    tolerance: Rate | None = None
     trace: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps"))
-        if self.value_lr != "safe" if isinstance(self.value_lr, str) else not _positive(self.value_lr):
-            raise BadInput(f"value_lr = {shown(self.value_lr)}; expected a positive number or 'safe'.")
-        if not isinstance(self.trace, bool):
-            raise BadInput(f"trace = {shown(self.trace)}; expected True or False.")
-        number(self.momentum, "momentum", "at least 0 and less than 1", lambda m: 0 <= m < 1)
-        if self.tolerance is not None:
-            number(self.tolerance, "tolerance", "a positive number, or None for a fixed T", lambda t: t > 0)
+        if isinstance(self.value_lr, Tensor):
+            step = valid.finite(self.value_lr, "value_lr")
+            if not step.numel() or (step <= 0).any():
+                raise BadInput(f"value_lr = {step.tolist()}; expected positive numbers, or 'safe'.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +95,10 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
         >>> pcg.relax(graph, start, held, steps=1, value_lr=0.5).x       # half the way to 2, the prediction
         tensor([[1., 1.]])
     """
-    if bad := changes.keys() - Settings.__dataclass_fields__.keys():
-        raise unknown("setting of relax", bad.pop(), Settings.__dataclass_fields__)
     settings = replace(settings or Settings(), **changes)
-    _check(graph, x, clamped)
+    graph.check_values(x)
+    clamped = valid.mask(clamped, "clamped", (graph.topology.n,), x.shape[-2:])
+    valid.finite(x, "the values to start from")
     problem = Conditioned(graph, x.clone(memory_format=torch.contiguous_format), clamped.to(x.device))
     problem.evaluate()
     return settle(problem, settings)
@@ -178,16 +179,6 @@ def _refuse(problem: Conditioned, bad: Tensor, before: Tensor, now: Tensor, t: i
             f"Estimated stable below {bound:.3g} (linear bound); use value_lr=\"safe\" or a smaller one."))
 
 
-def _positive(value: object) -> bool:
-    if isinstance(value, float):                                           # asked for every batch
-        return 0 < value < inf
-    try:
-        values = torch.as_tensor(value, dtype=torch.float64)
-        return bool(((values > 0) & (values < inf)).all()) and values.numel() > 0
-    except (TypeError, ValueError, RuntimeError):
-        return False
-
-
 def _safe_step(problem: Conditioned) -> float | Tensor:
     """1 / curvature; 1 where the energy does not depend on the free values at all."""
     largest = curvature(problem)
@@ -203,12 +194,3 @@ def _as_step(value_lr: float | Tensor, x: Tensor) -> float | Tensor:
     if step.ndim and (x.ndim < 3 or step.shape != x.shape[:1]):
         raise WrongShape(f"value_lr is {tuple(step.shape)}; expected a number, or one for each replica of the graph.")
     return float(step) if step.ndim == 0 else step.to(x.device).view(-1, 1, 1)
-
-
-def _check(graph: PCGraph, x: Tensor, clamped: Tensor) -> None:
-    graph.check_values(x)
-    if clamped.dtype != torch.bool or clamped.shape not in ((graph.topology.n,), x.shape[-2:]):
-        raise WrongShape(f"clamped is {tuple(clamped.shape)} {clamped.dtype}; expected ({graph.topology.n},) or "
-                         f"{tuple(x.shape[-2:])} torch.bool.")
-    if not torch.isfinite(x).all():
-        raise BadValues("the values to start from hold NaN or infinite entries.")

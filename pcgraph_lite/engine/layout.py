@@ -3,20 +3,23 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated, Literal
 
 import torch
+from annotated_types import Ge, Le
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, one_of, room, shown, whole
+from ..errors import BadInput, room, shown
 from .topology import Edges, Topology, listed
 from .weights import Dense, Sparse
 
-PLANS = ("auto", "dense", "blocks", "sparse")
+Replicas = Annotated[int, Ge(1), Le(10_000)]
 # A block is stored by its edges where that was measured to be faster (results/bench): big, and at most so full.
 SPARSE_SHARE, SPARSE_SIZE = 0.15, 512 * 512
 
 
+@valid.checked
 @dataclass(frozen=True)
 class Layout:
     """How a graph is held and computed; results are the same but for rounding.
@@ -29,19 +32,16 @@ class Layout:
         cuda_graphs: record plain steps on a GPU and replay them (solvers.Recorded).
     """
 
-    plan: str = "auto"
-    replicas: int | None = None
+    plan: Literal["auto", "dense", "blocks", "sparse"] = "auto"
+    replicas: Replicas | None = None
     dtype: torch.dtype = torch.float32
     device: torch.device | str | None = None
     cuda_graphs: bool = False
 
     def __post_init__(self) -> None:
-        one_of("plan", self.plan, PLANS)
-        if not isinstance(self.dtype, torch.dtype) or self.dtype not in (torch.float32, torch.float64):
+        if self.dtype not in (torch.float32, torch.float64):
             raise BadInput(f"dtype = {shown(self.dtype)}; expected torch.float32 or torch.float64.")
         valid.device(self.device)
-        if self.replicas is not None:
-            whole(self.replicas, "replicas", most=10_000)
         if self.plan == "sparse" and self.replicas is not None:
             raise BadInput("plan='sparse' does not do replicas; use plan='auto', or one graph after the other.")
 
@@ -74,8 +74,11 @@ class Layout:
         if self.lead or self.plan == "dense":
             room(math.prod((*self.lead, *shape)), f"the weights of {shape[0]} x {shape[1]} vertices as a matrix")
             return Dense(source, target, _merged(edges, shape, home))
-        parts = [(e.pairs() if e.mask is not None else torch.cartesian_prod(*map(torch.arange, _areas(e, home))).T)
-                 + torch.tensor([[home[e.source][1].start], [home[e.target][1].start]]) for e in edges]
+        parts = []
+        for e in edges:
+            (_, rows), (_, columns) = home[e.source], home[e.target]
+            pairs = e.pairs() if e.mask is not None else torch.ones(_size(rows), _size(columns)).nonzero().T
+            parts.append(pairs + torch.tensor([[rows.start], [columns.start]]))
         return Sparse(source, target, listed(torch.cat(parts, 1), shape))
 
     def _block(self, source: int, target: int, mask: Tensor) -> Dense:
@@ -116,8 +119,3 @@ def _merged(edges: list[Edges], shape: tuple[int, int], home: dict[str, tuple[in
 
 def _size(cut: slice) -> int:
     return cut.stop - cut.start
-
-
-def _areas(e: Edges, home: dict[str, tuple[int, slice]]) -> tuple[int, int]:
-    """Sizes of the two groups."""
-    return _size(home[e.source][1]), _size(home[e.target][1])

@@ -1,7 +1,7 @@
 """Learning: relax each batch, then one step of the weights (alg. 1)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .. import valid
-from ..errors import BadInput, UnstableStep, WrongShape, one_of, unknown
+from ..errors import BadInput, UnstableStep, WrongShape
 from ..files import tensor_digest
-from .arguments import Count, Damping, OneOf, Rate
+from ..valid import Count, Damping, OneOf, Rate
 from .conditioned import Conditioned
 from .epochs import Schedule, State, one_pass, run
 from .graph import PCGraph
@@ -27,6 +27,7 @@ ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of
 CURVATURE_EVERY = 20                                                       # weight steps between looks at the safe one
 
 
+@valid.checked
 @dataclass(frozen=True)
 class Training(Schedule):
     """Settings of ``fit``: those of epochs.Schedule, and how each batch is relaxed.
@@ -40,10 +41,6 @@ class Training(Schedule):
     steps: Count = 20
     value_lr: Literal["safe"] | Rate | Sequence[Rate] = "safe"
     momentum: Damping = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.relaxation()
 
     def relaxation(self, value_lr: float | str | Tensor | None = None) -> Settings:
         """How each batch is relaxed, with another value step where one is given."""
@@ -86,14 +83,13 @@ def fit(graph: PCGraph, data: Data, *,
         tensor([[0., 1.],
                 [1., 0.]])
     """
-    if bad := settings.keys() - {f.name for f in fields(Training)}:
-        raise unknown("setting of fit", bad.pop(), [f.name for f in fields(Training)])
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
     measure = _measure(graph, score, held_out)
     facts = _facts(graph) | {"score": None if held_out is None else getattr(measure, "__qualname__", str(measure))}
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
-    state = State(graph, training, generator, checkpoint, facts, _rates(graph, training.weight_lr), tensors)
+    rates = of_replicas(graph, training.weight_lr, "weight_lr")
+    state = State(graph, training, generator, checkpoint, facts, rates, tensors)
 
     def epoch() -> dict[str, float]:
         row = one_pass(state, _count(train), lambda rows: _learn(graph, _rows(train, rows), state), progress)
@@ -155,13 +151,14 @@ def _facts(graph: PCGraph) -> dict[str, object]:
             "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
 
 
-def _rates(graph: PCGraph, weight_lr: float | Sequence[float]) -> Tensor | None:
-    """Weight steps ``(replica, 1, 1)`` where each replica has its own, else None. Raises WrongShape."""
-    if not isinstance(weight_lr, Sequence):
+def of_replicas(graph: PCGraph, steps: float | Sequence[float], name: str) -> Tensor | None:
+    """Steps ``(replica, 1, 1)`` where each replica has its own, else None. Raises WrongShape."""
+    if not isinstance(steps, Sequence):
         return None
-    if len(weight_lr) != graph.replicas:
-        raise WrongShape(f"weight_lr has {len(weight_lr)} numbers; expected one, or one for each replica of the graph.")
-    return torch.tensor(weight_lr, dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
+    if len(steps) != graph.replicas:
+        raise WrongShape(f"{name} has {len(steps)} numbers; expected one for each of {graph.replicas or 0} replicas of "
+                         "the graph (PCGraph(..., replicas=k), k = 1 for a single copy).")
+    return torch.tensor(list(steps), dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
 
 
 def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:
@@ -211,17 +208,16 @@ def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, T
         data = {graph.topology.sensory[0]: images}
         if "labels" in graph.topology.groups:
             data["labels"] = labels
-    batch = {name: _as_values(graph, name, values) for name, values in data.items()}
+    batch = {}
+    for name, values in data.items():
+        values = valid.tensor(values, name)
+        if values.ndim == 1 and not values.is_floating_point():
+            size = graph.topology.size(name)
+            values = one_hot(valid.labels(values, name, classes=size), size)
+        batch[name] = flattened(graph, name, values, name)
     if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
         raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")
     return batch
-
-
-def _as_values(graph: PCGraph, name: str, values: object) -> Tensor:
-    values = valid.tensor(values, name)
-    if values.ndim == 1 and not values.is_floating_point():
-        values = one_hot(valid.labels(values, name, classes=graph.topology.size(name)), graph.topology.size(name))
-    return flattened(graph, name, values, name)
 
 
 def _count(batch: Batch) -> int:
@@ -252,7 +248,6 @@ def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[
         score = "accuracy" if held_out and "labels" in held_out and len(held_out) > 1 else "energy"
     if callable(score):
         return score
-    one_of("score", score, ["auto", *SCORES])
     if score == "accuracy" and (held_out is None or "labels" not in held_out):
         raise BadInput("score='accuracy' needs validation data with labels; use score='energy'.")
     return SCORES[score]

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, WrongShape, one_of, whole
+from ..errors import BadInput, WrongShape
+from ..valid import Count, Damping, Rate
 from .graph import PCGraph
-from .inference import Relaxation, Settings, relax
+from .inference import Relaxation, Settings, ValueStep, relax
 
-STARTS, START_STD = ("zeros", "random", "prediction"), 0.1
+START_STD = 0.1                                                            # of a random start
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +52,10 @@ class Answer(Relaxation):
 
 @valid.checked
 def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
-          init: Mapping[str, Tensor | Observed] | None = None, *, steps: int = 2000,
-          value_lr: float | str | Tensor = "safe", momentum: float = 0.0, tolerance: float | None = 1e-6,
-          start: str = "zeros", batch_size: int | None = None,
+          init: Mapping[str, Tensor | Observed] | None = None, *, steps: Count = 2000,
+          value_lr: ValueStep = "safe",
+          momentum: Damping = 0.0, tolerance: Rate | None = 1e-6,
+          start: Literal["zeros", "random", "prediction"] = "zeros", batch_size: Count | None = None,
           generator: torch.Generator | None = None) -> Answer:
     """Ask a trained graph: hold some vertices, start others somewhere, and let the rest settle.
 
@@ -76,9 +79,6 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         tensor([[6.]])
     """
     settings = Settings(steps, value_lr, momentum, tolerance)
-    one_of("start", start, STARTS)
-    if batch_size is not None:
-        whole(batch_size, "batch_size")
     held, given = _parse(graph, clamp, "clamp"), _parse(graph, init, "init")
     batch = _batch_size(held, given)
     x, clamped, known = _place(graph, held, given, batch)
@@ -141,17 +141,15 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
         wave = {name: rows & ~done[name] for name, rows in led.items() if (rows & ~done[name]).any()}
         if not wave:
             return x
-        mu = {name: graph.group_prediction(x, name) for name in wave}
+        mu = graph.prediction(x)
         for name, rows in wave.items():
             where = cut[name]
-            x[..., where] = torch.where(rows[:, None] & ~known[:, where], mu[name], x[..., where])
+            x[..., where] = torch.where(rows[:, None] & ~known[:, where], mu[..., where], x[..., where])
             reached[name], done[name] = reached[name] | rows, done[name] | rows
 
 
 def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: str) -> dict[str, Observed]:
     """Check each entry and give it a mask."""
-    if given is not None and not isinstance(given, Mapping):
-        raise BadInput(f"{what} is a {type(given).__name__}; expected a mapping like {{'pixels': images}}.")
     return {name: _checked(graph, name, value, f"{what}[{name!r}]") for name, value in (given or {}).items()}
 
 

@@ -7,14 +7,18 @@ the other way round; see the ambiguity log, point 15.)
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from annotated_types import MinLen
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, UnknownGroup, WrongShape, room, shown, unknown, whole
+from ..errors import BadInput, UnknownGroup, WrongShape, room, shown, unknown
+from ..valid import Count
 
 
+@valid.checked
 @dataclass(frozen=True, eq=False)
 class Edges:
     """All edges from one group to another. ``mask`` is ``(source, target)`` bool, dense or sparse; None: every pair."""
@@ -45,6 +49,9 @@ def listed(pairs: Tensor, shape: tuple[int, int]) -> Tensor:
                                    check_invariants=False)
 
 
+Groups = Annotated[Mapping[str, Count], MinLen(1)]
+
+
 class Topology:
     """A directed graph over named vertex groups.
 
@@ -70,19 +77,13 @@ class Topology:
     """
 
     @valid.checked
-    def __init__(self, groups: Mapping[str, int], edges: Iterable[Edges], sensory: Sequence[str] = (),
+    def __init__(self, groups: Groups, edges: Sequence[Edges], sensory: Sequence[str] = (),
                  pools: Sequence[Sequence[str]] = ()) -> None:
-        self.groups: dict[str, int] = {name: count(size, f"group {name!r}") for name, size in groups.items()}
-        if bad := [name for name in self.groups if not isinstance(name, str)]:
+        if bad := [name for name in groups if not isinstance(name, str)]:
             raise BadInput(f"the group name {shown(bad[0])} is a {type(bad[0]).__name__}; expected text.")
-        if not self.groups:
-            raise BadInput("a topology needs at least one vertex group, for example {'vertices': 3}.")
-        self.edges = valid.several(edges, "edges")
-        if bad := [edge for edge in self.edges if not isinstance(edge, Edges)]:
-            raise BadInput(f"edges hold {shown(bad[0])}; expected Edges(source, target, mask).")
-        self.sensory = valid.several(sensory, "sensory") or (next(iter(self.groups)),)
-        self.pools = tuple(valid.several(pool, "a pool") for pool in valid.several(pools, "pools")) or tuple(
-            (name,) for name in self.groups)
+        self.groups, self.edges = {name: int(size) for name, size in groups.items()}, tuple(edges)
+        self.sensory = tuple(sensory) or (next(iter(self.groups)),)
+        self.pools = tuple(map(tuple, pools)) or tuple((name,) for name in self.groups)
         self.n = sum(self.groups.values())
         self._slices = slices(self.groups)
         self._check()
@@ -98,8 +99,6 @@ class Topology:
             if (pair := (edges.source, edges.target)) in seen:
                 raise BadInput(f"the edges {pair[0]!r} -> {pair[1]!r} are given twice; merge their masks into one.")
             seen.add(pair)
-            if not isinstance(edges.mask, Tensor | None):
-                raise BadInput(f"the mask of {pair[0]!r} -> {pair[1]!r} is {shown(edges.mask)}; expected a tensor.")
             if edges.mask is not None and (edges.mask.shape != shape or edges.mask.dtype != torch.bool):
                 raise WrongShape(f"the mask of {pair[0]!r} -> {pair[1]!r} is {tuple(edges.mask.shape)} "
                                  f"{edges.mask.dtype}; expected {shape} torch.bool.")
@@ -151,11 +150,6 @@ class Topology:
     def __repr__(self) -> str:
         groups = ", ".join(f"{name} {size}" for name, size in self.groups.items())
         return f"Topology({self.n} vertices: {groups}; {self.edge_count()} edges)"
-
-
-def count(size: int, what: str, least: int = 1) -> int:
-    """A number of vertices. Raises BadInput."""
-    return whole(size, f"number of vertices, {what}", least)
 
 
 def slices(groups: Mapping[str, int]) -> dict[str, slice]:

@@ -4,7 +4,7 @@ No verdict is written by hand. Each claim has checks, fixed before the results; 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -188,8 +188,7 @@ def measured(name: str, records: pd.DataFrame, claims: Mapping[str, Claim] | Non
     """The cases behind each check of a claim, in the order of its checks; none where there are no records."""
     claim = (claims or load_claims())[name]
     _, records, standing = _of_claim(name, claim, _told_apart(records))
-    return [_cases(check.model_copy(update={"model": standing.get(check.model, check.model)}), records)
-            for check in claim.checks]
+    return [_measured(check, records) for check in _with_stand_ins(claim.checks, standing)]
 
 
 def rule(check: Check) -> str:
@@ -221,20 +220,26 @@ def _of_claim(name: str, claim: Claim, records: pd.DataFrame) -> tuple[str, pd.D
                               if ours not in set(records["model"])}
 
 
-def _cases(check: Check, records: pd.DataFrame) -> list[Measured]:
-    """What each case of a check measured, all that fit."""
-    rows, keys = _select(records, check, check.where), ["dataset", "model", "case"]
+def _with_stand_ins(checks: Sequence[Check], standing: Mapping[str, str]) -> list[Check]:
+    """The same checks, each of the model that stands in for its own."""
+    return [check.model_copy(update={"model": standing.get(check.model, check.model)}) for check in checks]
+
+
+def _cases(check: Check, records: pd.DataFrame) -> tuple[list[pd.DataFrame], int]:
+    """The records of a check by data set, model and parameters, and how many have no counterpart."""
+    rows, keys, alone = _select(records, check, check.where), ["dataset", "model", "case"], 0
     if check.other and len(rows):
-        rows, keys, _ = _paired(check, rows, records)
-    found = []
-    for _, case in rows.groupby(keys):
-        first = case.iloc[0]
-        ordered = check.less_than or check.greater_than
-        found.append(Measured(
-            first["dataset"], first.get("model") or check.model or "", json.loads(first.get("case") or "{}"),
-            case["value"].to_numpy(float), case["theirs"].to_numpy(float) if check.other else None,
-            _holds(check, case), bool(ordered) and _holds(_turned(check), case)))
-    return found
+        rows, keys, alone = _paired(check, rows, records)
+    return [case for _, case in rows.groupby(keys)], alone
+
+
+def _measured(check: Check, records: pd.DataFrame) -> list[Measured]:
+    """What each case of a check measured, all that fit."""
+    cases, ordered = _cases(check, records)[0], check.less_than or check.greater_than
+    return [Measured(first["dataset"], first.get("model") or check.model or "", json.loads(first.get("case") or "{}"),
+                     case["value"].to_numpy(float), case["theirs"].to_numpy(float) if check.other else None,
+                     _holds(check, case), bool(ordered) and _holds(_turned(check), case))
+            for case in cases for first in [case.iloc[0]]]
 
 
 def _turned(check: Check) -> Check:
@@ -244,7 +249,7 @@ def _turned(check: Check) -> Check:
 
 def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
     profile, records, standing = _of_claim(name, claim, records)
-    outcomes = _outcomes(claim.checks, standing, records)
+    outcomes = [_applied(check, records) for check in _with_stand_ins(claim.checks, standing)]
     ran = [outcome for outcome in outcomes if outcome.passed is not None]
     seeds = min((outcome.seeds for outcome in ran), default=0)
     missing = _missing(claim.needs, records, profile) + _fewer_seeds(claim, outcomes)
@@ -262,33 +267,28 @@ def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
         "verdict": _verdict(claim, claim.checks, outcomes, bool(missing)),
         "note": "; ".join([f"{held} of {len(ran)} checks hold", *missing]) if ran else "no records yet",
         "hangs_on": "; ".join(_readings(claim, standing, records)),
-        "rival": "; ".join(line for rival in claim.rivals for line in _beside(rival, standing, records)),
+        "rival": "; ".join(line for rival in _with_stand_ins(claim.rivals, standing)
+                           for line in _beside(rival, records)),
         "notebook": claim.notebook, "command": f"pcgraph run {claim.notebook} --profile {wanted}",
     }
 
 
-def _outcomes(checks: list[Check], standing: Mapping[str, str], records: pd.DataFrame) -> list[Outcome]:
-    return [_applied(check.model_copy(update={"model": standing.get(check.model, check.model)}), records)
-            for check in checks]
-
-
 def _readings(claim: Claim, standing: Mapping[str, str], records: pd.DataFrame) -> list[str]:
     """The verdict under each other reading that has records, preliminary or not as the first is."""
-    found = {name: _verdict(claim, checks, _outcomes(checks, standing, records), preliminary=False)
-             for name, checks in claim.readings.items()}
+    found = {name: _verdict(claim, checks, [_applied(check, records) for check in _with_stand_ins(checks, standing)],
+                            preliminary=False) for name, checks in claim.readings.items()}
     return [f"{name}: {verdict}" for name, verdict in found.items() if verdict != "not run"]
 
 
-def _beside(rival: Rival, standing: Mapping[str, str], records: pd.DataFrame) -> list[str]:
+def _beside(rival: Rival, records: pd.DataFrame) -> list[str]:
     """What a quantity is worth: a line a case. Neither better nor worse by the test of an order: not told apart."""
-    rival = rival.model_copy(update={"model": standing.get(rival.model, rival.model)})
-    pairs, keys, _ = _paired(rival, _select(records, rival, rival.where), records)
-    lines = []
-    for _, case in pairs.groupby(keys):
+    cases, lines = _cases(rival, records)[0], []
+    for case in cases:
         word = ("better than" if _holds(rival, case) else "worse than" if _holds(_turned(rival), case)
                 else "not told apart from")
         about = [rival.quantity.replace("_", " ")] + [
-            _bare(case[key].iloc[0]) for key in keys if key in ("dataset", "case") and pairs[key].nunique() > 1]
+            _bare(case[key].iloc[0]) for key in ("dataset", "case")
+            if key in case and len({other[key].iloc[0] for other in cases}) > 1]
         shown = f"{_number(case['value'].mean(), rival)} against {_number(case['theirs'].mean(), rival)}"
         lines.append(f"{', '.join(about)}: {word} {rival.name} ({shown})")
     return lines
@@ -334,14 +334,11 @@ def _applied(check: Check, records: pd.DataFrame) -> Outcome:
 
     All cases must hold, and the worst is shown; with ``any_case`` one is enough, and the best is shown.
     """
-    rows, keys, alone = _select(records, check, check.where), ["dataset", "model", "case"], 0
-    if rows.empty:
-        return Outcome(None, f"no record of {_label(check)}")
-    if check.other:
-        rows, keys, alone = _paired(check, rows, records)
-        if rows.empty:
-            return Outcome(None, f"no two records to compare for {rule(check)}")
-    cases = [case for _, case in rows.groupby(keys)]
+    cases, alone = _cases(check, records)
+    if not cases:
+        any_record = not _select(records, check, check.where).empty
+        return Outcome(None, f"no two records to compare for {rule(check)}" if any_record else
+                       f"no record of {_label(check)}")
     failing = [case for case in cases if not _holds(check, case)]
     passed = len(failing) < len(cases) if check.any_case else not failing
     if check.other:

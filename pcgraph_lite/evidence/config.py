@@ -21,12 +21,12 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from .. import checkout
 from ..baselines.kinds import KINDS, Kind
 from ..engine import learning
-from ..engine.arguments import Count, CountOrNone, OneOf
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
 from ..errors import BadFile, BadInput, one_of, shown, unknown
 from ..files import read_text
 from ..images.scale import SCALES
+from ..valid import Count, CountOrNone, OneOf
 
 
 class Strict(BaseModel):

@@ -209,20 +209,15 @@ def _finding(row: Mapping[str, Any], claim: claims.Claim, book: Book, records: p
     words = book.claims[row["claim"]]
     quantities = [Quantity(check, _in_order(cases, book.words), book.words, printed(check, claim.paper))
                   for check, cases in zip(claim.checks, claims.measured(row["claim"], records), strict=True)]
-    uneven = any(check.seeds for check in claim.checks)
+    uneven, page = any(check.seeds for check in claim.checks), book.pages.get(claim.notebook)
     held, cause = row["verdict"] == "reproduced", _cause(words.cause, row["verdict"], quantities)
     return Finding(
         claim=row["claim"], name=words.name, verdict=row["verdict"], remark=words.remark if held else "",
         lead=f"It holds {words.remark}." if held and words.remark else LEADS[row["verdict"]],
         sentences=tuple(said(words.finding, quantities)), ours="".join(said([words.ours], quantities)),
         paper=claim.paper, lacks=tuple(_lacks(row, book.words, uneven)), hangs=tuple(_hangs(row, book.words)),
-        figure=words.figure or _figure(book, claim.notebook), kind=cause[0], cause=tuple(cause[1]),
+        figure=words.figure or (page.figure if page else ""), kind=cause[0], cause=tuple(cause[1]),
         exact=claim.needs.profile == "any")
-
-
-def _figure(book: Book, notebook: str) -> str:
-    """The figure at the top of a page; none of one that the file does not name."""
-    return book.pages[notebook].figure if notebook in book.pages else ""
 
 
 def _in_order(cases: list[Measured], words: Mapping[str, str]) -> list[Measured]:

@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-from ..baselines import checks
 from ..engine import learning
 from ..engine.graph import PCGraph
 from ..engine.query import query
@@ -31,7 +30,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dic
     half was asked from label and lower half, what the judge reads and metrics.seam.
     """
     if hasattr(model, "classify"):
-        return {"accuracy": checks.classifier_accuracy(model, (held_out.images, held_out.labels))}
+        return {"accuracy": model.score((held_out.images, held_out.labels))}
     device = next(model.parameters()).device
     some = held_out.subset(min(images, len(held_out)))
     truth, top, found = some.images.to(device), datasets.top_half(some.shape), {}

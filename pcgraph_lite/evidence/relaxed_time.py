@@ -32,7 +32,7 @@ from ..images import datasets, metrics
 from ..images import scale as scales
 from ..images.judge import load_judge, read
 from ..studies import memory, tasks, trials
-from ..studies.scaled import ask
+from ..studies.tasks import ask
 from . import config, records
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning

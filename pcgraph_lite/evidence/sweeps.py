@@ -23,9 +23,9 @@ from filelock import FileLock
 from pydantic import Field
 
 from .. import checkout, hardware
-from ..engine.arguments import Count
 from ..errors import BadFile, BadInput, BadValues, UnstableStep, one_of
 from ..files import write_aside
+from ..valid import Count
 from . import config, records, zoo
 from .config import AnySpec, ModelSpec, Strict
 

@@ -20,18 +20,19 @@ from filelock import FileLock
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from .. import checkout, hardware
+from .. import checkout, hardware, valid
 from ..baselines.kinds import KINDS
 from ..engine import learning
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
 from ..engine.topology import Topology
-from ..errors import BadFile, BadInput, whole
+from ..errors import BadFile, BadInput
 from ..files import load_tensors, save_tensors, tensor_digest, write_aside
 from ..images import datasets
 from ..images import scale as scales
 from ..images.datasets import ImageSet
 from ..images.scale import Scale
+from ..valid import CountOrNone
 from . import config, numerics, records
 from .config import AnySpec
 
@@ -53,7 +54,7 @@ class Trained:
 
     @property
     def scale(self) -> Scale:
-        """How the model's pixels are scaled; ``studies.scaled.ask`` does it."""
+        """How the model's pixels are scaled; ``studies.tasks.ask`` does it."""
         return scales.of(self.graph)
 
     @property
@@ -67,10 +68,11 @@ def spec(name: str, profile: str) -> AnySpec:
     return config.load_model(name, config.load_profile(profile))
 
 
-def path(name: str, profile: str, seed: int = 0) -> Path:
+@valid.checked
+def path(name: str, profile: str, seed: CountOrNone = 0) -> Path:
     """Where the weights of a model lie, whether or not they are there. Raises UnknownName, BadInput."""
     spec(name, profile)
-    return checkout.ROOT / "_build" / profile / "models" / f"{name}-seed{whole(seed, 'seed', 0)}.safetensors"
+    return checkout.ROOT / "_build" / profile / "models" / f"{name}-seed{seed}.safetensors"
 
 
 def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True,
@@ -151,9 +153,10 @@ def committed(name: str) -> nn.Module:
     return model
 
 
-def identity(name: str, profile: str, seed: int = 0) -> str:
+@valid.checked
+def identity(name: str, profile: str, seed: CountOrNone = 0) -> str:
     """Hash of all settings that decide the weights. Raises UnknownName, BadInput."""
-    return spec(name, profile).identity(whole(seed, "seed", 0), config.load_profile(profile).data.sample)
+    return spec(name, profile).identity(seed, config.load_profile(profile).data.sample)
 
 
 def fingerprint(name: str, profile: str, seed: int = 0) -> str:
@@ -163,11 +166,6 @@ def fingerprint(name: str, profile: str, seed: int = 0) -> str:
     small graph of each constructor. Raises UnknownName, BadInput.
     """
     return f"{identity(name, profile, seed)} {numerics.version(spec(name, profile))}"
-
-
-def uses_sample(profile: str) -> bool:
-    """Whether a profile runs on the bundled sample. Raises UnknownName."""
-    return config.load_profile(profile).data.sample
 
 
 def held_out(name: str, profile: str, seed: int = 0) -> ImageSet:
@@ -248,12 +246,8 @@ def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet 
     scale = scales.of(model)
     pixels = scale.apply(rest.images)
     seen = None if held_out is None else (scale.apply(held_out.images), held_out.labels)
-    if settings.kind == "pcgraph":
-        train, data = learning.fit, [(pixels, rest.labels)]
-    else:
-        train, data = KINDS[settings.kind].fit, [pixels, rest.labels]
-        if "labels" not in signature(train).parameters:                    # it learns to copy
-            data, seen = data[:1], None if seen is None else seen[0]
+    train, data = (learning.fit, [(pixels, rest.labels)]) if settings.kind == "pcgraph" else (
+        KINDS[settings.kind].fit, [pixels, rest.labels])
     history = train(model, *data, validation=seen, **settings.train.model_dump(), **options)
     if getattr(settings.train, "score", None) == "completion" and "validation" in history:
         history["validation"] *= scale.unit**2                             # an error of pixels in [0, 1]

@@ -9,14 +9,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadFile, BadInput, BadValues, WrongShape, number, shown
+from ..errors import BadFile, BadInput, BadValues, WrongShape
+from ..valid import NotNegative, PartOf, Shape
 from . import sources
 
 SHAPES = {"mnist": (1, 28, 28), "fashion": (1, 28, 28), "cifar10": (3, 32, 32), "svhn": (3, 32, 32)}
@@ -29,6 +29,7 @@ CLASS_NAMES = {
 SAMPLES = ("mnist", "fashion")
 
 
+@valid.checked
 @dataclass(frozen=True, eq=False)
 class ImageSet:
     """Images with labels.
@@ -48,11 +49,11 @@ class ImageSet:
     name: str
     images: Tensor
     labels: Tensor
-    shape: tuple[int, int, int]
+    shape: Shape
     source: str
 
     def __post_init__(self) -> None:
-        pixels, images = math.prod(_checked_shape(self.shape)), valid.tensor(self.images, "images")
+        pixels, images = math.prod(self.shape), valid.tensor(self.images, "images")
         labels = valid.tensor(self.labels, "labels")
         count = labels.numel()
         if count == 0 or labels.ndim != 1 or images.shape != (count, pixels) or not images.is_floating_point():
@@ -68,14 +69,15 @@ class ImageSet:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @valid.checked
     def subset(self, count: int, generator: torch.Generator | None = None) -> "ImageSet":
         """Return ``count`` images: the first ones, or drawn without replacement if a generator is given.
 
         Raises BadInput (as many are not there).
         """
-        _in_range("count", count, 1, len(self))
+        _in_range(count, len(self))
         return self.take(torch.arange(count) if generator is None else
-                         torch.randperm(len(self), generator=valid.generator(generator))[:count])
+                         torch.randperm(len(self), generator=generator)[:count])
 
     def take(self, rows: Tensor) -> "ImageSet":
         """The images of these rows ``(count,)``, in their order."""
@@ -102,8 +104,8 @@ def load(name: str, split: str = "train", sample: bool = False, root: Path | str
 @valid.checked
 def split_off(data: ImageSet, count: int, generator: torch.Generator) -> tuple[ImageSet, ImageSet]:
     """Draw ``count`` images as a held-out set; return ``(rest, held_out)``, which share no image. Raises BadInput."""
-    _in_range("count", count, 1, len(data) - 1)
-    order = torch.randperm(len(data), generator=valid.generator(generator))
+    _in_range(count, len(data) - 1)
+    order = torch.randperm(len(data), generator=generator)
     return data.take(order[count:]), data.take(order[:count])
 
 
@@ -142,7 +144,7 @@ def noise_generator(seed: int, part: str = "test") -> torch.Generator:
 
 
 @valid.checked
-def noisy(images: Tensor, variance: float, generator: torch.Generator, clip: bool = False) -> Tensor:
+def noisy(images: Tensor, variance: NotNegative, generator: torch.Generator, clip: bool = False) -> Tensor:
     """Add Gaussian noise of the given variance to every pixel.
 
     Args:
@@ -154,8 +156,6 @@ def noisy(images: Tensor, variance: float, generator: torch.Generator, clip: boo
 
     Raises BadInput (a variance that is negative or not finite, bytes), BadValues (NaN or infinite pixels).
     """
-    number(variance, "variance", "a variance of at least 0", lambda variance: variance >= 0)
-    valid.generator(generator)
     images = valid.tensor(images, "images")
     valid.images(images.reshape(max(1, len(images)), -1) if images.ndim else images)
     noise = torch.randn(images.shape, generator=generator, dtype=images.dtype, device=generator.device)
@@ -164,39 +164,31 @@ def noisy(images: Tensor, variance: float, generator: torch.Generator, clip: boo
 
 
 @valid.checked
-def top_half(shape: tuple[int, int, int]) -> Tensor:
+def top_half(shape: Shape) -> Tensor:
     """Mask of an image whose top half is known: ``(pixels,)`` bool, True = known. Odd heights: the smaller half."""
     return ~bottom_half(shape)
 
 
 @valid.checked
-def bottom_half(shape: tuple[int, int, int]) -> Tensor:
+def bottom_half(shape: Shape) -> Tensor:
     """Mask of an image whose bottom half is known; the complement of ``top_half``."""
-    return _lower_rows(shape, _checked_shape(shape)[1] - shape[1] // 2)
+    return _lower_rows(shape, shape[1] - shape[1] // 2)
 
 
 @valid.checked
-def bottom_fraction(shape: tuple[int, int, int], fraction: float) -> Tensor:
+def bottom_fraction(shape: Shape, fraction: PartOf) -> Tensor:
     """Mask of an image whose bottom part is known, rounded to whole rows: ``(pixels,)`` bool, True = known."""
-    rows = round(fraction * _checked_shape(shape)[1]) if 0 < fraction <= 1 else 0
-    if rows == 0:
-        raise BadInput(f"fraction must lie in (0, 1] and select at least one of {shape[1]} rows; got {fraction}.")
+    if not (rows := round(fraction * shape[1])):
+        raise BadInput(f"fraction = {fraction} of {shape[1]} rows is none; expected at least one.")
     return _lower_rows(shape, rows)
 
 
-def _lower_rows(shape: tuple[int, int, int], rows: int) -> Tensor:
-    mask = torch.zeros(shape, dtype=torch.bool)             # (channels, height, width)
+def _lower_rows(shape: Shape, rows: int) -> Tensor:
+    mask = torch.zeros(tuple(shape), dtype=torch.bool)                     # (channels, height, width)
     mask[:, shape[1] - rows:, :] = True
     return mask.flatten()
 
 
-def _checked_shape(shape: tuple[int, int, int]) -> tuple[int, int, int]:
-    if not isinstance(shape, list | tuple) or len(shape) != 3 or any(
-            not isinstance(size, Integral) or size < 1 for size in shape):
-        raise WrongShape(f"an image shape is (channels, height, width), each >= 1; got {shown(shape)}.")
-    return shape
-
-
-def _in_range(what: str, value: int, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
-        raise BadInput(f"{what} must be a whole number from {low} to {high}; got {shown(value)}.")
+def _in_range(count: int, most: int) -> None:
+    if not 1 <= count <= most:
+        raise BadInput(f"count = {count}; expected a whole number from 1 to {most}.")

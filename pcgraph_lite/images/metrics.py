@@ -11,23 +11,24 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
 import torch
+from annotated_types import MinLen
 from scipy import stats
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadFile, BadInput, WrongShape, number, whole
+from ..errors import BadFile, BadInput, WrongShape
 from ..files import digest
+from ..valid import Count, CountOrNone, Inside, Rate, Shape
 from .judge import READ_BATCH
 
 if TYPE_CHECKING:
     from torchmetrics.image.fid import FrechetInceptionDistance
 
 INCEPTION_FILE = "weights-inception-2015-12-05-6726825d.pth"     # torch-fidelity's, as its release names it
-Shape = tuple[int, int, int]                                               # (channels, height, width)
 INCEPTION_DIGEST = INCEPTION_FILE[-12:-4]                       # the SHA-256 of its content begins so
 INCEPTION_LAYERS = (64, 192, 768, 2048)
 INCEPTION_BATCH = 16                                            # larger ones only move memory about, on a CPU
@@ -53,7 +54,6 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
     """
     from torchmetrics.functional.classification import multiclass_f1_score, multiclass_precision, multiclass_recall
     predicted, labels = _class_numbers(predicted, labels)
-    names = tuple(map(str, valid.several(names, "names")))
     if len({*names, "all"}) != len(names) + 1:
         raise BadInput(f"class names {names}; expected each once, and none 'all', which is the last row.")
     if len(names) < 2 or max(predicted.max(), labels.max()) >= len(names):
@@ -158,10 +158,9 @@ def diversity(images: Tensor) -> float:
 
 
 @valid.checked
-def repeated_share(images: Tensor, threshold: float) -> float:
+def repeated_share(images: Tensor, threshold: Rate) -> float:
     """Share of images that have another one of the set nearer than a mean squared error."""
     _several(images)
-    number(threshold, "threshold", "a mean squared error above 0", lambda t: t > 0)
     distance = torch.cdist(images.double(), images.double()).square() / images.shape[1]      # (batch, batch)
     nearest = distance.fill_diagonal_(math.inf).amin(1)
     return (nearest < threshold).double().mean().item()
@@ -262,22 +261,20 @@ def _colour_bytes(images: Tensor, shape: Shape) -> Tensor:
 # ------------------------------------------------------------------------------------------------------ intervals
 
 @valid.checked
-def share_interval(hits: int, count: int, level: float = 0.95) -> tuple[float, float]:
+def share_interval(hits: CountOrNone, count: Count, level: Inside = 0.95) -> tuple[float, float]:
     """Wilson's confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images."""
-    if whole(hits, "hits", 0) > whole(count, "count") or not 0 < level < 1:
-        raise BadInput(f"{hits} hits of {count} at level {level}; expected 0 <= hits <= count, 0 < level < 1.")
+    if hits > count:
+        raise BadInput(f"{hits} hits of {count}; expected at most as many.")
     interval = stats.binomtest(hits, count).proportion_ci(level, method="wilson")
     return float(interval.low), float(interval.high)
 
 
 @valid.checked
-def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float, float]:
+def mean_interval(values: Annotated[Sequence[float], MinLen(1)], level: Inside = 0.95) -> tuple[float, float, float]:
     """Mean of repeated runs and its confidence interval from Student's t: ``(mean, low, high)``.
 
     One value has no spread: its bounds are NaN, not the value itself.
     """
-    if len(values) == 0 or not 0 < level < 1:
-        raise BadInput(f"an interval needs at least one value and a level in (0, 1); got {len(values)}, {level}.")
     numbers = valid.finite(values, "values", torch.float64)
     mean, count = numbers.mean().item(), len(numbers)
     if count == 1:

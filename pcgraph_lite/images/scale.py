@@ -1,15 +1,16 @@
 """How pixels are scaled before a graph sees them. The paper does not say it (ambiguity log, point 19).
 
 Data sets, noise, measures, the judge and pictures are in the units of [0, 1]; only the graph sees scaled pixels. A
-graph that the zoo made carries its scale, and ``studies.scaled.ask`` is the way in and out.
+graph that the zoo made carries its scale, and ``studies.tasks.ask`` is the way in and out.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadInput, one_of
+from ..errors import BadInput
 
 # What becomes 0, and how much more becomes 1.
 RANGES = {"[0, 1]": (0.0, 1.0), "[-1, 1]": (0.5, 0.5), "[-2, 2]": (0.5, 0.25)}
@@ -55,12 +56,11 @@ def give(model: nn.Module, scale: Scale) -> None:
 
 
 @valid.checked
-def named(name: str, data: str | None = None) -> Scale:
+def named(name: Literal[SCALES], data: str | None = None) -> Scale:
     """The scale of that name; "standardized" is mean 0 and standard deviation 1 over the data set ``data``.
 
     Raises UnknownName (no such scale), BadInput ("standardized" without one of the data sets that have moments).
     """
-    one_of("scale", name, SCALES)
     if name != "standardized":
         return Scale(name, *RANGES[name])
     if data not in MOMENTS:

@@ -15,7 +15,6 @@ import gzip
 import hashlib
 import json
 import lzma
-import math
 import os
 import shutil
 import socket
@@ -267,16 +266,14 @@ def _read_idx(folder: Path, split: str, digests: dict[str, str]) -> Pixels:
 
 def _idx(folder: Path, name: str, digests: dict[str, str]) -> np.ndarray:
     """The array in one idx file: two zero bytes, a type byte (8: uint8), the number of axes, their sizes, the data."""
-    path, content = _content(folder, name, digests)
+    content = _content(folder, name, digests)
     axes = content[3]
     sizes = struct.unpack(f">{axes}I", content[4:4 + 4 * axes])
-    if content[:3] != b"\0\0\x08" or len(content) != 4 + 4 * axes + math.prod(sizes):
-        raise BadFile(f"{path} is not an idx file of bytes, although its digest is the expected one.")
     return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(sizes).copy()
 
 
-def _content(folder: Path, name: str, digests: dict[str, str]) -> tuple[Path, bytes]:
-    """Where an idx file lies, and its unpacked content, checked."""
+def _content(folder: Path, name: str, digests: dict[str, str]) -> bytes:
+    """The unpacked content of an idx file, checked."""
     path = next((p for kind in OPEN if (p := folder / (name + kind)).is_file()), None)
     if path is None:
         raise _NotHere(f"{folder} has no {name}, {name}.gz or {name}.xz")
@@ -286,7 +283,7 @@ def _content(folder: Path, name: str, digests: dict[str, str]) -> tuple[Path, by
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise _refuse(path, f"SHA-256 {digests[name]}", f"nothing that unpacks ({error})") from error
     _check(path, content, digests[name])
-    return path, content
+    return content
 
 
 def _read_cifar10(folder: Path, split: str) -> Pixels:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .. import valid
 from ..engine.conditioned import Conditioned
 from ..engine.curvature import curvature
 from ..engine.epochs import Schedule, State
 from ..engine.graph import PCGraph
-from ..engine.learning import Batch, as_batch, started
+from ..engine.learning import Data, as_batch, of_replicas, started
 from ..engine.solvers import Plain
-from ..errors import BadInput, WrongShape, number, whole
+from ..valid import Count, NotNegative, Rate
 
 LATE, SHARE = 0.1, 0.05              # a steady fall loses LATE of the whole in the last LATE of the way; at rest, less
 
@@ -60,8 +61,9 @@ class Watched:
         return (value_lr.to(self.bound) > self.bound).any(0)
 
 
-def watch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, value_lr: Sequence[float], weight_lr: Sequence[float], *,
-          steps: int = 20, batches: int = 100, batch_size: int = 100, weight_decay: float = 0.0, every: int = 10,
+@valid.checked
+def watch(graph: PCGraph, data: Data, value_lr: Sequence[Rate], weight_lr: Sequence[Rate], *, steps: Count = 20,
+          batches: Count = 100, batch_size: Count = 100, weight_decay: NotNegative = 0.0, every: Count = 10,
           generator: torch.Generator | None = None) -> Watched:
     """Train every copy on the same batches (alg. 1, plain value steps, Adam) and look at its energies.
 
@@ -73,15 +75,13 @@ def watch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, value_lr: Sequenc
         every: how many batches from one look at the bound to the next; it takes 30 products with a vector.
         generator: draws the batches. None: a new one seeded with 0.
 
-    Raises BadInput: no replicas, a count below 1, a step that is not positive. WrongShape: not one step a replica, or
+    Raises BadInput: a count below 1, a step that is not positive. WrongShape: not one step a replica, no replicas, or
     data that does not fit the graph.
     """
-    for name, value in (("steps", steps), ("batches", batches), ("batch_size", batch_size), ("every", every)):
-        whole(value, name)
-    rates = {"value_lr": _column(graph, value_lr, "value_lr"), "weight_lr": _column(graph, weight_lr, "weight_lr")}
+    value_steps, weight_steps = of_replicas(graph, value_lr, "value_lr"), of_replicas(graph, weight_lr, "weight_lr")
     generator, data = generator or torch.Generator().manual_seed(0), as_batch(graph, data)
     schedule = Schedule(epochs=1, weight_lr=tuple(weight_lr), weight_decay=weight_decay)
-    state = State(graph, schedule, generator, None, {}, rates["weight_lr"])
+    state = State(graph, schedule, generator, None, {}, weight_steps)
     began, seen, looks, bounds = time.perf_counter(), [], [], []
     for k in range(batches):
         rows = torch.randint(len(next(iter(data.values()))), (batch_size,), generator=generator)
@@ -89,7 +89,7 @@ def watch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch, value_lr: Sequenc
         if k % every == 0:
             looks.append(k)
             bounds.append(2 / curvature(problem))
-        energies = _learn(problem, state, rates["value_lr"], steps, batch_size)
+        energies = _learn(problem, state, value_steps, steps, batch_size)
         seen.append((time.perf_counter() - began, *energies))
     seconds, before, after = zip(*seen, strict=True)
     return Watched(torch.tensor(seconds), torch.stack(before), torch.stack(after), looks, torch.stack(bounds).cpu())
@@ -107,17 +107,6 @@ def _learn(problem: Conditioned, state: State, value_lr: Tensor, steps: int, cou
         state.parameters[name].grad = gradient.div_(count)
     state.step()
     return before.cpu(), after.cpu()
-
-
-def _column(graph: PCGraph, steps: Sequence[float], name: str) -> Tensor:
-    """``(replica, 1, 1)``."""
-    if graph.replicas is None:
-        raise BadInput("the graph has no replicas; build it with PCGraph(..., replicas=k), k = 1 for a single copy.")
-    if len(steps) != graph.replicas:
-        raise WrongShape(f"{name} has {len(steps)} numbers; expected one for each of {graph.replicas} replicas.")
-    for step in steps:
-        number(step, name, "a positive number", lambda lr: lr > 0)
-    return torch.tensor(list(steps), dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
 
 
 def _window(batches: int) -> int:

@@ -2,7 +2,7 @@
 
 A query by conditioning has an answer that does not depend on the way there, so it may be accelerated. A query by
 initialization is plain descent, as in the paper; ``run_on`` shows where its last state would go if it had the time.
-Images go in and come out in the units of [0, 1] (``scaled.ask``).
+Images go in and come out in the units of [0, 1] (``tasks.ask``).
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,7 @@ from ..errors import WrongShape
 from ..images import datasets
 from ..images.scale import PLAIN, Scale
 from ..images.scale import of as scale_of
-from .scaled import ask
-from .tasks import descend
+from .tasks import ask, descend
 
 RETRIEVED = 0.001                      # a memory with a mean squared error below this one came back (the paper's)
 MOMENTUM = 0.95

@@ -2,13 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import networkx as nx
 import torch
+from annotated_types import Ge
 
+from .. import valid
 from ..engine.constructors import from_networkx
 from ..engine.topology import Topology
-from ..errors import BadInput, number, whole
+from ..errors import BadInput
+from ..valid import Share
+
+AtLeast2 = Annotated[int, Ge(2)]
 
 
 @dataclass(frozen=True)
@@ -42,15 +48,15 @@ def random_like(topology: Topology, generator: torch.Generator, count: int = 10)
                                  f"random graphs of {n} vertices and {links} links")) for _ in range(count)]
 
 
-def brain_regions(regions: int = 6, size: int = 10, rewire: float = 0.12, *, generator: torch.Generator) -> Topology:
+@valid.checked
+def brain_regions(regions: AtLeast2 = 6, size: AtLeast2 = 10, rewire: Share = 0.12, *,
+                  generator: torch.Generator) -> Topology:
     """A small world of regions: each is complete within, and a link is rewired to anywhere with probability ``rewire``.
 
     A relaxed caveman graph; each link goes both ways and each region is a vertex group. (The brain of the paper's
     figure 1 is a drawing after another work; this is a graph with the properties that its text names.)
     Raises BadInput: an argument out of range, or as ``_connected``.
     """
-    whole(regions, "regions", 2), whole(size, "size", 2)
-    number(rewire, "rewire", "a probability from 0 to 1", lambda p: 0 <= p <= 1)
     drawn = _connected(lambda seed: nx.relaxed_caveman_graph(regions, size, rewire, seed=seed), generator,
                        f"regions = {regions}, size = {size}, rewire = {rewire}")
     nx.set_node_attributes(drawn, {v: f"region{v // size + 1}" for v in drawn}, "group")

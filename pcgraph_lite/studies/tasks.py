@@ -2,10 +2,11 @@
 
 Queries by conditioning go down to a minimum of the energy, and use the accelerated solver to get there. Queries by
 initialization depend on the path (ambiguity log, point 14), so they are plain descent; the pages choose how many steps
-on validation images. Images go in and come out in the units of [0, 1] (``scaled.ask``).
+on validation images. Images go in and come out in the units of [0, 1] (``ask``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,14 +17,36 @@ from .. import valid
 from ..baselines import autoencoder
 from ..baselines.autoencoder import Autoencoder
 from ..engine.graph import PCGraph
-from ..engine.query import Answer, observed
+from ..engine.query import Answer, Observed, observed, query
 from ..errors import BadInput
+from ..images import scale as scales
 from ..images.judge import read
-from .scaled import ask
+from ..images.scale import Scale
 
 SETTLE = {"steps": 400, "momentum": 0.95}                                  # a query by conditioning: accelerated
-
 FEW = 600                                                                  # plain steps that most completions need
+Given = Mapping[str, Tensor | Observed]
+
+
+def ask(graph: PCGraph, clamp: Given | None = None, init: Given | None = None, **settings: Any) -> Answer:
+    """``query`` with the group "pixels" scaled on the way in, and back on the way out; they are not cut.
+
+    The answer's ``x`` is the graph's own, scaled. Vertices that start at zero do so in the graph's units: on [-1, 1] an
+    unknown pixel starts at medium grey.
+    """
+    scale = scales.of(graph)
+    answer = query(graph, _scaled(clamp, scale), _scaled(init, scale), **settings)
+    if "pixels" not in answer.values:
+        return answer
+    return replace(answer, values={**answer.values, "pixels": scale.undo(answer.values["pixels"])})
+
+
+def _scaled(given: Given | None, scale: Scale) -> Given | None:
+    if given is None or "pixels" not in given or scale == scales.PLAIN:
+        return given
+    pixels = given["pixels"]
+    known = isinstance(pixels, Observed)
+    return {**given, "pixels": Observed(scale.apply(pixels.values), pixels.mask) if known else scale.apply(pixels)}
 
 
 def generate(graph: PCGraph, labels: Tensor) -> Answer:

@@ -8,6 +8,8 @@ import torch
 from pcgraph_lite.baselines.autoencoder import Autoencoder, complete, fit_autoencoder
 from pcgraph_lite.errors import BadInput, BadValues, WrongShape
 
+NONE = torch.zeros(200, dtype=torch.long)                                  # labels, which it leaves aside
+
 
 def images(count: int = 200) -> torch.Tensor:
     """Images in [0.2, 0.8] that lie in a plane."""
@@ -19,7 +21,8 @@ def images(count: int = 200) -> torch.Tensor:
 def test_training_beats_the_mean_image_and_keeps_the_best_epoch():
     model = Autoencoder(12, [16, 16])
     data = images()
-    history = fit_autoencoder(model, data, validation=data, epochs=200, batch_size=50, weight_lr=3e-3, progress=False)
+    history = fit_autoencoder(model, data, NONE, validation=(data, NONE), epochs=200, batch_size=50, weight_lr=3e-3,
+                              progress=False)
     error = float(((model(data).detach() - data) ** 2).mean())
     assert error < 0.1 * float(data.var(0).mean())
     assert -error == pytest.approx(history.validation.max(), rel=1e-4)
@@ -43,18 +46,19 @@ def test_bad_input_is_refused():
     with pytest.raises(WrongShape, match=r"\(3, 11\).*\(batch, 12\)"):
         Autoencoder(12, [4])(torch.rand(3, 11))
     with pytest.raises(BadInput, match="epochs = 0"):
-        fit_autoencoder(Autoencoder(12, [4]), images(), epochs=0)
+        fit_autoencoder(Autoencoder(12, [4]), images(), NONE, epochs=0)
     with pytest.raises(BadInput, match=r"expected \(count, 12\) with a count of at least 1"):
-        fit_autoencoder(Autoencoder(12, [4]), images(0))
+        fit_autoencoder(Autoencoder(12, [4]), images(0), NONE)
     with pytest.raises(BadValues, match="NaN"):
-        fit_autoencoder(Autoencoder(12, [4]), images() / 0)
+        fit_autoencoder(Autoencoder(12, [4]), images() / 0, NONE)
 
 
 def test_a_prolonged_training_ends_where_one_run_does(tmp_path: Path):
-    short, whole = ({"epochs": n, "batch_size": 30, "validation": images(40), "progress": False} for n in (2, 5))
+    both = {"batch_size": 30, "validation": (images(40), NONE[:40]), "progress": False}
+    short, whole = both | {"epochs": 2}, both | {"epochs": 5}
     first, second = Autoencoder(12, [6]), Autoencoder(12, [6])
-    fit_autoencoder(first, images(), checkpoint=tmp_path / "state", **short)
-    resumed = fit_autoencoder(first, images(), checkpoint=tmp_path / "state", **whole)
-    at_once = fit_autoencoder(second, images(), **whole)
+    fit_autoencoder(first, images(), NONE, checkpoint=tmp_path / "state", **short)
+    resumed = fit_autoencoder(first, images(), NONE, checkpoint=tmp_path / "state", **whole)
+    at_once = fit_autoencoder(second, images(), NONE, **whole)
     assert resumed.loss.tolist() == at_once.loss.tolist()
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))

@@ -135,7 +135,7 @@ def test_choices_are_made_on_validation_images():
 @pytest.mark.parametrize(("change", "error", "says"), [
     ({"rule": "hopp"}, UnknownName, "no rule 'hopp'.*hebb"),
     ({"sizes": [9]}, BadInput, "size 9 does not fit into 8 x 8"),
-    ({"levels": []}, BadInput, "levels is empty"),
+    ({"levels": []}, BadInput, "levels = ..;"),
     ({"thresholds": [0.1, 0.2]}, BadInput, "2 thresholds to choose from, but no validation"),
     ({"labels": torch.zeros(40, dtype=torch.long)}, BadInput, "no training image of class 1"),
     ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),

@@ -67,7 +67,7 @@ def test_history_and_answers(method: str):
 
 @pytest.mark.parametrize(("change", "error", "says"), [
     ({"method": "ridge"}, UnknownName, "no method 'ridge'"),
-    ({"weight_decay": -1.0}, BadInput, "weight_decay = -1.0; expected at least 0"),
+    ({"weight_decay": -1.0}, BadInput, "weight_decay = -1.0; expected a number of at least 0"),
     ({"iterations": 0}, BadInput, "iterations = 0"),
     ({"labels": torch.full((120,), 4)}, BadInput, "labels run from 4 to 4; expected 0 to 3"),
     ({"images": torch.zeros(120, 8)}, WrongShape, r"expected \(count, 9\)"),

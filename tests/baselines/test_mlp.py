@@ -86,5 +86,5 @@ def test_bad_input_is_refused(change: dict[str, object], error: type[Exception],
 def test_bad_settings_are_refused():
     with pytest.raises(UnknownName, match="no activation 'rely'"):
         MLP(12, 3, [4], activation="rely")
-    with pytest.raises(BadInput, match="size of a layer = 0"):
+    with pytest.raises(BadInput, match=r"hidden.0. = 0"):
         MLP(12, 3, [0])

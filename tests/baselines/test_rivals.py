@@ -93,7 +93,7 @@ def test_best_linear_map_is_the_regression_on_noisy_images(images):
 
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda x: rivals.ridge(x, x, torch.ones(36, dtype=torch.bool)), BadInput, "unknown pixel"),
-    (lambda x: rivals.ridge(x, x, top_half(), [0.0]), BadInput, "penalty = 0.0"),
+    (lambda x: rivals.ridge(x, x, top_half(), [0.0]), BadInput, "penalties.0. = 0.0"),
     (lambda x: rivals.ridge(x, x[:, :35], top_half()), WrongShape, r"expected \(count, 36\)"),
     (lambda x: rivals.mean_image(x, x, torch.ones(36)), WrongShape, "torch.bool"),
     (lambda x: rivals.box_filter(x, SHAPE, 2), BadInput, "width = 2"),

@@ -66,8 +66,7 @@ def test_all_plans_are_the_same_graph(make, top_k):
         assert torch.equal(dense.weight, other.weight)
         torch.testing.assert_close(dense.energy(x), other.energy(x), **EXACT)
         torch.testing.assert_close(dense.value_gradient(x), other.value_gradient(x), **EXACT)
-        for name in dense.topology.groups:
-            torch.testing.assert_close(dense.group_prediction(x, name), other.group_prediction(x, name), **EXACT)
+        torch.testing.assert_close(dense.prediction(x), other.prediction(x), **EXACT)
 
 
 def test_a_sparse_plan_stores_existing_edges_alone_and_exchanges_weights_with_the_others():
@@ -175,7 +174,7 @@ def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own():
     ({"top_k": 0}, BadInput, "top_k = 0"), ({"top_k": 1.5}, BadInput, "top_k = 1.5"),
     ({"init_std": -1.0}, BadInput, "init_std = -1.0"), ({"init_std": float("nan")}, BadInput, "nan"),
     ({"replicas": 0}, BadInput, "replicas = 0"), ({"replica": 2}, UnknownName, "Did you mean 'replicas'"),
-    ({"init_std": {"labels -> hidden1": -1.0}}, BadInput, "init_std = -1.0"),
+    ({"init_std": {"labels -> hidden1": -1.0}}, BadInput, "hidden1'. = -1.0"),
     ({"init_std": {"labels -> hiden1": 1.0}}, UnknownName, "Did you mean 'labels -> hidden1'"),
     ({"replicas": 0}, BadInput, "replicas = 0"),
 ])

@@ -69,9 +69,9 @@ def test_fully_connected_without_some_pairs_of_groups():
 def test_fully_connected_names_a_pair_that_cannot_be_left_out():
     with pytest.raises(UnknownGroup, match=r"no vertex group 'lables'.*Did you mean 'labels'"):
         topology.fully_connected(4, 2, 3, without=[("pixels", "lables")])
-    with pytest.raises(BadInput, match=r"'labels'; expected pairs of groups"):
+    with pytest.raises(BadInput, match=r"'labels' is a str; expected a list"):
         topology.fully_connected(4, 2, 3, without=["labels"])
-    with pytest.raises(BadInput, match=r"\('labels',\); expected pairs of groups"):
+    with pytest.raises(BadInput, match=r"\('labels',\); expected a list or tuple of at least 2"):
         topology.fully_connected(4, 2, 3, without=[("labels",)])
 
 
@@ -124,17 +124,17 @@ def test_small_world_links_go_both_ways_and_keep_their_number():
     (lambda: topology.from_mask(torch.ones(2, 2), {"a": 3}), WrongShape, "groups hold 3 vertices, the mask 2"),
     (lambda: topology.from_networkx(nx.Graph()), BadInput, "no nodes"),
     (lambda: topology.fully_connected(0, 10, 5), BadInput, "pixels.*at least 1"),
-    (lambda: topology.generative(10, [5, -1], 7), BadInput, "hidden layer 2"),
+    (lambda: topology.generative(10, [5, -1], 7), BadInput, "hidden.1. = -1"),
     (lambda: topology.discriminative(4.5, [2], 2), BadInput, "4.5"),
-    (lambda: topology.assemblies(2, 10, 1.5, 4, generator=generator()), BadInput, "p = 1.5.*probability"),
-    (lambda: topology.assemblies(2, 10, 0.5, 11, generator=generator()), BadInput, "not pixels"),
+    (lambda: topology.assemblies(2, 10, 1.5, 4, generator=generator()), BadInput, "p = 1.5; expected a number"),
+    (lambda: topology.assemblies(2, 10, 0.5, 11, generator=generator()), BadInput, "pixels = 11"),
     (lambda: topology.assemblies(2, 10, 0.5, 4, links=[(0, 2)], generator=generator()), BadInput, r"\(0, 2\)"),
     (lambda: topology.small_world(4, 2, 3, neighbours=9, generator=generator()), BadInput, "neighbours = 9"),
     (lambda: topology.small_world(4, 2, 3, neighbours=5, generator=generator()), BadInput, "even number"),
     (lambda: topology.small_world(4, 2, 3, neighbours=4, generator=None), BadInput, "torch.Generator"),
     (lambda: topology.assemblies(2, 10, 0.5, 4, generator=None), BadInput, "torch.Generator"),
     (lambda: topology.fully_connected("abc"), BadInput, "'abc'.*whole number"),
-    (lambda: topology.Topology({}, []), BadInput, "at least one"),
+    (lambda: topology.Topology({}, []), BadInput, "at least 1"),
     (lambda: topology.Topology({"a": 2}, [topology.Edges("a", "b")]), UnknownGroup, "'b'"),
     (lambda: topology.Topology({"a": 2}, [topology.Edges("a", "a")] * 2), BadInput, "twice"),
     (lambda: topology.Topology({"a": 2}, [topology.Edges("a", "a", torch.ones(2, 3).bool())]), WrongShape, r"\(2, 3\)"),

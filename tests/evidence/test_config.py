@@ -14,9 +14,10 @@ import pytest
 from pydantic import ValidationError
 
 from pcgraph_lite import checkout
+from pcgraph_lite import valid as arguments
 from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.book import notebooks
-from pcgraph_lite.engine import arguments, constructors, learning
+from pcgraph_lite.engine import constructors, learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.evidence import config
 
@@ -91,12 +92,12 @@ def test_merged_keeps_and_replaces() -> None:
     ("threads: 1", "threds: 2", ["threds", "threads"]),
     ("threads: 1", "threads: two", ["threads", "integer", "'two'"]),
     ("threads: 1", "threads: 1.5", ["threads", "integer"]),
-    ("threads: 1", "threads: 0", ["threads", "greater than 0"]),
+    ("threads: 1", "threads: 0", ["threads", "greater than or equal to 1"]),
     ("sample: true", "sample: 'yes'", ["data.sample", "boolean", "'yes'"]),
     ("tiny:", "tini:", ["model 'tini'", "Did you mean 'tiny'"]),
     ("epochs: 3", "epocs: 3", ["models.tiny", "train", "'epocs'", "Did you mean 'epochs'"]),
     ("epochs: 3", "epochs: 3.5", ["models.tiny", "train.epochs", "integer", "3.5"]),
-    ("epochs: 3", "epochs: -1", ["models.tiny", "train.epochs", "greater than 0"]),
+    ("epochs: 3", "epochs: -1", ["models.tiny", "train.epochs", "greater than or equal to 1"]),
     ("01-tiny: ", "01-tinny: ", ["notebook '01-tinny'", "Did you mean '01-tiny'"]),
     ("description:", "threads: 2\ndescription:", ["threads", "given twice"]),
     ("description: for tests", "description: [", ["not valid YAML"]),

@@ -10,7 +10,7 @@ from pcgraph_lite.errors import BadInput, UnknownName
 from pcgraph_lite.images import datasets, sources
 from pcgraph_lite.images import scale as scales
 from pcgraph_lite.studies import memory, tasks
-from pcgraph_lite.studies.scaled import ask
+from pcgraph_lite.studies.tasks import ask
 
 IMAGES = torch.rand(6, 784, generator=torch.Generator().manual_seed(0))
 KNOWN = torch.arange(784) < 392
