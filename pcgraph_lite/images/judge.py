@@ -5,15 +5,13 @@ trusted with. A picture that shows nothing gets no class: it is unreadable.
 """
 
 from pathlib import Path
-from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadFile, BadInput, WrongShape
+from ..errors import BadFile, BadInput, WrongShape, one_of
 from ..files import load_tensors, tensor_digest
-from ..valid import OneOf
 
 WEIGHTS = Path(__file__).parent / "weights"
 JUDGES = ("mnist", "fashion")
@@ -83,14 +81,14 @@ def read(judge: nn.Module, images: Tensor) -> Tensor:
 
 
 @valid.checked
-def weights_path(name: Annotated[str, OneOf(JUDGES)]) -> Path:
+def weights_path(name: str) -> Path:
     """Where the committed weights of a judge lie; its calibration is beside them, as ``.json``. Raises UnknownName."""
+    one_of("judge", name, JUDGES)
     return WEIGHTS / f"judge-{name}.safetensors"
 
 
 @valid.checked
-def load_judge(name: Annotated[str, OneOf(JUDGES)], device: torch.device | str = "cpu",
-               path: Path | None = None) -> Judge:
+def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None = None) -> Judge:
     """Load a judge, frozen and in evaluation mode; ``judge.provenance`` says how it was trained.
 
     Args:

@@ -5,12 +5,11 @@ graph that the zoo made carries its scale, and ``studies.tasks.ask`` is the way 
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadInput
+from ..errors import BadInput, one_of
 
 # What becomes 0, and how much more becomes 1.
 RANGES = {"[0, 1]": (0.0, 1.0), "[-1, 1]": (0.5, 0.5), "[-2, 2]": (0.5, 0.25)}
@@ -56,11 +55,12 @@ def give(model: nn.Module, scale: Scale) -> None:
 
 
 @valid.checked
-def named(name: Literal[SCALES], data: str | None = None) -> Scale:
+def named(name: str, data: str | None = None) -> Scale:
     """The scale of that name; "standardized" is mean 0 and standard deviation 1 over the data set ``data``.
 
     Raises UnknownName (no such scale), BadInput ("standardized" without one of the data sets that have moments).
     """
+    one_of("scale", name, SCALES)
     if name != "standardized":
         return Scale(name, *RANGES[name])
     if data not in MOMENTS:

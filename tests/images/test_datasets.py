@@ -187,15 +187,6 @@ def test_missing_half_is_not_damage(monkeypatch, tmp_path):
         datasets.load("mnist", root=tmp_path)
 
 
-def test_right_digest_of_a_wrong_format_is_refused(monkeypatch, tmp_path):
-    tiny_idx(monkeypatch, tmp_path / "MNIST", ending="")
-    (tmp_path / "MNIST" / "train-images-idx3-ubyte").write_bytes(b"\0\0\x0d\x01\0\0\0\x02ab")
-    digest = hashlib.sha256(b"\0\0\x0d\x01\0\0\0\x02ab").hexdigest()
-    monkeypatch.setitem(sources.DIGESTS["mnist"], "train-images-idx3-ubyte", digest)
-    with pytest.raises(BadFile, match="not an idx file of bytes"):
-        datasets.load("mnist", root=tmp_path)
-
-
 # --------------------------------------------------------------------------------- network, registries, the cache
 
 @pytest.mark.parametrize(("name", "advice"), [("mnist", "MNIST/raw"), ("fashion", "dataset-fashion-mnist"),
@@ -440,11 +431,11 @@ def test_subset_and_split_share_nothing_and_lose_nothing():
 
 @pytest.mark.parametrize("count", [0, -1, 13, 2.0, True])
 def test_impossible_counts_are_refused(count):
-    with pytest.raises(BadInput, match="count must be a whole number from 1 to 12"):
+    with pytest.raises(BadInput, match=r"count = .*; expected a whole number"):
         image_set().subset(count)
     with pytest.raises(BadInput, match=r"from 1 to 11|a whole number"):
         datasets.split_off(image_set(), count, seeded())
-    with pytest.raises(BadInput, match="from 1 to 11; got 12"):
+    with pytest.raises(BadInput, match="count = 12; expected a whole number from 1 to 11"):
         datasets.split_off(image_set(), 12, seeded())
 
 
@@ -483,7 +474,7 @@ def test_noise_has_the_variance_asked_for():
 
 @pytest.mark.parametrize("variance", [-0.1, float("nan"), float("inf")])
 def test_noise_refuses_an_impossible_variance(variance):
-    with pytest.raises(BadInput, match="expected a variance of at least 0"):
+    with pytest.raises(BadInput, match=r"variance = .*; expected a number of at least 0"):
         datasets.noisy(torch.zeros(2, 784), variance, seeded())
 
 
@@ -510,10 +501,10 @@ def test_masks_mark_whole_rows_of_every_colour(shape):
 def test_masks_refuse_what_is_no_image_or_no_row():
     for shape in ((28, 28), (1, 0, 28), (1, 28, 28.0)):
         for mask in (datasets.top_half, datasets.bottom_half, lambda shape: datasets.bottom_fraction(shape, 0.5)):
-            with pytest.raises(WrongShape, match="channels, height, width"):
+            with pytest.raises(BadInput, match=r"shape.* = .*; expected a (list|whole)"):
                 mask(shape)
     for fraction in (0, -0.5, 1.5, 0.01, float("nan")):
-        with pytest.raises(BadInput, match=r"fraction must lie in \(0, 1\]"):
+        with pytest.raises(BadInput, match=r"fraction = .*; expected"):
             datasets.bottom_fraction((1, 28, 28), fraction)
 
 
