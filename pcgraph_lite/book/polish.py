@@ -14,8 +14,9 @@ from ..files import digest
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # a library is named there, never used
 FORMULAS = re.compile(r'<script[^>]*mathjax/tex-mml-chtml\.js[^>]*></script>\s*')
-NAMELESS = '<summary><span class="toctree-toggle"'                         # the theme's arrow beside "How to"
-NAMED = NAMELESS.replace(">", ' aria-label="Its pages">', 1)
+SPOKEN = {'<summary><span class="toctree-toggle"':                         # the theme's arrow beside "How to"
+          '<summary aria-label="Its pages"><span class="toctree-toggle"',
+          '<div role="list" class="citation-list">': '<div class="citation-list">'}       # it holds no list items
 LONGEST = 200                                                              # letters of a description
 PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
 TILE = 24                                  # pixels: what is smaller is no photograph
@@ -46,7 +47,9 @@ def polished(page: str, folder: Path) -> str:
 
     ``folder``: where the page lies, to find the size of its images: room is kept for those that are not loaded yet.
     """
-    page = LIVE_CODE.sub("", ICONS.sub("", page)).replace(NAMELESS, NAMED)
+    page = LIVE_CODE.sub("", ICONS.sub("", page))
+    for unclear, clear in SPOKEN.items():
+        page = page.replace(unclear, clear)
     head, start, article = page.partition('<article class="bd-article">')
     if 'class="math' not in article:
         head = FORMULAS.sub("", head)
