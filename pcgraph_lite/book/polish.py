@@ -13,6 +13,7 @@ from ..files import digest
 
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # a library is named there, never used
+FORMULAS = re.compile(r'<script[^>]*mathjax/tex-mml-chtml\.js[^>]*></script>\s*')
 NAMELESS = '<summary><span class="toctree-toggle"'                         # the theme's arrow beside "How to"
 NAMED = NAMELESS.replace(">", ' aria-label="Its pages">', 1)
 LONGEST = 200                                                              # letters of a description
@@ -41,12 +42,14 @@ def twins(folder: Path) -> dict[str, str]:
 
 
 def polished(page: str, folder: Path) -> str:
-    """A page that loads images when they come near, draws icons by its style, and describes itself.
+    """A page that loads images when they come near and no script in vain, draws icons by its style, describes itself.
 
     ``folder``: where the page lies, to find the size of its images: room is kept for those that are not loaded yet.
     """
     page = LIVE_CODE.sub("", ICONS.sub("", page)).replace(NAMELESS, NAMED)
     head, start, article = page.partition('<article class="bd-article">')
+    if 'class="math' not in article:
+        head = FORMULAS.sub("", head)
     article = re.sub(r"<img [^>]*>", lambda image: _image(image[0], folder), article)
     if (said := description(article)) and 'name="description"' not in head:
         title = re.search(r"<title>(.*?)</title>", head, re.DOTALL)

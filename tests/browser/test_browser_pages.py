@@ -4,6 +4,7 @@ axe-core, which knows what keeps readers out; the sizes of files.
 Skipped where there is no Chromium: install Debian's package ``chromium``, and Playwright from requirements.txt.
 """
 
+import gzip
 import os
 from io import BytesIO
 from pathlib import Path
@@ -26,7 +27,8 @@ PROSE = [path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in 
          if path.parts[-2] in ("book", "how-to")]
 PAGES = [*PROSE, *(f"notebooks/{name}" for name in NOTEBOOKS)]
 WAIT = 120_000                                     # milliseconds; the machine may be busy
-HEAVIEST = 1_500_000                               # bytes of a page and all that it loads, images far down included
+HEAVIEST = 1_500_000                               # bytes of a page with all it loads, as a server sends them
+PACKED = {".html", ".css", ".js", ".svg"}          # by gzip
 PAPER = 680                                        # pixels between the margins of A4
 LETTER = 0.7                                       # of its size, below which a figure's letters have less than 9 pixels
 BADGES, FIGURE = 700, 1000                         # above these heights stand the verdicts and findings, and the figure
@@ -55,7 +57,7 @@ SMALL = """least => [...document.querySelectorAll(".bd-article figure img, .resu
 @pytest.fixture(scope="module")
 def built() -> Path:
     """The published site, built from what is committed."""
-    return Path(SITE) if SITE else site.make("paper", published=True).parent
+    return Path(SITE).absolute() if SITE else site.make("paper", published=True).parent
 
 
 @pytest.fixture(scope="module")
@@ -135,11 +137,15 @@ def test_nothing_serious_keeps_readers_out(window: "sync_api.Page", built: Path,
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_light(window: "sync_api.Page", built: Path, name: str) -> None:
+    """With images far down, which are loaded only when they come near."""
     window.asked.clear()
     page = show(window, built, name)
     images = page.evaluate("() => [...document.images].filter(one => one.checkVisibility()).map(one => one.src)")
     files = {Path(unquote(urlsplit(address).path)) for address in [*page.asked, *images] if address.startswith("file:")}
-    sizes = {file.name: file.stat().st_size for file in files}
+    sizes = {file.name: len(gzip.compress(file.read_bytes())) if file.suffix in PACKED else file.stat().st_size
+             for file in files}
+    print(f"{name}: {sum(sizes.values()) / 1e6:.2f} MB")
+    assert not [file for file in sizes if file.startswith("fa")]           # icons are drawn by the style
     assert sum(sizes.values()) < HEAVIEST, sorted(sizes.items(), key=lambda one: -one[1])[:5]
 
 
