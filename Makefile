@@ -39,7 +39,7 @@ WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH
 	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
 	--nolock --logger line --config profile=$(PROFILE) $(APART)
 
-.PHONY: help book site pdf test paper bench data smoke-outputs lock mutants trust clean
+.PHONY: help book site pdf test paper bench data smoke-outputs lock mutants coverage trust clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -84,6 +84,10 @@ lock:  ## make requirements.txt of requirements.in: all versions and hashes, as 
 mutants: $(READY)  ## change the code in small ways and count what the tests notice (hours; a stopped run goes on)
 	@test -d _build/cosmic || $(INSTALL) --quiet --target _build/cosmic cosmic-ray==8.7.0
 	@OMP_NUM_THREADS=1 python scripts/mutants.py $(FILES)
+
+coverage: $(READY)  ## the share of branches of the package that tests run, processes of their own left out
+	@mkdir -p _build && export COVERAGE_FILE="$(CURDIR)/_build/coverage" OMP_NUM_THREADS=1 && \
+		coverage run --branch --source=pcgraph_lite -m pytest -m "not slow" tests && coverage report --skip-covered --precision=1
 
 trust: $(READY)  ## count what the tests try, and write the figures of the page "How far to trust this"
 	@OMP_NUM_THREADS=1 python scripts/trust.py --tests

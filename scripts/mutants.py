@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULT, EQUIVALENT = ROOT / "results/mutants.json", ROOT / "tests/equivalent.json"
+RESULT = ROOT / "results/mutants.json"
 CPU = 60                                                                   # seconds of work; then it hangs: killed
 SAMPLE = 25                                                                # of each file that is not tried completely
 COMPLETE = ("equations", "engine/curvature", "engine/topk")

@@ -179,8 +179,11 @@ def test_parts_of_executed_notebooks(tmp_path: Path, place: str, fine: list[str]
     refused(each(path, texts, lambda: site.read_notebook(path, "paper")), "page.ipynb is not a notebook")
 
 
+SMALL = ["merged keys", "an alias of itself", "keys that are nothing", "much"]     # settings that nobody asks for
+
+
 @pytest.mark.parametrize(("pattern", "new", "fine"), [
-    (r"(?s)\A---\n.*?\n---\n", "---\n{}\n---\n", []),
+    (r"(?s)\A---\n.*?\n---\n", "---\n{}\n---\n", SMALL),
     (r":tags: \[parameters\]\n", "---\n{}\n---\n", []),
     (r"(?m)^models:.*$", "models:\n    {}", ["nothing"])], ids=["front matter", "options of a cell", "models"])
 def test_notebooks(root: Path, pattern: str, new: str, fine: list[str]) -> None:
@@ -188,7 +191,8 @@ def test_notebooks(root: Path, pattern: str, new: str, fine: list[str]) -> None:
     texts = replaced(path.read_text(), pattern, {
         name: new.replace("{}", content.replace("\n", "\n    " if "models" in new else "\n"))
         for name, content in without(YAML, *fine).items()})
-    refused(each(path, texts | BYTES, lambda: (notebooks.models(path.stem), notebooks.cells(path.stem))), "01-tiny")
+    name = path.stem
+    refused(each(path, texts | BYTES, lambda: (notebooks.models(name), notebooks.parameters(name))), name)
 
 
 # ---------------------------------------------------------------------------------------------------------------- data

@@ -169,7 +169,7 @@ def _cell(match: re.Match, path: Path, text: str) -> Cell:
     body, tags, skipped = match["body"], [], 0
     if options := OPTIONS.match(body):
         given = options["block"] or re.sub(r"^:([\w-]+):", r"\1:", options["lines"] or "", flags=re.MULTILINE)
-        tags, skipped = config.mapping(path, given or "{}").get("tags") or [], options.end()
+        tags, skipped = config.mapping(path, given.strip() or "{}").get("tags") or [], options.end()
     code = body[skipped:].lstrip("\n")
     line = text.count("\n", 0, match.end("body") - len(code)) + 1
     return Cell(code.strip("\n"), tuple(tags if isinstance(tags, list) else [tags]), line)
