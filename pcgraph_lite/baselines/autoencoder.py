@@ -13,7 +13,7 @@ from torch.nn.functional import mse_loss
 from .. import valid
 from ..engine.epochs import State
 from ..errors import WrongShape
-from ..valid import Count, Sizes
+from ..valid import Count, Layers
 from .kinds import Baseline, Labelled, by_epochs
 
 
@@ -27,7 +27,7 @@ class Autoencoder(Baseline):
     """
 
     @valid.checked
-    def __init__(self, pixels: Count = 784, hidden: Sizes = (512, 512),
+    def __init__(self, pixels: Count = 784, hidden: Layers = (512, 512),
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
         generator, self.pixels = generator or torch.Generator().manual_seed(0), pixels

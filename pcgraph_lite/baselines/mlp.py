@@ -15,7 +15,7 @@ from torch.nn.functional import one_hot
 from .. import valid
 from ..engine import activations
 from ..engine.epochs import State
-from ..valid import Count, OneOf, Sizes
+from ..valid import Count, Layers, OneOf
 from .kinds import Classifier, by_epochs
 
 
@@ -29,7 +29,7 @@ class MLP(Classifier):
     """
 
     @valid.checked
-    def __init__(self, pixels: Count = 784, labels: Count = 10, hidden: Sizes = (256, 256), *,
+    def __init__(self, pixels: Count = 784, labels: Count = 10, hidden: Layers = (256, 256), *,
                  activation: Annotated[str, OneOf(activations.ACTIVATIONS)] = "relu",
                  generator: torch.Generator | None = None) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .. import valid
 from ..errors import BadInput, WrongShape, room, shown
-from ..valid import Count, CountOrNone, Pair, Share, Sizes
+from ..valid import Count, CountOrNone, Layers, Pair, Share
 from .topology import Edges, Topology, listed, slices
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
 
 
 @constructor
-def discriminative(pixels: Count = 784, hidden: Sizes = (256, 256), labels: CountOrNone = 10) -> Topology:
+def discriminative(pixels: Count = 784, hidden: Layers = (256, 256), labels: CountOrNone = 10) -> Topology:
     """Multilayer network from pixels to labels, edges in the direction of classification (mask figure, a)."""
     return _layered(pixels, labels, hidden, first="pixels")
 
 
 @constructor
-def generative(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Count = 784) -> Topology:
+def generative(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Count = 784) -> Topology:
     """Multilayer network towards the pixels (mask figure, b): labels -> hidden1 -> ... -> pixels; labels may be 0.
 
     Example:
@@ -71,7 +71,7 @@ def generative(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Cou
 
 
 @constructor
-def recurrent(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Count = 784, *,
+def recurrent(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Count = 784, *,
               self_loops: bool = False) -> Topology:
     """Generative network whose hidden layers also feed themselves (section 4; appendix, "recurrent network").
 
@@ -82,7 +82,7 @@ def recurrent(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Coun
 
 
 @constructor
-def lateral(labels: CountOrNone = 10, hidden: Sizes = (512, 512), pixels: Count = 784, *,
+def lateral(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Count = 784, *,
             self_loops: bool = False) -> Topology:
     """Generative network with edges inside every layer, the pixels included (mask figure, c)."""
     return _with_lateral(generative(labels, hidden, pixels), self_loops, ["pixels"])
