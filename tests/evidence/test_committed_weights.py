@@ -17,7 +17,7 @@ from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.evidence import zoo
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.studies import memory
-from pcgraph_lite.studies.scaled import ask
+from pcgraph_lite.studies.tasks import ask
 
 ROOT = Path(__file__).resolve().parents[2]
 
