@@ -17,6 +17,7 @@ FORMULAS = re.compile(r'<script[^>]*mathjax/tex-mml-chtml\.js[^>]*></script>\s*'
 SPOKEN = {'<summary><span class="toctree-toggle"':                         # the theme's arrow beside "How to"
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
           '<div role="list" class="citation-list">': '<div class="citation-list">'}       # it holds no list items
+HEAVY = 200_000                            # bytes of a picture
 LONGEST = 200                                                              # letters of a description
 PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
 TILE = 24                                  # pixels: what is smaller is no photograph
@@ -31,6 +32,8 @@ def polish(site: Path) -> None:
                         encoding="utf-8")
     for name in same:
         (site / "_images" / name).unlink()
+    for picture in (site / "_images").glob("*.png"):
+        lighten(picture)
     for file in (site / "_static/scripts").glob("*"):
         if file.name.startswith("fontawesome.js") or file.suffix == ".map":
             file.unlink()
@@ -40,6 +43,17 @@ def twins(folder: Path) -> dict[str, str]:
     """Pictures that are there a second time under the digest of their content, as outputs of notebooks are named."""
     names = {path.name: f"{digest(path)}{path.suffix}" for path in folder.glob("*.png")}
     return {name: twin for name, twin in names.items() if twin != name and twin in names}
+
+
+def lighten(file: Path) -> None:
+    """Large pictures without the transparency that none of their pixels has: the same picture in fewer bytes."""
+    if file.stat().st_size < HEAVY:
+        return
+    with Image.open(file) as picture:
+        opaque = picture.mode == "RGBA" and picture.getextrema()[3] == (255, 255)
+        plain = picture.convert("RGB") if opaque else None
+    if plain is not None:
+        plain.save(file, optimize=True)
 
 
 def polished(page: str, folder: Path) -> str:

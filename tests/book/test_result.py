@@ -176,3 +176,17 @@ def test_a_picture_that_is_there_twice_is_loaded_once(tmp_path: Path) -> None:
     polish.polish(tmp_path)
     assert (tmp_path / "a.html").read_text() == f'<img src="_images/{output}"><img src="_images/other.png">'
     assert sorted(path.name for path in folder.iterdir()) == sorted([output, "other.png"])
+
+
+def test_large_pictures_lose_transparency_that_they_do_not_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polish, "HEAVY", 0)
+    colours = np.random.default_rng(0).integers(0, 256, (9, 7, 4), dtype=np.uint8)
+    for name, opaque in (("opaque", True), ("clear", False)):
+        colours[..., 3] = 255 if opaque else colours[..., 3] // 2
+        Image.fromarray(colours).save(file := tmp_path / f"{name}.png")
+        before = file.stat().st_size
+        polish.lighten(file)
+        with Image.open(file) as after:
+            assert after.mode == ("RGB" if opaque else "RGBA")
+            assert (np.asarray(after.convert("RGBA")) == colours).all()
+        assert file.stat().st_size < before if opaque else file.stat().st_size == before
