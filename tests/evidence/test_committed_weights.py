@@ -4,6 +4,7 @@ Oracles: the mean image (a completion that knows nothing of the upper half), cha
 """
 
 import base64
+import re
 from pathlib import Path
 
 import export_live
@@ -16,6 +17,7 @@ from pcgraph_lite.engine.query import observed
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.evidence import zoo
 from pcgraph_lite.images import datasets, metrics
+from pcgraph_lite.images.judge import load_judge, read
 from pcgraph_lite.studies import memory
 from pcgraph_lite.studies.tasks import ask
 
@@ -31,6 +33,13 @@ def test_all_of_them_are_small_enough_for_a_repository() -> None:
     sizes = [zoo.committed_path(name).stat().st_size for name in export_weights.MODELS]
     assert sum(sizes) < export_weights.LARGEST
     assert sorted(zoo.committed_path("x").parent.glob("*")) == sorted(map(zoo.committed_path, export_weights.MODELS))
+
+
+def test_the_how_to_page_draws_ten_different_digits() -> None:
+    (snippet,) = re.findall(r"```python\n(.*?)```", (ROOT / "book/how-to.md").read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, torch.Tensor] = {}
+    exec(snippet, names)
+    assert (read(load_judge("mnist"), names["digits"].flatten(1)) == torch.arange(10)).sum() >= 9
 
 
 def test_the_layered_graph_reads_labels(digits: datasets.ImageSet) -> None:
