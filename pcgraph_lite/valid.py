@@ -213,8 +213,8 @@ def _fitting(title: str, name: str, value: Any, allowed: tuple[_Allowed, ...] | 
     if allowed is None:
         return value
     own = value.tolist() if getattr(value, "ndim", 2) < 2 and not any(one.is_kind(value) for one in allowed) else value
-    if any(one.fits(own) for one in allowed):
-        return int(own) if isinstance(own, Integral) and not isinstance(own, bool) else own
+    if fitting := next((one for one in allowed if one.fits(own)), None):
+        return {Integral: int, Real: float}.get(fitting.kind, lambda other: other)(own)
     close = [one for one in allowed if one.is_kind(own)]
     if len(names := [known for one in close for known in one.names or ()]) > 1:
         raise unknown(name, own, names)

@@ -85,7 +85,13 @@ class PCGraph(nn.Module):
 
     def group_prediction(self, x: Tensor, group: str) -> Tensor:
         """mu of one vertex group alone, ``(..., batch, size)``. Raises UnknownGroup."""
-        return self.prediction(x)[..., self.topology.slice(group)]
+        where, (segment, columns) = self.topology.slice(group), self.home[group]
+        mu = torch.zeros_like(x[..., where]) if self.bias is None else self.bias[..., where].expand_as(x[..., where])
+        for block, weight in zip(self.blocks, self.matrices(), strict=True):
+            if block.target == segment:
+                fx = self.activations[block.source](x[..., self.segments[block.source]])
+                mu = mu + weight(fx)[..., columns]
+        return mu
 
     def error(self, x: Tensor) -> Tensor:
         """eps_i = x_i - mu_i; 0 for vertices without incoming edges under a flat prior. ``(..., batch, n)``."""

@@ -141,10 +141,10 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
         wave = {name: rows & ~done[name] for name, rows in led.items() if (rows & ~done[name]).any()}
         if not wave:
             return x
-        mu = graph.prediction(x)
+        mu = {name: graph.group_prediction(x, name) for name in wave}
         for name, rows in wave.items():
             where = cut[name]
-            x[..., where] = torch.where(rows[:, None] & ~known[:, where], mu[..., where], x[..., where])
+            x[..., where] = torch.where(rows[:, None] & ~known[:, where], mu[name], x[..., where])
             reached[name], done[name] = reached[name] | rows, done[name] | rows
 
 

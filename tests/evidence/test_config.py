@@ -118,7 +118,7 @@ def test_wrong_profile_is_refused(root: Path, old: str, new: str, words: list[st
     ("kind: pcgraph", "kind: pcgrap", ["tiny", "kind", "pcgraph"]),
     ("constructor: generative", "constructor: generativ", ["tiny", "topology", "generative"]),
     ("hidden: [8]", "hidden: 8", ["tiny", "hidden", "list"]),
-    ("hidden: [8]", "hidden: []", ["tiny", "hidden", "at least 1"]),
+    ("hidden: [8]", "hidden: [0]", ["tiny", "hidden", "greater than or equal to 1", "got 0"]),
     ("hidden: [8]", "hiden: [8]", ["tiny", "hiden", "Did you mean 'hidden'"]),
     ("weight_lr: 1e-3", "weight_lr: fast", ["tiny", "weight_lr", "number", "'fast'"]),
     ("weight_lr: 1e-3", "weight_lr: -1e-3", ["tiny", "weight_lr", "greater than 0"]),
