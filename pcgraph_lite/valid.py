@@ -195,6 +195,7 @@ class _Allowed:
         return isinstance(value, self.kind)
 
     def fits(self, value: Any) -> bool:
+        """Whether a value is of the kind, within the limits, and all that it holds as well."""
         if not self.is_kind(value) or (self.names is not None and value not in self.names):
             return False
         for _, compare, bound, sized in self.limits:

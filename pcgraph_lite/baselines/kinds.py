@@ -1,5 +1,6 @@
 """What every baseline is, the registry of what settings files can name as a ``kind``, and the training of most."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,12 @@ from ..errors import BadInput, shown
 Labelled = tuple[Tensor, Tensor]                                           # images (count, pixels), labels (count,)
 
 
-class Baseline(nn.Module):
-    """A model of images ``(count, pixels)`` in [0, 1] with class numbers ``(count,)``, which it may leave aside."""
+class Baseline(nn.Module, ABC):
+    """A model of images ``(count, pixels)`` in [0, 1] with class numbers ``(count,)``, which it may leave aside.
+
+    One that learns batch by batch has ``learn(images, labels, state)``, which leaves the gradients of a batch at the
+    parameters and returns what the history shall hold the mean of.
+    """
 
     pixels: int
     labels: int | None = None
@@ -25,13 +30,9 @@ class Baseline(nn.Module):
     def prepare(self, images: Tensor, labels: Tensor) -> None:
         """Look at the training images once before the first epoch."""
 
-    def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
-        """Leave the gradients of one batch at the parameters; return what the history shall hold the mean of."""
-        raise NotImplementedError
-
+    @abstractmethod
     def score(self, data: Labelled) -> float:
         """Of validation images, larger is better."""
-        raise NotImplementedError
 
     def check(self, data: Labelled, validation: Labelled | None = None) -> None:
         """Raise WrongShape, BadValues or BadInput unless both are images with a class number for each."""
@@ -46,9 +47,9 @@ class Classifier(Baseline):
 
     labels: int
 
+    @abstractmethod
     def scores(self, images: Tensor) -> Tensor:
         """``(batch, pixels)`` in [0, 1] to ``(batch, labels)``."""
-        raise NotImplementedError
 
     @torch.no_grad()
     def classify(self, images: Tensor) -> Tensor:
