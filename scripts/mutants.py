@@ -17,7 +17,6 @@ import random
 import resource
 import sys
 import time
-from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
@@ -40,22 +39,27 @@ TESTS = {"equations": ["tests/engine/test_equations.py"], "engine/curvature": EN
          "evidence/claims": ["tests/evidence/test_claims.py"], "images/metrics": ["tests/images/test_metrics.py"]}
 
 
-def mutants(file: str) -> Iterator[dict[str, Any]]:
-    """Every change of a file that compiles and is more than one of its annotations."""
+def mutants(file: str, most: int | None = None) -> tuple[list[dict[str, Any]], int]:
+    """Changes of a file that compile and are more than one of its annotations, and the number of places to change.
+
+    All of them, or as many as wanted from places drawn with a fixed seed.
+    """
     from cosmic_ray import plugins
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.mutating import mutate_code
     text = source(file).read_text(encoding="utf-8")
-    seen = {plain(text)}
-    for name in plugins.operator_names():
-        if (kind := plugins.get_operator(name)).arguments():
-            continue
-        places = sum(1 for node in ast_nodes(get_ast(text)) for _ in kind().mutation_positions(node))
-        for k in range(places):
-            changed = mutate_code(text, kind(), k)
-            if changed and (bare := plain(changed)) and bare not in seen:
-                seen.add(bare)
-                yield {"file": file, "change": told(text, changed), "text": changed}
+    nodes = list(ast_nodes(get_ast(text)))
+    kinds = [kind for name in plugins.operator_names() if not (kind := plugins.get_operator(name)).arguments()]
+    places = [(kind, k) for kind in kinds for k in range(sum(1 for n in nodes for _ in kind().mutation_positions(n)))]
+    seen, found = {plain(text)}, []
+    for kind, k in random.Random(0).sample(places, len(places)):
+        changed = mutate_code(text, kind(), k)
+        if changed and (bare := plain(changed)) and bare not in seen:
+            seen.add(bare)
+            found.append({"file": file, "change": told(text, changed), "text": changed})
+        if len(found) == most:
+            break
+    return found, len(places)
 
 
 def source(file: str) -> Path:
@@ -108,17 +112,11 @@ class Changed(SourceFileLoader):
         return compile(self.text, self.path, "exec")
 
 
-def chosen(file: str) -> tuple[list[dict[str, Any]], int]:
-    """The changes to try, and how many there are."""
-    every = list(mutants(file))
-    few = file in COMPLETE or len(every) <= SAMPLE
-    return every if few else random.Random(0).sample(every, SAMPLE), len(every)
-
-
 def try_file(file: str, until: float, kept: dict[str, Any]) -> None:
     """Try what is chosen of a file and was not tried yet, and write down each outcome."""
-    some, every = chosen(file)
-    row = kept.setdefault(file, {"changes": every, "chosen": len(some), "killed": 0, "survivors": [], "tried": []})
+    some, places = mutants(file, None if file in COMPLETE else SAMPLE)
+    row = kept.setdefault(file, {"whole": file in COMPLETE, "places": places, "chosen": len(some), "killed": 0,
+                                 "survivors": [], "tried": []})
     if not row["tried"] and killed(file, source(file).read_text(encoding="utf-8"), TESTS[file]):
         sys.exit(f"the tests of {file} fail without any change: {' '.join(TESTS[file])}")
     for mutant in some:

@@ -19,5 +19,5 @@ def test_the_tables_of_the_page_are_those_of_the_records(name: str) -> None:
 def test_the_counts_of_mutants_are_those_of_what_was_tried() -> None:
     """Every survivor was tried, and nothing is counted twice."""
     for file, row in json.loads((ROOT / "results/mutants.json").read_text()).items():
-        assert row["killed"] + len(row["survivors"]) == len(row["tried"]) <= row["chosen"] <= row["changes"], file
+        assert row["killed"] + len(row["survivors"]) == len(row["tried"]) <= row["chosen"] <= row["places"], file
         assert set(row["survivors"]) <= set(row["tried"]) and len(set(row["tried"])) == len(row["tried"]), file
