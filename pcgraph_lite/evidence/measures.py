@@ -1,5 +1,7 @@
 """What a run of a sweep is judged by, on validation images. By itself, because reading a plan needs no measures."""
 
+from collections.abc import Collection
+
 import torch
 from torch import Tensor, nn
 
@@ -16,36 +18,45 @@ VARIANCE = 0.5                                                             # of 
 SCHEDULE = (1, 2, 3, 5, 10, 20, 40, 80, 160)                               # plain steps at which denoising is looked at
 
 
-def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int) -> dict[str, float]:
-    """Final measures on validation images; what makes no sense for a model is left out.
+def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
+            parts: Collection[str]) -> dict[str, float]:
+    """Final measures on validation images, those of the parts asked for; what makes no sense for a model is left out.
 
-    A classifier that is no graph has an accuracy alone.
+    A classifier has an accuracy alone.
 
-    accuracy: labels asked from pixels. generated: share of the ten labels whose image the judge reads as that
-    class. completion_mse: lower half asked from the upper one; choice_mse and other_mse: of every other image, and
-    of the others, so that what is chosen on the first is tested on the second. denoised_mse: by initialization, at
-    the best of SCHEDULE steps (denoised_step). safe_step: 1 / largest eigenvalue of the linear Hessian with nothing
-    held. settling_steps: plain steps of a completion of ten images until it has come to rest, and the share that
-    has not (settling_censored), see ``tasks.settling_steps``. labelled_agreement and seam: of images whose upper
-    half was asked from label and lower half, what the judge reads and metrics.seam.
+    accuracy: labels asked from pixels. labels: generated, the share of the ten labels whose image the judge reads as
+    that class; labelled_agreement and seam, of images whose upper half was asked from label and lower half, what the
+    judge reads and metrics.seam. completion: completion_mse, lower half asked from the upper one; choice_mse and
+    other_mse, of every other image, and of the others, so that what is chosen on the first is tested on the second.
+    denoising: denoised_mse, by initialization, at the best of SCHEDULE steps (denoised_step). settling: safe_step,
+    1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps of a completion of ten
+    images until it has come to rest, and the share that has not (settling_censored), see ``tasks.settling_steps``.
     """
     if hasattr(model, "classify"):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
     device = next(model.parameters()).device
     some = held_out.subset(min(images, len(held_out)))
-    truth, top, found = some.images.to(device), datasets.top_half(some.shape), {}
-    if isinstance(model, PCGraph) and "labels" in model.topology.groups:
+    truth, top, found = some.images.to(device), datasets.top_half(some.shape).to(device), {}
+    graph, labels = isinstance(model, PCGraph), isinstance(model, PCGraph) and "labels" in model.topology.groups
+    paints = not labels or bool(model.topology.in_degree()[model.topology.slice("pixels")].any())
+    if labels and ("accuracy" in parts or not paints):
         found["accuracy"] = learning.accuracy(model, (scales.of(model).apply(held_out.images), held_out.labels))
-        if not model.topology.in_degree()[model.topology.slice("pixels")].any():
-            return found                                                   # pixels that nothing predicts: a classifier
-        if held_out.name in JUDGES:
-            found |= _with_labels(model, some, device)
-    completed = tasks.complete(model, truth, top.to(device))
-    errors = metrics.mse(completed[:, ~top], truth[:, ~top])
-    found |= {"completion_mse": float(errors.mean()), "choice_mse": float(errors[::2].mean()),
-              "other_mse": float(errors[1::2].mean())}
-    noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(device)
-    return found | _denoised(model, noisy, truth) | (_settling(model, truth, top) if isinstance(model, PCGraph) else {})
+    if not paints:                                                         # nothing predicts pixels: a classifier
+        return found
+    if labels and "labels" in parts and held_out.name in JUDGES:
+        found |= _with_labels(model, some, device)
+    if "completion" in parts:
+        found |= _completed(model, truth, top)
+    if "denoising" in parts:
+        noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(device)
+        found |= _denoised(model, noisy, truth)
+    return found | (_settling(model, truth, top) if graph and "settling" in parts else {})
+
+
+def _completed(model: nn.Module, truth: Tensor, top: Tensor) -> dict[str, float]:
+    errors = metrics.mse(tasks.complete(model, truth, top)[:, ~top], truth[:, ~top])
+    return {"completion_mse": float(errors.mean()), "choice_mse": float(errors[::2].mean()),
+            "other_mse": float(errors[1::2].mean())}
 
 
 def _denoised(model: nn.Module, noisy: Tensor, truth: Tensor) -> dict[str, float]:
@@ -60,7 +71,7 @@ def _denoised(model: nn.Module, noisy: Tensor, truth: Tensor) -> dict[str, float
 
 def _settling(graph: PCGraph, truth: Tensor, top: Tensor) -> dict[str, float]:
     """The safe step, and how many steps a completion takes to rest."""
-    steps, censored = tasks.settling_steps(graph, truth[:10], top.to(truth.device))
+    steps, censored = tasks.settling_steps(graph, truth[:10], top)
     return {"safe_step": float(query(graph, init={"pixels": truth[:1]}, steps=1).value_lr),
             "settling_steps": steps, "settling_censored": censored}
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import torch
@@ -31,6 +31,7 @@ from .config import AnySpec, ModelSpec, Strict
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
             "settling_censored", "labelled_agreement", "seam", "choice_mse", "other_mse"]
+PARTS = ("accuracy", "labels", "completion", "denoising", "settling")     # that a run is measured in, see ``measures``
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
 
@@ -49,7 +50,8 @@ class ProfilePart(Strict):
 class Sweep(Strict):
     """A sweep file. ``vary`` is a list of grids: dotted key of the model's specification -> values, all crossed.
 
-    ``images``: how many validation images are completed and denoised. The base runs as well, once.
+    ``images``: how many validation images are completed and denoised. ``measured``: in what, all of PARTS unless said;
+    a run that is there is not measured again in more. The base runs as well, once.
     """
 
     description: str
@@ -57,6 +59,7 @@ class Sweep(Strict):
     base: dict[str, Any] = Field(default_factory=dict)
     seeds: Count = 1
     images: Count = 100
+    measured: list[Literal[PARTS]] = Field(default_factory=lambda: list(PARTS))
     vary: list[Grid]
     profiles: dict[str, ProfilePart] = Field(default_factory=dict)
 
@@ -71,6 +74,7 @@ class Run:
     spec: AnySpec
     seed: int
     images: int
+    measured: Collection[str]
     identity: str
 
 
@@ -110,7 +114,8 @@ def plan(name: str, profile: str) -> list[Run]:
         identity = hashlib.sha256(f"{spec.identity(seed, settings.data.sample)} {images}".encode()).hexdigest()[:16]
         values = _values(spec, keys)
         differs = ", ".join(f"{key} = {value}" for key, value in values.items() if value != usual[key])
-        runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, images, identity))
+        runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, images, sweep.measured,
+                                      identity))
     return list(runs.values())
 
 
@@ -266,7 +271,7 @@ def _trained(one: Run, profile: str, device: torch.device) -> pd.DataFrame:
     from .measures import measure  # here: it imports for seconds, and a plan needs none of it
     try:
         rows, status = zoo.fit(model, one.spec, rest, held_out, generator=generator, progress=False), "ok"
-        for key, value in measure(model, held_out, one.images, one.seed).items():
+        for key, value in measure(model, held_out, one.images, one.seed, one.measured).items():
             rows.loc[rows.index[-1], key] = value
     except (UnstableStep, BadValues) as error:
         rows, status = pd.DataFrame({"epoch": [0]}), f"{type(error).__name__}: {error}"

@@ -264,6 +264,18 @@ def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> Non
     assert len(ends) == 2 and ends["best_validation"].notna().all()
 
 
+def test_a_run_is_measured_in_what_the_sweep_asks_for(root: Path) -> None:
+    """And those measures are the same as beside all others."""
+    edit(root / "config/sweeps/tiny.yaml", "images: 10", "images: 10\nmeasured: [completion, settling]")
+    few = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
+    shutil.rmtree(root / "_build")
+    edit(root / "config/sweeps/tiny.yaml", "measured: [completion, settling]\n", "")
+    every = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
+    kept = ["completion_mse", "choice_mse", "other_mse", "safe_step", "settling_steps", "settling_censored"]
+    assert few[kept].equals(every[kept]) and every["accuracy"].notna().all()
+    assert few[[key for key in sweeps.MEASURES if key not in kept]].isna().all(axis=None)
+
+
 def test_a_graph_whose_pixels_nothing_predicts_is_a_classifier(root: Path) -> None:
     """It is asked for labels, and never to draw."""
     (root / "config/sweeps/tiny.yaml").write_text(
@@ -286,6 +298,7 @@ def test_a_graph_whose_pixels_nothing_predicts_is_a_classifier(root: Path) -> No
     ("    seeds: 1", "    sedes: 1", ["no key 'sedes'", "Did you mean 'seeds'"]),
     ("seeds: 2", "seeds: 2.5", ["seeds", "integer", "2.5"]),
     ("images: 10", "imges: 10", ["no key 'imges'", "Did you mean 'images'"]),
+    ("images: 10", "images: 10\nmeasured: [seem]", ["measured", "'completion'", "'seem'"]),
 ])
 def test_wrong_sweep_is_refused_before_anything_runs(root: Path, old: str, new: str, words: list[str]) -> None:
     """The message names the file, the key, what was expected and a near match."""
