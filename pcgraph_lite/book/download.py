@@ -1,14 +1,21 @@
-"""What readers take away from a page: its numbers as CSV, and a notebook that installs what it needs."""
+"""What readers take away from a page: its numbers and its tables as CSV, and a notebook that installs what it needs."""
 
+import csv
+import itertools
+import re
 from collections.abc import Iterable
+from os.path import relpath
 from pathlib import Path
 
 import pandas as pd
+from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from ..evidence import findings
 from ..evidence.config import read_yaml
+
+TABLE = re.compile(r'<table id="T_[^"]*".*?</table>', re.DOTALL)           # that a notebook showed
 
 # Tags hide it on the site; models and settings are read from the clone, so the package alone would not do.
 FIRST = '''# Where pcgraph_lite is missing, install it from a clone of its repository.
@@ -50,6 +57,22 @@ def links(name: str, recorded: Iterable[str]) -> str:
     some = [f'{record}.csv" download>The numbers of this page (CSV)</a>', f'{record}.json">its record</a>']
     own = f'<a href="../../_sources/book/notebooks/{name}.ipynb" download>the notebook</a>'
     return f'<span class="made-by">Take away: {", ".join([*some * (name in recorded), own])}.</span>'
+
+
+def tables(text: str, page: Path, folder: Path) -> str:
+    """A built page with a link under each table that its notebook showed, to the same cells as a CSV in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers = itertools.count(1)
+
+    def linked(found: re.Match[str]) -> str:
+        file = folder / f"{page.stem}-{next(numbers)}.csv"
+        with file.open("w", newline="", encoding="utf-8") as target:
+            csv.writer(target, lineterminator="\n").writerows(
+                [" ".join(cell.get_text(" ").split()) for cell in row.find_all(["th", "td"])]
+                for row in BeautifulSoup(found[0], "html.parser").find_all("tr"))
+        return f'{found[0]}<p class="made-by"><a href="{relpath(file, page.parent)}" download>This table (CSV)</a></p>'
+
+    return TABLE.sub(linked, text)
 
 
 def first_cell(root: Path) -> NotebookNode:

@@ -10,6 +10,7 @@ from PIL import Image
 from scipy import ndimage
 
 from ..files import digest
+from . import download
 
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # a library is named there, never used
@@ -27,7 +28,7 @@ def polish(site: Path) -> None:
     """Rewrite every page of a built website, and delete what none of them loads any more."""
     same = twins(site / "_images")
     for page in site.rglob("*.html"):
-        text = polished(page.read_text(encoding="utf-8"), page.parent)
+        text = download.tables(polished(page.read_text(encoding="utf-8"), page.parent), page, site / "records/tables")
         page.write_text(re.sub(r"_images/([\w.-]+)", lambda file: f"_images/{same.get(file[1], file[1])}", text),
                         encoding="utf-8")
     for name in same:

@@ -23,7 +23,7 @@ from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
 from ..evidence import claims, findings, records
 from ..evidence.config import read_yaml
-from ..evidence.findings import Finding
+from ..evidence.findings import Book, Finding
 from ..files import read_text
 from . import download, gate, house, live, polish, result, score, tables
 
@@ -81,10 +81,10 @@ def _write_generated(folder: Path, saved: Path, notebooks: Mapping[str, Notebook
 def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], made_by: str, root: Path,
             source: Path) -> None:
     """Give a page its result, its description and its live part, and write it."""
-    rules, words = claims.load_claims(), findings.load().pages
+    rules, book = claims.load_claims(), findings.load()
     mine = [one for one in found.values() if rules[one.claim].notebook == name]
-    result.put_on(notebook, mine, words.get(name), made_by, source / "book/generated")
-    _describe(notebook)
+    result.put_on(notebook, mine, book.pages.get(name), made_by, source / "book/generated")
+    _describe(notebook, book)
     live.insert(root, name, notebook)
     notebook.cells.insert(0, download.first_cell(root))
     nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
@@ -213,9 +213,12 @@ def _copy_evidence(saved: Path, target: Path) -> None:
         shutil.copy2(path, target)
 
 
-def _describe(notebook: NotebookNode) -> None:
-    """Give every picture a text for readers who do not see it."""
+def _describe(notebook: NotebookNode, book: Book) -> None:
+    """Give every picture a text for readers who do not see it, and every table words for the names of records."""
     for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if "text/html" in output.get("data", {}):
+                output.data["text/html"] = tables.in_words("".join(output.data["text/html"]), book)
         if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
             shown = cell.metadata.setdefault("mystnb", NotebookNode())     # else the builder takes the name of its file
             shown.setdefault("image", NotebookNode())["alt"] = tables.alt_text(cell)

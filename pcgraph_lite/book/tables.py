@@ -9,6 +9,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from ..evidence import claims, records, zoo
+from ..evidence import claims, findings, records, zoo
 from ..evidence.records import PACKAGES
 from ..evidence.zoo import Trained
 from ..images import metrics
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 BESIDE = "beside the simple rival"
+CELL = re.compile(r"(<t([hd])[^>]*>)([^<>]+)(?=</t)")
 DASH = "—"
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
 SCALING = "Time of a training batch against one size, the others fixed."
@@ -226,6 +228,12 @@ def plain(frame: pd.DataFrame, name: str) -> Styler:
     cells = "text-align: left; vertical-align: top; white-space: normal; padding: 0.35em 0.9em 0.35em 0"
     return (frame.style.hide(axis="index").set_uuid(name).format(_four_digits)
             .set_table_styles([{"selector": "td, th", "props": cells}]))
+
+
+def in_words(html: str, book: findings.Book) -> str:
+    """The HTML of a table whose titles and names, as records have them, are those of ``findings.yaml``."""
+    words = {"h": book.columns, "d": book.words}
+    return CELL.sub(lambda cell: cell[1] + escape(words[cell[2]].get(cell[3], cell[3]), quote=False), html)
 
 
 def _four_digits(value: object) -> str:

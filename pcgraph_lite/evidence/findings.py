@@ -67,6 +67,7 @@ class Book(Strict):
     """The file."""
 
     words: dict[str, str]
+    columns: dict[str, str]
     pages: dict[str, PageWords]
     claims: dict[str, Words]
 

@@ -1,6 +1,7 @@
 """What is taken away from a page. Oracles: the committed records; the commands that a fresh machine would run."""
 
 import json
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -32,6 +33,19 @@ def test_the_csv_of_a_page_holds_its_records_to_the_last_digit(csv: Path, path: 
         assert row["name"] and all(
             str(row[f"parameters.{key}"]) == str(value) or float(row[f"parameters.{key}"]) == float(value)
             for key, value in record["parameters"].items() if value is not None)
+
+
+def test_each_table_that_a_notebook_showed_can_be_taken_away(tmp_path: Path) -> None:
+    """Oracle: the data frames; a table of the text stays as it is."""
+    frames = [pd.DataFrame({"graph": ["a, b", "c"], "error": ["0.1 ± 0.2", "–"]}), pd.DataFrame({"x < y": [1, 2]})]
+    shown = [frame.style.hide(axis="index").set_uuid(f"n{k}").to_html() for k, frame in enumerate(frames)]
+    page, other = tmp_path / "book/notebooks/page.html", '<table class="table"><tr><td>text</td></tr></table>'
+    page.parent.mkdir(parents=True)
+    built = download.tables(f"<p>{shown[0]}{other}{shown[1]}</p>", page, tmp_path / "records/tables")
+    links = re.findall(r'</table><p class="made-by"><a href="([^"]+)" download>', built)
+    assert links == ["../../records/tables/page-1.csv", "../../records/tables/page-2.csv"] and f"{other}<" in built
+    for link, frame in zip(links, frames, strict=True):
+        pd.testing.assert_frame_equal(pd.read_csv(page.parent / link), frame)
 
 
 def test_a_page_without_records_offers_its_notebook_alone() -> None:

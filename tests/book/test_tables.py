@@ -6,16 +6,21 @@ Oracles: the records and rules given in; the verdicts themselves are tested in t
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 import numpy as np
 import pandas as pd
+import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from scipy import stats
 
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.book import tables
+from pcgraph_lite.checkout import ROOT
+from pcgraph_lite.evidence import findings
 
 PIXEL = "iVBORw0KGgo="                        # decodes; nothing here looks at the picture
 
@@ -150,3 +155,26 @@ def test_a_table_of_models_shows_what_differs_and_says_what_does_not() -> None:
     assert shown.data.to_dict("list") == {"model": ["slow", "fast"], "weight step": [1e-4, 0.5], "seeds": [2, 1]}
     assert shown.caption == ("Trained alike: images of digits; vertices 6; parameters 30; training images 7; epochs 4; "
                              "f tanh; T 5; seconds 2; device cpu; hidden [2, 2]. The paper's: T 20.")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "book/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_no_table_of_the_site_is_titled_by_the_names_of_records(page: Path) -> None:
+    """Oracle: the quantities that the page's records have; those of plain words may stay."""
+    record = ROOT / f"results/records/{page.stem}.json"
+    kept = json.loads(record.read_text())["records"] if record.is_file() else []
+    names = {row["quantity"].replace("_", " ") for row in kept}
+    cells = nbformat.read(page, as_version=4).cells
+    shown = "".join("".join(output.get("data", {}).get("text/html", ""))
+                    for cell in cells for output in cell.get("outputs", []))
+    titles = re.findall(r"<th[^>]*>([^<]+)</th>", tables.in_words(shown, findings.load()))
+    jargon = {"mse", "psnr", "ssim", "agreement", "discontinuity", "frechet", "repeated"}
+    assert not {name for name in names if jargon & set(name.split())} & set(titles)
+
+
+def test_names_are_put_in_words_and_nothing_else_changes() -> None:
+    book = findings.load()
+    html = pd.DataFrame({"model": ["rbm", "rbm, 256"], "noisy psnr": ["1", "2"]}).style.set_uuid("x").to_html()
+    changed = tables.in_words(html, book)
+    assert re.findall(r"<td[^>]*>([^<]*)<", changed) == [book.words["rbm"], "1", "rbm, 256", "2"]
+    assert re.findall(r"<th[^>]*>([^<&\n]+)<", changed) [:2] == ["model", "noisy input: PSNR (dB)"]
+    assert re.sub(r">[^<]*<", "><", changed) == re.sub(r">[^<]*<", "><", html)
