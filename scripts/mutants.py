@@ -2,8 +2,8 @@
 
 The changes are Cosmic Ray's; those that touch annotations alone are left out. Each runs in a fork of one process that
 has loaded the libraries, and nothing on the disk is changed. Small files are tried completely, of the others a sample
-with a fixed seed. What was done is kept in ``results/mutants.json``, and a run that was stopped goes on. What survived is
-tried again: the tests may have become better.
+with a fixed seed. What was done is kept in ``results/mutants.json``, and a run that was stopped goes on. What survived
+is tried again: the tests may have become better.
 
     python scripts/mutants.py [FILE ...] [--most SECONDS]
 """
