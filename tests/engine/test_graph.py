@@ -121,6 +121,15 @@ def test_top_k_fires_the_largest_of_each_pool(size, fraction, seed):
         assert (part.where(fired, torch.inf).amin(-1) >= part.where(~fired, -torch.inf).amax(-1)).all()
 
 
+def test_a_pool_over_several_blocks_is_refused():
+    plain = topology.generative(1, [3], 2)
+    made = topology.Topology(plain.groups, plain.edges, plain.sensory, [["labels", "hidden1"], ["pixels"]])
+    graph = PCGraph(made, "linear", top_k=0.5, plan="dense")
+    assert torch.cat(graph.activate(torch.arange(6.0)[None]), -1).tolist() == [[0, 1, 0, 0, 4, 5]]
+    with pytest.raises(BadInput, match=r"spans several blocks.*plan='dense'"):
+        PCGraph(made, top_k=0.5, plan="blocks")
+
+
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_float32_agrees_with_float64(name):
     double = PCGraph(topology.generative(3, [4, 5], 6), name, dtype=torch.float64)
@@ -187,6 +196,9 @@ def test_bad_values_and_weights_are_refused():
     graph = PCGraph(topology.generative(2, [3], 4))
     with pytest.raises(WrongShape, match=r"\(5, 8\).*batch, 9"):
         graph.energy(torch.zeros(5, 8))
+    for wrong in (torch.zeros(9), torch.zeros(1, 5, 9)):
+        with pytest.raises(WrongShape, match="batch, 9"):
+            graph.energy(wrong)
     with pytest.raises(WrongShape, match=r"float64.*float32"):
         graph.energy(torch.zeros(5, 9, dtype=torch.float64))
     with pytest.raises(WrongShape, match=r"\(8, 8\)"):

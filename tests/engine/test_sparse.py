@@ -50,6 +50,19 @@ def test_a_sparse_mask_is_the_same_graph(groups, plan):
                                                                              other.value_gradient(x))
 
 
+def test_first_values_of_listed_edges_lie_between_their_groups():
+    """One block holds the edges of all groups: 0 between the named ones, and the others are as without it."""
+    groups = {"a": 15, "b": 5, "c": 20}
+    made = topology.from_mask(MASK.to_sparse(), groups)
+    assert len(PCGraph(made).blocks) == 1                                  # so that places inside it matter
+    usual, own = PCGraph(made).weight, PCGraph(made, init_std={"b -> a": 0.0, "c -> b": 2.0}).weight
+    a, b, c = (made.slice(name) for name in groups)
+    assert usual[b, a].any() and not own[b, a].any() and own[c, b].any() and not torch.equal(usual[c, b], own[c, b])
+    for matrix in (usual, own):
+        matrix[b, a] = matrix[c, b] = 0
+    assert torch.equal(usual, own) and torch.equal(own != 0, usual != 0)
+
+
 def test_networkx_by_links_is_networkx_by_matrix(monkeypatch):
     for links in (nx.gnm_random_graph(30, 60, seed=0, directed=True), nx.karate_club_graph(), nx.path_graph(3)):
         matrix = topology.from_networkx(links).mask()
