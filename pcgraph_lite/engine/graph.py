@@ -202,13 +202,11 @@ class PCGraph(nn.Module):
         return nn.Parameter(torch.zeros(*self.layout.lead, *shape, dtype=self.layout.dtype), requires_grad=False)
 
     def _functions(self, base: Activation, top_k: float | None) -> list[Activation | TopK]:
-        """One f for each segment; with top-k each pool must lie inside one segment."""
+        """One f for each segment; the layout keeps the groups of a top-k pool in one."""
         if top_k is None:
             return [base] * len(self.segments)
         pools: list[list[list[slice]]] = [[] for _ in self.segments]
         for pool in self.topology.pools:
-            if len({self.home[group][0] for group in pool}) > 1:
-                raise BadInput(f"the top-k pool {pool} spans several blocks; build the graph with plan='dense'.")
             pools[self.home[pool[0]][0]].append([self.home[group][1] for group in pool])
         return [TopK(base, top_k, p) for p in pools]
 

@@ -121,12 +121,15 @@ def test_top_k_fires_the_largest_of_each_pool(size, fraction, seed):
         assert (part.where(fired, torch.inf).amin(-1) >= part.where(~fired, -torch.inf).amax(-1)).all()
 
 
-def test_a_pool_over_several_blocks_is_refused():
+def test_vertices_of_a_pool_compete_whatever_their_groups():
+    """By hand: half of each pool fires, one of one. Cut into blocks, the groups of a pool must lie side by side."""
     plain = topology.generative(1, [3], 2)
-    made = topology.Topology(plain.groups, plain.edges, plain.sensory, [["labels", "hidden1"], ["pixels"]])
-    graph = PCGraph(made, "linear", top_k=0.5, plan="dense")
-    assert torch.cat(graph.activate(torch.arange(6.0)[None]), -1).tolist() == [[0, 1, 0, 0, 4, 5]]
-    with pytest.raises(BadInput, match=r"spans several blocks.*plan='dense'"):
+    for pools, fire in (([["labels", "hidden1"], ["pixels"]], [0, 1, 0, 0, 4, 5]),
+                        ([["pixels", "hidden1"], ["labels"]], [0, 0, 2, 0, 4, 5])):
+        made = topology.Topology(plain.groups, plain.edges, plain.sensory, pools)
+        graph = PCGraph(made, "linear", top_k=0.5, plan="dense")
+        assert torch.cat(graph.activate(torch.arange(6.0)[None]), -1).tolist() == [fire]
+    with pytest.raises(BadInput, match="side by side"):
         PCGraph(made, top_k=0.5, plan="blocks")
 
 
