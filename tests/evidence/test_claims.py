@@ -151,6 +151,23 @@ def test_models_and_parameters_can_be_held_against_each_other() -> None:
     assert verdict(claim(check), rows) == "reproduced"
 
 
+def test_a_model_can_be_held_against_what_has_none() -> None:
+    """The mean image has no model: one of the same seed stands beside every model's, of no seed beside none."""
+    rows = seeds("ours", 1, 2, 2, model="a"), seeds("theirs", 3, 4, 5)
+    assert verdict(claim(LESS), frame(*rows[0], *rows[1])) == "reproduced"
+    without = [row | {"seed": None} for row in rows[1]]
+    assert verdict(claim(LESS), frame(*rows[0], *without)) == "not run"
+
+
+def test_each_case_is_told_by_its_own_model() -> None:
+    """A rule for all models: every model of the records is a case; a rule that names one: that one."""
+    rows = frame(*seeds("q", 1, 2, model="a"), *seeds("q", 3, 5, model="b"))
+    for check, told in (({"quantity": "q"}, {"a": [1, 2], "b": [3, 5]}),
+                        ({"quantity": "q", "model": "b"}, {"b": [3, 5]})):
+        [cases] = claims.measured("c", rows, claim(check | {"at_least": 0}))
+        assert {case.model: case.values.tolist() for case in cases} == told
+
+
 def test_every_dataset_must_hold() -> None:
     """A check without a data set holds only if it holds on each one recorded; with one, others do not matter."""
     rows = frame(*seeds("q", 1, 1, 1, dataset="mnist"), *seeds("q", 0, 0, 0, dataset="fashion"))

@@ -186,6 +186,14 @@ def test_ssim_refuses_shapes_that_do_not_fit():
         metrics.ssim(pictures(), pictures(), (1, 28, 27))
     with pytest.raises(WrongShape, match="too small"):
         metrics.ssim(pictures()[:, :280], pictures()[:, :280], (1, 10, 28))
+    assert metrics.ssim(pictures()[:, :308], pictures()[:, :308], (1, 11, 28)).tolist() == [1] * len(pictures())
+
+
+@pytest.mark.parametrize("feature", [0, 63, 191, 193, 1000, 2049])
+def test_fid_refuses_layers_that_inception_has_not(feature):
+    """The widths of the four are those of the original FID code, as torchmetrics lists them."""
+    with pytest.raises(BadInput, match=rf"64, 192, 768, 2048\); got {feature}"):
+        metrics.fid(pictures(), pictures(), feature=feature)
 
 
 def test_background_energy_is_the_mean_square_where_the_original_is_0():
