@@ -87,3 +87,6 @@ def test_algorithm_1_lowers_the_energy_of_what_it_saw(name):
     assert (after.mean(-1) < 0.9 * before.mean(-1)).all() and (learned[:, ~edges] == 0).all()
     alone = equations.learn([x[1]] * 40, clamped, weight[1], edges, **settings, alpha=0.05)
     torch.testing.assert_close(learned[1], alone, **EXACT)
+    once, twice = (equations.learn([batch], clamped, weight[1], edges, **settings, alpha=0.05)
+                   for batch in (x[1], torch.cat([x[1], x[1]])))
+    torch.testing.assert_close(once, twice, **EXACT)                       # the mean over examples, and not their sum
