@@ -231,6 +231,8 @@ def test_flat_energies_are_answered_and_endless_ones_refused():
     flat = PCGraph(topology.generative(3, [4], 6), init_std=0, prior="flat")
     answer = query(flat, {"pixels": torch.ones(2, 6), "hidden1": torch.ones(2, 4)})
     assert torch.isfinite(answer.x).all() and answer.converged.all()
+    silent = query(PCGraph(topology.generative(3, [4], 6)), {"pixels": torch.zeros(2, 6)}, steps=500)
+    assert silent.converged.all() and silent.steps < 500                   # at an energy of 0 from the start
     huge = PCGraph(topology.generative(3, [4], 6), init_std=1e25)
     with pytest.raises(UnstableStep, match="not finite, or too large"):
         query(huge, {"pixels": torch.ones(2, 6)})
