@@ -348,7 +348,8 @@ def _applied(check: Check, records: pd.DataFrame) -> Outcome:
                                                  key=lambda case: _distance(check, case))
     said = _bound(check) if passed else f"not {_bound(check)}"
     said = f"{said} {_spread(shown['theirs'], check)}" if check.other else f"({said})"
-    text = f"{_label(check)} {_spread(shown['value'], check)} {said}{_of_cases(check, len(failing), len(cases))}"
+    text = (f"{_label(check)} {_spread(shown['value'], check)}{_over_examples(shown, check)} {said}"
+            f"{_of_cases(check, len(failing), len(cases))}")
     return Outcome(passed, text, min(case["seed"].nunique() for case in cases), alone)
 
 
@@ -438,6 +439,16 @@ def _bound(check: Check) -> str:
 def _spread(values: pd.Series, check: Check) -> str:
     mean = _number(float(values.mean()), check)
     return f"{mean} ± {_number(float(values.std()), check)}" if len(values) > 1 else mean
+
+
+def _over_examples(case: pd.DataFrame, check: Check) -> str:
+    """The 95 % interval of a share over the examples of one seed (Wilson), beside the spread over seeds."""
+    if not check.percent or check.other or case["n"].isna().any() or not case["value"].between(0, 1).all():
+        return ""
+    n = int(case["n"].min())
+    ends = stats.binomtest(round(float(case["value"].mean()) * n), n).proportion_ci(method="wilson")
+    return (f" (95 % interval over the {n:,} examples of one seed: {_number(ends.low, check)} to "
+            f"{_number(ends.high, check)})")
 
 
 def _number(value: float, check: Check) -> str:

@@ -22,6 +22,7 @@ def kept() -> pd.DataFrame:
             "dataset": "mnist",
             "model": "discriminative",
             "value": value,
+            "n": None,
             "seed": float(seed),
             "parameters": {},
         }
@@ -34,6 +35,7 @@ def kept() -> pd.DataFrame:
             "dataset": None,
             "model": None,
             "value": 1e-16,
+            "n": None,
             "seed": None,
             "parameters": {"dtype": "float64"},
         }

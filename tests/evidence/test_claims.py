@@ -5,6 +5,7 @@ Oracle: records made by the test whose verdict is plain to see.
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadInput
@@ -190,6 +191,18 @@ def test_our_value_is_shown_with_spread_and_unit() -> None:
     rows = frame(*seeds("q", 0.90, 0.91, 0.92))
     row = claims.scorecard(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
     assert row["ours"] == "q 91.00 % ± 1.00 % (at least 50.00 %)"
+
+
+def test_a_share_has_its_interval_over_examples_beside_the_spread_over_seeds() -> None:
+    """Wilson's formula by hand: (p + z² / 2n ± z sqrt(p (1 - p) / n + z² / 4n²)) / (1 + z² / n), z = 1.95996."""
+    rows = frame(*seeds("q", 0.8, 0.9, 1.0, n=10))
+    row = claims.scorecard(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
+    z = stats.norm.ppf(0.975)
+    centre, width = 0.9 + z**2 / 20, z * (0.9 * 0.1 / 10 + z**2 / 400) ** 0.5
+    low, high = (100 * (centre + sign * width) / (1 + z**2 / 10) for sign in (-1, 1))
+    assert row["ours"] == (f"q 90.00 % ± 10.00 % (95 % interval over the 10 examples of one seed: {low:.2f} % to "
+                           f"{high:.2f} %) (at least 50.00 %)")
+    assert "examples" not in claims.scorecard(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
 
 
 @pytest.mark.parametrize(("check", "words"), [

@@ -37,6 +37,7 @@ def rows(claim: str, *measured: tuple[str, str | None, str | None, float], seeds
                 "model": model,
                 "seed": float(seed),
                 "value": value,
+                "n": None,
                 "parameters": {},
                 "profile": "paper",
                 "device": "cpu",
