@@ -11,6 +11,7 @@ is tried again: the tests may have become better.
 import argparse
 import ast
 import difflib
+import hashlib
 import importlib.util
 import json
 import os
@@ -115,8 +116,11 @@ class Changed(SourceFileLoader):
 def try_file(file: str, until: float, kept: dict[str, Any]) -> None:
     """Try what is chosen of a file and was not tried yet, and write down each outcome."""
     some, places = mutants(file, None if file in COMPLETE else SAMPLE)
-    row = kept.setdefault(file, {"whole": file in COMPLETE, "places": places, "chosen": len(some), "killed": 0,
-                                 "survivors": [], "tried": []})
+    of = hashlib.sha256(source(file).read_bytes()).hexdigest()             # a changed file is tried anew
+    if kept.get(file, {}).get("digest") != of:
+        kept[file] = {"digest": of, "whole": file in COMPLETE, "places": places, "chosen": len(some), "killed": 0,
+                      "survivors": [], "tried": []}
+    row = kept[file]
     row["tried"] = [change for change in row["tried"] if change not in row["survivors"]]
     row["survivors"] = []
     if not row["tried"] and killed(file, source(file).read_text(encoding="utf-8"), TESTS[file]):

@@ -22,11 +22,13 @@ from typing import Any
 from packaging.requirements import Requirement
 
 from pcgraph_lite import checkout
+from pcgraph_lite.evidence.config import read_yaml
 from pcgraph_lite.files import write_aside
 
 ROOT = Path(__file__).resolve().parent.parent
 COUNTED = ["tests/test_fuzz.py", "tests/test_hostile.py", "tests/test_files.py"]
 LICENCE = "License :: OSI Approved :: "
+EQUIVALENT = ROOT / "results/equivalent.yaml"
 MOST = 60                                                                  # letters of a licence that are shown
 
 
@@ -77,16 +79,30 @@ def rows(kept: dict[str, Any], mutants: dict[str, Any]) -> list[tuple[str, str]]
              "coverage": "branches of the package that tests run, per cent"}
     shown = [(text, f"{kept[key]:,}") for key, text in words.items() if key in kept]
     for whole, text in ((True, "every change of"), (False, "a random sample of the changes of")):
-        some = {file: row for file, row in mutants.items()
-                if row["whole"] == whole and row["tried"]}
+        some = {file: row for file, row in mutants.items() if row["whole"] == whole and row["tried"]}
         if some:
             tried, dead, chosen = (sum(some[file][key] if key != "tried" else len(some[file][key]) for file in some)
                                    for key in ("tried", "killed", "chosen"))
             rest = f", {chosen - tried} not tried yet" if chosen > tried else ""
             shown.append((f"small changes of the code that tests notice ({text} {', '.join(some)}{rest})",
                           f"{dead} of {tried}"))
+    if mutants:
+        shown.append(("of the changes that no test noticed: change nothing that could be noticed (listed below)",
+                      f"{len(survivors(mutants))} of {sum(len(row['survivors']) for row in mutants.values())}"))
     shown.append(("packages locked by version and content", str(len(locked()))))
     return shown
+
+
+def survivors(mutants: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """File, changed line and reason of the changes that nothing can notice, as ``results/equivalent.yaml`` has them."""
+    reasons = read_yaml(EQUIVALENT)
+    return [(file, f"``{line}``", reasons[file][line]) for file, row in mutants.items()
+            for change in row["survivors"] if (line := added(change)) in reasons.get(file, {})]
+
+
+def added(change: str) -> str:
+    """What a change puts in, as one line."""
+    return " ".join(line[1:].strip() for line in change.splitlines() if line.startswith("+"))
 
 
 def table(header: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
@@ -99,7 +115,9 @@ def files() -> dict[str, str]:
     """The tables of the page, from what was counted."""
     read = {name: json.loads(path.read_text()) if (path := ROOT / f"results/{name}.json").is_file() else {}
             for name in ("trust", "mutants")}
-    return {"book/trust.csv": table(("what was tried", "number"), rows(read["trust"], read["mutants"])),
+    lines = survivors(read["mutants"]) or [("–", "–", "–")]
+    return {"book/survivors.csv": table(("file", "changed to", "why nothing can notice it"), lines),
+            "book/trust.csv": table(("what was tried", "number"), rows(read["trust"], read["mutants"])),
             "book/licences.csv": table(("package", "version", "licence"), licences())}
 
 
