@@ -80,6 +80,10 @@ def test_a_sparse_plan_stores_existing_edges_alone_and_exchanges_weights_with_th
     assert torch.equal(drawn_anew.weight, block.weight)
     with pytest.raises(RuntimeError, match="size mismatch"):
         PCGraph(topology.generative(2, [8], 5)).load_state_dict(sparse.state_dict(), strict=False)
+    name = next(name for name, saved in sparse.state_dict().items() if saved.ndim == 1 and len(saved) > 1)
+    for saved in (sparse.state_dict()[name][:-1], sparse.state_dict()[name].repeat(2)):      # of other edges
+        with pytest.raises(RuntimeError, match="size mismatch"):
+            drawn_anew.load_state_dict({name: saved}, strict=False)
     with pytest.raises(BadInput, match="does not do replicas"):
         PCGraph(t, plan="sparse", replicas=2)
 
