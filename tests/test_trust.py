@@ -24,7 +24,9 @@ def test_the_counts_of_mutants_are_those_of_what_was_tried() -> None:
 
 
 def test_every_reason_is_of_a_change_that_survived() -> None:
+    """Where all changes that were chosen have been tried."""
     kept = json.loads((ROOT / "results/mutants.json").read_text())
     for file, reasons in trust.read_yaml(trust.EQUIVALENT).items():
         lines = {trust.added(change) for change in kept[file]["survivors"]}
-        assert all(line in lines and why for line, why in reasons.items()), file
+        done = len(kept[file]["tried"]) == kept[file]["chosen"]
+        assert all(why and (line in lines or not done) for line, why in reasons.items()), file

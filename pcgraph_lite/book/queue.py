@@ -33,7 +33,7 @@ class Page:
     name: str
     claims: tuple[str, ...]
     trainings: frozenset[Training]
-    runs: tuple[sweeps.Run, ...]
+    runs: tuple[tuple[sweeps.Run, float | None], ...]                      # with the seconds that its setting took
     seconds: float                                 # of the page itself
 
 
@@ -117,15 +117,18 @@ def _edges(kind: str, settings: str) -> int:
 
 def _cost(page: Page, done: set[Training], profile: str, rate: Callable[[AnySpec], float]) -> float:
     """Seconds of a page when some trainings are done already."""
-    specs = [zoo.spec(model, profile) for model, _ in page.trainings - done] + [one.spec for one in page.runs]
-    return page.seconds + sum(products(spec) * rate(spec) for spec in specs)
+    known = [seconds for _, seconds in page.runs if seconds is not None]
+    specs = [zoo.spec(model, profile) for model, _ in page.trainings - done]
+    specs += [run.spec for run, seconds in page.runs if seconds is None]
+    return page.seconds + sum(known) + sum(products(spec) * rate(spec) for spec in specs)
 
 
 def _page(name: str, some: tuple[str, ...], settings: config.Profile) -> Page:
     values, profile = notebooks.resolve(name, settings, {}), settings.name
     wanted = {(model, seed) for model, count in notebooks.models(name).items()
               for seed in notebooks.seeds(name, settings, count) if not zoo.is_trained(model, profile, seed)}
-    runs = tuple(one for sweep in _sweeps(values) for one in sweeps.missing(sweep, profile))
+    runs = tuple((one, took.get(one.setting)) for sweep in _sweeps(values) for took in [sweeps.took(sweep, profile)]
+                 for one in sweeps.missing(sweep, profile))
     return Page(name, some, frozenset(wanted), runs, _seconds(name, values))
 
 

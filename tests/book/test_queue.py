@@ -1,6 +1,7 @@
 """The queue of what final verdicts wait for: what is in it, what it costs, in which order."""
 
 import json
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -34,6 +35,13 @@ def test_most_verdicts_an_hour_come_first(monkeypatch: pytest.MonkeyPatch, an_ho
     assert list(rows["page"]) == ["best", "quick", "slow"]
     assert list(rows["hours"]) == [2, 1, 3] and list(rows["hours so far"]) == [2, 3, 6]
     assert list(rows["trainings"]) == [2, 1, 3]
+
+
+def test_runs_of_a_sweep_cost_what_their_settings_took_else_their_products(an_hour_each: None) -> None:
+    """Two that took 100 seconds before, and one that never ran: an hour."""
+    run = SimpleNamespace(spec="m")
+    waiting = queue.Page("p", ("c",), frozenset(), ((run, 100.0), (run, 100.0), (run, None)), 7.0)
+    assert queue._cost(waiting, set(), "paper", queue.rates("paper")) == 7 + 200 + 3600
 
 
 def test_open_claims_alone_make_a_page_wait(monkeypatch: pytest.MonkeyPatch) -> None:
