@@ -69,7 +69,7 @@ def test_the_ledger_says_who_ran_what_for_how_long(tmp_path: Path) -> None:
     noted = new_notebook(metadata={"papermill": {"duration": 12.4, "parameters": {"profile": "smoke"}}})
     tables.write_ledger(tmp_path, tmp_path, {"02-pc-graphs": new_notebook(), "04a-topologies": noted})
     first, second = rows(tmp_path / "ledger.csv")
-    assert first == {"notebook": "{doc}`02-pc-graphs <notebooks/02-pc-graphs>`", "profile": "laptop", "seconds": "41",
+    assert first == {"page": "{doc}`notebooks/02-pc-graphs`", "profile": "laptop", "seconds": "41",
                      "device": r"a CPU \[x86\]", "versions": "python 3.11.7, torch 2.14.1", "commit": "`012345678`",
                      "date": "2030-01-02 03:04"}
     assert (second["profile"], second["seconds"], second["device"]) == ("smoke", "12", tables.DASH)
