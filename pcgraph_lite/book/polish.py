@@ -19,7 +19,7 @@ SPOKEN = {'<summary><span class="toctree-toggle"':                         # the
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
           '<div role="list" class="citation-list">': '<div class="citation-list">'}       # it holds no list items
 CODE = re.compile(r"(<pre.*?</pre>|<script.*?</script>)", re.DOTALL)
-LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=±) (?=\d)|(?<=\d) (?=±)")
+LOOSE = re.compile(r"(?<=\d) (?=%)")
 HEAVY = 200_000                            # bytes of a picture
 LONGEST = 200                                                              # letters of a description
 PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
@@ -43,7 +43,7 @@ def polish(site: Path) -> None:
 
 
 def bound(page: str) -> str:
-    """A page whose lines break neither before a % nor after a ±, but in code, which is copied as it is."""
+    """A page whose lines do not break before a %, but in code, which is copied as it is."""
     parts = CODE.split(page)
     return "".join(part if k % 2 else LOOSE.sub("\u00a0", part) for k, part in enumerate(parts))
 

@@ -32,6 +32,7 @@ CELL = re.compile(r'(<t([hd])(?:[^>]*?(col\d+)?")? *>)(.*?)(?=</t[hd]>)', re.DOT
 TITLE = re.compile(r'<th[^>]*col_heading level0 (col\d+)" *>([^<]*)<')
 TOLD = ("measured, and the rule", BESIDE, "what is missing for a final verdict", "check")     # names among words
 SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")
+WHOLE = re.compile(r"^\d(?:\.\d+)?e\+\d+$")
 NAME = re.compile(r"(?<![\w-])[a-z]\w*(?:-\w+)*")
 SHORT = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
 DASH = "—"
@@ -272,7 +273,7 @@ def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
     if title in TOLD:
         text = NAME.sub(lambda name: SHORT.get(name[0]) or book.words.get(name[0], name[0]), text)
         return text.replace(" < ", " &lt; ")
-    told = SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
+    told = WHOLE.sub(lambda one: f"{float(one[0]):.0f}", SETTING.sub(lambda name: book.words.get(name[0], name[0]), text))
     return escape(book.words[text], quote=False) if text in book.words else told
 
 

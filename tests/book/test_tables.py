@@ -181,8 +181,9 @@ def test_a_verdict_is_told_by_the_name_of_its_claim_and_of_what_was_measured() -
 
 
 def test_settings_in_a_cell_have_their_words() -> None:
-    html = tables.plain(pd.DataFrame({"setting": ["base: weight_lr = 0.1, no_such = 2"]}), "x").to_html()
-    assert "base: weight step = 0.1, no_such = 2<" in tables.in_words(html, findings.load())
+    frame = pd.DataFrame({"setting": ["base: weight_lr = 0.1, no_such = 2"], "images": [1e4]})
+    shown = tables.in_words(tables.plain(frame, "x").to_html(), findings.load())
+    assert re.findall(r"<td[^>]*>(.*?)</td>", shown) == ["base: weight step = 0.1, no_such = 2", "10000"]
 
 
 def test_what_all_runs_share_is_a_sentence_of_the_ledger(tmp_path: Path) -> None:
