@@ -273,7 +273,8 @@ def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
     if title in TOLD:
         text = NAME.sub(lambda name: SHORT.get(name[0]) or book.words.get(name[0], name[0]), text)
         return text.replace(" < ", " &lt; ")
-    told = WHOLE.sub(lambda one: f"{float(one[0]):.0f}", SETTING.sub(lambda name: book.words.get(name[0], name[0]), text))
+    told = SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
+    told = WHOLE.sub(lambda one: f"{float(one[0]):.0f}", told)
     return escape(book.words[text], quote=False) if text in book.words else told
 
 
