@@ -18,6 +18,8 @@ FORMULAS = re.compile(r'<script[^>]*mathjax/tex-mml-chtml\.js[^>]*></script>\s*'
 SPOKEN = {'<summary><span class="toctree-toggle"':                         # the theme's arrow beside "How to"
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
           '<div role="list" class="citation-list">': '<div class="citation-list">'}       # it holds no list items
+CODE = re.compile(r"(<pre.*?</pre>|<script.*?</script>)", re.DOTALL)
+LOOSE = re.compile(r"(?<=\d) (?=%)")
 HEAVY = 200_000                            # bytes of a picture
 LONGEST = 200                                                              # letters of a description
 PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
@@ -29,7 +31,7 @@ def polish(site: Path) -> None:
     same = twins(site / "_images")
     for page in site.rglob("*.html"):
         text = download.tables(polished(page.read_text(encoding="utf-8"), page.parent), page, site / "records/tables")
-        page.write_text(re.sub(r"_images/([\w.-]+)", lambda file: f"_images/{same.get(file[1], file[1])}", text),
+        page.write_text(re.sub(r"_images/([\w.-]+)", lambda file: f"_images/{same.get(file[1], file[1])}", bound(text)),
                         encoding="utf-8")
     for name in same:
         (site / "_images" / name).unlink()
@@ -38,6 +40,12 @@ def polish(site: Path) -> None:
     for file in (site / "_static/scripts").glob("*"):
         if file.name.startswith("fontawesome.js") or file.suffix == ".map":
             file.unlink()
+
+
+def bound(page: str) -> str:
+    """A page whose lines do not break before a %, but in code, which is copied as it is."""
+    parts = CODE.split(page)
+    return "".join(part if k % 2 else LOOSE.sub("\u00a0", part) for k, part in enumerate(parts))
 
 
 def twins(folder: Path) -> dict[str, str]:

@@ -21,7 +21,7 @@ EXACT = "Equations, masks and drawings, checked exactly"
 TRAINED = "Claims about trained models"
 SHORT = {"reproduced": "reproduced", "partly": "in part", "not reproduced": "not reproduced",
          "not comparable": "not to be judged", "not run": "not measured yet"}
-THUMBNAIL = 420                                    # pixels wide: a figure beside a cause
+THUMBNAIL, SHADES = 640, 256                       # pixels wide, and colours: a figure beside a cause
 LAST = 6                                           # commits in the history of a row
 
 
@@ -239,6 +239,7 @@ def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode]
     place.parent.mkdir(parents=True, exist_ok=True)
     picture = Image.open(BytesIO(result.picture(cell)))
     picture.thumbnail((THUMBNAIL, 2 * THUMBNAIL))
+    picture = picture.convert("RGB").quantize(SHADES)
     picture.save(place, optimize=True)
     width, height = picture.size
     return (f'<a href="notebooks/{claim.notebook}.html#{one.figure}"><img src="../_static/causes/{place.name}" '

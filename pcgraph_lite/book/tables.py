@@ -28,9 +28,17 @@ if TYPE_CHECKING:
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 BESIDE = "beside the simple rival"
-CELL = re.compile(r"(<t([hd])[^>]*>)([^<>]+)(?=</t)")
+CELL = re.compile(r'(<t([hd])(?:[^>]*?(col\d+)?")? *>)(.*?)(?=</t[hd]>)', re.DOTALL)
+TITLE = re.compile(r'<th[^>]*col_heading level0 (col\d+)" *>([^<]*)<')
+TOLD = ("measured, and the rule", BESIDE, "what is missing for a final verdict", "check")     # names among words
+SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")
+WHOLE = re.compile(r"^\d(?:\.\d+)?e\+\d+$")
+NAME = re.compile(r"(?<![\w-])[a-z]\w*(?:-\w+)*")
+SHORT = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
 DASH = "—"
+ALIKE = ("profile", "device", "versions")          # columns of the ledger that go into a sentence where all rows agree
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
+LONG = re.compile(r"(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 SCALING = "Time of a training batch against one size, the others fixed."
 BENCH = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What was measured.",
          "times.csv": "Times of one batch or query.",
@@ -40,17 +48,24 @@ BENCH = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What
 
 
 def write_ledger(folder: Path, records: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
-    """Write ``ledger.csv``, one row a notebook; columns that no run knows are left out."""
+    """Write ``ledger.csv``, one row a notebook, and ``ledger.md``, a sentence with what is the same in all.
+
+    Columns that no run knows are left out.
+    """
     words = {"profile": str, "device": str, "seconds": "{:.0f}".format, "memory": str, "date": _date, "commit": str,
              "versions": str}
     rows = []
     for name, notebook in notebooks.items():
         run = run_of(records / f"{name}.json", notebook)
-        rows.append({"notebook": f"{{doc}}`{name} <notebooks/{name}>`"}
+        rows.append({"page": f"{{doc}}`notebooks/{name}`"}
                     | {key: word(run[key]) for key, word in words.items() if run.get(key) is not None})
     folder.mkdir(parents=True, exist_ok=True)
-    kept = [key for key in ("notebook", *words) if any(key in row for row in rows)]
-    pd.DataFrame(rows, columns=kept).fillna(DASH).to_csv(folder / "ledger.csv", index=False)
+    kept = [key for key in ("page", *words) if any(key in row for row in rows)]
+    ledger = pd.DataFrame(rows, columns=kept).fillna(DASH)
+    alike = [key for key in ALIKE if key in kept and len(ledger) > 1 and ledger[key].nunique() == 1]
+    said = "; ".join(f"{key} {ledger[key].iloc[0]}" for key in alike)
+    (folder / "ledger.md").write_text(f"Alike in all: {said}.\n" if alike else "", encoding="utf-8")
+    ledger.drop(columns=alike).to_csv(folder / "ledger.csv", index=False)
 
 
 def write_lead(folder: Path, notebooks: "Mapping[str, NotebookNode]") -> None:
@@ -80,6 +95,8 @@ def write_speed(folder: Path, results: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if results.is_dir():
         shutil.copytree(results, folder / "bench", dirs_exist_ok=True)
+        for table in (folder / "bench").rglob("*.csv"):
+            _readable(table)
     parts = []
     for device, heading in BENCHED.items():
         if (place := folder / "bench" / device).joinpath("bench.json").is_file():
@@ -93,6 +110,14 @@ def write_speed(folder: Path, results: Path) -> None:
                   _benched("peers.csv", "The same works by packages from PyPI, compilation not timed.")]
     text = "\n\n".join(parts) or "No benchmark has been committed yet; `pcgraph bench` measures this machine."
     (folder / "speed.md").write_text(text + "\n", encoding="utf-8")
+
+
+def _readable(table: Path) -> None:
+    """Rewrite a table of the benchmark with its long numbers in groups of three digits: 16,590 for 1.659e+04."""
+    cells = pd.read_csv(table, dtype=str, keep_default_na=False)
+    for column in cells.columns.drop("commit", errors="ignore"):
+        cells[column] = [LONG.sub(lambda one: f"{float(one[0]):,.0f}", text) for text in cells[column]]
+    cells.to_csv(table, index=False)
 
 
 def _benched(file: str, caption: str) -> str:
@@ -231,9 +256,26 @@ def plain(frame: pd.DataFrame, name: str) -> Styler:
 
 
 def in_words(html: str, book: findings.Book) -> str:
-    """The HTML of a table whose titles and names, as records have them, are those of ``findings.yaml``."""
-    words = {"h": book.columns, "d": book.words}
-    return CELL.sub(lambda cell: cell[1] + escape(words[cell[2]].get(cell[3], cell[3]), quote=False), html)
+    """The HTML of a table whose titles and names, as records have them, are those of ``findings.yaml``.
+
+    A claim has its name; in what was measured, models and measures have theirs.
+    """
+    titles = dict(TITLE.findall(html))
+    return CELL.sub(lambda cell: cell[1] + _in_words(cell[4], cell[2] == "h", titles.get(cell[3], ""), book), html)
+
+
+def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
+    """What a cell of a column with this title says."""
+    if heads:
+        return escape(book.columns[text], quote=False) if text in book.columns else text
+    if title == "claim" and text in book.claims:
+        return escape(book.claims[text].name, quote=False)
+    if title in TOLD:
+        text = NAME.sub(lambda name: SHORT.get(name[0]) or book.words.get(name[0], name[0]), text)
+        return text.replace(" < ", " &lt; ")
+    told = SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
+    told = WHOLE.sub(lambda one: f"{float(one[0]):.0f}", told)
+    return escape(book.words[text], quote=False) if text in book.words else told
 
 
 def _four_digits(value: object) -> str:

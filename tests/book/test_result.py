@@ -130,6 +130,11 @@ def test_a_description_is_the_first_finding_else_the_first_paragraph_and_is_cut_
     assert len(long) <= polish.LONGEST + 2 and long.endswith("word …")
 
 
+def test_lines_do_not_break_before_a_per_cent_and_code_is_as_it_was() -> None:
+    code = "<pre>x = 5 % 3</pre><script>a = 5 % 3</script>"
+    assert polish.bound(f"<p>5 % of 3 ± 1 %, a % b</p>{code}") == f"<p>5\u00a0% of 3 ± 1\u00a0%, a % b</p>{code}"
+
+
 def test_images_below_the_first_keep_their_room_and_load_late(tmp_path: Path) -> None:
     Image.new("L", (30, 20)).save(tmp_path / "a.png")
     images = '<img class="result-figure" src="a.png"><img src="a.png"><img src="b.svg">'

@@ -69,7 +69,7 @@ def test_the_ledger_says_who_ran_what_for_how_long(tmp_path: Path) -> None:
     noted = new_notebook(metadata={"papermill": {"duration": 12.4, "parameters": {"profile": "smoke"}}})
     tables.write_ledger(tmp_path, tmp_path, {"02-pc-graphs": new_notebook(), "04a-topologies": noted})
     first, second = rows(tmp_path / "ledger.csv")
-    assert first == {"notebook": "{doc}`02-pc-graphs <notebooks/02-pc-graphs>`", "profile": "laptop", "seconds": "41",
+    assert first == {"page": "{doc}`notebooks/02-pc-graphs`", "profile": "laptop", "seconds": "41",
                      "device": r"a CPU \[x86\]", "versions": "python 3.11.7, torch 2.14.1", "commit": "`012345678`",
                      "date": "2030-01-02 03:04"}
     assert (second["profile"], second["seconds"], second["device"]) == ("smoke", "12", tables.DASH)
@@ -169,6 +169,38 @@ def test_no_table_of_the_site_is_titled_by_the_names_of_records(page: Path) -> N
     titles = re.findall(r"<th[^>]*>([^<]+)</th>", tables.in_words(shown, findings.load()))
     jargon = {"mse", "psnr", "ssim", "agreement", "discontinuity", "frechet", "repeated"}
     assert not {name for name in names if jargon & set(name.split())} & set(titles)
+
+
+def test_a_verdict_is_told_by_the_name_of_its_claim_and_of_what_was_measured() -> None:
+    """``fid`` is a claim in one column and a measure in another; a bare < would begin a tag."""
+    book, said = findings.load(), "fid [autoencoder-no-decay] 5 not < rbm 4<br>completion mse 1"
+    card = pd.DataFrame({"claim": ["fid"], "measured, and the rule": [said]})
+    shown = tables.in_words(tables.plain(card, "x").to_html(), book)
+    told = f"FID [{book.words['autoencoder-no-decay']}] 5 not &lt; {book.words['rbm']} 4<br>completion MSE 1"
+    assert re.findall(r"<td[^>]*>(.*?)</td>", shown) == [book.claims["fid"].name, told]
+
+
+def test_settings_in_a_cell_have_their_words() -> None:
+    frame = pd.DataFrame({"setting": ["base: weight_lr = 0.1, no_such = 2"], "images": [1e4]})
+    shown = tables.in_words(tables.plain(frame, "x").to_html(), findings.load())
+    assert re.findall(r"<td[^>]*>(.*?)</td>", shown) == ["base: weight step = 0.1, no_such = 2", "10000"]
+
+
+def test_what_all_runs_share_is_a_sentence_of_the_ledger(tmp_path: Path) -> None:
+    noted = [new_notebook(metadata={"papermill": {"duration": seconds, "parameters": {"profile": "smoke"}}})
+             for seconds in (3, 4)]
+    tables.write_ledger(tmp_path, tmp_path, dict(zip(("02-pc-graphs", "04a-topologies"), noted, strict=True)))
+    assert (tmp_path / "ledger.md").read_text() == "Alike in all: profile smoke.\n"
+    assert [list(row) for row in rows(tmp_path / "ledger.csv")] == [["page", "seconds"]] * 2
+
+
+def test_long_numbers_of_the_benchmark_are_grouped(tmp_path: Path) -> None:
+    (tmp_path / "results/cpu").mkdir(parents=True)
+    (tmp_path / "results/cpu/times.csv").write_text(
+        'edges,ms,commit,note\n3998000,1.02e+03 to 988,12345678,"1.0000010; 2014, 1,055"\n')
+    tables.write_speed(tmp_path / "out", tmp_path / "results")
+    assert rows(tmp_path / "out/bench/cpu/times.csv") == [
+        {"edges": "3,998,000", "ms": "1,020 to 988", "commit": "12345678", "note": "1.0000010; 2014, 1,055"}]
 
 
 def test_names_are_put_in_words_and_nothing_else_changes() -> None:
