@@ -102,6 +102,9 @@ def fit(graph: PCGraph, data: Data, *,
 def accuracy(graph: PCGraph, batch: Data) -> float:
     """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex.
 
+    Where edges only lead on from those groups, the query starts at the predictions, which is its end: from zeros the
+    steps of a score do not get there in a deep graph of large weights.
+
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.discriminative(pixels=2, hidden=[], labels=2), "linear")
         >>> graph.set_weight([[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]])      # a copy
@@ -112,7 +115,8 @@ def accuracy(graph: PCGraph, batch: Data) -> float:
     if "labels" not in batch:
         raise BadInput(f"accuracy needs labels; got {list(batch)}. Give (images, labels) to a graph that has labels.")
     clamp = {name: values for name, values in batch.items() if name != "labels"}
-    answer = query(graph, clamp, **ASKED).values["labels"]
+    start = "prediction" if graph.topology.leads_on(clamp) else "zeros"
+    answer = query(graph, clamp, start=start, **ASKED).values["labels"]
     return float((answer.argmax(-1) == batch["labels"].to(answer.device).argmax(-1)).double().mean())
 
 

@@ -147,6 +147,12 @@ class Topology:
             reached.update(wave)
         return waves
 
+    def leads_on(self, known: Iterable[str]) -> bool:
+        """Whether edges only lead on, from the known groups to all others: then each can be at its prediction."""
+        waves = [list(known), *self.outwards(known)]
+        rank = {name: k for k, wave in enumerate(waves) for name in wave}
+        return rank.keys() == self.groups.keys() and all(rank[e.source] < rank[e.target] for e in self.edges)
+
     def __repr__(self) -> str:
         groups = ", ".join(f"{name} {size}" for name, size in self.groups.items())
         return f"Topology({self.n} vertices: {groups}; {self.edge_count()} edges)"

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 from strategies import FUNCTIONS
 
-from pcgraph_lite import PCGraph, accuracy, equations, fit, minus_energy, relax, topology
+from pcgraph_lite import PCGraph, accuracy, equations, fit, minus_energy, query, relax, topology
 from pcgraph_lite.engine import inference
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.learning import _split, as_batch, minus_completion_error
@@ -153,6 +153,31 @@ def test_scores_are_what_they_say():
     copy.set_weight(edges)
     expected = (images[:, 3:] - images[:, :3]).square().mean()
     assert minus_completion_error(copy, {"vertices": images}) == pytest.approx(-float(expected), rel=1e-3)
+
+
+def test_a_feedforward_graph_is_scored_by_its_forward_pass():
+    """However large its weights: from zeros, a hundred steps do not reach the bottom of so narrow a valley."""
+    made = topology.discriminative(20, [30, 30, 30], 10)
+    graph = PCGraph(made, "relu", init_std=0.6, prior="flat", dtype=torch.float64)
+    images = torch.rand(200, 20, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    values, below = images, "pixels"
+    for above in ("hidden1", "hidden2", "hidden3", "labels"):
+        values, below = values.relu() @ graph.weight[made.slice(below), made.slice(above)], above
+    assert accuracy(graph, (images, values.argmax(-1))) == 1
+    asked = query(graph, {"pixels": images}, steps=100, momentum=0.95).values["labels"]
+    assert (asked.argmax(-1) != values.argmax(-1)).double().mean() > 0.2
+
+
+def test_edges_lead_on_from_some_groups_and_not_from_others():
+    """By hand. A loop, an edge into what is held, or a group that nothing reaches: they do not."""
+    for made, known, expected in ((topology.discriminative(4, [3, 3], 2), ["pixels"], True),
+                                  (topology.discriminative(4, [3, 3], 2), ["labels"], False),
+                                  (topology.generative(2, [3], 4), ["labels"], True),
+                                  (topology.generative(2, [3], 4), ["pixels"], False),
+                                  (topology.generative(2, [3], 4), ["labels", "pixels"], False),
+                                  (topology.recurrent(2, [3, 3], 4), ["labels"], False),
+                                  (topology.fully_connected(4, 2, 3), ["pixels"], False)):
+        assert made.leads_on(known) is expected, (made, known)
 
 
 def test_a_held_out_share_is_not_trained_on():
