@@ -21,6 +21,7 @@ SPOKEN = {'<summary><span class="toctree-toggle"':                         # the
 CODE = re.compile(r"(<pre.*?</pre>|<script.*?</script>)", re.DOTALL)
 LOOSE = re.compile(r"(?<=\d) (?=%)")
 HEAVY = 200_000                            # bytes of a picture
+SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
 LONGEST = 200                                                              # letters of a description
 PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
 TILE = 24                                  # pixels: what is smaller is no photograph
@@ -55,14 +56,16 @@ def twins(folder: Path) -> dict[str, str]:
 
 
 def lighten(file: Path) -> None:
-    """Large pictures without the transparency that none of their pixels has: the same picture in fewer bytes."""
+    """Large pictures without the transparency that none of their pixels has, and by a palette where no eye sees it."""
     if file.stat().st_size < HEAVY:
         return
     with Image.open(file) as picture:
-        opaque = picture.mode == "RGBA" and picture.getextrema()[3] == (255, 255)
+        opaque = picture.mode == "RGB" or (picture.mode == "RGBA" and picture.getextrema()[3] == (255, 255))
         plain = picture.convert("RGB") if opaque else None
     if plain is not None:
-        plain.save(file, optimize=True)
+        few = plain.quantize(256)
+        alike = np.abs(np.asarray(few.convert("RGB"), int) - np.asarray(plain)).mean() < SEEN
+        (few if alike else plain).save(file, optimize=True)
 
 
 def polished(page: str, folder: Path) -> str:
