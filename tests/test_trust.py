@@ -13,7 +13,7 @@ from pcgraph_lite.checkout import ROOT
 def test_the_tables_of_the_page_are_those_of_the_records(name: str) -> None:
     if name == "book/licences.csv" and (sys.platform, sys.version_info[:2]) != ("linux", (3, 11)):
         pytest.skip("other packages are locked for this system")
-    assert (ROOT / name).read_text(encoding="utf-8") == trust.files()[name], "run: make trust"
+    assert (ROOT / name).read_text(encoding="utf-8") == trust.files()[name], "run: python scripts/trust.py"
 
 
 def test_the_counts_of_mutants_are_those_of_what_was_tried() -> None:

@@ -65,6 +65,7 @@ def tables(text: str, page: Path, folder: Path) -> str:
     numbers = itertools.count(1)
 
     def linked(found: re.Match[str]) -> str:
+        """The table, written down, and a link to that."""
         file = folder / f"{page.stem}-{next(numbers)}.csv"
         with file.open("w", newline="", encoding="utf-8") as target:
             csv.writer(target, lineterminator="\n").writerows(

@@ -63,9 +63,13 @@ def lighten(file: Path) -> None:
         opaque = picture.mode == "RGB" or (picture.mode == "RGBA" and picture.getextrema()[3] == (255, 255))
         plain = picture.convert("RGB") if opaque else None
     if plain is not None:
-        few = plain.quantize(256)
-        alike = np.abs(np.asarray(few.convert("RGB"), int) - np.asarray(plain)).mean() < SEEN
-        (few if alike else plain).save(file, optimize=True)
+        by_palette(plain).save(file, optimize=True)
+
+
+def by_palette(picture: Image.Image) -> Image.Image:
+    """A picture of 256 colours where no eye sees the difference, else as it is."""
+    few = picture.quantize(256)
+    return few if np.abs(np.asarray(few.convert("RGB"), int) - np.asarray(picture)).mean() < SEEN else picture
 
 
 def polished(page: str, folder: Path) -> str:

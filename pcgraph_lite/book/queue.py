@@ -127,9 +127,13 @@ def _page(name: str, some: tuple[str, ...], settings: config.Profile) -> Page:
     values, profile = notebooks.resolve(name, settings, {}), settings.name
     wanted = {(model, seed) for model, count in notebooks.models(name).items()
               for seed in notebooks.seeds(name, settings, count) if not zoo.is_trained(model, profile, seed)}
-    runs = tuple((one, took.get(one.setting)) for sweep in _sweeps(values) for took in [sweeps.took(sweep, profile)]
-                 for one in sweeps.missing(sweep, profile))
+    runs = tuple(run for sweep in _sweeps(values) for run in _runs(sweep, profile))
     return Page(name, some, frozenset(wanted), runs, _seconds(name, values))
+
+
+def _runs(sweep: str, profile: str) -> list[tuple[sweeps.Run, float | None]]:
+    took = sweeps.took(sweep, profile)
+    return [(one, took.get(one.setting)) for one in sweeps.missing(sweep, profile)]
 
 
 def _sweeps(values: dict[str, Any]) -> list[str]:

@@ -15,13 +15,13 @@ from .. import checkout
 from ..evidence import claims, config, findings
 from ..evidence.claims import Check, Claim
 from ..evidence.findings import KINDS, Finding
-from . import result
+from . import polish, result
 
 EXACT = "Equations, masks and drawings, checked exactly"
 TRAINED = "Claims about trained models"
 SHORT = {"reproduced": "reproduced", "partly": "in part", "not reproduced": "not reproduced",
          "not comparable": "not to be judged", "not run": "not measured yet"}
-THUMBNAIL, SHADES = 640, 256                       # pixels wide, and colours: a figure beside a cause
+THUMBNAIL = 640                                    # pixels wide: a figure beside a cause
 LAST = 6                                           # commits in the history of a row
 
 
@@ -237,10 +237,9 @@ def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode]
         return ""
     place = folder.parent / "_static/causes" / f"{one.figure}.png"
     place.parent.mkdir(parents=True, exist_ok=True)
-    picture = Image.open(BytesIO(result.picture(cell)))
+    picture = Image.open(BytesIO(result.picture(cell))).convert("RGB")
     picture.thumbnail((THUMBNAIL, 2 * THUMBNAIL))
-    picture = picture.convert("RGB").quantize(SHADES)
-    picture.save(place, optimize=True)
+    polish.by_palette(picture).save(place, optimize=True)
     width, height = picture.size
     return (f'<a href="notebooks/{claim.notebook}.html#{one.figure}"><img src="../_static/causes/{place.name}" '
             f'width="{width}" height="{height}" loading="lazy" alt="{escape(result.tables.alt_text(cell))}"></a>')

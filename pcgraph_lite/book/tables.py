@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 BESIDE = "beside the simple rival"
+# In HTML: a cell with its column, the title of a column. In cells: settings, models, measures as the code names them.
 CELL = re.compile(r'(<t([hd])(?:[^>]*?(col\d+)?")? *>)(.*?)(?=</t[hd]>)', re.DOTALL)
 TITLE = re.compile(r'<th[^>]*col_heading level0 (col\d+)" *>([^<]*)<')
-TOLD = ("measured, and the rule", BESIDE, "what is missing for a final verdict", "check")     # names among words
 SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")
-WHOLE = re.compile(r"^\d(?:\.\d+)?e\+\d+$")
 NAME = re.compile(r"(?<![\w-])[a-z]\w*(?:-\w+)*")
-SHORT = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
+WHOLE = re.compile(r"^\d(?:\.\d+)?e\+\d+$")
+TOLD = ("measured, and the rule", BESIDE, "what is missing for a final verdict", "check")     # columns with NAMEs
+MEASURES = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
 DASH = "—"
 ALIKE = ("profile", "device", "versions")          # columns of the ledger that go into a sentence where all rows agree
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
@@ -271,7 +272,7 @@ def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
     if title == "claim" and text in book.claims:
         return escape(book.claims[text].name, quote=False)
     if title in TOLD:
-        text = NAME.sub(lambda name: SHORT.get(name[0]) or book.words.get(name[0], name[0]), text)
+        text = NAME.sub(lambda name: MEASURES.get(name[0]) or book.words.get(name[0], name[0]), text)
         return text.replace(" < ", " &lt; ")
     told = SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
     told = WHOLE.sub(lambda one: f"{float(one[0]):.0f}", told)

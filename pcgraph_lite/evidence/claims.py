@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from scipy import stats
 
 from ..errors import UnknownName, one_of, unknown
+from ..images import metrics
 from . import config
 from .config import Strict
 
@@ -446,9 +447,8 @@ def _over_examples(case: pd.DataFrame, check: Check) -> str:
     if not check.percent or check.other or case["n"].isna().any() or not case["value"].between(0, 1).all():
         return ""
     n = int(case["n"].min())
-    ends = stats.binomtest(round(float(case["value"].mean()) * n), n).proportion_ci(method="wilson")
-    return (f" (95 % interval over the {n:,} examples of one seed: {_number(ends.low, check)} to "
-            f"{_number(ends.high, check)})")
+    low, high = metrics.share_interval(round(float(case["value"].mean()) * n), n)
+    return f" (95 % interval over the {n:,} examples of one seed: {_number(low, check)} to {_number(high, check)})"
 
 
 def _number(value: float, check: Check) -> str:

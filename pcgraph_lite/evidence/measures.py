@@ -34,23 +34,19 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
     """
     if hasattr(model, "classify"):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
-    device = next(model.parameters()).device
-    some = held_out.subset(min(images, len(held_out)))
-    truth, top, found = some.images.to(device), datasets.top_half(some.shape).to(device), {}
-    graph, labels = isinstance(model, PCGraph), isinstance(model, PCGraph) and "labels" in model.topology.groups
-    paints = not labels or bool(model.topology.in_degree()[model.topology.slice("pixels")].any())
-    if labels and ("accuracy" in parts or not paints):
-        found["accuracy"] = learning.accuracy(model, (scales.of(model).apply(held_out.images), held_out.labels))
-    if not paints:                                                         # nothing predicts pixels: a classifier
-        return found
-    if labels and "labels" in parts and held_out.name in JUDGES:
-        found |= _with_labels(model, some, device)
-    if "completion" in parts:
-        found |= _completed(model, truth, top)
-    if "denoising" in parts:
-        noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(device)
-        found |= _denoised(model, noisy, truth)
-    return found | (_settling(model, truth, top) if graph and "settling" in parts else {})
+    device, some = next(model.parameters()).device, held_out.subset(min(images, len(held_out)))
+    truth, top = some.images.to(device), datasets.top_half(some.shape).to(device)
+    takes = {"completion": lambda: _completed(model, truth, top), "denoising": lambda: _denoised(model, some, truth, seed)}
+    if isinstance(model, PCGraph):
+        takes["settling"] = lambda: _settling(model, truth, top)
+        if "labels" in model.topology.groups:
+            takes["accuracy"] = lambda: {
+                "accuracy": learning.accuracy(model, (scales.of(model).apply(held_out.images), held_out.labels))}
+            if not model.topology.in_degree()[model.topology.slice("pixels")].any():
+                return takes["accuracy"]()                                 # nothing predicts pixels: a classifier
+            if held_out.name in JUDGES:
+                takes["labels"] = lambda: _with_labels(model, some, device)
+    return {name: value for part, take in takes.items() if part in parts for name, value in take().items()}
 
 
 def _completed(model: nn.Module, truth: Tensor, top: Tensor) -> dict[str, float]:
@@ -59,8 +55,9 @@ def _completed(model: nn.Module, truth: Tensor, top: Tensor) -> dict[str, float]
             "other_mse": float(errors[1::2].mean())}
 
 
-def _denoised(model: nn.Module, noisy: Tensor, truth: Tensor) -> dict[str, float]:
+def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
     """At the best of SCHEDULE steps; an autoencoder has no steps."""
+    noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
     if not isinstance(model, PCGraph):
         return {"denoised_mse": float(metrics.mse(tasks.denoise(model, noisy, 1), truth).mean())}
     seen, _ = tasks.denoise_path(model, noisy, SCHEDULE)
