@@ -36,7 +36,8 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
         return {"accuracy": model.score((held_out.images, held_out.labels))}
     device, some = next(model.parameters()).device, held_out.subset(min(images, len(held_out)))
     truth, top = some.images.to(device), datasets.top_half(some.shape).to(device)
-    takes = {"completion": lambda: _completed(model, truth, top), "denoising": lambda: _denoised(model, some, truth, seed)}
+    takes = {"completion": lambda: _completed(model, truth, top),
+             "denoising": lambda: _denoised(model, some, truth, seed)}
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
         if "labels" in model.topology.groups:

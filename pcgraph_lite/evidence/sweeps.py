@@ -295,7 +295,7 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
     if place is None:
         return pd.DataFrame({"identity": pd.Series(dtype=str)})
     try:
-        rows = pd.read_csv(place, dtype={"identity": str, "commit": str})
+        rows = pd.read_csv(place, dtype={"identity": str, "commit": str, "run_seconds": float})
         if lacking := {"seed", *EPOCHS, *FACTS} - set(rows.columns):
             raise ValueError(f"no column {sorted(lacking)[0]!r}")
     except (OSError, ValueError) as error:
