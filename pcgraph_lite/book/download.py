@@ -1,4 +1,4 @@
-"""What readers take away from a page: its numbers and its tables as CSV, and a notebook that installs what it needs."""
+"""What readers take away: numbers, tables and figures of a page as CSV, and a notebook that installs what it needs."""
 
 import csv
 import itertools
@@ -14,6 +14,7 @@ from nbformat.v4 import new_code_cell
 
 from ..evidence import findings
 from ..evidence.config import read_yaml
+from . import drawn
 
 TABLE = re.compile(r'<table id="T_[^"]*".*?</table>', re.DOTALL)           # that a notebook showed
 
@@ -57,6 +58,18 @@ def links(name: str, recorded: Iterable[str]) -> str:
     some = [f'{record}.csv" download>The numbers of this page (CSV)</a>', f'{record}.json">its record</a>']
     own = f'<a href="../../_sources/book/notebooks/{name}.ipynb" download>the notebook</a>'
     return f'<span class="made-by">Take away: {", ".join([*some * (name in recorded), own])}.</span>'
+
+
+def figures(name: str, notebook: NotebookNode, folder: Path) -> None:
+    """Write the numbers of each figure of a page as ``NAME-FIGURE.csv``, and put a link to them into its caption."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for cell in notebook.cells:
+        texts = [out.data.pop(drawn.KIND) for out in cell.get("outputs", []) if drawn.KIND in out.get("data", {})]
+        if texts and (figure := cell.metadata.get("mystnb", {}).get("figure")):
+            file = folder / f"{name}-{figure['name'].removeprefix('fig-')}.csv"
+            file.write_text("".join(texts[0]), encoding="utf-8")
+            figure["caption"] += (f' <a class="made-by" href="../../records/figures/{file.name}" download>'
+                                  "Its numbers (CSV)</a>")
 
 
 def tables(text: str, page: Path, folder: Path) -> str:

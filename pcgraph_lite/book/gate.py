@@ -7,9 +7,10 @@ the outputs of its code cells and the parameters that it ran with. So the text o
 import ast
 import base64
 import binascii
+import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import jupytext
@@ -151,4 +152,9 @@ def _listing(content: str) -> str | None:
     return None if LISTING.fullmatch(content) else "Markdown that is not one block of code alone"
 
 
-KINDS = {"text/plain": lambda text: None, "text/html": _table, "text/markdown": _listing, "image/png": _picture}
+def _numbers(content: str) -> str | None:
+    return None if len({len(row) for row in csv.reader(StringIO(content))}) == 1 else "a table of numbers with odd rows"
+
+
+KINDS = {"text/plain": lambda text: None, "text/html": _table, "text/markdown": _listing, "image/png": _picture,
+         "text/csv": _numbers}

@@ -24,6 +24,7 @@ from ..errors import BadInput, WrongShape
 from ..images import datasets, metrics
 from ..studies.circuits import Circuit, Neuron
 from ..studies.trials import Case, Key, Trial
+from . import drawn
 
 COLORS = sns.color_palette("colorblind")
 RIGHT, WRONG = COLORS[2], "#c8281e"                                        # told apart by those who see no green or red
@@ -41,7 +42,8 @@ Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, val
 
 
 def use_style() -> None:
-    """Fonts, grid and resolution of all figures."""
+    """Fonts, grid and resolution of all figures; in a notebook their numbers go with them."""
+    drawn.offer()
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
     plt.rcParams.update({"figure.dpi": 110, "savefig.bbox": "tight", "axes.titlesize": "medium",
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
@@ -176,7 +178,7 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
         if log_x:
             axis.xaxis.set_minor_formatter("")                             # labels at powers of ten alone
         if not one_legend:
-            axis.legend(fontsize=SMALLEST, loc="best" if log else "lower right")
+            axis.legend(fontsize=SMALLEST, loc="best")
     if one_legend:
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=SMALLEST)
     figure.supxlabel(x, fontsize="medium")
@@ -196,7 +198,7 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
         axis.axvline(0, color="0.35", linewidth=1)
         _dots(axis, values, settings)
         axis.plot([float(values[setting].mean()) for setting in settings], range(len(settings)), "|", color="black",
-                  markersize=11)
+                  markersize=11, label="_their mean")
         low, high = axis.get_xlim()
         axis.axvspan(*((low, 0) if label in less_is_better else (0, high)), color=COLORS[2], alpha=0.1, zorder=0)
         axis.set(xlabel=label, xlim=(low, high))
@@ -225,7 +227,7 @@ def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str]) -> None:
     """One row a name from top to bottom, one dot a seed."""
     for k, name in enumerate(names):
         axis.plot(_numbers(rows[name]), [k] * len(rows[name]), "o", color=COLORS[0], markersize=4, alpha=0.8,
-                  label="ours, one dot a seed" if k == 0 else None)
+                  label="_" * (k > 0) + "ours, one dot a seed")
     axis.set_yticks(range(len(names)), names, fontsize=SMALLEST)
     axis.set_ylim(len(names) - 0.5, -0.5)
 
@@ -422,7 +424,8 @@ def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log
         values, color = _numbers(values).reshape(len(at), -1), colors[k % len(colors)]
         axis.plot(at, values.mean(1), color=color, label=name)
         if values.shape[1] > 1:
-            axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0)
+            axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0,
+                              label=f"_{name}")
     for name, position in (marks or {}).items():
         axis.axvline(position, color="0.35", linestyle="--", linewidth=1.2, label=name)
     for k, (name, height) in enumerate(levels.items()):

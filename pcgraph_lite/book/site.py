@@ -85,6 +85,7 @@ def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], mad
     mine = [one for one in found.values() if rules[one.claim].notebook == name]
     result.put_on(notebook, mine, book.pages.get(name), made_by, source / "book/generated")
     _describe(notebook, book)
+    download.figures(name, notebook, source / "vendor/records/figures")
     live.insert(root, name, notebook)
     notebook.cells.insert(0, download.first_cell(root))
     nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")

@@ -48,7 +48,7 @@ def root(tmp_path: Path) -> Path:
 def test_our_own_runs_pass_as_they_are(root: Path) -> None:
     table = "<style>td {top: 0}</style><table id='a'><td>1</td></table>"
     own = executed(new_output("stream", text="done"), new_output("execute_result", {"text/html": table}),
-                   new_output("display_data", {"image/png": png(), "text/plain": "x"}))
+                   new_output("display_data", {"image/png": png(), "text/plain": "x", "text/csv": "x,y\n1,2\n"}))
     passed = gate.admit(copy.deepcopy(own), "page", root)
     assert [(cell.source, cell.get("outputs")) for cell in passed.cells] == [
         (cell.source.strip(), cell.get("outputs")) for cell in own.cells]
