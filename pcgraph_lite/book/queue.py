@@ -100,10 +100,11 @@ def rates(profile: str = "paper") -> Callable[[AnySpec], float]:
 
 
 def products(spec: AnySpec) -> float:
-    """Products of a training, about: images x epochs x edges x (relaxation steps + 2)."""
+    """Products of a training, about: images x epochs x edges x (relaxation steps + 2); at least 1."""
     images = spec.train_count or 60000 - (spec.validation_count or 0)
     shape = spec.model_dump_json()
-    return images * getattr(spec.train, "epochs", 1) * (getattr(spec.train, "steps", 0) + 2) * _edges(spec.kind, shape)
+    each = getattr(spec.train, "epochs", 1) * (getattr(spec.train, "steps", 0) + 2) * _edges(spec.kind, shape)
+    return max(1.0, images * each)
 
 
 @lru_cache

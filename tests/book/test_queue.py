@@ -8,7 +8,7 @@ import pytest
 
 from pcgraph_lite import checkout
 from pcgraph_lite.book import queue
-from pcgraph_lite.evidence import claims, zoo
+from pcgraph_lite.evidence import claims, config, zoo
 from pcgraph_lite.images import datasets
 
 
@@ -61,6 +61,12 @@ def test_open_claims_alone_make_a_page_wait(monkeypatch: pytest.MonkeyPatch) -> 
 def test_products_are_counted_by_hand() -> None:
     """Smoke's generative graph: 1000 images x 3 epochs x (8 + 2) x (10 64 + 64 64 + 64 784) edges."""
     assert queue.products(zoo.spec("generative-mnist", "smoke")) == 1000 * 3 * 10 * (10 * 64 + 64 * 64 + 64 * 784)
+
+
+@pytest.mark.parametrize("name", config.load_models())
+def test_every_model_of_the_book_has_a_cost(name: str) -> None:
+    """Whatever its kind: a rate is seconds by products, so none may have 0."""
+    assert queue.products(zoo.spec(name, "smoke")) >= 1
 
 
 def test_a_rate_is_the_models_own_else_that_of_its_kind(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
