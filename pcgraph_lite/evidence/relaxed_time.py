@@ -26,7 +26,7 @@ from .. import checkout, hardware
 from ..engine import constructors, learning
 from ..engine.graph import PCGraph
 from ..engine.query import observed
-from ..errors import BadValues, UnstableStep
+from ..errors import BadValues, UnstableStep, one_of
 from ..files import write_aside
 from ..images import datasets, metrics
 from ..images import scale as scales
@@ -45,8 +45,13 @@ Run = dict[str, Any]             # task, data, scale, steps, gamma, decay, activ
 
 
 def plan(settings: dict[str, Any]) -> dict[str, Run]:
-    """Every run of a settings file in its order, by the hash of all its settings. Lists of an entry are crossed."""
+    """Every run of a settings file in its order, by the hash of all its settings. Lists of an entry are crossed.
+
+    Raises UnknownName: an entry has a key that means nothing.
+    """
     runs: dict[str, Run] = {}
+    for key in {key for entry in settings["queue"] for key in entry}:
+        one_of("key of an entry of the queue", key, [*USUAL, "tasks", "points"])
     for entry in (USUAL | entry for entry in settings["queue"]):
         crossed = itertools.product(*(entry[key] for key in (
             "data", "scale", "seeds", "decay", "activation", "tasks", "points")))

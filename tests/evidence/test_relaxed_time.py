@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from pcgraph_lite import checkout
+from pcgraph_lite.errors import UnknownName
 from pcgraph_lite.evidence import config, relaxed_time
 from pcgraph_lite.images import datasets
 
@@ -65,3 +66,8 @@ def test_settings_files_name_what_there_is(file: Path) -> None:
         assert relaxed_time.scales.named(run["scale"], run["data"])
         assert hasattr(relaxed_time.constructors, run["fixed"]["topology"])
         assert run["gamma"] == "safe" or run["gamma"] > 0
+
+
+def test_a_misspelt_key_of_the_queue_is_named():
+    with pytest.raises(UnknownName, match=r"entry of the queue .*'seed'.*seeds"):
+        relaxed_time.plan({"tasks": {}, "queue": [{"tasks": [], "points": [], "seed": [1]}]})
