@@ -4,6 +4,7 @@ import networkx as nx
 import pytest
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 from strategies import masks
 
 from pcgraph_lite import topology
@@ -41,6 +42,21 @@ def test_networkx_groups_follow_their_attribute():
     t = topology.from_networkx(graph)
     assert t.groups == {"seen": 2, "hidden": 1}
     assert t.mask().nonzero().tolist() == [[0, 2], [1, 0]]                 # x -> y, z -> x in the order x, z, y
+
+
+NAMES = st.sampled_from("dbca")
+
+
+@given(st.sets(st.tuples(NAMES, NAMES)), st.sets(NAMES, min_size=1))
+def test_outwards_is_breadth_first_search(pairs, known):
+    """Groups stand in an order that is not that of their names."""
+    t = topology.Topology(dict.fromkeys("dbca", 1), [topology.Edges(*pair) for pair in sorted(pairs)])
+    graph = nx.DiGraph(pairs)
+    graph.add_nodes_from("dbca")
+    first, *waves = [sorted(wave) for wave in nx.bfs_layers(graph, known)]
+    assert first == sorted(known) and [sorted(wave) for wave in t.outwards(known)] == waves
+    rank = {name: k for k, wave in enumerate([first, *waves]) for name in wave}
+    assert t.leads_on(known) == (rank.keys() == set("dbca") and all(rank[a] < rank[b] for a, b in pairs))
 
 
 def test_fully_connected_has_every_edge_but_self_loops():
@@ -136,7 +152,7 @@ def test_small_world_links_go_both_ways_and_keep_their_number():
     (lambda: topology.fully_connected("abc"), BadInput, "'abc'.*whole number"),
     (lambda: topology.Topology({}, []), BadInput, "at least 1"),
     (lambda: topology.Topology({"a": 2}, [topology.Edges("a", "b")]), UnknownGroup, "'b'"),
-    (lambda: topology.Topology({"a": 2}, [topology.Edges("a", "a")] * 2), BadInput, "twice"),
+    (lambda: topology.Topology({"a": 2, "b": 1}, [topology.Edges("a", "b")] * 2), BadInput, "'a' -> 'b' are .* twice"),
     (lambda: topology.Topology({"a": 2}, [topology.Edges("a", "a", torch.ones(2, 3).bool())]), WrongShape, r"\(2, 3\)"),
     (lambda: topology.Topology({"a": 2, "b": 1}, [], pools=[["a"]]), BadInput, "exactly once"),
 ])
