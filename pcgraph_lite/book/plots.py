@@ -456,7 +456,8 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, *, colum
     if frame.empty:
         raise BadInput("facets needs at least one row.")
     numbers = pd.api.types.is_numeric_dtype(frame[x])
-    with plt.rc_context({"figure.constrained_layout.use": False}):         # seaborn lays its grid out by itself
+    usual, plt.rcParams["figure.constrained_layout.use"] = plt.rcParams["figure.constrained_layout.use"], False
+    try:                                                                   # seaborn lays its grid out by itself
         grid = sns.FacetGrid(frame, col=panel, hue=color, col_wrap=min(columns, frame[panel].nunique()), sharey=False,
                              height=2.7, aspect=1.25, palette="colorblind")
         grid.map_dataframe(sns.lineplot, x=x, y=y, errorbar=None)
@@ -469,4 +470,6 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, *, colum
         if numbers:
             grid.set(xscale="log")
         grid.set_axis_labels(x, y).add_legend(title=color)
+    finally:                 # no rc_context: the first figure of a notebook turns interactive mode on, and it must stay
+        plt.rcParams["figure.constrained_layout.use"] = usual
     return grid.figure

@@ -72,6 +72,14 @@ def test_a_published_page_says_what_today_s_rules_say(page: Path) -> None:
         pytest.fail("its verdicts are those of older rules; run python scripts/renew_published.py and commit the pages")
 
 
+@pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
+def test_every_figure_of_a_published_page_is_there(page: Path) -> None:
+    """A cell with a caption shows a picture."""
+    for cell in nbformat.read(page, as_version=4).cells:
+        if figure := cell.metadata.get("mystnb", {}).get("figure"):
+            assert any("image/png" in out.get("data", {}) for out in cell.outputs), figure["name"]
+
+
 def test_the_readme_shows_a_published_figure() -> None:
     if renew_published.PICTURE.read_bytes() != renew_published.picture():
         pytest.fail("the README's picture is not that of the published page; run python scripts/renew_published.py")

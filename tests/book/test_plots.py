@@ -11,6 +11,8 @@ import pytest
 import torch
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.book import plots
@@ -240,3 +242,12 @@ def test_counts_draw_means_ranges_and_the_number_itself():
 def test_curves_mark_a_position():
     axis = plots.curves({"a": ([1, 2], torch.tensor([1.0, 2.0]))}, "t", "E", marks={"here": 1.5}).axes[0]
     assert axis.lines[1].get_xdata() == [1.5, 1.5]
+
+
+def test_a_notebook_shows_every_figure_of_facets():
+    """The first one in a kernel used to be the last one shown."""
+    frame = 'pd.DataFrame({"x": [1, 2], "y": [1, 2], "part": ["a", "a"], "by": ["b", "b"]})'
+    cells = [new_code_cell(f"import pandas as pd\nfrom pcgraph_lite.book import plots\nframe = {frame}"),
+             *[new_code_cell('plots.facets(frame, "x", "y", "part", "by");')] * 2]
+    ran = NotebookClient(new_notebook(cells=cells), timeout=120).execute()
+    assert [["image/png" in out.data for out in cell.outputs] for cell in ran.cells] == [[], [True], [True]]
