@@ -73,21 +73,21 @@ def _licence(name: str) -> str:
 
 def rows(kept: dict[str, Any], mutants: dict[str, Any]) -> list[tuple[str, str]]:
     """What the page shows."""
-    words = {"calls": "calls with bad values, of every public name: ours, or an answer without NaN",
-             "hostile": "damaged and hostile files: refused in a line, within 1 GiB",
-             "flips": "flipped bits of checkpoints: named, or the same result",
+    words = {"calls": "calls of every public name with bad values: each gave an error of ours or an answer without NaN",
+             "hostile": "damaged and hostile files: each was refused in a line, within 1 GiB",
+             "flips": "flipped bits of checkpoints: each was named, or the result was the same",
              "coverage": "branches of the package that tests run, per cent"}
     shown = [(text, f"{kept[key]:,}") for key, text in words.items() if key in kept]
-    for whole, text in ((True, "every change of"), (False, "a random sample of the changes of")):
+    for whole, text in ((True, "all changes of"), (False, "a random sample of the changes of")):
         some = {file: row for file, row in mutants.items() if row["whole"] == whole and row["tried"]}
         if some:
             tried, dead, chosen = (sum(some[file][key] if key != "tried" else len(some[file][key]) for file in some)
                                    for key in ("tried", "killed", "chosen"))
-            rest = f", {chosen - tried} not tried yet" if chosen > tried else ""
+            rest = f", {chosen - tried} still to be tried" if chosen > tried else ""
             shown.append((f"small changes of the code that tests notice ({text} {', '.join(some)}{rest})",
                           f"{dead} of {tried}"))
     if mutants:
-        shown.append(("of the changes that no test noticed: change nothing that could be noticed (listed below)",
+        shown.append(("changes that no test noticed and that do nothing (listed below); the others are gaps",
                       f"{len(survivors(mutants))} of {sum(len(row['survivors']) for row in mutants.values())}"))
     shown.append(("packages locked by version and content", str(len(locked()))))
     return shown

@@ -3,11 +3,11 @@
 They are read off the drawn axes, so that no figure can show one thing and offer another.
 """
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from IPython import get_ipython
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -22,7 +22,7 @@ KIND = "text/csv"
 
 def offer() -> None:
     """In a notebook: keep the numbers of every figure that is shown beside its picture."""
-    if shell := get_ipython():
+    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):   # --plain has none
         shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure: {KIND: text} if (
             text := csv(figure)) else {})
 

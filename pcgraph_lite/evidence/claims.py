@@ -1,6 +1,6 @@
 """The paper's claims and how records decide about them: ``claims.yaml`` + records -> verdicts.
 
-No verdict is written by hand. Each claim has checks, fixed before the results; the scorecard is what they say.
+No verdict is written by hand. Each claim has checks, and the scorecard is what they say.
 """
 
 import json
