@@ -34,8 +34,8 @@ TESTS = {"equations": ["tests/engine/test_equations.py"], "engine/curvature": [Q
          "engine/topk": [GRAPH, EXACT], "engine/graph": [GRAPH, SPARSE, EXACT], "engine/layout": [GRAPH, SPARSE, EXACT],
          "engine/weights": [GRAPH, SPARSE, EXACT, LEARN], "engine/inference": [QUERY, ENERGY, EXACT],
          "engine/query": [QUERY], "engine/conditioned": [SOLVE, QUERY, EXACT], "engine/solvers": [SOLVE, QUERY, ENERGY],
-         "engine/activations": ["tests/engine/test_activations.py", EXACT],
-         "engine/topology": [TOPOLOGY, SPARSE], "engine/constructors": [TOPOLOGY],
+         "engine/activations": ["tests/engine/test_activations.py", EXACT, QUERY],
+         "engine/topology": [TOPOLOGY, SPARSE], "engine/constructors": [TOPOLOGY, SPARSE],
          "engine/learning": [LEARN, EXACT], "engine/epochs": [LEARN, "tests/test_files.py"],
          "evidence/claims": ["tests/evidence/test_claims.py"], "images/metrics": ["tests/images/test_metrics.py"]}
 

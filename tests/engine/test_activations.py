@@ -72,6 +72,13 @@ def test_a_copied_graph_keeps_its_activation():
     assert [copy.deepcopy(PCGraph(FULL, f)).activations[0].name for f in ("relu", OWN)] == ["relu", OWN.name]
 
 
+@pytest.mark.parametrize("bound", [-2.5, 2.5])
+def test_functions_that_differ_far_from_zero_have_two_names(bound):
+    """A fingerprint looks as far as values go."""
+    one, two = (Activation(lambda x, k=k: k * x * ((x - bound) * bound > 0), torch.zeros_like) for k in (1, 2))
+    assert one.name != two.name
+
+
 @pytest.mark.parametrize(("activation", "error", "says"), [
     ("softplus", UnknownName, "no activation 'softplus'. Known: linear, hardtanh"),
     (torch.sin, BadInput, r"no slope; give pcg.Activation\(f, slope\)"),

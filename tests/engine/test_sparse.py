@@ -81,6 +81,14 @@ def test_few_edges_are_as_many_as_bernoulli_ones(monkeypatch):
     assert not made.mask().diagonal().any()
 
 
+@pytest.mark.parametrize(("rows", "columns", "listed"), [(100, 1, True), (1, 100, True), (7, 7, False)])
+def test_many_pairs_are_drawn_as_a_list(monkeypatch, rows, columns, listed):
+    """It is their number that counts, whatever the shape."""
+    monkeypatch.setattr(constructors, "PAIRS", 50)
+    [edges] = constructors._bernoulli({"a": rows}, {"b": columns}, 0.5, torch.Generator().manual_seed(0))
+    assert edges.listed is listed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mask", "networkx", "assemblies"])
 def test_a_large_sparse_graph_trains_and_answers_within_two_gigabytes_and_a_minute(kind):
