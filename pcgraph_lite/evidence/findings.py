@@ -271,7 +271,7 @@ def _lacks(row: Mapping[str, Any], words: Mapping[str, str], uneven: bool) -> li
              r"needs the (\w+) profile": lambda k: f"run at the sizes called {row['profile']}; the rule asks for {k}",
              r"needs ([\d.e+]+ (?!seeds).+)": lambda k: f"the rule asks for {k}; this run had fewer",
              r"(\S+) stands in for it": lambda k: f"{words.get(k, k)} stand in for those of the paper's size",
-             r"(\d+) runs have no counterpart.*": lambda k: f"{_count(int(k), 'run')} had nothing to be compared with"}
+             r"(\d+) runs have no counterpart.*": lambda k: f"{_count(int(k), 'run')} had no rival of the same seed"}
     parts = row["note"].split("; ")
     found = [say(match[1]) + "." for part in parts for pattern, say in asked.items()
              if (match := re.fullmatch(pattern, part)) and (row["n"] or "seeds" not in pattern)]
