@@ -133,6 +133,8 @@ def test_vertices_of_a_pool_compete_whatever_their_groups():
         made = topology.Topology(plain.groups, plain.edges, plain.sensory, pools)
         graph = PCGraph(made, "linear", top_k=0.5, plan="dense")
         assert torch.cat(graph.activate(torch.arange(6.0)[None]), -1).tolist() == [fire]
+        replicas = torch.arange(6.0).expand(2, 3, 6)                       # each row for itself
+        assert torch.cat(graph.activate(replicas), -1).tolist() == [[fire] * 3] * 2
     with pytest.raises(BadInput, match="side by side"):
         PCGraph(made, top_k=0.5, plan="blocks")
 
