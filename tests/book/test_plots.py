@@ -249,7 +249,7 @@ def test_a_notebook_shows_every_figure_of_facets():
     """The first one in a kernel used to be the last one shown."""
     frame = 'pd.DataFrame({"x": [1, 2], "y": [1, 2], "part": ["a", "a"], "by": ["b", "b"]})'
     cells = [new_code_cell(f"import pandas as pd\nfrom pcgraph_lite.book import plots\nframe = {frame}"),
-             *[new_code_cell('plots.facets(frame, "x", "y", "part", "by");')] * 2]
+             *(new_code_cell('plots.facets(frame, "x", "y", "part", "by");') for _ in range(2))]
     usual = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}     # the kernel's own
     ran = NotebookClient(new_notebook(cells=cells), timeout=120).execute(env=usual)
     assert [["image/png" in out.data for out in cell.outputs] for cell in ran.cells] == [[], [True], [True]]
