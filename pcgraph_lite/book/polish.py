@@ -22,6 +22,7 @@ CODE = re.compile(r"(<pre.*?</pre>|<script.*?</script>)", re.DOTALL)
 LOOSE = re.compile(r"(?<=\d) (?=%)")
 HEAVY = 200_000                            # bytes of a picture
 SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
+PALETTES = (64, 128, 256)                  # colours
 LONGEST = 200                                                              # letters of a description
 PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
 TILE = 24                                  # pixels: what is smaller is no photograph
@@ -67,9 +68,12 @@ def lighten(file: Path) -> None:
 
 
 def by_palette(picture: Image.Image) -> Image.Image:
-    """A picture of 256 colours where no eye sees the difference, else as it is."""
-    few = picture.quantize(256)
-    return few if np.abs(np.asarray(few.convert("RGB"), int) - np.asarray(picture)).mean() < SEEN else picture
+    """A picture of as few colours as no eye tells from it, without any loss where 256 do; else as it is."""
+    for colours in PALETTES if picture.getcolors(256) is None else ():
+        few = picture.quantize(colours, kmeans=2)                          # else rare colours, such as frames, pale
+        if np.abs(np.asarray(few.convert("RGB"), int) - np.asarray(picture)).mean() < SEEN:
+            return few
+    return picture.quantize(256) if picture.getcolors(256) else picture
 
 
 def polished(page: str, folder: Path) -> str:
