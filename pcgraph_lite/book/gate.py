@@ -153,7 +153,11 @@ def _listing(content: str) -> str | None:
 
 
 def _numbers(content: str) -> str | None:
-    return None if len({len(row) for row in csv.reader(StringIO(content))}) == 1 else "a table of numbers with odd rows"
+    try:
+        whole = len({len(row) for row in csv.reader(StringIO(content))}) == 1
+    except csv.Error:                                                      # a cell without end
+        whole = False
+    return None if whole else "numbers that are no table"
 
 
 KINDS = {"text/plain": lambda text: None, "text/html": _table, "text/markdown": _listing, "image/png": _picture,

@@ -69,11 +69,13 @@ def lighten(file: Path) -> None:
 
 def by_palette(picture: Image.Image) -> Image.Image:
     """A picture of as few colours as no eye tells from it, without any loss where 256 do; else as it is."""
-    for colours in PALETTES if picture.getcolors(256) is None else ():
+    if picture.getcolors(256):
+        return picture.quantize(256)
+    for colours in PALETTES:
         few = picture.quantize(colours, kmeans=2)                          # else rare colours, such as frames, pale
         if np.abs(np.asarray(few.convert("RGB"), int) - np.asarray(picture)).mean() < SEEN:
             return few
-    return picture.quantize(256) if picture.getcolors(256) else picture
+    return picture
 
 
 def polished(page: str, folder: Path) -> str:

@@ -155,6 +155,13 @@ def test_markdown_is_a_listing_or_refused(root: Path, content: str) -> None:
         gate.admit(executed(new_output("display_data", {"text/markdown": content})), "page", root)
 
 
+@pytest.mark.parametrize("content", ["", "x,y\n1\n", "x\n" + "1" * 200_000])
+def test_numbers_are_a_table_or_refused(root: Path, content: str) -> None:
+    """The last one has a cell longer than Python's csv reads."""
+    with pytest.raises(BadFile, match="numbers that are no table"):
+        gate.admit(executed(new_output("display_data", {"text/csv": content})), "page", root)
+
+
 @pytest.mark.parametrize("kind", ["application/javascript", "text/latex", "image/svg+xml",
                                   "application/vnd.jupyter.widget-view+json", "image/jpeg"])
 def test_other_kinds_of_output_are_refused(root: Path, kind: str) -> None:
