@@ -55,12 +55,15 @@ class DAM(Classifier):
     def gain(self, images: Tensor, temperature: float = 1.0) -> Tensor:
         """By how much the energy falls when a label goes on. ``(batch, pixels)`` to ``(batch, labels)``."""
         scale = temperature * self.n
-        off = self.overlap(images) / scale
+        return self.raised(self.overlap(images) / scale, scale)
+
+    scores = gain
+
+    def raised(self, off: Tensor, scale: float) -> Tensor:
+        """``gain`` from the overlap over its scale, ``(batch, memories)`` to ``(batch, labels)``."""
         lit = (off + 2 * xi / scale for xi in self.memory[:, self.pixels:].T)
         base = off.clamp_min(0).pow(self.power)
         return torch.stack([(on.clamp_min(0).pow(self.power) - base).sum(-1) for on in lit], -1)
-
-    scores = gain
 
     def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
         annealing, epoch = state.schedule, state.epoch
@@ -77,10 +80,10 @@ def gradient(model: DAM, images: Tensor, labels: Tensor, temperature: float, los
         images, labels: ``(batch, pixels)`` in [0, 1] and ``(batch,)`` class numbers.
     """
     n, scale = model.power, temperature * model.n
-    c = model.gain(images, temperature).tanh()                             # (batch, labels)
+    off = model.overlap(images) / scale                                    # (batch, memories)
+    c = model.raised(off, scale).tanh()                                    # (batch, labels)
     target = 2 * one_hot(labels.to(c.device), model.labels).to(c) - 1
     slope = 2 * loss_power * (c - target).pow(2 * loss_power - 1) * (1 - c * c) * n / scale
-    off = model.overlap(images) / scale                                    # (batch, memories)
     shared = -slope.sum(-1, keepdim=True) * off.clamp_min(0).pow(n - 1)
     own = []
     for a, xi in enumerate(model.memory[:, model.pixels:].T):
