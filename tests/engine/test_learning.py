@@ -287,6 +287,12 @@ def test_the_safe_step_is_found_anew_every_20_weight_steps(tmp_path: Path, monke
     assert history.value_lr.tolist() == expected.value_lr.tolist() and history.value_lr.nunique() == 3
 
 
+def test_a_training_has_as_many_epochs_as_asked_for():
+    """Also more than Python keeps small numbers for."""
+    history = fit(small(), toy(6), epochs=(epochs := 300), steps=1, batch_size=6, value_lr=0.1, progress=False)
+    assert history["epoch"].tolist() == list(range(1, epochs + 1))
+
+
 def test_a_finished_training_can_be_prolonged(tmp_path: Path):
     graph, undisturbed = small(), small()
     for epochs in (2, 4):
