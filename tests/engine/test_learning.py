@@ -163,7 +163,9 @@ def test_a_feedforward_graph_is_scored_by_its_forward_pass():
     values, below = images, "pixels"
     for above in ("hidden1", "hidden2", "hidden3", "labels"):
         values, below = values.relu() @ graph.weight[made.slice(below), made.slice(above)], above
-    assert accuracy(graph, (images, values.argmax(-1))) == 1
+    read = values.argmax(-1)
+    assert accuracy(graph, (images, read)) == 1
+    assert accuracy(graph, (images, (read + 1) % 10)) == accuracy(graph, (images, (read - 1) % 10)) == 0
     asked = query(graph, {"pixels": images}, steps=100, momentum=0.95).values["labels"]
     assert (asked.argmax(-1) != values.argmax(-1)).double().mean() > 0.2
 
