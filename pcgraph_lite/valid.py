@@ -96,7 +96,7 @@ def labels(values: Any, what: str = "labels", count: int | None = None, classes:
 def mask(values: Any, what: str, *shapes: Sequence[int]) -> Tensor:
     """A mask of one of these shapes; any if none is given. Raises BadInput, WrongShape."""
     made = tensor(values, what)
-    wanted = " or ".join(str(tuple(shape)) for shape in shapes)
+    wanted = " or ".join(str(tuple(shape)) for shape in shapes) or "a mask of"
     if made.dtype != torch.bool:
         raise WrongShape(f"{what} is {tuple(made.shape)} {made.dtype}; expected {wanted} torch.bool, true where known.")
     if shapes and made.shape not in [tuple(shape) for shape in shapes]:

@@ -104,7 +104,7 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
 
         Args:
             images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
-            checkpoint: file that holds the whole state after each epoch; an existing one is resumed.
+            checkpoint: file that holds the whole state as of ``epochs.State.end_epoch``; an existing one is resumed.
             generator: shuffles the images, and draws what is drawn. None: a new one seeded with 0.
             settings: fields of the schedule.
 

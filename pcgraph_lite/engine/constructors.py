@@ -152,27 +152,21 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
         >>> pcg.topology.from_mask([[0, 1, 0], [0, 0, 1], [1, 0, 0]])        # a ring of three
         Topology(3 vertices: vertices 3; 3 edges)
     """
-    if isinstance(mask, Tensor) and mask.layout != torch.strided:
-        return _from_pairs(mask.to_sparse_coo().coalesce().cpu(), groups, sensory, pools)
-    mask = valid.tensor(mask, "mask").cpu()
+    sparse = isinstance(mask, Tensor) and mask.layout != torch.strided
+    mask = mask.to_sparse_coo().cpu() if sparse else valid.tensor(mask, "mask").cpu()
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
         raise WrongShape(f"mask is {tuple(mask.shape)}; expected a square (n, n) matrix, rows are sources.")
-    if not bool(((mask == 0) | (mask == 1)).all()):
+    entries = mask._values() if sparse else mask                           # an edge that is listed twice is one edge
+    if not bool(((entries == 0) | (entries == 1)).all()):
         raise BadInput("mask holds entries other than 0 and 1; weights go to PCGraph.set_weight, not into the mask.")
-    mask = mask.bool()
     groups, cut = _cut(groups, len(mask))
+    if sparse:                                                             # nothing as large as all pairs
+        mask = mask.coalesce()
+        return Topology(groups, _between(groups, groups, mask.indices()[:, mask.values() != 0]), sensory, pools)
+    mask = mask.bool()
     blocks = ((a, b, mask[cut[a], cut[b]]) for a in groups for b in groups)
     edges = [Edges(a, b, None if block.all() else block.clone()) for a, b, block in blocks if block.any()]
     return Topology(groups, edges, sensory, pools)
-
-
-def _from_pairs(mask: Tensor, groups: Mapping[str, int] | None, sensory: Sequence[str],
-                pools: Sequence[Sequence[str]]) -> Topology:
-    """``from_mask`` of a sparse one: lists of edges, and nothing as large as all pairs."""
-    if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
-        raise WrongShape(f"mask is {tuple(mask.shape)}; expected a square (n, n) matrix, rows are sources.")
-    groups, _ = _cut(groups, len(mask))
-    return Topology(groups, _between(groups, groups, mask.indices()[:, mask.values() != 0]), sensory, pools)
 
 
 def _between(sources: Mapping[str, int], targets: Mapping[str, int], pairs: Tensor) -> list[Edges]:

@@ -60,10 +60,10 @@ class Relaxation:
 
     x: Tensor                                                              # (..., batch, n)
     initial_energy: Tensor                                                 # (..., batch)
-    energy: Tensor                                                         # (steps, ..., batch), after each step
+    energy: Tensor                                                         # (looks, ..., batch); each step if traced
     converged: Tensor                                                      # (..., batch) bool
     steps: int
-    value_lr: float | Tensor                                               # the step that was used (first, if halved)
+    value_lr: float | Tensor                                               # the step used (the first of several)
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,6 +97,14 @@ def test_a_large_sparse_graph_trains_and_answers_within_two_gigabytes_and_a_minu
     assert vertices == 50_000 and edges == pytest.approx(250_000, rel=0.02) and memory < 2 and seconds < 60
 
 
+def test_a_sparse_mask_lists_edges_and_not_weights():
+    """An edge may be listed twice, which adds its entries up; one that is listed with a 2 is a weight."""
+    twice = topology.from_mask(torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 1.0], (3, 3)))
+    assert twice.edge_count() == 1 and twice.mask()[0, 1]
+    with pytest.raises(BadInput, match="other than 0 and 1"):
+        topology.from_mask(torch.sparse_coo_tensor([[0], [1]], [0.5], (3, 3)))
+
+
 def test_what_must_be_dense_says_how_much_it_would_take():
     made = topology.from_mask(torch.sparse_coo_tensor([[0], [1]], [1.0], (10**6, 10**6)))
     assert PCGraph(made).weights[0].shape == (1,)
