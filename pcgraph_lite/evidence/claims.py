@@ -188,7 +188,7 @@ def scorecard(records: pd.DataFrame, claims: Mapping[str, Claim] | None = None) 
 def measured(name: str, records: pd.DataFrame, claims: Mapping[str, Claim] | None = None) -> list[list[Measured]]:
     """The cases behind each check of a claim, in the order of its checks; none where there are no records."""
     claim = (claims or load_claims())[name]
-    _, records, standing = _of_claim(name, claim, _told_apart(records))
+    _, records, standing = _of_claim(name, claim, _told_apart(records[records["claim"] == name]))
     return [_measured(check, records) for check in _with_stand_ins(claim.checks, standing)]
 
 
