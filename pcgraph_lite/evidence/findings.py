@@ -196,14 +196,18 @@ def findings(records: pd.DataFrame, card: pd.DataFrame) -> dict[str, Finding]:
 
 
 def number(value: float, check: Check) -> str:
-    """A number for a sentence: per cent with one decimal, else three digits; nothing is rounded to none or to all."""
+    """A number for a sentence: per cent with one decimal, else three digits; nothing is rounded to none or to all.
+
+    Whole numbers stand without decimals, and no other number looks like one: 16.04 is 16.0, and 0.93 is 93 %.
+    """
+    value = 100 * value if check.percent else value
+    whole, tail = np.isclose(value, round(value), rtol=1e-9, atol=0), " %" if check.percent else ""
+    if whole or abs(value) >= 1000:
+        return f"{value:,.0f}{tail}"
     if check.percent:
-        shown = f"{100 * value:.1f}"
-        near = shown in ("0.0", "100.0") and value not in (0, 1)
-        return (f"{100 * value:.2f}" if near else shown.removesuffix(".0")) + " %"
-    if value != 0 and abs(value) < 1e-6:
-        return f"{value:.0e}".replace("e-0", "e-")
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+        shown = f"{value:.1f}"
+        return (f"{value:.2f}" if shown in ("0.0", "100.0") else shown) + tail
+    return f"{value:.0e}".replace("e-0", "e-") if abs(value) < 1e-6 else f"{value:#.3g}".removesuffix(".")
 
 
 def _finding(row: Mapping[str, Any], claim: claims.Claim, book: Book, records: pd.DataFrame) -> Finding:
