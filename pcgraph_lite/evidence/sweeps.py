@@ -10,6 +10,7 @@ with the same settings is not trained again.
 import hashlib
 import itertools
 import re
+import sys
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -153,7 +154,7 @@ def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
     runs = plan(name, profile)
     if lacking := len(missing(name, profile)):
         print(f"sweep {name}: {lacking} of {len(runs)} runs are missing in profile {profile}: training them.",
-              flush=True)
+              file=sys.stderr, flush=True)
         run(name, profile, device)
     return _arranged(runs, _rows(name, profile))
 

@@ -6,6 +6,7 @@ header and the training history as CSV beside them. Whoever needs a model calls 
 
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -113,7 +114,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
     if not target.is_file() or read_header(target).get("identity", wanted) != wanted:   # no header: damaged, below
         found = "weights of other settings" if target.is_file() else f"no weights in profile {profile} yet"
-        print(f"{name} (seed {seed}) has {found}: training it.", flush=True)
+        print(f"{name} (seed {seed}) has {found}: training it.", file=sys.stderr, flush=True)      # no result of a page
         train(name, profile, seed, device, progress)
     model, _ = build(spec(name, profile), seed, hardware.pick_device(device))
     try:

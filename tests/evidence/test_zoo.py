@@ -38,10 +38,10 @@ def same(a: torch.nn.Module, b: torch.nn.Module) -> bool:
 def test_missing_weights_are_trained_and_then_found(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first load says that it trains; the second finds the file and gives the same weights and history."""
     first = zoo.load("tiny", "smoke", **QUIET)
-    assert "has no weights in profile smoke yet" in capsys.readouterr().out
+    assert "has no weights in profile smoke yet" in capsys.readouterr().err
     when = first.path.stat().st_mtime_ns
     second = zoo.load("tiny", "smoke", **QUIET)
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().err == ""
     assert first.path == root / "_build/smoke/models/tiny-seed0.safetensors" == second.path
     assert second.path.stat().st_mtime_ns == when and same(first.graph, second.graph)
     assert len(second.history) == 3 == first.provenance["epochs"]
@@ -64,7 +64,7 @@ def test_stale_weights_are_trained_again(root: Path, capsys: pytest.CaptureFixtu
     path.write_text(path.read_text().replace("epochs: 3", "epochs: 1"))
     capsys.readouterr()
     assert len(zoo.load("tiny", "smoke", **QUIET).history) == 1
-    assert "has weights of other settings: training it" in capsys.readouterr().out
+    assert "has weights of other settings: training it" in capsys.readouterr().err
 
 
 def test_settings_edited_while_a_model_trains_are_not_its_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
