@@ -311,7 +311,7 @@ def _fewer_seeds(claim: Claim, outcomes: list[Outcome]) -> list[str]:
     """How many seeds the checks that ran still need: the most that one of those with too few asks for."""
     wanted = [(check.seeds or claim.needs.seeds, outcome.seeds)
               for check, outcome in zip(claim.checks, outcomes, strict=True) if outcome.passed is not None]
-    needed = max((needs for needs, seeds in wanted if seeds < needs), default=claim.needs.seeds if not wanted else 0)
+    needed = max((needs for needs, seeds in wanted if seeds < needs), default=0)
     return [f"needs {needed} seeds"] if needed else []
 
 

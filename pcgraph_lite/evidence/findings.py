@@ -278,7 +278,7 @@ def _lacks(row: Mapping[str, Any], words: Mapping[str, str], uneven: bool) -> li
              r"(\d+) runs have no counterpart.*": lambda k: f"{_count(int(k), 'run')} had no rival of the same seed"}
     parts = row["note"].split("; ")
     found = [say(match[1]) + "." for part in parts for pattern, say in asked.items()
-             if (match := re.fullmatch(pattern, part)) and (row["n"] or "seeds" not in pattern)]
+             if (match := re.fullmatch(pattern, part))]
     missing = [_plain(label, words) for label in re.findall(r"no (?:record of|two records to compare for) ([^;]+)",
                                                             row["note"])]
     if missing:
