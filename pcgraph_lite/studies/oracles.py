@@ -73,9 +73,9 @@ def weight_gradient(graph: PCGraph, x: Tensor) -> dict[str, Tensor]:
 
 
 def paying_matrix(graph: PCGraph) -> Tensor:
-    """I - W without the columns of vertices that pay nothing: eps = x (I - W) - b for f = identity. ``(n, paying)``."""
+    """I - W without the columns of vertices that pay nothing: eps = x (I - W) - b if f(x) = x. ``(..., n, paying)``."""
     matrix = torch.eye(graph.topology.n, dtype=graph.dtype) - graph.weight
-    return matrix if graph.sources is None else matrix[:, ~graph.sources]
+    return matrix if graph.sources is None else matrix[..., ~graph.sources]
 
 
 def linear_solution(graph: PCGraph, x: Tensor, clamped: Tensor) -> tuple[Tensor, bool]:
