@@ -55,11 +55,11 @@ class DAM(Classifier):
     def gain(self, images: Tensor, temperature: float = 1.0) -> Tensor:
         """By how much the energy falls when a label goes on. ``(batch, pixels)`` to ``(batch, labels)``."""
         scale = temperature * self.n
-        return self.raised(self.overlap(images) / scale, scale)
+        return self.gain_of(self.overlap(images) / scale, scale)
 
     scores = gain
 
-    def raised(self, off: Tensor, scale: float) -> Tensor:
+    def gain_of(self, off: Tensor, scale: float) -> Tensor:
         """``gain`` from the overlap over its scale, ``(batch, memories)`` to ``(batch, labels)``."""
         lit = (off + 2 * xi / scale for xi in self.memory[:, self.pixels:].T)
         base = off.clamp_min(0).pow(self.power)
@@ -81,7 +81,7 @@ def gradient(model: DAM, images: Tensor, labels: Tensor, temperature: float, los
     """
     n, scale = model.power, temperature * model.n
     off = model.overlap(images) / scale                                    # (batch, memories)
-    c = model.raised(off, scale).tanh()                                    # (batch, labels)
+    c = model.gain_of(off, scale).tanh()                                    # (batch, labels)
     target = 2 * one_hot(labels.to(c.device), model.labels).to(c) - 1
     slope = 2 * loss_power * (c - target).pow(2 * loss_power - 1) * (1 - c * c) * n / scale
     shared = -slope.sum(-1, keepdim=True) * off.clamp_min(0).pow(n - 1)

@@ -98,7 +98,7 @@ def test_a_large_sparse_graph_trains_and_answers_within_two_gigabytes_and_a_minu
 
 
 def test_a_sparse_mask_lists_edges_and_not_weights():
-    """An edge may be listed twice, which adds its entries up; one that is listed with a 2 is a weight."""
+    """An edge may be listed twice, which adds its entries up; another number than 0 or 1 is a weight."""
     twice = topology.from_mask(torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 1.0], (3, 3)))
     assert twice.edge_count() == 1 and twice.mask()[0, 1]
     with pytest.raises(BadInput, match="other than 0 and 1"):
