@@ -27,6 +27,7 @@ from ..valid import Count, Damping, PartOf, Rate
 from .kinds import Classifier, by_epochs
 
 START_MEAN, START_STD = -0.3, 0.3                                          # of the memories, the source's
+ROWS = 250                                         # images looked at together: what they need fits a cache
 
 
 class DAM(Classifier):
@@ -79,6 +80,12 @@ def gradient(model: DAM, images: Tensor, labels: Tensor, temperature: float, los
     Args:
         images, labels: ``(batch, pixels)`` in [0, 1] and ``(batch,)`` class numbers.
     """
+    parts = zip(images.split(ROWS), labels.split(ROWS), strict=True)
+    return torch.stack([_gradient(model, *part, temperature, loss_power) for part in parts]).sum(0)
+
+
+def _gradient(model: DAM, images: Tensor, labels: Tensor, temperature: float, loss_power: int) -> Tensor:
+    """Of the same sum over a few images."""
     n, scale = model.power, temperature * model.n
     off = model.overlap(images) / scale                                    # (batch, memories)
     c = model.gain_of(off, scale).tanh()                                    # (batch, labels)
