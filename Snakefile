@@ -35,9 +35,7 @@ ROOT = checkout.ROOT
 BUILD = ROOT / "_build" / PROFILE
 NOTEBOOKS = settings.notebook_names()
 VALUES = {name: checked(notebooks.resolve, name, profile, {}) for name in NOTEBOOKS}
-WEIGHTS = {name: [(model, seed) for model, count in checked(notebooks.models, name).items()
-                  for seed in notebooks.seeds(name, profile, count)]
-           for name in NOTEBOOKS}
+WEIGHTS = {name: checked(notebooks.weights, name, profile) for name in NOTEBOOKS}
 RUNS = {name: [run.identity for sweep in f"{values['sweep']} {values.get('crossed', '')}".split()
                for run in checked(sweeps.plan, sweep, PROFILE)]
         for name, values in VALUES.items() if "sweep" in values}                            # of notebooks with sweeps

@@ -90,11 +90,13 @@ def train(
                                                  "may be repeated.")] = [0],  # noqa: B006 (typer copies it)
     device: Device = "auto",
     force: Annotated[bool, typer.Option("--force", help="Train anew although weights are there.")] = False,
+    card: Annotated[bool, typer.Option("--card", help="Let each classify the test images, too, and keep its answers.")]
+    = False,
     tf32: Tf32 = False,
 ) -> None:
     """Train models and keep their weights. A killed training resumes; finished weights are not trained twice."""
     from . import hardware
-    from .evidence import config, zoo
+    from .evidence import cards, config, zoo
     wanted = [(one, number) for one in name for number in seed]
     for one, number in wanted:
         zoo.path(one, profile, number)                         # a wrong name is refused before hours of training
@@ -102,7 +104,7 @@ def train(
     failed = []
     for one, number in wanted:
         try:
-            made = zoo.train(one, profile, number, device, force=force)
+            made = (cards.keep if card else zoo.train)(one, profile, number, device, force=force)
         except PCGraphError as error:
             if len(wanted) == 1:
                 raise

@@ -12,7 +12,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -60,17 +60,19 @@ def source(name: str) -> Path:
     return checkout.ROOT / "notebooks" / f"{name}.md"
 
 
-def models(name: str) -> dict[str, str]:
+def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, str]:
     """The models that a notebook's front matter lists, each with the parameter that says how many seeds of it it uses.
 
-    An entry is a model's name (then the parameter is ``seeds``) or ``name: parameter``. Raises BadFile, BadInput.
+    An entry is a model's name (then the parameter is ``seeds``) or ``name: parameter``. Under ``models`` stand those
+    whose weights the page asks, under ``cards`` those it only tells of (evidence.cards). Raises BadFile, BadInput.
     """
     match = re.match(r"---\n(.*?)\n---\n", read_text(source(name)), re.DOTALL)
-    front, found = config.mapping(source(name), match.group(1)) if match else {}, {}
-    try:
-        entries = TypeAdapter(list[str | dict[str, str]]).validate_python(front.get("models") or [], strict=True)
-    except ValidationError as error:
-        raise BadFile(f"notebooks/{name}.md: models: {config.explain(error.errors()[0], '')}.") from None
+    front, found, entries = config.mapping(source(name), match.group(1)) if match else {}, {}, []
+    for key in listed:
+        try:
+            entries += TypeAdapter(list[str | dict[str, str]]).validate_python(front.get(key) or [], strict=True)
+        except ValidationError as error:
+            raise BadFile(f"notebooks/{name}.md: {key}: {config.explain(error.errors()[0], '')}.") from None
     for entry in entries:
         found |= entry if isinstance(entry, dict) else {entry: "seeds"}
     for model in found:
@@ -83,6 +85,14 @@ def seeds(name: str, settings: Profile, count: str = "seeds") -> list[int]:
     """The seeds that a notebook uses in a profile, as many as its parameter ``count`` says (1 where it has none)."""
     values = resolve(name, settings, {})
     return list(range(values.get("seed", 0), values.get("seed", 0) + values.get(count, 1)))
+
+
+def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
+    """The models and seeds whose weights a notebook needs in a profile. A committed card can stand for them."""
+    from ..evidence import cards
+    wanted, asked = models(name), models(name, ["models"])
+    return [(model, seed) for model, count in wanted.items() for seed in seeds(name, settings, count)
+            if model in asked or not cards.is_committed(model, settings.name, seed)]
 
 
 def stale_weights(name: str, profile: str) -> list[str]:

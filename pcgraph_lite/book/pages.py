@@ -9,10 +9,11 @@ import torch
 from pandas.io.formats.style import Styler
 
 from .. import hardware
-from ..evidence import config, sweeps, zoo
+from ..evidence import cards, config, sweeps, zoo
+from ..evidence.cards import Card
 from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
-from ..images import datasets, sources
+from ..images import datasets, metrics, sources
 from ..images.datasets import ImageSet
 from ..studies import trials
 from ..studies.trials import Case, Key
@@ -46,6 +47,14 @@ class Page:
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
         return {(name, called, s): zoo.load(f"{kind}-{name}", self.profile, s, str(self.device.type), progress=False)
                 for name in data for called, kind in kinds.items() for s in self.seeds[:count[name]]}
+
+    def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0) -> dict[Key, Card]:
+        """Cards of classifiers ``<kind>-<data set>`` by ``(dataset, kind, seed)``, committed ones where there are.
+
+        ``images``: how many test images they answer; 0: all.
+        """
+        return {(name, kind, s): cards.load(f"{kind}-{name}", self.profile, s, str(self.device.type), images)
+                for name in data for kind in kinds for s in self.seeds[:seeds]}
 
     def here(self, counts: Mapping[str, int]) -> list[str]:
         """The data sets of which more than 0 seeds are asked for and whose files are there; a line names the others."""
@@ -115,8 +124,18 @@ class Page:
 
 def sizes(models: Mapping[Key, Trained]) -> pd.DataFrame:
     """One row a model, for the records: dataset, model, seed, n (training images), parameters, seconds of training."""
-    return trials.frame({key: {"n": t.provenance["n"], "parameters": zoo.parameter_count(t.graph), "seconds": t.seconds}
+    return trials.frame({key: {"n": t.provenance["n"], "parameters": t.parameters, "seconds": t.seconds}
                          for key, t in models.items()})
+
+
+def scores(cards: Mapping[Key, Card], tests: Mapping[str, ImageSet]) -> pd.DataFrame:
+    """One row a classifier: dataset, model, seed, n (test images), accuracy on them and on those held out of training;
+    of graphs also the share that converged and the most energy that was left. ``tests``: by data set.
+    """
+    return trials.frame({key: {
+        "n": len(tests[key[0]]), "accuracy": metrics.share_right(card.read(tests[key[0]]), tests[key[0]].labels),
+        "held_out": card.provenance["validation"], "converged": card.converged, "energy": card.energy}
+        for key, card in cards.items()})
 
 
 def start(name: str, profile: str, device: str = "auto", out: str | Path = "", seed: int = 0, seeds: int = 1) -> Page:

@@ -126,8 +126,7 @@ def _cost(page: Page, done: set[Training], profile: str, rate: Callable[[AnySpec
 
 def _page(name: str, some: tuple[str, ...], settings: config.Profile) -> Page:
     values, profile = notebooks.resolve(name, settings, {}), settings.name
-    wanted = {(model, seed) for model, count in notebooks.models(name).items()
-              for seed in notebooks.seeds(name, settings, count) if not zoo.is_trained(model, profile, seed)}
+    wanted = {one for one in notebooks.weights(name, settings) if not zoo.is_trained(one[0], profile, one[1])}
     runs = tuple(run for sweep in _sweeps(values) for run in _runs(sweep, profile))
     return Page(name, some, frozenset(wanted), runs, _seconds(name, values))
 

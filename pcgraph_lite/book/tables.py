@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from ..evidence import claims, findings, records, zoo
+from ..evidence import claims, findings, records
+from ..evidence.cards import Card
 from ..evidence.records import PACKAGES
 from ..evidence.zoo import Trained
 from ..images import metrics
@@ -184,8 +185,8 @@ def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | N
                         ).groupby(list(by), sort=False)
 
 
-def models(trained: Mapping[tuple, Trained], words: Mapping[str, str] | None = None, name: str = "models",
-           paper: Mapping[str, object] | None = None, **more: Callable[[Trained], object]) -> Styler:
+def models(trained: Mapping[tuple, Trained | Card], words: Mapping[str, str] | None = None, name: str = "models",
+           paper: Mapping[str, object] | None = None, **more: Callable[[Trained | Card], object]) -> Styler:
     """What was trained and how: a row for each data set and model, of its first seed; what all share is said below.
 
     Args:
@@ -212,9 +213,9 @@ def models(trained: Mapping[tuple, Trained], words: Mapping[str, str] | None = N
         " ".join(caption)).set_table_styles(below, overwrite=False)
 
 
-def _trained_row(t: Trained) -> dict[str, object]:
-    train, topology = t.spec.train, getattr(t.graph, "topology", None)
-    return {"vertices": "" if topology is None else topology.n, "parameters": f"{zoo.parameter_count(t.graph):,}",
+def _trained_row(t: Trained | Card) -> dict[str, object]:
+    train = t.spec.train
+    return {"vertices": t.vertices or "", "parameters": f"{t.parameters:,}",
             "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
             "f": getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else ""),
             "T": getattr(train, "steps", ""),

@@ -63,6 +63,16 @@ class Trained:
         """Time of all epochs, those before a kill included."""
         return float(self.history["seconds"].sum())
 
+    @property
+    def parameters(self) -> int:
+        """How many numbers were trained, see ``parameter_count``."""
+        return parameter_count(self.graph)
+
+    @property
+    def vertices(self) -> int | None:
+        """Of the graph, where it is one."""
+        return self.graph.topology.n if isinstance(self.graph, PCGraph) else None
+
 
 def spec(name: str, profile: str) -> AnySpec:
     """The settings of a model as a profile trains it. Raises UnknownName, BadInput."""

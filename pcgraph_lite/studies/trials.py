@@ -117,7 +117,12 @@ def classify(model: nn.Module, test: ImageSet, **settings: Any) -> Trial:
                 "energy": torch.cat([answer.energy[-1] for answer in answers]).numpy()}
     else:
         read = torch.cat([model.classify(images).cpu() for images in parts])
-    return Trial(test.images, read, pd.DataFrame({"agrees": (read == test.labels).numpy()} | more))
+    return answered(read, test, **more)
+
+
+def answered(read: Tensor, test: ImageSet, **measures: Any) -> Trial:
+    """Classes ``(batch,)`` that a model has answered. Measures: agrees, and those given."""
+    return Trial(test.images, read, pd.DataFrame({"agrees": (read == test.labels).numpy()} | measures))
 
 
 def recalled(recall: Recall, memories: Tensor) -> Trial:

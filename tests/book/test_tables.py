@@ -17,7 +17,6 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from scipy import stats
 
-from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.book import tables
 from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.evidence import findings
@@ -146,7 +145,7 @@ def test_a_table_of_models_shows_what_differs_and_says_what_does_not() -> None:
     """Two models that differ in their weight step alone; the paper's settings are said as well."""
     def trained(weight_lr: float) -> SimpleNamespace:
         spec = SimpleNamespace(kind="pcgraph", activation="tanh", train=SimpleNamespace(steps=5, weight_lr=weight_lr))
-        return SimpleNamespace(graph=PCGraph(topology.fully_connected(3, 1, 2)), spec=spec, seconds=2.0,
+        return SimpleNamespace(parameters=30, vertices=6, spec=spec, seconds=2.0,
                                provenance={"n": 7, "epochs": 4, "device": "cpu"})
 
     both = {("mnist", name, seed): trained(step)

@@ -1,0 +1,143 @@
+"""Cards: what a page tells of a trained classifier without its weights, which training it was and what it answers.
+
+The weights of all classifiers of the book take gigabytes, and training them takes days. A card takes some kilobytes, so
+those of the paper profile are committed, and a page trains only what has none (``results/cards``). A card of other
+settings, or of code that computes other numbers, does not count.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import torch
+from pydantic import Field, ValidationError
+
+from .. import checkout
+from ..errors import BadFile, BadInput
+from ..files import read_text, write_aside
+from ..images import datasets
+from ..images.datasets import ImageSet
+from . import config, zoo
+from .config import AnySpec, Strict
+from .records import Name, Scalar
+
+PUBLISHED = "paper"                                # the profile whose cards are committed
+
+
+class Card(Strict):
+    """A trained classifier. ``answers``: the class of each test image, a digit for each; of a graph, ``converged`` is
+    the share of its queries that came to rest and ``energy`` the most that was left in one.
+    """
+
+    model: Name
+    profile: Name
+    seed: Annotated[int, Field(ge=0)]
+    fingerprint: str
+    provenance: dict[str, Scalar]
+    epochs: dict[str, list[float]]
+    vertices: int | None
+    parameters: int
+    answers: Annotated[str, Field(pattern=r"^[0-9]+$")]
+    converged: float | None = None
+    energy: float | None = None
+
+    @property
+    def spec(self) -> AnySpec:
+        """The settings, as of ``zoo.spec``."""
+        return zoo.spec(self.model, self.profile)
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row an epoch, as of ``zoo.Trained``."""
+        return pd.DataFrame(self.epochs)
+
+    @property
+    def seconds(self) -> float:
+        """Time of all epochs."""
+        return sum(self.epochs["seconds"])
+
+    def read(self, test: ImageSet) -> torch.Tensor:
+        """The classes ``(batch,)`` that it answered. Raises BadInput: these are not as many images."""
+        if len(test) != len(self.answers):
+            raise BadInput(f"the card of {self.model} answers {len(self.answers)} test images; there are {len(test)}.")
+        return torch.tensor([int(answer) for answer in self.answers])
+
+
+def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0) -> Card:
+    """The committed card of a model, else one made of its weights, which are trained first where they are missing.
+
+    ``images``: test images that it is asked for, drawn at random; 0: all, and a card of these is written as well.
+    Raises as ``zoo.load``, and BadFile: the committed card is damaged.
+    """
+    if not images and is_committed(name, profile, seed):
+        return _read(committed_path(name, seed))
+    card = of(name, profile, seed, device, images)
+    if not images:
+        write(card)
+    return card
+
+
+def of(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0) -> Card:
+    """The card of a model, made of its weights. Arguments and errors as of ``load``."""
+    from ..studies import trials  # here: it imports for seconds, and looking for a card needs none of it
+    trained = zoo.load(name, profile, seed, device, progress=False)
+    test = datasets.load(trained.spec.data, "test", sample=config.load_profile(profile).data.sample)
+    test = test.subset(images, torch.Generator().manual_seed(0)) if images else test
+    trial, known = trials.classify(trained.graph, test, **_how(trained)), {}
+    if "converged" in trial.each:
+        known = {"converged": float(trial.each["converged"].mean()), "energy": float(trial.each["energy"].max())}
+    return Card(model=name, profile=profile, seed=seed, fingerprint=zoo.fingerprint(name, profile, seed),
+                provenance=trained.provenance, epochs=trained.history.astype(float).to_dict("list"),
+                vertices=trained.vertices, parameters=trained.parameters,
+                answers="".join(map(str, trial.read.tolist())), **known)
+
+
+def keep(name: str, profile: str, seed: int = 0, device: str = "auto", force: bool = False) -> Path:
+    """Where the card of a model is: the committed one, else its own, trained and written now. Raises as ``zoo.train``.
+
+    ``force``: train anew in any case.
+    """
+    if not force and is_committed(name, profile, seed):
+        return committed_path(name, seed)
+    zoo.train(name, profile, seed, device, force=force)
+    return write(of(name, profile, seed, device))
+
+
+def write(card: Card) -> Path:
+    """Write a card into ``_build/<profile>/cards``; those of the paper profile are copied to ``results/cards``."""
+    target = path(card.model, card.profile, card.seed)
+    with write_aside(target) as part:
+        part.write_text(card.model_dump_json() + "\n", encoding="utf-8")
+    return target
+
+
+def _how(trained: zoo.Trained) -> dict[str, Any]:
+    """How a model is asked. Where edges only lead on from the pixels, the predictions are already the answer."""
+    topology = getattr(trained.graph, "topology", None)
+    onwards = topology is not None and topology.leads_on(["pixels"])
+    return {"start": "prediction", "steps": 10} if onwards else {}
+
+
+def path(name: str, profile: str, seed: int = 0) -> Path:
+    """Where one's own card of a model lies, whether or not it is there."""
+    return checkout.ROOT / "_build" / profile / "cards" / f"{name}-seed{seed}.json"
+
+
+def committed_path(name: str, seed: int = 0) -> Path:
+    """Where the repository keeps the card of a model, whether or not it does."""
+    return checkout.ROOT / "results" / "cards" / f"{name}-seed{seed}.json"
+
+
+def is_committed(name: str, profile: str, seed: int = 0) -> bool:
+    """Whether there is a committed card of these very settings and numerics. Raises BadFile where it is damaged."""
+    file = committed_path(name, seed)
+    return (profile == PUBLISHED and file.is_file()
+            and _read(file).fingerprint == zoo.fingerprint(name, profile, seed))
+
+
+def _read(file: Path) -> Card:
+    try:
+        return Card.model_validate_json(read_text(file))
+    except ValidationError as error:
+        raise BadFile(f"{checkout.shown(file)} is not a card ({config.explain(error.errors()[0], '')}). Take it from "
+                      "the repository again, or delete it and its model is trained.") from None
