@@ -121,6 +121,14 @@ def test_many_models_train_in_one_process(root: Path, monkeypatch: pytest.Monkey
     assert [zoo.is_trained("tiny", "smoke", seed) for seed in (0, 1)] == [True, False]
 
 
+def test_a_card_is_kept_on_request(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--card`` trains what is missing, and says where the card is."""
+    assert call("train", "tiny", "--profile", "smoke", "--device", "cpu", "--card") == 0
+    assert capsys.readouterr().out.strip().endswith("tiny: _build/smoke/cards/tiny-seed0.json")
+    card = json.loads((root / "_build/smoke/cards/tiny-seed0.json").read_text())
+    assert zoo.is_trained("tiny", "smoke") and set(card["answers"]) <= set("0123456789")
+
+
 def test_info_data_and_version(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They name commit, threads, data sets and the version."""
     assert call("info") == 0

@@ -17,7 +17,7 @@ from project import HERE, Project
 from pcgraph_lite import checkout
 from pcgraph_lite.book import notebooks
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
-from pcgraph_lite.evidence import config
+from pcgraph_lite.evidence import cards, config
 
 NAME = "01-tiny"
 
@@ -180,3 +180,16 @@ def test_a_model_may_have_a_seed_count_of_its_own(root: Path) -> None:
     path.write_text(path.read_text().replace("models: [tiny, other]", "models: [tiny, other: images]"))
     assert notebooks.models(NAME) == {"tiny": "seeds", "other": "images"}
     assert len(notebooks.seeds(NAME, config.load_profile("smoke"), "images")) == 20
+
+
+def test_a_page_needs_no_weights_of_what_has_a_committed_card(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cards stand for the models under ``cards``, seed by seed, and never for those whose weights the page asks."""
+    path = root / "notebooks" / f"{NAME}.md"
+    path.write_text(path.read_text().replace("models: [tiny, other]", "models: [tiny]\ncards: [tiny, other: variety]")
+                    .replace("images: int = 50", "variety: int = 3  # seeds\nimages: int = 50"))
+    smoke = config.load_profile("smoke")
+    committed = {("tiny", 0), ("other", 1)}
+    monkeypatch.setattr(cards, "is_committed", lambda model, profile, seed: (model, seed) in committed)
+    assert notebooks.models(NAME) == {"tiny": "seeds", "other": "variety"}
+    assert notebooks.models(NAME, ["models"]) == {"tiny": "seeds"}
+    assert notebooks.weights(NAME, smoke) == [("tiny", 0), ("other", 0), ("other", 2)]
