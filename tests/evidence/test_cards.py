@@ -84,3 +84,12 @@ def test_a_damaged_card_is_named(root: Path, damage: dict[str, object]) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | damage))
     with pytest.raises(BadFile, match=r"tiny-seed0\.json is not a card"):
         cards.load("tiny", "smoke", device="cpu")
+
+
+@pytest.mark.parametrize("file", sorted((checkout.ROOT / "results" / "cards").glob("*.json")), ids=lambda at: at.stem)
+def test_a_committed_card_is_whole(file: Path) -> None:
+    """It is of the model and seed of its name, in the paper profile, of committed code, and answers all test images."""
+    card = cards._read(file)
+    assert file == cards.committed_path(card.model, card.seed) and card.profile == cards.PUBLISHED
+    assert len(card.answers) == 10000 and len(set(card.answers)) == 10
+    assert card.provenance["dirty"] is False and card.provenance["n"] == 55000
