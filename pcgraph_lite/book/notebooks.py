@@ -98,9 +98,8 @@ def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
 def stale_weights(name: str, profile: str) -> list[str]:
     """Commands that train anew such weights of a notebook in a profile as another version of the code made."""
     from ..evidence import zoo
-    settings = config.load_profile(profile)
-    return [command for model, count in models(name).items()
-            for command in zoo.of_other_code(model, profile, seeds(name, settings, count))]
+    return [command for model, seed in weights(name, config.load_profile(profile))
+            for command in zoo.of_other_code(model, profile, [seed])]
 
 
 def cells(name: str) -> tuple[Cell, ...]:

@@ -86,7 +86,7 @@ def of(name: str, profile: str, seed: int = 0, device: str = "auto", images: int
     trial, known = trials.classify(trained.graph, test, **_how(trained)), {}
     if "converged" in trial.each:
         known = {"converged": float(trial.each["converged"].mean()), "energy": float(trial.each["energy"].max())}
-    return Card(model=name, profile=profile, seed=seed, fingerprint=zoo.fingerprint(name, profile, seed),
+    return Card(model=name, profile=profile, seed=seed, fingerprint=zoo.fingerprint_of(trained.path),
                 provenance=trained.provenance, epochs=trained.history.astype(float).to_dict("list"),
                 vertices=trained.vertices, parameters=trained.parameters,
                 answers="".join(map(str, trial.read.tolist())), **known)

@@ -80,6 +80,14 @@ def test_every_figure_of_a_published_page_is_there(page: Path) -> None:
             assert any("image/png" in out.get("data", {}) for out in cell.outputs), figure["name"]
 
 
+@pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
+def test_a_published_page_names_no_folder_of_one_machine(page: Path) -> None:
+    """Its run was given a folder relative to the checkout, whose command stands in results/README.md."""
+    run = nbformat.read(page, as_version=4).metadata["papermill"]
+    assert not Path(run["parameters"]["out"]).is_absolute()
+    assert not Path(run["output_path"]).is_absolute()
+
+
 def test_the_readme_shows_a_published_figure() -> None:
     if renew_published.PICTURE.read_bytes() != renew_published.picture():
         pytest.fail("the README's picture is not that of the published page; run python scripts/renew_published.py")

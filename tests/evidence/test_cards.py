@@ -78,6 +78,14 @@ def test_a_card_of_something_else_does_not_count(root: Path, changed: str, monke
     assert zoo.path("tiny", "smoke").is_file()
 
 
+def test_a_card_of_weights_that_other_code_made_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old weights are still asked, and their card is one of the old numbers: it does not stand for a new training."""
+    with monkeypatch.context() as old:
+        old.setattr(numerics, "version", lambda spec: "before")
+        zoo.train("tiny", "smoke", device="cpu", progress=False)
+    assert cards.of("tiny", "smoke", device="cpu").fingerprint == f"{zoo.identity('tiny', 'smoke')} before"
+
+
 @pytest.mark.parametrize("damage", [{"answers": "12x"}, {"energy": float("inf")}, {"epochs": 3}, {"more": 1}])
 def test_a_damaged_card_is_named(root: Path, damage: dict[str, object]) -> None:
     file = commit()
