@@ -187,7 +187,7 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
 
 
 def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:
-    """What each setting changes: one column a measure, one row a setting, one dot a seed and a bar at their mean.
+    """What each setting changes: one column a measure, one row a setting, one dot per seed and a bar at their mean.
 
     ``measures``: axis label -> setting -> ``(seeds,)`` differences to the base, of the same settings everywhere. The
     better side is shaded, the left one where ``less_is_better``.
@@ -224,10 +224,10 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
 
 
 def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str]) -> None:
-    """One row a name from top to bottom, one dot a seed."""
+    """One row a name from top to bottom, one dot per seed."""
     for k, name in enumerate(names):
         axis.plot(_numbers(rows[name]), [k] * len(rows[name]), "o", color=COLORS[0], markersize=4, alpha=0.8,
-                  label="_" * (k > 0) + "ours, one dot a seed")
+                  label="_" * (k > 0) + "ours, one dot per seed")
     axis.set_yticks(range(len(names)), names, fontsize=SMALLEST)
     axis.set_ylim(len(names) - 0.5, -0.5)
 
