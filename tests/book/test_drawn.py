@@ -51,10 +51,10 @@ def test_panels_share_the_names_of_their_axes():
 def test_an_axis_of_words_gives_the_words():
     figure = plots.dots({"P": BOTH}, "accuracy (%)", {"P": {"n": 4.0}})
     assert [(row["series"], row["accuracy (%)"], row["y"]) for row in rows(figure)] == [
-        ("ours, one dot per seed", 1, "m"), ("ours, one dot a seed", 2, "m"), ("ours, one dot a seed", 3, "n"),
+        ("ours, one dot per seed", 1, "m"), ("ours, one dot per seed", 2, "m"), ("ours, one dot per seed", 3, "n"),
         ("the paper's", 4, "n")]
     assert {(row["series"], row.get("gain"), row["y"]) for row in rows(plots.differences({"gain": BOTH}))} == {
-        ("ours, one dot per seed", 1, "m"), ("ours, one dot a seed", 2, "m"), ("ours, one dot a seed", 3, "n"),
+        ("ours, one dot per seed", 1, "m"), ("ours, one dot per seed", 2, "m"), ("ours, one dot per seed", 3, "n"),
         ("their mean", 1.5, "m"), ("their mean", 3, "n")}
 
 
