@@ -10,6 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from pcgraph_lite import PCGraph, fit, observed, query, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.curvature import curvature
+from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
 from pcgraph_lite.studies import oracles
 
@@ -198,6 +199,20 @@ def test_starting_at_the_prediction_is_a_forward_pass():
     answer = query(graph, {"labels": torch.eye(3)}, start="prediction", steps=1)
     only_labels = (torch.eye(3, dtype=torch.float64) ** 2).sum(-1) / 2     # labels themselves pay x - 0
     torch.testing.assert_close(answer.initial_energy, only_labels)
+
+
+def test_a_prediction_leaves_what_is_known():
+    """The second layer is half known: that half stays, and the other is f(x) W of the first (eq. 1)."""
+    graph = PCGraph(topology.generative(3, [4], 6), "tanh", dtype=torch.float64)
+    cut, x = graph.topology.slice, torch.zeros(2, 13, dtype=torch.float64)
+    known = torch.zeros(2, 13, dtype=torch.bool)
+    known[:, cut("labels")] = True
+    known[0, cut("hidden1")] = torch.tensor([True, True, False, False])
+    x[known] = torch.arange(1.0, 9.0, dtype=torch.float64)
+    got, hidden = start_at_prediction(graph, x, known), cut("hidden1")
+    expected = torch.where(known[:, hidden], x[:, hidden],
+                           x[:, cut("labels")].tanh() @ graph.weight[cut("labels"), hidden])
+    torch.testing.assert_close(got[:, hidden], expected)
 
 
 def test_replicas_are_asked_together():

@@ -8,7 +8,8 @@ from pretended_gpu import pretended_gpu, waited
 from strategies import values
 
 from pcgraph_lite import PCGraph, relax, topology
-from pcgraph_lite.engine.solvers import Plain
+from pcgraph_lite.engine.conditioned import Conditioned
+from pcgraph_lite.engine.solvers import Backtracking, Plain
 
 SETTINGS = {"steps": 12, "value_lr": 0.1, "trace": False}
 
@@ -72,3 +73,15 @@ def test_recorded_steps_settle_where_plain_ones_do(name):
     plain, recorded = (relax(graph, x, clamped, steps=30, value_lr=0.1, trace=False) for graph in graphs)
     assert torch.equal(recorded.x, plain.x)
     assert torch.equal(recorded.energy[-1], plain.energy[-1])
+
+
+def test_a_safe_step_never_grows_beyond_the_first():
+    """It is halved where the energy rose and grows back, to what was asked for and no further."""
+    graph = PCGraph(topology.recurrent(3, [8], 12), "tanh")
+    solver = Backtracking(Conditioned(graph, values(graph), torch.arange(23) < 12), 0.05)
+    before = solver.problem.energy()
+    for _ in range(20):
+        solver.step()
+        before = solver.accept(solver.problem.energy(), before)
+        assert (solver.lr <= solver.largest).all()
+    assert (solver.lr == 0.05).all() and (solver.largest == 0.05).all()
