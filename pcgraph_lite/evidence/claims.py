@@ -57,6 +57,7 @@ class Check(Strict):
     ``guard``: what must hold beside the claim, such as an answer better than a blank picture. Where it fails, the claim
     is not reproduced in full; where it holds, that says nothing for the claim. ``any_case``: one of the data sets,
     models and settings that fit is enough; else all must hold. ``seeds``: how many it needs, if fewer than the claim.
+    ``tested``: a mean beyond ``at_least`` or ``at_most`` counts only where the test of an order tells it from that.
     """
 
     quantity: str
@@ -72,12 +73,15 @@ class Check(Strict):
     percent: bool = False
     guard: bool = False
     any_case: bool = False
+    tested: bool = False
     seeds: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _one_comparator(self) -> "Check":
         if sum(getattr(self, name) is not None for name in COMPARATORS) != 1:
             raise ValueError(f"expected exactly one of {', '.join(COMPARATORS)}")
+        if self.tested and self.at_least is None and self.at_most is None:
+            raise ValueError("tested: expected beside at_least or at_most")
         return self
 
     @property
@@ -275,10 +279,12 @@ def _row(name: str, claim: Claim, records: pd.DataFrame) -> dict[str, object]:
 
 
 def _readings(claim: Claim, standing: Mapping[str, str], records: pd.DataFrame) -> list[str]:
-    """The verdict under each other reading that has records, preliminary or not as the first is."""
+    """The verdict under each other reading, preliminary or not as the first is; ``not run`` where it has no record."""
+    if records.empty:
+        return []
     found = {name: _verdict(claim, checks, [_applied(check, records) for check in _with_stand_ins(checks, standing)],
                             preliminary=False) for name, checks in claim.readings.items()}
-    return [f"{name}: {verdict}" for name, verdict in found.items() if verdict != "not run"]
+    return [f"{name}: {verdict}" for name, verdict in found.items()]
 
 
 def _beside(rival: Rival, records: pd.DataFrame) -> list[str]:
@@ -378,16 +384,22 @@ def _paired(check: Check, rows: pd.DataFrame, records: pd.DataFrame) -> tuple[pd
 
 
 def _holds(check: Check, case: pd.DataFrame) -> bool:
-    """A mean on the right side; for pairs their mean difference, or for an order a one-sided t-test of the differences
-    (their sign where there is one seed or no spread)."""
+    """A mean on the right side; for pairs their mean difference, or for an order the test of the differences."""
+    if check.tested:
+        beyond = check.at_least - case["value"] if check.at_most is None else case["value"] - check.at_most
+        return not _falls(-beyond)
     if not check.other:
         return _distance(check, case) <= (check.near.tolerance if check.near else 0)
     if check.close_to:
         return bool(abs((case["value"] - case["theirs"]).mean()) <= check.close_to.tolerance)
-    difference = (case["value"] - case["theirs"]) * (1 if check.less_than else -1)
-    if len(difference) == 1 or difference.std() == 0:
-        return bool(difference.mean() < 0)
-    return stats.ttest_1samp(difference, 0, alternative="less").pvalue < LEVEL
+    return _falls((case["value"] - case["theirs"]) * (1 if check.less_than else -1))
+
+
+def _falls(values: pd.Series) -> bool:
+    """Their mean is below zero by a one-sided t-test; by its sign where there is one seed or no spread."""
+    if len(values) == 1 or values.std() == 0:
+        return bool(values.mean() < 0)
+    return bool(stats.ttest_1samp(values, 0, alternative="less").pvalue < LEVEL)
 
 
 def _distance(check: Check, case: pd.DataFrame) -> float:
@@ -433,8 +445,9 @@ def _bound(check: Check) -> str:
         sign = (f"within {_number(check.close_to.tolerance, check)} of" if check.close_to
                 else "<" if check.less_than else ">")
         return f"{sign} {', '.join(filter(None, parts))}"
-    return (f"at most {_number(check.at_most, check)}" if check.at_least is None
-            else f"at least {_number(check.at_least, check)}")
+    side = "at most" if check.at_least is None else "at least"
+    number = _number(check.at_most if check.at_least is None else check.at_least, check)
+    return f"{side} {number}" + ", by the test of an order" * check.tested
 
 
 def _spread(values: pd.Series, check: Check) -> str:

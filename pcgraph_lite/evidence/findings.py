@@ -299,7 +299,8 @@ def _plain(label: str, words: Mapping[str, str]) -> str:
 
 def _hangs(row: Mapping[str, Any], words: Mapping[str, str]) -> list[str]:
     """The verdict under other readings of the text, and what the result is worth beside something simple."""
-    readings = [f"Read otherwise ({name}), the verdict is {verdict}." for name, _, verdict in
+    readings = [f"Read otherwise ({name}), " + ("it was not measured." if verdict == "not run" else
+                                                f"the verdict is {verdict}.") for name, _, verdict in
                 (line.rpartition(": ") for line in row["hangs_on"].split("; ") if line)]
     rivals = [f"Beside a simple rival, {words.get(what, what)}: {said}." for what, _, said in
               (line.partition(": ") for line in row["rival"].split("; ") if line)]

@@ -288,13 +288,25 @@ def test_a_difference_counts_at_five_per_cent():
         assert verdict(claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}}), frame(*pairs)) == expected
 
 
+def test_a_number_can_be_beyond_a_threshold_by_chance():
+    """The same numbers: 1, 2, 0.5 are not told from 0 at five per cent, 1, 2, 1 are; a lone seed counts by its sign."""
+    rule = {"quantity": "q", "at_most": 0, "tested": True}
+    for values, expected in (((1.0, 2.0, 0.5), "reproduced"), ((1.0, 2.0, 1.0), "not reproduced"),
+                             ((-1.0, -2.0, -1.0), "reproduced")):
+        assert verdict(claim(rule), frame(*seeds("q", *values))) == expected
+        turned = {"quantity": "q", "at_least": 0, "tested": True}
+        assert verdict(claim(turned), frame(*seeds("q", *(-v for v in values)))) == expected
+    assert verdict(claim(rule), frame(*seeds("q", 0.5))) == "preliminary: not reproduced"
+
+
 def test_another_reading_has_its_own_verdict() -> None:
-    """The first rule decides; the other reading stands beside it, unless nothing was recorded for it."""
+    """The first rule decides; each other reading stands beside it, also where nothing was recorded for it."""
     other = {"in other units": [{"quantity": "b", "at_least": 0.9}],
              "never tried": [{"quantity": "c", "at_least": 0.9}]}
     rows = frame(*seeds("a", 1.0, 1.0, 1.0), *seeds("b", 0.0, 0.0, 0.0))
     row = claims.scorecard(rows, claim({"quantity": "a", "at_least": 0.9}, readings=other)).iloc[0]
-    assert (row["verdict"], row["hangs_on"]) == ("reproduced", "in other units: not reproduced")
+    assert (row["verdict"], row["hangs_on"]) == (
+        "reproduced", "in other units: not reproduced; never tried: not run")
 
 
 def test_a_reading_needs_a_check_that_is_no_guard() -> None:
