@@ -10,6 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from pcgraph_lite import PCGraph, fit, observed, query, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.curvature import curvature
+from pcgraph_lite.engine.query import _uniform as uniform
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
 from pcgraph_lite.studies import oracles
@@ -224,6 +225,37 @@ def test_replicas_are_asked_together():
         single.set_weight(graph.weight[k])
         alone = query(single, {"pixels": pixels}, steps=40, tolerance=None, value_lr=0.1)
         torch.testing.assert_close(answer.x[k], alone.x)
+
+
+def test_values_of_each_replica_are_asked_each_of_its_own():
+    graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", replicas=3, dtype=torch.float64)
+    pixels = torch.rand(3, 5, 4)
+    answer = query(graph, {"pixels": pixels}, steps=40, tolerance=None, value_lr=0.1)
+    for k in range(3):
+        together = query(graph, {"pixels": pixels[k]}, steps=40, tolerance=None, value_lr=0.1)
+        torch.testing.assert_close(answer.x[k], together.x[k])
+
+
+def test_a_mask_that_fits_nothing_says_what_would():
+    graph = PCGraph(topology.fully_connected(4, 2, 3))
+    with pytest.raises(WrongShape, match=r"expected \(4,\) or \(5, 4\)"):
+        query(graph, {"pixels": observed(torch.rand(5, 4), torch.ones(2, 4, dtype=torch.bool))})
+
+
+def test_equal_masks_of_all_examples_are_one():
+    """A relaxation can then leave the clamped vertices out; with one example that differs it cannot."""
+    mask = torch.tensor([[True, False, True]]).repeat(4, 1)
+    assert torch.equal(uniform(mask), mask[0])
+    mask[2, 1] = True
+    assert torch.equal(uniform(mask), mask)
+
+
+def test_a_relaxation_without_trace_ends_with_the_energy_of_its_end():
+    """Also where the steps are no multiple of those between two looks."""
+    graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", dtype=torch.float64)
+    for steps in (1, 7, 303):
+        answer = relax(graph, values(graph), torch.arange(9) < 4, steps=steps, value_lr=0.05, trace=False)
+        torch.testing.assert_close(answer.energy[-1], graph.energy(answer.x))
 
 
 def test_random_starts_follow_the_generator():

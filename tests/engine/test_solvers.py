@@ -9,7 +9,7 @@ from strategies import values
 
 from pcgraph_lite import PCGraph, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
-from pcgraph_lite.engine.solvers import Backtracking, Plain
+from pcgraph_lite.engine.solvers import WINDOW, Backtracking, Plain
 
 SETTINGS = {"steps": 12, "value_lr": 0.1, "trace": False}
 
@@ -85,3 +85,10 @@ def test_a_safe_step_never_grows_beyond_the_first():
         before = solver.accept(solver.problem.energy(), before)
         assert (solver.lr <= solver.largest).all()
     assert (solver.lr == 0.05).all() and (solver.largest == 0.05).all()
+
+
+def test_an_example_moves_while_at_most_half_of_its_steps_are_taken_back():
+    graph = PCGraph(topology.recurrent(3, [8], 12), "tanh")
+    solver = Backtracking(Conditioned(graph, values(graph)[:3], torch.arange(23) < 12), 0.05)
+    solver.rejected = torch.tensor([[0.0], [WINDOW / 2], [WINDOW / 2 + 1]])
+    assert solver.moving().tolist() == [True, True, False] and not solver.rejected.any()

@@ -141,6 +141,7 @@ def test_small_world_links_go_both_ways_and_keep_their_number():
 
 @pytest.mark.parametrize(("make", "error", "says"), [
     (lambda: topology.from_mask(torch.ones(2, 3)), WrongShape, r"\(2, 3\).*square"),
+    (lambda: topology.from_mask(torch.ones(3, 2)), WrongShape, r"\(3, 2\).*square"),
     (lambda: topology.from_mask(torch.full((2, 2), 0.5)), BadInput, "other than 0 and 1"),
     (lambda: topology.from_mask(torch.full((2, 2), float("nan"))), BadInput, "other than 0 and 1"),
     (lambda: topology.from_mask(torch.ones(2, 2), {"a": 3}), WrongShape, "groups hold 3 vertices, the mask 2"),

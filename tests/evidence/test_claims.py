@@ -299,6 +299,15 @@ def test_a_number_can_be_beyond_a_threshold_by_chance():
     assert verdict(claim(rule), frame(*seeds("q", 0.5))) == "preliminary: not reproduced"
 
 
+def test_of_several_comparisons_that_fail_the_first_is_shown():
+    """Cases of different scale have no worst."""
+    pairs = [{"quantity": "q", "model": model, "dataset": dataset, "seed": seed, "value": value}
+             for dataset, gap in (("fashion", -1.0), ("mnist", -2.0), ("svhn", -3.0)) for seed in range(3)
+             for model, value in (("a", 5.0), ("b", 5.0 + gap))]
+    rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
+    assert "b 4 ± 0, one of 3" in claims.scorecard(frame(*pairs), rules).iloc[0]["ours"]
+
+
 def test_another_reading_has_its_own_verdict() -> None:
     """The first rule decides; each other reading stands beside it, also where nothing was recorded for it."""
     other = {"in other units": [{"quantity": "b", "at_least": 0.9}],
