@@ -62,6 +62,8 @@ def summary(found: Sequence[Finding]) -> str:
                           if one.verdict.startswith("preliminary") == early] for early in (False, True))
         text = ", ".join(f"<strong>{final.count(word)}</strong> {words}" for word, words in SHORT.items()
                          if word in final)
+        for remark in dict.fromkeys(one.remark for one in group if one.remark):
+            text += f", {sum(one.remark == remark for one in group)} of them {escape(remark)}"
         early = ", ".join(f"{so_far.count(word)} {words}" for word, words in SHORT.items() if word in so_far)
         lines += (f"<li><strong>{title}</strong> ({len(group)}): {text}"
                   + (f"; with fewer runs than their rules ask, so far {early}" if early else "") + ".</li>")

@@ -90,7 +90,7 @@ def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(writt
     text = (written / "why.md").read_text()
     names = findings.load().claims
     assert names["eq1"].name not in text and names["mlp-mnist"].name in text
-    data = text.partition("## In the data")[2].partition("\n## ")[0]
+    data = text.partition("## In files that could not be reached")[2].partition("\n## ")[0]
     assert names["class-svhn"].name in data and names["mlp-mnist"].name not in data
 
 
