@@ -25,8 +25,9 @@ LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduc
          "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
          "preliminary: not reproduced": "So far it does not hold.", "not comparable": "It is not judged.",
          "not run": "It has not been measured yet."}                       # in the order that lists show them
-KINDS = {"paper": "In the paper", "setting": "In a setting that the paper leaves open", "data": "In files that could not be reached",
-         "means": "In the computing time that we had", "open": "Not known yet"}
+KINDS = {"paper": "In the paper", "setting": "In a setting that the paper leaves open",
+         "data": "In files that could not be reached", "means": "In the computing time that we had",
+         "open": "Not known yet"}
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 FEW = 3                                            # so many cases are listed one by one; of more the range is said
