@@ -182,14 +182,14 @@ def scorecard(
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
     """Print the verdict on every claim of the paper, from the records that are there."""
-    from .evidence import claims, config, records
+    from .evidence import config, records, verdicts
     from .files import write_aside
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     if profile:
         config.load_profile(profile)
     own = [profile] if profile else [] if published else ["laptop", "paper"]
-    card = claims.scorecard(records.read(*records.places(own, published=not profile)))
+    card = verdicts.scorecard(records.read(*records.places(own, published=not profile)))
     if csv is not None:
         with write_aside(csv) as part:
             card.to_csv(part, index=False)

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 
 from .. import checkout
-from ..evidence import claims, config, records, sweeps, zoo
+from ..evidence import claims, config, records, sweeps, verdicts, zoo
 from ..evidence.config import AnySpec
 from ..images import datasets
 from . import notebooks
@@ -39,7 +39,7 @@ class Page:
 
 def pages(profile: str = "paper") -> list[Page]:
     """Every page with a claim that the published records leave open, in the order of the book. Raises UnknownName."""
-    settings, card = config.load_profile(profile), claims.scorecard(records.read(*records.places([])))
+    settings, card = config.load_profile(profile), verdicts.scorecard(records.read(*records.places([])))
     absent = {name for some in unavailable(card).values() for name in some}
     waiting = card[card["verdict"].str.startswith(OPEN) & ~card["claim"].isin(absent)]
     return [_page(name, tuple(some), settings) for name, some in waiting.groupby("notebook", sort=False)["claim"]]

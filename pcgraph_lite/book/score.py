@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from .. import checkout
-from ..evidence import claims, config, findings
+from ..evidence import claims, config, findings, verdicts
 from ..evidence.claims import Check, Claim
 from ..evidence.findings import KINDS, Finding
 from . import polish, result
@@ -30,7 +30,7 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
     """Write what the prose pages include: ``score.html``, ``scorecard.html``, ``why.md``, ``cite.md``, ``play.md``.
 
     Args:
-        card, kept: as ``claims.scorecard`` and ``records.read`` give them.
+        card, kept: as ``verdicts.scorecard`` and ``records.read`` give them.
         found: as ``findings.findings`` gives it.
         notebooks: the pages of the book; only these are linked.
         root: the checkout, for the history of the records.
@@ -154,7 +154,7 @@ def _groups(found: Sequence[Finding]) -> dict[str, list[Finding]]:
 def _numbers(name: str, claim: Claim, kept: pd.DataFrame) -> list[tuple]:
     """Model, the paper's value as printed, its sd, our mean (None where not measured), sd and seeds, in per cent."""
     words, rows = findings.load().words, []
-    for check, cases in zip(claim.checks, claims.measured(name, kept), strict=True):
+    for check, cases in zip(claim.checks, verdicts.measured(name, kept), strict=True):
         if not (check.near and check.percent and check.quantity == "accuracy"):
             continue
         label = words.get(check.model or "", check.model or "")

@@ -21,7 +21,7 @@ from nbformat import NotebookNode
 
 from ..checkout import ROOT, shown
 from ..errors import BadFile, PCGraphError
-from ..evidence import claims, findings, records
+from ..evidence import claims, findings, records, verdicts
 from ..evidence.config import read_yaml
 from ..evidence.findings import Book, Finding
 from ..files import read_text
@@ -67,8 +67,8 @@ def _write_generated(folder: Path, saved: Path, notebooks: Mapping[str, Notebook
                      root: Path) -> dict[str, Finding]:
     """Write what prose pages include, and return what was found about each claim."""
     kept = records.read(saved)
-    card = claims.scorecard(kept)
-    found = findings.findings(kept, card)
+    card = verdicts.scorecard(kept)
+    found = findings.findings(kept)
     download.numbers(kept, evidence := folder.parents[1] / "vendor/records")
     card.to_csv(evidence / "scorecard.csv", index=False)
     tables.write_lead(folder, notebooks)

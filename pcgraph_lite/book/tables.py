@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from ..evidence import claims, findings, records
+from ..evidence import findings, records
 from ..evidence.cards import Card
 from ..evidence.records import PACKAGES
+from ..evidence.verdicts import scorecard
 from ..evidence.zoo import Trained
 from ..images import metrics
 
@@ -143,7 +144,7 @@ def verdicts(saved: Path) -> Styler:
     ``saved``: the records file that ``Recorder.save`` returned.
     """
     found = records.read(saved.parent)
-    card = claims.scorecard(found[found["notebook"] == saved.stem])
+    card = scorecard(found[found["notebook"] == saved.stem])
     card = card[card["notebook"] == saved.stem]
     card = card[(card["verdict"] != "not run") | (card["hangs_on"] != "")]
     card = card.assign(**{column: card[column].str.replace("; ", "<br>") for column in ("ours", "rival")})

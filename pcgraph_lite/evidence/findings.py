@@ -5,20 +5,21 @@ cannot read as if it had.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from ..errors import BadInput
-from . import claims, config
-from .claims import Check, Measured
+from . import claims, config, verdicts
+from .claims import Check, Claim
 from .config import Strict
+from .verdicts import Lack, Measured, Verdict
 
 FILE = Path(__file__).with_name("findings.yaml")
 LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduced": "It does not hold.",
@@ -180,20 +181,20 @@ def load(path: Path = FILE) -> Book:
     return config.validated(Book, config.read_yaml(path), path)
 
 
-def findings(records: pd.DataFrame, card: pd.DataFrame) -> dict[str, Finding]:
-    """Every claim of a scorecard in words.
+def findings(records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) -> dict[str, Finding]:
+    """Every claim in words.
 
     Args:
         records: as of ``records.read``.
-        card: as ``claims.scorecard`` makes it of them.
+        rules: the claims; None: those of the package.
 
     Raises BadInput: a claim has no sentence.
     """
-    book, rules = load(), claims.load_claims()
-    if silent := [name for name in card["claim"] if name not in book.claims]:
+    book, rules = load(), rules or claims.load_claims()
+    if silent := [name for name in rules if name not in book.claims]:
         raise BadInput(f"pcgraph_lite/evidence/findings.yaml says nothing of the claim {silent[0]!r}. Give it a name "
                        "and a finding there; the head of the file explains how.")
-    return {row["claim"]: _finding(row, rules[row["claim"]], book, records) for row in card.to_dict("records")}
+    return {name: _finding(one, rules[name], book, records) for name, one in verdicts.verdicts(records, rules).items()}
 
 
 def number(value: float, check: Check) -> str:
@@ -211,17 +212,17 @@ def number(value: float, check: Check) -> str:
     return f"{value:.0e}".replace("e-0", "e-") if abs(value) < 1e-6 else f"{value:#.3g}".removesuffix(".")
 
 
-def _finding(row: Mapping[str, Any], claim: claims.Claim, book: Book, records: pd.DataFrame) -> Finding:
-    words = book.claims[row["claim"]]
+def _finding(one: Verdict, claim: Claim, book: Book, records: pd.DataFrame) -> Finding:
+    words, measured = book.claims[one.claim], verdicts.measured(one.claim, records, {one.claim: claim})
     quantities = [Quantity(check, _in_order(cases, book.words), book.words, printed(check, claim.paper))
-                  for check, cases in zip(claim.checks, claims.measured(row["claim"], records), strict=True)]
+                  for check, cases in zip(claim.checks, measured, strict=True)]
     uneven, page = any(check.seeds for check in claim.checks), book.pages.get(claim.notebook)
-    held, cause = row["verdict"] == "reproduced", _cause(words.cause, row["verdict"], quantities)
+    held, cause = one.verdict == "reproduced", _cause(words.cause, one.verdict, quantities)
     return Finding(
-        claim=row["claim"], name=words.name, verdict=row["verdict"], remark=words.remark if held else "",
-        lead=f"It holds {words.remark}." if held and words.remark else LEADS[row["verdict"]],
+        claim=one.claim, name=words.name, verdict=one.verdict, remark=words.remark if held else "",
+        lead=f"It holds {words.remark}." if held and words.remark else LEADS[one.verdict],
         sentences=tuple(said(words.finding, quantities)), ours="".join(said([words.ours], quantities)),
-        paper=claim.paper, lacks=tuple(_lacks(row, book.words, uneven)), hangs=tuple(_hangs(row, book.words)),
+        paper=claim.paper, lacks=tuple(_lacks(one, book.words, uneven)), hangs=tuple(_hangs(one, book.words)),
         figure=words.figure or (page.figure if page else ""), kind=cause[0], cause=tuple(cause[1]),
         exact=claim.needs.profile == "any")
 
@@ -264,48 +265,46 @@ def printed(check: Check, paper: str) -> str:
     return f"{digits} %" if check.percent else digits
 
 
-def _lacks(row: Mapping[str, Any], words: Mapping[str, str], uneven: bool) -> list[str]:
+def _lacks(one: Verdict, words: Mapping[str, str], uneven: bool) -> list[str]:
     """What the run lacks of what the rule asks, in plain words; nothing where the verdict is final.
 
     ``uneven``: some checks need fewer seeds than others, so the smallest number of seeds is not what is missing.
     """
-    if not row["verdict"].startswith("preliminary") and row["verdict"] != "not run":
+    if not one.verdict.startswith("preliminary") and one.verdict != "not run":
         return []
-    so_far = "Fewer seeds" if uneven else _count(row["n"], "seed")
-    asked = {r"needs (\d+) seeds": lambda k: f"{so_far} so far; the rule asks for {_count(int(k))}",
-             r"needs the (\w+) profile": lambda k: f"run at the sizes called {row['profile']}; the rule asks for {k}",
-             r"needs ([\d.e+]+ (?!seeds).+)": lambda k: f"the rule asks for {k}; this run had fewer",
-             r"(\S+) stands in for it": lambda k: f"{words.get(k, k)} stand in for those of the paper's size",
-             r"(\d+) runs have no counterpart.*": lambda k: f"{_count(int(k), 'run')} had no rival of the same seed"}
-    parts = row["note"].split("; ")
-    found = [say(match[1]) + "." for part in parts for pattern, say in asked.items()
-             if (match := re.fullmatch(pattern, part))]
-    missing = [_plain(label, words) for label in re.findall(r"no (?:record of|two records to compare for) ([^;]+)",
-                                                            row["note"])]
-    if missing:
+    so_far = "Fewer seeds" if uneven else _count(one.seeds, "seed")
+    said: dict[str, Callable[[Lack], str]] = {
+        "seeds": lambda lack: f"{so_far} so far; the rule asks for {_count(int(lack.number))}",
+        "profile": lambda lack: f"run at the sizes called {one.profile}; the rule asks for {lack.what}",
+        "least": lambda lack: f"the rule asks for {lack.number:g} {lack.what}; this run had fewer",
+        "stand-in": lambda lack: f"{words.get(lack.what, lack.what)} stand in for those of the paper's size",
+        "counterpart": lambda lack: f"{_count(int(lack.number), 'run')} had no rival of the same seed"}
+    found = [said[lack.kind](lack) + "." for lack in one.lacks if lack.kind in said]
+    if missing := [_plain(lack, words) for lack in one.lacks if lack.check]:
         found.append(f"not measured yet: {'; '.join(missing[:2])}"
                      + f"; and {_count(len(missing) - 2)} more" * (len(missing) > 2) + ".")
     return [text[0].upper() + text[1:] for text in found]
 
 
-def _plain(label: str, words: Mapping[str, str]) -> str:
-    """``accuracy [mnist, dam] > rbm`` in words: accuracy (digits, dense associative memory) against the ..."""
-    what, _, rest = label.partition(" [")
-    inside, _, other = rest.partition("]")
-    inside = ", ".join(words.get(part, part) for part in inside.split(", "))
-    other = re.sub(r"^ (?:[<>]|within \S+(?: %)? of) ", "", other)
-    return (words.get(what, what) + f" ({inside})" * bool(inside)
-            + f", against {words.get(other.strip(), other.strip())}" * bool(other.strip()))
+def _plain(lack: Lack, words: Mapping[str, str]) -> str:
+    """A check without records, in words: accuracy (digits, dense associative memory), against the ..."""
+    check = lack.check
+    inside = [words.get(part, part) for part in (check.dataset, check.model, *claims.words(check.where)) if part]
+    what = check.quantity.replace("_", " ")
+    text = words.get(what, what) + f" ({', '.join(inside)})" * bool(inside)
+    if lack.kind == "pair":
+        other = check.other
+        parts = [(other.quantity or "").replace("_", " "), other.model, *claims.words(other.where or {})]
+        text += ", against " + ", ".join(words.get(part, part) for part in parts if part)
+    return text
 
 
-def _hangs(row: Mapping[str, Any], words: Mapping[str, str]) -> list[str]:
+def _hangs(one: Verdict, words: Mapping[str, str]) -> list[str]:
     """The verdict under other readings of the text, and what the result is worth beside something simple."""
     readings = [f"Read otherwise ({name}), " + ("it was not measured." if verdict == "not run" else
-                                                f"the verdict is {verdict}.") for name, _, verdict in
-                (line.rpartition(": ") for line in row["hangs_on"].split("; ") if line)]
-    rivals = [f"Beside a simple rival, {words.get(what, what)}: {said}." for what, _, said in
-              (line.partition(": ") for line in row["rival"].split("; ") if line)]
-    return readings + rivals
+                                                f"the verdict is {verdict}.") for name, verdict in one.readings.items()]
+    return readings + [f"Beside a simple rival, {words.get(rival.what, rival.what)}: {rival.said}."
+                       for rival in one.rivals]
 
 
 def _count(number: int, noun: str = "") -> str:

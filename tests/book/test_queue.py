@@ -8,7 +8,7 @@ import pytest
 
 from pcgraph_lite import checkout
 from pcgraph_lite.book import queue
-from pcgraph_lite.evidence import claims, config, zoo
+from pcgraph_lite.evidence import claims, config, verdicts, zoo
 from pcgraph_lite.images import datasets
 
 
@@ -46,11 +46,11 @@ def test_runs_of_a_sweep_cost_what_their_settings_took_else_their_products(an_ho
 
 def test_open_claims_alone_make_a_page_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """A preliminary verdict and one that was not run wait; a final one and one without data here do not."""
-    verdicts = {"gen-a": "preliminary: partly", "gen-d": "not run", "fid": "reproduced", "class-svhn": "not run"}
+    judged = {"gen-a": "preliminary: partly", "gen-d": "not run", "fid": "reproduced", "class-svhn": "not run"}
     rules = claims.load_claims()
     card = pd.DataFrame([{"claim": name, "notebook": rules[name].notebook, "verdict": verdict}
-                         for name, verdict in verdicts.items()])
-    monkeypatch.setattr(claims, "scorecard", lambda records: card)
+                         for name, verdict in judged.items()])
+    monkeypatch.setattr(verdicts, "scorecard", lambda records: card)
     monkeypatch.setattr(datasets, "status", lambda: [{"name": "mnist", "checked": "yes"},
                                                      {"name": "svhn", "checked": "no"}])
     [waiting] = queue.pages("smoke")

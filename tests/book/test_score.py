@@ -8,7 +8,7 @@ import pytest
 
 from pcgraph_lite.book import score
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.evidence import claims, findings
+from pcgraph_lite.evidence import claims, findings, verdicts
 
 RULES = claims.load_claims()
 
@@ -46,8 +46,8 @@ def kept() -> pd.DataFrame:
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
     records = kept()
-    card = claims.scorecard(records)
-    score.write(tmp_path / "generated", card, findings.findings(records, card), records, {}, ROOT)
+    card = verdicts.scorecard(records)
+    score.write(tmp_path / "generated", card, findings.findings(records), records, {}, ROOT)
     return tmp_path / "generated"
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadInput
-from pcgraph_lite.evidence import claims, config, records
+from pcgraph_lite.evidence import claims, config, records, verdicts
 from pcgraph_lite.evidence.claims import Check, Claim
 
 
@@ -34,7 +34,7 @@ def claim(*checks: dict[str, object], profile: str = "paper", needed: int = 3, l
 
 def verdict(rules: dict[str, Claim], rows: pd.DataFrame) -> str:
     """The verdict on ``c``."""
-    return claims.scorecard(rows, rules)["verdict"].item()
+    return verdicts.scorecard(rows, rules)["verdict"].item()
 
 
 LESS = {"quantity": "ours", "less_than": {"quantity": "theirs"}}
@@ -42,7 +42,7 @@ LESS = {"quantity": "ours", "less_than": {"quantity": "theirs"}}
 
 def test_without_records_nothing_is_claimed() -> None:
     """No records: every row of the scorecard says so, with the command that runs it."""
-    card = claims.scorecard(frame())
+    card = verdicts.scorecard(frame())
     assert set(card["verdict"]) == {"not run"}
     assert list(card["claim"]) == list(claims.load_claims())
     assert all(card["command"].str.match(r"pcgraph run \S+ --profile (paper|laptop)$"))
@@ -76,7 +76,7 @@ def test_one_case_can_be_enough() -> None:
     rows = frame(*seeds("q", 0.7, 0.7, 0.7, model="a"), *seeds("q", 0.9, 0.9, 0.9, model="b"))
     check = {"quantity": "q", "near": {"value": 0.88, "tolerance": 0.05}}
     assert verdict(claim(check), rows) == "not reproduced"
-    row = claims.scorecard(rows, claim(check | {"any_case": True})).iloc[0]
+    row = verdicts.scorecard(rows, claim(check | {"any_case": True})).iloc[0]
     assert row["verdict"] == "reproduced" and "0.9" in row["ours"] and row["ours"].endswith("best of 2")
     assert verdict(claim(check | {"any_case": True}), frame(*seeds("q", 0.5, 0.5, 0.5))) == "not reproduced"
 
@@ -85,7 +85,7 @@ def test_seconds_of_another_machine_are_shown_and_not_judged() -> None:
     """Whatever the rule says and however many seeds there are; without a record nothing is shown."""
     rules = claim({"quantity": "q", "at_most": 0.1}, comparable=False)
     for value in (0.05, 5.0):
-        row = claims.scorecard(frame(*seeds("q", value)), rules).iloc[0]
+        row = verdicts.scorecard(frame(*seeds("q", value)), rules).iloc[0]
         assert row["verdict"] == "not comparable" and f"{value:g}" in row["ours"]
     assert verdict(rules, frame()) == "not run"
 
@@ -105,7 +105,7 @@ def test_smaller_runs_are_preliminary() -> None:
 def test_a_run_that_was_cut_is_preliminary(graphs: tuple[int, ...], expected: str) -> None:
     """The least record of what a claim needs counts; without any it is missing, and the note says what."""
     rules = claim({"quantity": "q", "at_least": 0.4}, least={"graphs": 48})
-    row = claims.scorecard(frame(*seeds("q", 1, 1, 1), *seeds("graphs", *graphs)), rules).iloc[0]
+    row = verdicts.scorecard(frame(*seeds("q", 1, 1, 1), *seeds("graphs", *graphs)), rules).iloc[0]
     assert row["verdict"] == expected
     assert ("needs 48 graphs" in row["note"]) == (expected != "reproduced")
     assert "graphs" in rules["c"].quantities()
@@ -115,7 +115,7 @@ def test_a_stand_in_counts_only_where_the_model_is_missing() -> None:
     """Without the model the stand-in is judged, as preliminary; with it the stand-in decides nothing."""
     rules = claim({"quantity": "q", "model": "large", "at_least": 0.5}, stand_ins={"large": "small"})
     small, large = seeds("q", 1, 1, 1, model="small"), seeds("q", 0, 0, 0, model="large")
-    row = claims.scorecard(frame(*small), rules).iloc[0]
+    row = verdicts.scorecard(frame(*small), rules).iloc[0]
     assert row["verdict"] == "preliminary: reproduced"
     assert row["note"].endswith("needs large; small stands in for it")
     assert "[small]" in row["ours"]
@@ -165,7 +165,7 @@ def test_each_case_is_told_by_its_own_model() -> None:
     rows = frame(*seeds("q", 1, 2, model="a"), *seeds("q", 3, 5, model="b"))
     for check, told in (({"quantity": "q"}, {"a": [1, 2], "b": [3, 5]}),
                         ({"quantity": "q", "model": "b"}, {"b": [3, 5]})):
-        [cases] = claims.measured("c", rows, claim(check | {"at_least": 0}))
+        [cases] = verdicts.measured("c", rows, claim(check | {"at_least": 0}))
         assert {case.model: case.values.tolist() for case in cases} == told
 
 
@@ -182,27 +182,27 @@ def test_every_dataset_must_hold() -> None:
 def test_paper_records_count_before_smaller_ones() -> None:
     """Where both profiles have records of a claim, the larger decides alone."""
     rows = pd.concat([frame(*seeds("q", 0, 0, 0), profile="paper"), frame(*seeds("q", 1, 1, 1), profile="laptop")])
-    row = claims.scorecard(rows, claim({"quantity": "q", "at_least": 0.5})).iloc[0]
+    row = verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5})).iloc[0]
     assert (row["verdict"], row["profile"], row["n"]) == ("not reproduced", "paper", 3)
 
 
 def test_our_value_is_shown_with_spread_and_unit() -> None:
     """Mean ± sd, as per cent where the rule says so."""
     rows = frame(*seeds("q", 0.90, 0.91, 0.92))
-    row = claims.scorecard(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
+    row = verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
     assert row["ours"] == "q 91.00 % ± 1.00 % (at least 50.00 %)"
 
 
 def test_a_share_has_its_interval_over_examples_beside_the_spread_over_seeds() -> None:
     """Wilson's formula by hand: (p + z² / 2n ± z sqrt(p (1 - p) / n + z² / 4n²)) / (1 + z² / n), z = 1.95996."""
     rows = frame(*seeds("q", 0.8, 0.9, 1.0, n=10))
-    row = claims.scorecard(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
+    row = verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
     z = stats.norm.ppf(0.975)
     centre, width = 0.9 + z**2 / 20, z * (0.9 * 0.1 / 10 + z**2 / 400) ** 0.5
     low, high = (100 * (centre + sign * width) / (1 + z**2 / 10) for sign in (-1, 1))
     assert row["ours"] == (f"q 90.00 % ± 10.00 % (95 % interval over the 10 examples of one seed: {low:.2f} % to "
                            f"{high:.2f} %) (at least 50.00 %)")
-    assert "examples" not in claims.scorecard(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
+    assert "examples" not in verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
 
 
 @pytest.mark.parametrize(("check", "words"), [
@@ -258,7 +258,7 @@ def test_what_has_no_counterpart_makes_a_verdict_preliminary():
     rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
     assert verdict(rules, frame(*ours, *theirs)) == "reproduced"
     for more in (seeds("q", 9, 9, 9, model="a", dataset="fashion"), [ours[0] | {"seed": 3, "value": 9.0}]):
-        row = claims.scorecard(frame(*ours, *theirs, *more), rules).iloc[0]
+        row = verdicts.scorecard(frame(*ours, *theirs, *more), rules).iloc[0]
         assert row["verdict"] == "preliminary: reproduced" and f"{len(more)} runs have no counterpart" in row["note"]
 
 
@@ -267,7 +267,7 @@ def test_the_seeds_of_a_verdict_are_those_of_its_smallest_part():
     rows = frame(*seeds("q", 1, 1, 1, dataset="mnist"), *seeds("q", 1, 1, dataset="fashion"), *seeds("r", 1, 1, 1))
     q, r = {"quantity": "q", "at_least": 1}, {"quantity": "r", "at_least": 1}
     for rules in (claim(q), claim(q, r), claim(r, q)):
-        row = claims.scorecard(rows, rules).iloc[0]
+        row = verdicts.scorecard(rows, rules).iloc[0]
         assert (row["n"], row["verdict"]) == (2, "preliminary: reproduced")
 
 
@@ -305,7 +305,7 @@ def test_of_several_comparisons_that_fail_the_first_is_shown():
              for dataset, gap in (("fashion", -1.0), ("mnist", -2.0), ("svhn", -3.0)) for seed in range(3)
              for model, value in (("a", 5.0), ("b", 5.0 + gap))]
     rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
-    assert "b 4 ± 0, one of 3" in claims.scorecard(frame(*pairs), rules).iloc[0]["ours"]
+    assert "b 4 ± 0, one of 3" in verdicts.scorecard(frame(*pairs), rules).iloc[0]["ours"]
 
 
 def test_another_reading_has_its_own_verdict() -> None:
@@ -313,7 +313,7 @@ def test_another_reading_has_its_own_verdict() -> None:
     other = {"in other units": [{"quantity": "b", "at_least": 0.9}],
              "never tried": [{"quantity": "c", "at_least": 0.9}]}
     rows = frame(*seeds("a", 1.0, 1.0, 1.0), *seeds("b", 0.0, 0.0, 0.0))
-    row = claims.scorecard(rows, claim({"quantity": "a", "at_least": 0.9}, readings=other)).iloc[0]
+    row = verdicts.scorecard(rows, claim({"quantity": "a", "at_least": 0.9}, readings=other)).iloc[0]
     assert (row["verdict"], row["hangs_on"]) == (
         "reproduced", "in other units: not reproduced; never tried: not run")
 
@@ -332,9 +332,9 @@ def test_a_rival_says_what_a_result_is_worth_and_decides_nothing(theirs: tuple[f
     simple = [{"name": "ridge regression", "quantity": "q", "model": "a", "less_than": {"quantity": "ridge"}}]
     rules = claim({"quantity": "q", "model": "a", "at_most": 0.3}, rivals=simple)
     ours = seeds("q", 0.1, 0.2, 0.3, model="a")
-    row = claims.scorecard(frame(*ours, *seeds("ridge", *theirs, model="a")), rules).iloc[0]
+    row = verdicts.scorecard(frame(*ours, *seeds("ridge", *theirs, model="a")), rules).iloc[0]
     assert (row["verdict"], row["rival"]) == ("reproduced", f"q: {expected}")
-    assert claims.scorecard(frame(*ours), rules)["rival"].item() == ""
+    assert verdicts.scorecard(frame(*ours), rules)["rival"].item() == ""
     assert "ridge" in rules["c"].quantities()
 
 
@@ -346,7 +346,7 @@ def test_a_rival_is_named_for_every_case() -> None:
                  *seeds("q", 0.1, dataset="fashion", parameters={"variance": 1.0}),
                  *seeds("theirs", 0.4, dataset="mnist", parameters={"variance": 2.0}),
                  *seeds("theirs", 0.2, dataset="fashion", parameters={"variance": 1.0}))
-    assert claims.scorecard(rows, rules)["rival"].item().split("; ") == [
+    assert verdicts.scorecard(rows, rules)["rival"].item().split("; ") == [
         "q, fashion, variance 1: worse than a filter (10.00 % against 20.00 %)",
         "q, mnist, variance 2: better than a filter (50.00 % against 40.00 %)"]
 

@@ -16,8 +16,9 @@ from pcgraph_lite.book import result, site
 from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.errors import BadInput
 from pcgraph_lite.evidence import claims, findings, records
-from pcgraph_lite.evidence.claims import Check, Measured
+from pcgraph_lite.evidence.claims import Check
 from pcgraph_lite.evidence.findings import Quantity
+from pcgraph_lite.evidence.verdicts import Measured
 
 RULES, BOOK = claims.load_claims(), findings.load()
 SUCCESS = re.compile(
@@ -50,7 +51,7 @@ def rows(claim: str, *measured: tuple[str, str | None, str | None, float], seeds
 
 
 def told(kept: pd.DataFrame, claim: str) -> findings.Finding:
-    return findings.findings(kept, claims.scorecard(kept))[claim]
+    return findings.findings(kept)[claim]
 
 
 def case(value: float = 1.0, theirs: float | None = 2.0, holds: bool = False, **about: object) -> Measured:
@@ -108,7 +109,7 @@ def test_a_cause_that_does_not_fit_what_failed_is_not_given() -> None:
 
 def test_a_claim_without_records_is_not_measured_and_says_why() -> None:
     kept = records.read(Path("/nowhere"))
-    for name, one in findings.findings(kept, claims.scorecard(kept)).items():
+    for name, one in findings.findings(kept).items():
         assert one.lead == "It has not been measured yet." and one.sentences == () and one.ours == "", name
         assert one.cause or not BOOK.claims[name].cause, name
     assert "SVHN" in told(kept, "class-svhn").cause[0]
@@ -189,7 +190,7 @@ def test_what_fails_never_reads_as_a_success(name: str) -> None:
 
 def test_a_claim_without_a_sentence_is_named() -> None:
     with pytest.raises(BadInput, match=r"nothing of the claim 'double'\. Give it a name"):
-        findings.findings(records.read(Path("/nowhere")), pd.DataFrame([{"claim": "double"}]))
+        findings.findings(records.read(Path("/nowhere")), {"double": RULES["eq1"]})
 
 
 def test_no_sentence_hedges() -> None:
@@ -201,7 +202,7 @@ def test_no_sentence_hedges() -> None:
 def test_committed_records_give_sentences_without_gaps() -> None:
     """Of every claim that has a verdict; the numbers of one are looked up in its records."""
     kept = records.read(ROOT / "results/records")
-    found = findings.findings(kept, claims.scorecard(kept))
+    found = findings.findings(kept)
     for one in found.values():
         text = " ".join([one.lead, *one.sentences, one.ours, *one.lacks, *one.hangs, *one.cause])
         assert "{" not in text and "nan" not in text, one.claim
