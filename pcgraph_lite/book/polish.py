@@ -15,6 +15,7 @@ from . import download
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # a library is named there, never used
 FORMULAS = re.compile(r'<script[^>]*mathjax/tex-mml-chtml\.js[^>]*></script>\s*')
+PICTURES = re.compile(r'(<figure[^>]*>\s*|<div class="result-picture[^>]*>\s*)((?:<img [^>]*>\s*)+)')
 SPOKEN = {'<summary><span class="toctree-toggle"':                         # the theme's arrow beside "How to"
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
           '<div role="list" class="citation-list">': '<div class="citation-list">'}       # it holds no list items
@@ -90,6 +91,7 @@ def polished(page: str, folder: Path) -> str:
     if 'class="math' not in article:
         head = FORMULAS.sub("", head)
     article = re.sub(r"<img [^>]*>", lambda image: _image(image[0], folder), article)
+    article = PICTURES.sub(r'\1<span class="wide-picture">\2</span>', article)
     if (said := description(article)) and 'name="description"' not in head:
         title = re.search(r"<title>(.*?)</title>", head, re.DOTALL)
         words = {"og:title": unescape(title[1]).strip() if title else "", "og:description": said, "og:type": "article"}
