@@ -8,7 +8,8 @@ import torch
 
 import pcgraph_lite as pcg
 
-NAMES = ["PCGraph", "Topology", "Settings", "fit", "query", "observed", "relax", "accuracy", "hardware.pick_device",
+NAMES = ["PCGraph", "Topology", "Settings", "fit", "query", "observed", "relax", "accuracy", "Scale",
+         "hardware.pick_device",
          *(f"topology.{name}" for name in ("fully_connected", "generative", "from_mask", "from_networkx"))]
 
 

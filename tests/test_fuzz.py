@@ -65,8 +65,8 @@ BAD += [lambda: iter([1, 2]), lambda: iter(()), lambda: (x for x in (X, LABELS))
 CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "PCGraph": (pcg.PCGraph, {
         "topology": topology.generative(2, [3], 4), "activation": "tanh", "top_k": 0.5, "bias": True, "prior": "flat",
-        "init_std": 0.1, "generator": GENERATOR, "plan": "dense", "replicas": 2, "dtype": torch.float32,
-        "device": "cpu"}),
+        "init_std": 0.1, "generator": GENERATOR, "pixel_scale": pcg.Scale(), "plan": "dense", "replicas": 2,
+        "dtype": torch.float32, "device": "cpu"}),
     "Topology": (pcg.Topology, {"groups": {"a": 2, "b": 3}, "edges": [Edges("a", "b")], "sensory": ["a"],
                                 "pools": [["a"], ["b"]]}),
     "Edges": (lambda **given: pcg.Topology({"a": 2, "b": 3}, [Edges(**given)]),
@@ -78,6 +78,8 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
                           "batch_size": 4, "generator": GENERATOR}),
     "query clamp": (lambda pixels, labels: pcg.query(NETWORK, {"pixels": pixels}, {"labels": labels}, steps=2),
                     {"pixels": X, "labels": torch.eye(2)[LABELS]}),
+    "query scaled": (lambda pixels: pcg.query(graph(pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5)), {"pixels": pixels},
+                                              steps=2), {"pixels": X}),
     "observed": (lambda **given: pcg.query(NETWORK, {"pixels": pcg.observed(**given)}, steps=2),
                  {"values": X, "mask": torch.arange(4) < 2}),
     "fit": (lambda **given: pcg.fit(**{"graph": graph(), "progress": False} | given), {
@@ -119,6 +121,7 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "noise_generator": (datasets.noise_generator, {"seed": 0, "part": "test"}),
     "top_half": (datasets.top_half, {"shape": (1, 4, 4)}), "bottom_half": (datasets.bottom_half, {"shape": (1, 4, 4)}),
     "bottom_fraction": (datasets.bottom_fraction, {"shape": (1, 4, 4), "fraction": 0.5}),
+    "Scale": (pcg.Scale, {"name": "x", "offset": 0.5, "unit": 0.5}),
     "scale.named": (scale.named, {"name": "standardized", "data": "mnist"}),
     "read": (judge.read, {"judge": READER, "images": PICTURES}),
     "load_judge": (judge.load_judge, {"name": "mnist", "device": "cpu", "path": None}),

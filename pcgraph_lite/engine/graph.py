@@ -20,6 +20,7 @@ from ..valid import NotNegative, OneOf, PartOf
 from . import activations
 from .activations import ACTIVATIONS, Activation
 from .layout import Layout, homes
+from .scale import PLAIN, Scale
 from .topk import TopK
 from .topology import Edges, Topology
 from .weights import Matrix, Sparse
@@ -38,6 +39,9 @@ class PCGraph(nn.Module):
         init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges). A mapping such
             as ``{"labels -> hidden1": 1.0}`` says it for the edges between two groups, None holding for the others.
         generator: draws the initial weights. None: a new one seeded with 0.
+        pixel_scale: how the group "pixels" is scaled (scale.Scale). Pictures stay in [0, 1] for ``query``, ``fit`` and
+            the scores; methods of the graph and ``relax`` take ``x`` as it is inside, scaled. A ``state_dict`` holds
+            weights alone, so a graph that loads one is made with the same scale.
         layout: how it is held and computed: ``plan``, ``replicas``, ``dtype``, ``device``, ``cuda_graphs``
             (layout.Layout).
 
@@ -56,10 +60,11 @@ class PCGraph(nn.Module):
                  activation: Annotated[str, OneOf(ACTIVATIONS)] | Callable[[Tensor], Tensor] = "hardtanh", *,
                  top_k: PartOf | None = None, bias: bool = False, prior: Literal["zero", "flat"] = "zero",
                  init_std: NotNegative | Mapping[str, NotNegative | None] | None = None,
-                 generator: torch.Generator | None = None, **layout: object) -> None:
+                 generator: torch.Generator | None = None, pixel_scale: Scale = PLAIN, **layout: object) -> None:
         super().__init__()
         stds = _stds(init_std, topology)
         self.topology, self.prior, self.layout = topology, prior, Layout(**layout)
+        self.pixel_scale = pixel_scale
         self.segments = self.layout.segments(topology)
         self.blocks = nn.ModuleList(self.layout.blocks(topology, self.segments))
         self.home = homes(topology, self.segments)

@@ -80,7 +80,7 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
     """Run down the energy from ``x``, holding the clamped vertices.
 
     Args:
-        x: values to start from, ``(..., batch, n)``; not changed.
+        x: values to start from, ``(..., batch, n)``, pixels on the graph's own scale; not changed.
         clamped: which vertices are held, ``(n,)`` or ``(batch, n)`` bool.
         settings: see Settings; ``changes`` replace single fields of it.
 

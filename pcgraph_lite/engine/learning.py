@@ -24,6 +24,7 @@ Batch = Mapping[str, Tensor]
 Data = Any                                                                 # (images, labels), or a Batch: ``as_batch``
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
 ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
+OUTSIDE = 0.1                                                              # what rounding, or resampling, may add
 CURVATURE_EVERY = 20                                                       # weight steps between looks at the safe one
 
 
@@ -57,11 +58,12 @@ def fit(graph: PCGraph, data: Data, *,
 
     Args:
         data: ``(images, labels)``, or group -> tensor. Images flatten to the pixels; whole-number labels become one-hot
-            and are left out where the graph has no labels.
+            and are left out where the graph has no labels. Pixels are in [0, 1]; a graph with a ``pixel_scale`` learns
+            them scaled, does not scale again what ``pixel_scale.apply`` made, and refuses other pixels.
         validation: share of ``data`` to hold out, or data of its own. None: no validation, no early stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
-            on half of the first sensory group, asked from the other half), a function of ``(graph, batch)`` where
-            larger is better, or "auto": accuracy where there are labels, else energy.
+            on half of the first sensory group, asked from the other half), a function of ``(graph, batch)``, pixels in
+            [0, 1], where larger is better, or "auto": accuracy where there are labels, else energy.
         checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, with
             the same result as an undisturbed run. One of other settings, data, score or seed of the generator is
             refused; the first weights are not compared, because those of the checkpoint take their place.
@@ -100,7 +102,8 @@ def fit(graph: PCGraph, data: Data, *,
 
 @valid.checked
 def accuracy(graph: PCGraph, batch: Data) -> float:
-    """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex.
+    """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex. Pixels are
+    in the units of [0, 1], as for ``query``.
 
     Where edges only lead on from those groups, the query starts at the predictions, which is its end: from zeros the
     steps of a score do not get there in a deep graph of large weights.
@@ -122,10 +125,11 @@ def accuracy(graph: PCGraph, batch: Data) -> float:
 
 @valid.checked
 def minus_energy(graph: PCGraph, batch: Data) -> float:
-    """Minus the mean energy with all sensory groups clamped."""
+    """Minus the mean energy with all sensory groups clamped: the graph's own energy, of pixels given in [0, 1]."""
     batch = as_batch(graph, batch)
     if batch.keys() == graph.topology.groups.keys():                       # nothing is free
-        x = torch.cat([batch[name] for name in graph.topology.groups], -1).to(graph.device)
+        inside = scaled(graph, batch)
+        x = torch.cat([inside[name] for name in graph.topology.groups], -1).to(graph.device)
         return -float(graph.energy(x if graph.replicas is None else x.expand(graph.replicas, *x.shape)).mean())
     return -float(query(graph, batch, **ASKED).energy[-1].mean())
 
@@ -133,13 +137,15 @@ def minus_energy(graph: PCGraph, batch: Data) -> float:
 def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
     """Minus the mean squared error on the second half of the first sensory group, asked from its first half.
 
-    For images that is the lower half of the picture from the upper one, without labels.
+    For images that is the lower half of the picture from the upper one, without labels; the error of pixels is in the
+    squared units of [0, 1].
     """
     batch, name = as_batch(graph, batch), graph.topology.sensory[0]
-    values, size = batch[name].to(graph.device), graph.topology.size(name)
+    size, unit = graph.topology.size(name), graph.pixel_scale.unit if name == "pixels" else 1.0
     known = torch.arange(size) < size // 2
-    answer = query(graph, {name: observed(values, known)}, **ASKED).values[name]
-    return -float((answer - values)[..., ~known].square().mean())
+    answer = query(graph, {name: observed(batch[name], known)}, **ASKED).x[..., graph.topology.slice(name)]
+    error = answer - scaled(graph, batch)[name].to(graph.device)
+    return -float(error[..., ~known].square().mean()) * unit**2
 
 
 SCORES |= {"accuracy": accuracy, "energy": minus_energy, "completion": minus_completion_error}
@@ -185,7 +191,9 @@ def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:
 
 @torch.no_grad()
 def started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
-    """Clamp a batch in every replica, start the other groups at their predictions, and evaluate there."""
+    """Clamp a batch on the graph's own scale in every replica, start the other groups at their predictions, and
+    evaluate there.
+    """
     x = torch.zeros(count, graph.topology.n, dtype=graph.dtype, device=graph.device)
     clamped = torch.zeros(graph.topology.n, dtype=torch.bool, device=graph.device)
     for name, values in batch.items():
@@ -200,6 +208,8 @@ def started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
 
 def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, Tensor]:
     """Turn ``(images, labels)`` or a mapping into group -> ``(batch, size)`` float tensors that fit the graph.
+
+    Pixels are in the units of [0, 1]; ``scaled`` brings them to the graph's scale.
 
     Raises:
         UnknownGroup, WrongShape, BadValues, BadInput.
@@ -224,6 +234,25 @@ def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, T
     return batch
 
 
+def pictures(graph: PCGraph, data: Data) -> Batch:
+    """``as_batch`` for training: a graph with a scale refuses pixels well outside [0, 1] (BadInput).
+
+    They were scaled by hand, and the graph would scale them again.
+    """
+    batch, scale = as_batch(graph, data), graph.pixel_scale
+    if "pixels" in batch and not scale.plain:
+        low, high = map(float, batch["pixels"].aminmax())
+        if low < -OUTSIDE or high > 1 + OUTSIDE:
+            raise BadInput(f"pixels run from {low:.3g} to {high:.3g}; expected [0, 1]. This graph scales them itself, "
+                           f"to {scale.name} (graph.pixel_scale).")
+    return batch
+
+
+def scaled(graph: PCGraph, batch: Batch) -> Batch:
+    """A batch with its pixels on the graph's own scale, as ``started`` clamps it."""
+    return {name: graph.pixel_scale.apply(values) if name == "pixels" else values for name, values in batch.items()}
+
+
 def _count(batch: Batch) -> int:
     return len(next(iter(batch.values())))
 
@@ -234,17 +263,17 @@ def _rows(batch: Batch, rows: Tensor) -> dict[str, Tensor]:
 
 def _split(graph: PCGraph, data: object, validation: object,
            generator: torch.Generator) -> tuple[Batch, Batch | None]:
-    """Training data and, where asked for, validation data."""
+    """Training data, on the graph's own scale, and where asked for validation data, pixels in [0, 1]."""
     if not len(graph.weights):
         raise BadInput("the graph has no edges, so there is nothing to learn; give its topology at least one.")
-    data = as_batch(graph, data)
+    data = pictures(graph, data)
     if not isinstance(validation, (int, float)):
-        return data, None if validation is None else as_batch(graph, validation)
+        return scaled(graph, data), None if validation is None else pictures(graph, validation)
     if not 0 < validation < 1:
         raise BadInput(f"validation = {validation}; a share lies between 0 and 1.")
     order = torch.randperm(_count(data), generator=generator)
     cut = max(1, round(validation * len(order)))
-    return _rows(data, order[cut:]), _rows(data, order[:cut])
+    return scaled(graph, _rows(data, order[cut:])), _rows(data, order[:cut])
 
 
 def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:

@@ -40,7 +40,10 @@ def observed(values: Tensor, mask: Tensor) -> Observed:
 
 @dataclass(frozen=True, eq=False)
 class Answer(Relaxation):
-    """The settled graph. ``values`` maps each group to its vertices ``(..., batch, size)``."""
+    """The settled graph. ``values`` maps each group to its vertices ``(..., batch, size)``.
+
+    ``values["pixels"]`` are in the units of [0, 1], not cut; ``x`` and the energies are the graph's own, scaled.
+    """
 
     values: Mapping[str, Tensor]
 
@@ -58,6 +61,9 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
           start: Literal["zeros", "random", "prediction"] = "zeros", batch_size: Count | None = None,
           generator: torch.Generator | None = None) -> Answer:
     """Ask a trained graph: hold some vertices, start others somewhere, and let the rest settle.
+
+    The group "pixels" goes in and comes out in the units of [0, 1], whatever ``graph.pixel_scale``. Vertices that
+    start at zero do so inside the graph: on [-1, 1] an unknown pixel starts at medium grey.
 
     Args:
         clamp: query by conditioning (eq. 5). Group -> values ``(batch, size)`` held for every t, or ``observed(...)``.
@@ -97,7 +103,8 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
 
 def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor | None = None,
               replicas: int | None = None) -> Tensor:
-    """Values of a group as ``(count, size)``, or ``(replica, count, size)`` where those are given and fit.
+    """Values of a group as ``(count, size)``, or ``(replica, count, size)`` where those are given and fit; pixels in
+    the units of [0, 1] (``Scale.pictures``).
 
     Args:
         mask: true where values are known, for all or for each; others become 0, whatever they are.
@@ -107,6 +114,8 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     size, values = graph.topology.size(name), valid.tensor(values, what)
     if values.dtype == torch.uint8:
         raise BadInput(f"{what} holds bytes (uint8); expected floating point, pixels in [0, 1]. Divide images by 255.")
+    if name == "pixels":
+        values = graph.pixel_scale.pictures(values)
     if replicas is None or values.ndim != 3 or values.shape[::2] != (replicas, size):
         if values.ndim < 2 or values.shape[1:].numel() != size:
             raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")
@@ -149,7 +158,7 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
 
 
 def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: str) -> dict[str, Observed]:
-    """Check each entry and give it a mask."""
+    """Check each entry, give it a mask, and bring pixels to the graph's scale."""
     return {name: _checked(graph, name, value, f"{what}[{name!r}]") for name, value in (given or {}).items()}
 
 
@@ -159,6 +168,8 @@ def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> 
         value = Observed(value, torch.ones(size, dtype=torch.bool))
     mask = value.mask.reshape(-1) if value.mask.numel() == size else value.mask.flatten(min(1, value.mask.ndim - 1))
     values = flattened(graph, name, value.values, what, mask, graph.replicas)
+    if name == "pixels":
+        values = graph.pixel_scale.apply(values)
     return Observed(values.to(graph.device), mask.to(graph.device))
 
 
@@ -196,6 +207,8 @@ def _answer(graph: PCGraph, chunks: list[Relaxation]) -> Answer:
     energy = torch.cat([torch.cat([c.energy, c.energy[-1:].expand(steps - c.steps, *c.energy.shape[1:])])
                         for c in chunks], -1)
     x = torch.cat([c.x for c in chunks], -2)
+    values = {name: x[..., graph.topology.slice(name)] for name in graph.topology.groups}
+    if "pixels" in values:
+        values["pixels"] = graph.pixel_scale.undo(values["pixels"])
     return Answer(x, torch.cat([c.initial_energy for c in chunks], -1), energy,
-                  torch.cat([c.converged for c in chunks], -1), steps, chunks[0].value_lr,
-                  {name: x[..., graph.topology.slice(name)] for name in graph.topology.groups})
+                  torch.cat([c.converged for c in chunks], -1), steps, chunks[0].value_lr, values)

@@ -95,7 +95,7 @@ class Model(Strict):
 
 CALL = {"self", "model", "graph", "data", "images", "labels", "validation", "checkpoint", "generator", "progress",
         "settings"}                                                        # of every ``fit``, not of settings files
-HARDWARE = {"topology", "generator", "layout"}                             # of a graph, the same
+HARDWARE = {"topology", "generator", "layout", "pixel_scale"}              # of a graph, the same; its scale by name
 
 
 def _baseline(name: str, kind: Kind) -> type[Model]:

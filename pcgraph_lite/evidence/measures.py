@@ -9,7 +9,6 @@ from ..engine import learning
 from ..engine.graph import PCGraph
 from ..engine.query import query
 from ..images import datasets, metrics
-from ..images import scale as scales
 from ..images.datasets import ImageSet
 from ..images.judge import JUDGES, load_judge
 from ..studies import tasks
@@ -41,8 +40,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
         if "labels" in model.topology.groups:
-            takes["accuracy"] = lambda: {
-                "accuracy": learning.accuracy(model, (scales.of(model).apply(held_out.images), held_out.labels))}
+            takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
             if not model.topology.in_degree()[model.topology.slice("pixels")].any():
                 return takes["accuracy"]()                                 # nothing predicts pixels: a classifier
             if held_out.name in JUDGES:

@@ -25,14 +25,13 @@ from torch.nn.functional import one_hot
 from .. import checkout, hardware
 from ..engine import constructors, learning
 from ..engine.graph import PCGraph
-from ..engine.query import observed
+from ..engine.query import observed, query
 from ..errors import BadValues, UnstableStep, one_of
 from ..files import write_aside
 from ..images import datasets, metrics
 from ..images import scale as scales
 from ..images.judge import load_judge, read
 from ..studies import memory, tasks, trials
-from ..studies.tasks import ask
 from . import config, records
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning
@@ -68,19 +67,19 @@ def plan(settings: dict[str, Any]) -> dict[str, Run]:
 
 def measured(run: Run) -> dict[str, object]:
     """Train and measure one setting. Returns its row."""
-    began, version, scale = time.monotonic(), checkout.version(), scales.named(run["scale"], run["data"])
+    began, version = time.monotonic(), checkout.version()
     generator, fixed = torch.Generator().manual_seed(run["seed"]), OF_TASK | run["fixed"]
     images, held_out = datasets.split_off(datasets.load(run["data"]), max(2000, fixed["held_out"]), generator)
     images = images.subset(fixed["images"], generator)
     made = getattr(constructors, fixed["topology"])(**fixed["arguments"])
-    graph = PCGraph(made, run["activation"], init_std=fixed["init_std"], generator=generator)
-    scales.give(graph, scale)
+    graph = PCGraph(made, run["activation"], init_std=fixed["init_std"], generator=generator,
+                    pixel_scale=scales.named(run["scale"], run["data"]))
     training = {key: fixed[key] for key in ("epochs", "batch_size", "weight_lr", "optimizer")}
     row = {key: run[key] for key in ("task", "data", "scale", "gamma", "decay", "activation", "seed")} | training | {
         "model": f"{fixed['topology']}, {made!r}", "T": run["steps"], "n": len(images),
         "init_std": json.dumps(fixed["init_std"])}
     try:
-        history = learning.fit(graph, (scale.apply(images.images), images.labels), steps=run["steps"],
+        history = learning.fit(graph, (images.images, images.labels), steps=run["steps"],
                                value_lr=run["gamma"], weight_decay=run["decay"], generator=generator, progress=False,
                                **training)
         row |= {"value_lr": history["value_lr"].mean(), "train_seconds": round(time.monotonic() - began, 1)}
@@ -96,7 +95,7 @@ def of_classifier(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict
     """Share of held-out images whose labels, asked from the pixels, peak at the right class."""
     some, chain = held_out.subset(run["fixed"]["held_out"]), run["task"] == "layered"
     steps = {"steps": 1, "start": "prediction"} if chain else {"steps": 60, "momentum": 0.9}   # a chain rests at once
-    answer = ask(graph, {"pixels": some.images}, **steps).values["labels"]
+    answer = query(graph, {"pixels": some.images}, **steps).values["labels"]
     return {"asked": len(some), "accuracy": float((answer.argmax(-1) == some.labels).double().mean())}
 
 
@@ -173,12 +172,12 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _pixels(graph: PCGraph, clamp: dict[str, Any]) -> Tensor:
     """Pictures that a query by conditioning gives, ``(batch, pixels)`` in [0, 1]."""
-    return ask(graph, clamp, **SETTLE).values["pixels"].clamp(0, 1)
+    return query(graph, clamp, **SETTLE).values["pixels"].clamp(0, 1)
 
 
 def _variances(graph: PCGraph, name: str, variance: float) -> dict[str, float]:
     """Column name -> variance in the units of [0, 1]: of the noise in these, and where they differ in scaled ones."""
-    scale = scales.of(graph)
+    scale = graph.pixel_scale
     return {name: variance} | ({} if scale.unit == 1 else {f"{name}_scaled": scale.variance(variance)})
 
 

@@ -26,13 +26,13 @@ from ..baselines.kinds import KINDS
 from ..engine import learning
 from ..engine.constructors import CONSTRUCTORS
 from ..engine.graph import PCGraph
+from ..engine.scale import Scale
 from ..engine.topology import Topology
 from ..errors import BadFile, BadInput
 from ..files import load_tensors, save_tensors, tensor_digest, write_aside
 from ..images import datasets
 from ..images import scale as scales
 from ..images.datasets import ImageSet
-from ..images.scale import Scale
 from ..valid import CountOrNone
 from . import config, numerics, records
 from .config import AnySpec
@@ -55,7 +55,7 @@ class Trained:
 
     @property
     def scale(self) -> Scale:
-        """How the model's pixels are scaled; ``studies.tasks.ask`` does it."""
+        """How the model's pixels are scaled; queries do it themselves."""
         return scales.of(self.graph)
 
     @property
@@ -226,9 +226,8 @@ def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
     if settings.kind != "pcgraph":
         return _called(KINDS[settings.kind].make, own).to(device), generator
-    graph = _called(PCGraph, own | {"topology": topology(settings, generator)}).to(device)
-    scales.give(graph, scales.named(settings.scale, settings.data))
-    return graph, generator
+    own |= {"topology": topology(settings, generator), "pixel_scale": scales.named(settings.scale, settings.data)}
+    return _called(PCGraph, own).to(device), generator
 
 
 def topology(settings: AnySpec, generator: torch.Generator) -> Topology:
@@ -259,15 +258,10 @@ def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet 
 
     Returns the history, one row an epoch. Raises UnstableStep, BadValues: the training diverges.
     """
-    scale = scales.of(model)
-    pixels = scale.apply(rest.images)
-    seen = None if held_out is None else (scale.apply(held_out.images), held_out.labels)
-    train, data = (learning.fit, [(pixels, rest.labels)]) if settings.kind == "pcgraph" else (
-        KINDS[settings.kind].fit, [pixels, rest.labels])
-    history = train(model, *data, validation=seen, **settings.train.model_dump(), **options)
-    if getattr(settings.train, "score", None) == "completion" and "validation" in history:
-        history["validation"] *= scale.unit**2                             # an error of pixels in [0, 1]
-    return history
+    seen = None if held_out is None else (held_out.images, held_out.labels)
+    train, data = (learning.fit, [(rest.images, rest.labels)]) if settings.kind == "pcgraph" else (
+        KINDS[settings.kind].fit, [rest.images, rest.labels])
+    return train(model, *data, validation=seen, **settings.train.model_dump(), **options)
 
 
 def _train_and_save(name: str, profile: str, seed: int, device: torch.device, progress: bool,

@@ -1,14 +1,14 @@
-"""How pixels are scaled before a graph sees them. The paper does not say it (ambiguity log, point 19).
+"""The usual ways to scale pixels before a graph sees them. The paper does not say it (ambiguity log, point 19).
 
-Data sets, noise, measures, the judge and pictures are in the units of [0, 1]; only the graph sees scaled pixels. A
-graph that the zoo made carries its scale, and ``studies.tasks.ask`` is the way in and out.
+Data sets, noise, measures, the judge and pictures are in the units of [0, 1]; only the inside of a graph is scaled
+(``PCGraph(pixel_scale=...)``), and queries and learning do it themselves.
 """
 
-from dataclasses import dataclass
-
-from torch import Tensor, nn
+from torch import nn
 
 from .. import valid
+from ..engine.graph import PCGraph
+from ..engine.scale import PLAIN, Scale
 from ..errors import BadInput, one_of
 
 # What becomes 0, and how much more becomes 1.
@@ -20,38 +20,14 @@ MOMENTS = {"mnist": (0.1307, 0.3081), "fashion": (0.2860, 0.3530), "cifar10": (0
 SCALES = (*RANGES, "standardized")
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Scaled pixels are (pixels - offset) / unit, where ``pixels`` lie in [0, 1]."""
-
-    name: str = "[0, 1]"
-    offset: float = 0.0
-    unit: float = 1.0
-
-    def apply(self, pixels: Tensor) -> Tensor:
-        """Pixels of any shape in the units of [0, 1] to scaled ones; noise may have taken them outside."""
-        return pixels if self.unit == 1 and self.offset == 0 else (pixels - self.offset) / self.unit
-
-    def undo(self, values: Tensor) -> Tensor:
-        """Scaled pixels of any shape back to the units of [0, 1]; not cut."""
-        return values if self.unit == 1 and self.offset == 0 else values * self.unit + self.offset
-
-    def variance(self, variance: float) -> float:
-        """A noise variance in the squared units of [0, 1], given in those of scaled pixels."""
-        return variance * self.unit**2
-
-
-PLAIN = Scale()
-
-
 def of(model: nn.Module) -> Scale:
-    """The scale of the pixels that a model was made for (``give``); [0, 1] where nothing was said."""
+    """The scale of a model's pixels; only graphs have another than [0, 1]."""
     return getattr(model, "pixel_scale", PLAIN)
 
 
-def give(model: nn.Module, scale: Scale) -> None:
-    """Say which scale a model's pixels have."""
-    model.pixel_scale = scale
+def give(graph: PCGraph, scale: Scale) -> None:
+    """Say how a graph's pixels are scaled, as ``PCGraph(pixel_scale=...)`` does."""
+    graph.pixel_scale = scale
 
 
 @valid.checked

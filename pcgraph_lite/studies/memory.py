@@ -2,7 +2,7 @@
 
 A query by conditioning has an answer that does not depend on the way there, so it may be accelerated. A query by
 initialization is plain descent, as in the paper; ``run_on`` shows where its last state would go if it had the time.
-Images go in and come out in the units of [0, 1] (``tasks.ask``).
+Images go in and come out in the units of [0, 1].
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,11 @@ from torch import Tensor
 
 from ..engine.graph import PCGraph
 from ..engine.inference import WINDOW
-from ..engine.query import Answer, observed
+from ..engine.query import Answer, observed, query
+from ..engine.scale import PLAIN, Scale
 from ..errors import WrongShape
 from ..images import datasets
-from ..images.scale import PLAIN, Scale
-from ..images.scale import of as scale_of
-from .tasks import ask, descend
+from .tasks import descend
 
 RETRIEVED = 0.001                      # a memory with a mean squared error below this one came back (the paper's)
 MOMENTUM = 0.95
@@ -40,7 +39,7 @@ class Recall:
 
 def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000) -> Recall:
     """Query by conditioning: of memories ``(batch, pixels)`` the ``known`` ones ``(pixels,)`` are held."""
-    answer = ask(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
+    answer = query(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
     images = answer.values["pixels"].clamp(0, 1)
     trace = torch.cat([answer.initial_energy[None], answer.energy])
     return Recall(images, {answer.steps: images}, trace, answer.converged, answer.steps, answer)
@@ -58,13 +57,13 @@ def noisy(graph: PCGraph, memories: Tensor, variance: float, seed: int) -> dict[
     """Memories ``(batch, pixels)`` under noise of one variance in two units (ambiguity log, point 19): "noise" is added
     to the scaled pixels that the graph sees, "plain noise" to those in [0, 1]; both come back in [0, 1], not cut.
     """
-    units = {"noise": scale_of(graph).variance(variance), "plain noise": variance}
+    units = {"noise": graph.pixel_scale.variance(variance), "plain noise": variance}
     return {name: datasets.noisy(memories, v, datasets.noise_generator(seed)) for name, v in units.items()}
 
 
 def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
     """Go on from where a query by initialization ended, with the accelerated solver; its numbers count both."""
-    answer = ask(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
+    answer = query(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
     images, trace = answer.values["pixels"].clamp(0, 1), torch.cat([recall.energy, answer.energy])
     done = recall.steps + steps
     return Recall(images, recall.seen | {done: images}, trace, at_rest(trace), done, answer)

@@ -2,11 +2,10 @@
 
 Queries by conditioning go down to a minimum of the energy, and use the accelerated solver to get there. Queries by
 initialization depend on the path (ambiguity log, point 14), so they are plain descent; the pages choose how many steps
-on validation images. Images go in and come out in the units of [0, 1] (``ask``).
+on validation images. Images go in and come out in the units of [0, 1], as of every query.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,46 +16,22 @@ from .. import valid
 from ..baselines import autoencoder
 from ..baselines.autoencoder import Autoencoder
 from ..engine.graph import PCGraph
-from ..engine.query import Answer, Observed, observed, query
+from ..engine.query import Answer, observed, query
 from ..errors import BadInput
-from ..images import scale as scales
 from ..images.judge import read
-from ..images.scale import Scale
 
 SETTLE = {"steps": 400, "momentum": 0.95}                                  # a query by conditioning: accelerated
 FEW = 600                                                                  # plain steps that most completions need
-Given = Mapping[str, Tensor | Observed]
-
-
-def ask(graph: PCGraph, clamp: Given | None = None, init: Given | None = None, **settings: Any) -> Answer:
-    """``query`` with the group "pixels" scaled on the way in, and back on the way out; they are not cut.
-
-    The answer's ``x`` is the graph's own, scaled. Vertices that start at zero do so in the graph's units: on [-1, 1] an
-    unknown pixel starts at medium grey.
-    """
-    scale = scales.of(graph)
-    answer = query(graph, _scaled(clamp, scale), _scaled(init, scale), **settings)
-    if "pixels" not in answer.values:
-        return answer
-    return replace(answer, values={**answer.values, "pixels": scale.undo(answer.values["pixels"])})
-
-
-def _scaled(given: Given | None, scale: Scale) -> Given | None:
-    if given is None or "pixels" not in given or scale == scales.PLAIN:
-        return given
-    pixels = given["pixels"]
-    known = isinstance(pixels, Observed)
-    return {**given, "pixels": Observed(scale.apply(pixels.values), pixels.mask) if known else scale.apply(pixels)}
 
 
 def generate(graph: PCGraph, labels: Tensor) -> Answer:
     """Hold one-hot labels, ``labels`` ``(batch,)`` int; the pixels of the answer are the images drawn (gen-a)."""
-    return ask(graph, {"labels": _one_hot(graph, labels)}, **SETTLE)
+    return query(graph, {"labels": _one_hot(graph, labels)}, **SETTLE)
 
 
 def classify(graph: PCGraph, images: Tensor, **settings: Any) -> Answer:
     """Hold the pixels ``(batch, pixels)``; the labels of the answer peak at the class found."""
-    return ask(graph, {"pixels": images}, **(settings or SETTLE))
+    return query(graph, {"pixels": images}, **(settings or SETTLE))
 
 
 def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Tensor:
@@ -74,7 +49,7 @@ def completion(graph: PCGraph, images: Tensor, known: Tensor, labels: Tensor | N
     clamp = {"pixels": observed(images, known)}
     if labels is not None:
         clamp["labels"] = _one_hot(graph, labels)
-    return ask(graph, clamp, **SETTLE)
+    return query(graph, clamp, **SETTLE)
 
 
 def filled(images: Tensor, known: Tensor, answer: Answer) -> Tensor:
@@ -84,7 +59,7 @@ def filled(images: Tensor, known: Tensor, answer: Answer) -> Tensor:
 
 def complete_by_start(graph: PCGraph, images: Tensor, known: Tensor, steps: int) -> Tensor:
     """Completion by initialization: known pixels start at their values, unknown ones at 0, and all are let go."""
-    answer = ask(graph, init={"pixels": observed(images, known)}, steps=steps, tolerance=None)
+    answer = query(graph, init={"pixels": observed(images, known)}, steps=steps, tolerance=None)
     return answer.values["pixels"].clamp(0, 1)
 
 
@@ -105,7 +80,7 @@ def descend(graph: PCGraph, start: Tensor, looks: Sequence[int],
         raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
     values, seen, traces, done, begin = {"pixels": start}, {}, [], 0, internal
     for until in looks:
-        answer = ask(graph, init=values, steps=until - done, tolerance=None, start=begin)
+        answer = query(graph, init=values, steps=until - done, tolerance=None, start=begin)
         traces.append(answer.energy if done else torch.cat([answer.initial_energy[None], answer.energy]))
         values, done, begin = answer.values, until, "zeros"
         seen[until] = answer.values["pixels"].clamp(0, 1)
@@ -136,7 +111,7 @@ def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int =
     """
     lowest = completion(graph, images, known).energy[-1]                   # (batch,)
     for steps in (min(FEW, longest), longest):                             # the same way, cut off where it is enough
-        plain = ask(graph, {"pixels": observed(images, known)}, steps=steps, tolerance=None)
+        plain = query(graph, {"pixels": observed(images, known)}, steps=steps, tolerance=None)
         there = plain.energy <= lowest + 0.01 * (plain.initial_energy - lowest)    # (steps, batch)
         if there.any(0).all():
             break

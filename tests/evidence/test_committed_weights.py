@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from pcgraph_lite.engine.query import observed
+from pcgraph_lite.engine.query import observed, query
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.evidence import zoo
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.judge import load_judge, read
 from pcgraph_lite.studies import memory
-from pcgraph_lite.studies.tasks import ask
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,13 +43,13 @@ def test_the_how_to_page_draws_ten_different_digits() -> None:
 
 def test_the_layered_graph_reads_labels(digits: datasets.ImageSet) -> None:
     graph = zoo.committed("generative-labels-mnist")
-    answer = ask(graph, {"pixels": digits.images}, steps=200, momentum=0.95).values["labels"]
+    answer = query(graph, {"pixels": digits.images}, steps=200, momentum=0.95).values["labels"]
     assert (answer.argmax(-1) == digits.labels).double().mean() > 0.6      # chance is 0.1
 
 
 def test_the_fully_connected_graph_completes_better_than_the_mean_image(digits: datasets.ImageSet) -> None:
     graph, known = zoo.committed("fully-connected-pixels-equal-mnist"), datasets.top_half(digits.shape)
-    answer = ask(graph, {"pixels": observed(digits.images, known)}, steps=200, momentum=0.95).values["pixels"]
+    answer = query(graph, {"pixels": observed(digits.images, known)}, steps=200, momentum=0.95).values["pixels"]
     mean = datasets.load("mnist", "train", sample=True).images.mean(0).expand_as(digits.images)
     completed, trivial = (metrics.mse(images[:, ~known], digits.images[:, ~known]).mean() for images in (answer, mean))
     assert completed < 0.9 * trivial
@@ -61,8 +60,10 @@ def test_the_memory_returns_what_it_stores_from_its_upper_half() -> None:
     pixels = np.frombuffer(base64.b64decode(data["images"]), np.uint8).reshape(-1, 784)
     stored = torch.from_numpy(pixels[:20] / 255).float()
     known = datasets.top_half((1, 28, 28))
-    answer = memory.from_part(zoo.committed("memory-mnist"), stored, known)
-    assert (metrics.mse(answer.images, stored) < 1e-3).double().mean() > 0.9
+    graph = zoo.committed("memory-mnist")
+    assert (metrics.mse(memory.from_part(graph, stored, known).images, stored) < 1e-3).double().mean() > 0.9
+    answer = query(graph, clamp={"pixels": observed(stored, known)}, momentum=0.95, tolerance=1e-9).values["pixels"]
+    assert (metrics.mse(answer, stored) < 1e-3).double().mean() > 0.9      # in [0, 1], whatever its scale inside
 
 
 def test_unknown_or_changed_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

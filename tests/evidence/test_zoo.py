@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 
 from pcgraph_lite import checkout, files
 from pcgraph_lite.engine import epochs, learning
+from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.evidence import config, zoo
 from pcgraph_lite.images import scale as scales
@@ -224,6 +225,7 @@ def test_pixels_are_scaled_for_training_and_measured_in_their_own_units(root: Pa
     rest, held_out = zoo.split(settings, profile, generator)
     history = zoo.fit(made, settings, rest, held_out, generator=generator, progress=False)
     by_hand, generator = zoo.build(settings, 0, torch.device("cpu"))
+    scales.give(by_hand, scales.PLAIN)
     zoo.split(settings, profile, generator)
     theirs = learning.fit(by_hand, (2 * rest.images - 1, rest.labels), generator=generator, progress=False,
                           validation=(2 * held_out.images - 1, held_out.labels), **settings.train.model_dump())
@@ -231,6 +233,22 @@ def test_pixels_are_scaled_for_training_and_measured_in_their_own_units(root: Pa
     assert history["validation"].iloc[0] == pytest.approx(theirs["validation"].iloc[0] / 4)
     assert scales.of(made).name == "[-1, 1]"
     assert zoo.load("tiny", "smoke", **QUIET).scale == scales.PLAIN
+
+
+def test_a_scale_comes_back_from_a_file(root: Path) -> None:
+    """Trained, written and loaded, a graph answers as it did before: pictures from pictures."""
+    models = root / "config/models.yaml"
+    models.write_text(models.read_text().replace("  data: mnist\n", '  data: mnist\n  scale: "[-1, 1]"\n', 1))
+    settings = zoo.spec("tiny", "smoke")
+    made, generator = zoo.build(settings, 0, torch.device("cpu"))
+    rest, held_out = zoo.split(settings, config.load_profile("smoke"), generator)
+    zoo.fit(made, settings, rest, held_out, generator=generator, progress=False)
+    zoo.train("tiny", "smoke", **QUIET)
+    loaded = zoo.load("tiny", "smoke", **QUIET)
+    assert loaded.scale == loaded.graph.pixel_scale == made.pixel_scale == scales.named("[-1, 1]")
+    first, second = (query(graph, {"pixels": held_out.images[:5]}, steps=20) for graph in (made, loaded.graph))
+    assert torch.equal(first.values["labels"], second.values["labels"])
+    torch.testing.assert_close(second.values["pixels"], held_out.images[:5])
 
 
 def test_every_scale_can_be_asked_for() -> None:

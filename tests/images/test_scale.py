@@ -10,7 +10,6 @@ from pcgraph_lite.errors import BadInput, UnknownName
 from pcgraph_lite.images import datasets, sources
 from pcgraph_lite.images import scale as scales
 from pcgraph_lite.studies import memory, tasks
-from pcgraph_lite.studies.tasks import ask
 
 IMAGES = torch.rand(6, 784, generator=torch.Generator().manual_seed(0))
 KNOWN = torch.arange(784) < 392
@@ -62,22 +61,31 @@ def twin(scale, activation="tanh"):
 
 
 @pytest.mark.parametrize("name", ["[-1, 1]", "standardized"])
-def test_ask_is_the_query_in_scaled_pixels(name):
+def test_a_scale_given_later_is_that_of_the_constructor(name):
     scale = scales.named(name, "mnist")
-    graph = twin(scale)
-    given = {"pixels": observed(scale.apply(IMAGES), KNOWN)}
-    expected = scale.undo(query(graph, given, steps=30).values["pixels"])
-    got = ask(graph, {"pixels": observed(IMAGES, KNOWN)}, steps=30).values["pixels"]
-    torch.testing.assert_close(got, expected)
-    torch.testing.assert_close(got[:, KNOWN], IMAGES[:, KNOWN])
-    free = query(graph, init={"pixels": scale.apply(IMAGES)}, steps=30, tolerance=None).values["pixels"]
-    torch.testing.assert_close(tasks.denoise(graph, IMAGES, 30), scale.undo(free).clamp(0, 1))
+    made = PCGraph(constructors.generative(10, [20], 784), "tanh", pixel_scale=scale)
+    assert scales.of(twin(scale)) is scales.of(made) is made.pixel_scale is scale
+    later, first = (query(graph, {"pixels": observed(IMAGES, KNOWN)}, steps=30) for graph in (twin(scale), made))
+    assert torch.equal(later.values["pixels"], first.values["pixels"])
 
 
-def test_without_a_scale_nothing_changes():
+def test_without_a_scale_pixels_are_those_of_the_graph():
     graph = PCGraph(constructors.generative(10, [20], 784), "tanh")
-    assert scales.of(graph) is scales.PLAIN
-    assert torch.equal(ask(graph, init={"pixels": IMAGES}, steps=5).x, query(graph, init={"pixels": IMAGES}, steps=5).x)
+    assert scales.of(graph) is scales.PLAIN is scales.of(torch.nn.Identity())
+    answer = query(graph, init={"pixels": IMAGES}, steps=5)
+    assert torch.equal(answer.values["pixels"], answer.x[:, graph.topology.slice("pixels")])
+
+
+@pytest.mark.parametrize("name", ["[-1, 1]", "standardized"])
+def test_tasks_are_queries_in_scaled_pixels(name):
+    """Of a graph of the same weights without a scale, which sees pixels that the test scales."""
+    scale = scales.named(name, "mnist")
+    inside = query(twin(scales.PLAIN), init={"pixels": scale.apply(IMAGES)}, steps=30, tolerance=None).values["pixels"]
+    assert torch.equal(tasks.denoise(twin(scale), IMAGES, 30), scale.undo(inside).clamp(0, 1))
+    held = {"pixels": observed(scale.apply(IMAGES), KNOWN)}
+    inside = query(twin(scales.PLAIN), held, **tasks.SETTLE).values["pixels"]
+    filled = torch.where(KNOWN, IMAGES, scale.undo(inside).clamp(0, 1))
+    assert torch.equal(tasks.complete(twin(scale), IMAGES, KNOWN), filled)
 
 
 def test_a_linear_graph_is_the_same_on_any_range_around_nothing():

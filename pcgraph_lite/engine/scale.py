@@ -1,0 +1,64 @@
+"""How a graph's pixels are scaled: pictures go in and come out in [0, 1], the graph relaxes on its own scale.
+
+The paper does not say how pixels are scaled (ambiguity log, point 19); ``images.scale`` names the usual ways.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Le
+from torch import Tensor
+
+from .. import valid
+
+
+@valid.checked
+@dataclass(frozen=True)
+class Scale:
+    """Scaled pixels are (pixels - offset) / unit, where ``pixels`` lie in [0, 1].
+
+    Example:
+        >>> signed = pcg.Scale("[-1, 1]", offset=0.5, unit=0.5)
+        >>> signed.apply(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([-1.,  0.,  1.])
+    """
+
+    name: str = "[0, 1]"
+    offset: Annotated[float, Ge(-1e6), Le(1e6)] = 0.0
+    unit: Annotated[float, Ge(1e-6), Le(1e6)] = 1.0
+
+    @property
+    def plain(self) -> bool:
+        """Whether scaled pixels are the pixels."""
+        return self.unit == 1 and self.offset == 0
+
+    def apply(self, pixels: Tensor) -> Tensor:
+        """Pixels of any shape in the units of [0, 1] to scaled ones; noise may have taken them outside.
+
+        The tensor that comes back remembers its scale, so that a graph does not scale it twice (``pictures``).
+        """
+        if self.plain:
+            return pixels
+        scaled = (pixels - self.offset) / self.unit
+        scaled.pixel_scale = self
+        return scaled
+
+    def undo(self, values: Tensor) -> Tensor:
+        """Scaled pixels of any shape back to the units of [0, 1]; not cut."""
+        return values if self.plain else values * self.unit + self.offset
+
+    def pictures(self, given: Tensor) -> Tensor:
+        """What a graph of this scale is given, in the units of [0, 1]: undone, but for rounding, where ``apply`` of any
+        scale made it. What was computed from such a tensor, a slice too, counts as in [0, 1].
+
+        A graph of plain pixels takes all pixels as they come.
+        """
+        made = getattr(given, "pixel_scale", None)
+        return given if self.plain or made is None else made.undo(given)
+
+    def variance(self, variance: float) -> float:
+        """A noise variance in the squared units of [0, 1], given in those of scaled pixels."""
+        return variance * self.unit**2
+
+
+PLAIN = Scale()

@@ -1,0 +1,171 @@
+"""A graph with a scale takes and gives pictures in [0, 1].
+
+Oracle: a graph of the same weights without a scale, which sees pixels that the test scales by hand.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from pcgraph_lite import PCGraph, Scale, accuracy, fit, minus_energy, observed, query, relax, topology
+from pcgraph_lite.engine.learning import minus_completion_error
+from pcgraph_lite.engine.scale import PLAIN
+from pcgraph_lite.errors import BadFile, BadInput
+from pcgraph_lite.studies import convergence
+
+SIGNED, STANDARD = Scale("[-1, 1]", 0.5, 0.5), Scale("standardized", 0.1307, 0.3081)
+SCALES = pytest.mark.parametrize("scale", [SIGNED, STANDARD], ids=lambda scale: scale.name)
+IMAGES = torch.rand(12, 6, generator=torch.Generator().manual_seed(0)).round(decimals=1)      # with 0 and 1 in them
+LABELS, KNOWN = torch.arange(12) % 3, torch.arange(6) < 3
+LEARN = {"epochs": 3, "batch_size": 4, "steps": 5, "weight_lr": 0.01, "progress": False}
+
+
+def graph(scale: Scale = PLAIN, **layout: object) -> PCGraph:
+    """Every call has the same first weights."""
+    made = topology.fully_connected(pixels=6, labels=3, internal=4)
+    return PCGraph(made, "tanh", init_std=0.3, bias=True, pixel_scale=scale, **layout)
+
+
+def by_hand(scale: Scale, images: Tensor = IMAGES) -> Tensor:
+    return (images - scale.offset) / scale.unit
+
+
+def held(images: Tensor) -> dict[str, object]:
+    return {"clamp": {"pixels": images}}
+
+
+def half(images: Tensor) -> dict[str, object]:
+    return {"clamp": {"pixels": observed(images, KNOWN), "labels": torch.eye(3)[LABELS]}}
+
+
+def started(images: Tensor) -> dict[str, object]:
+    return {"init": {"pixels": images}, "tolerance": None, "batch_size": 5}
+
+
+def outwards(images: Tensor) -> dict[str, object]:
+    return {"clamp": {"pixels": observed(images, KNOWN)}, "start": "prediction"}
+
+
+@SCALES
+@pytest.mark.parametrize("replicas", [None, 2])
+@pytest.mark.parametrize("asked", [held, half, started, outwards])
+def test_a_query_is_that_of_pixels_scaled_by_hand(asked: Callable[[Tensor], dict[str, Any]], replicas: int | None,
+                                                  scale: Scale) -> None:
+    """Number for number: pixels in [0, 1], all else as inside the graph; noise may leave [0, 1]."""
+    noisy = 2 * IMAGES - 0.5
+    got = query(graph(scale, replicas=replicas), **asked(noisy), steps=20)
+    inside = query(graph(replicas=replicas), **asked(by_hand(scale, noisy)), steps=20)
+    assert torch.equal(got.x, inside.x) and torch.equal(got.energy, inside.energy)
+    assert torch.equal(got.values["pixels"], inside.values["pixels"] * scale.unit + scale.offset)
+    assert torch.equal(got.values["labels"], inside.values["labels"])
+
+
+def test_what_is_held_comes_back() -> None:
+    got = query(graph(STANDARD), {"pixels": observed(IMAGES, KNOWN)}, steps=5).values["pixels"]
+    torch.testing.assert_close(got[:, KNOWN], IMAGES[:, KNOWN])
+    again = query(graph(STANDARD), {"pixels": got}, init={"labels": torch.eye(3)[LABELS]}, steps=5).values["pixels"]
+    torch.testing.assert_close(again, got)
+
+
+def test_unknown_pixels_start_at_zero_inside() -> None:
+    """Which is medium grey on [-1, 1]."""
+    start = query(graph(SIGNED), init={"pixels": observed(IMAGES, KNOWN)}, steps=1, value_lr=1e-30)
+    assert (start.values["pixels"][:, ~KNOWN] == 0.5).all()
+
+
+@SCALES
+def test_relax_and_energy_take_the_values_inside(scale: Scale) -> None:
+    x, clamped = torch.rand(3, 13, generator=torch.Generator().manual_seed(1)), torch.arange(13) < 6
+    assert torch.equal(relax(graph(scale), x, clamped, steps=5).x, relax(graph(), x, clamped, steps=5).x)
+    assert torch.equal(graph(scale).energy(x), graph().energy(x))
+
+
+@SCALES
+@pytest.mark.parametrize("score", ["accuracy", "energy", "completion"])
+@pytest.mark.parametrize("validation", [0.25, None])
+def test_fit_learns_as_from_pixels_scaled_by_hand(scale: Scale, score: str, validation: float | None) -> None:
+    """Number for number; only the error of pixels is in the squared units of [0, 1]."""
+    ours, theirs = graph(scale), graph()
+    history = fit(ours, (IMAGES, LABELS), validation=validation, score=score if validation else "auto", **LEARN)
+    expected = fit(theirs, (by_hand(scale), LABELS), validation=validation, score=score if validation else "auto",
+                   **LEARN)
+    assert torch.equal(ours.weight, theirs.weight) and torch.equal(ours.bias, theirs.bias)
+    assert history["energy"].equals(expected["energy"])
+    if validation:
+        unit = scale.unit if score == "completion" else 1
+        assert history["validation"].equals(expected["validation"] * unit**2)
+
+
+@SCALES
+def test_scores_are_those_of_pixels_scaled_by_hand(scale: Scale) -> None:
+    images, inside = (IMAGES, LABELS), (by_hand(scale), LABELS)
+    assert accuracy(graph(scale), images) == accuracy(graph(), inside)
+    assert minus_energy(graph(scale), images) == minus_energy(graph(), inside)
+    assert minus_completion_error(graph(scale), images) == minus_completion_error(graph(), inside) * scale.unit**2
+    visible = topology.discriminative(pixels=6, hidden=[], labels=3)                # nothing is free in an energy
+    assert minus_energy(PCGraph(visible, pixel_scale=scale), images) == minus_energy(PCGraph(visible), inside)
+
+
+def test_a_score_of_ones_own_sees_pictures() -> None:
+    seen = []
+    fit(graph(SIGNED), (IMAGES, LABELS), validation=(IMAGES[:5], LABELS[:5]),
+        score=lambda g, batch: seen.append(batch["pixels"]) or 0.0, **LEARN)
+    assert seen and all(torch.equal(pixels, IMAGES[:5]) for pixels in seen)
+
+
+def test_copies_that_are_watched_learn_scaled_pixels() -> None:
+    ours, theirs = graph(STANDARD, replicas=2), graph(replicas=2)
+    for copies, images in ((ours, IMAGES), (theirs, by_hand(STANDARD))):
+        convergence.watch(copies, (images, LABELS), [0.1, 0.05], [1e-2, 1e-3], steps=3, batches=4, batch_size=6)
+    assert torch.equal(ours.weight, theirs.weight)
+
+
+def test_pixels_that_apply_made_are_not_scaled_twice() -> None:
+    """Of its own scale or another one; a graph without a scale takes them as they come."""
+    ours, theirs = graph(SIGNED), graph(SIGNED)
+    inside = [query(ours, {"pixels": images}, steps=5).x for images in (SIGNED.apply(IMAGES), IMAGES)]
+    assert torch.equal(*inside)
+    fit(ours, (SIGNED.apply(IMAGES), LABELS), validation=0.25, **LEARN)
+    fit(theirs, (IMAGES, LABELS), validation=0.25, **LEARN)
+    assert torch.equal(ours.weight, theirs.weight)
+    other = query(ours, {"pixels": observed(STANDARD.apply(IMAGES), KNOWN)}, steps=5).values["pixels"]
+    torch.testing.assert_close(other, query(ours, {"pixels": observed(IMAGES, KNOWN)}, steps=5).values["pixels"])
+    plain = query(graph(), {"pixels": SIGNED.apply(IMAGES)}, steps=5).values["pixels"]
+    assert torch.equal(plain, by_hand(SIGNED))
+
+
+def test_learning_from_pixels_scaled_by_hand_is_refused() -> None:
+    """A part of what ``apply`` made no longer says that it is scaled: it would be scaled twice, in silence."""
+    for images in (by_hand(SIGNED), SIGNED.apply(IMAGES)[:8], IMAGES * 3):
+        with pytest.raises(BadInput, match=r"expected \[0, 1\]. This graph scales them itself, to \[-1, 1\]"):
+            fit(graph(SIGNED), {"pixels": images}, **LEARN)
+        with pytest.raises(BadInput, match="scales them itself"):
+            convergence.watch(graph(SIGNED, replicas=1), {"pixels": images}, [0.1], [1e-2], batches=1, batch_size=2)
+        with pytest.raises(BadInput, match="scales them itself"):
+            fit(graph(SIGNED), {"pixels": IMAGES}, validation={"pixels": images}, **LEARN)
+    fit(graph(), {"pixels": by_hand(SIGNED)}, **LEARN)
+
+
+@pytest.mark.parametrize("bytes_", [(IMAGES * 255).byte(), IMAGES * 255], ids=["uint8", "floats"])
+def test_bytes_are_refused_before_they_are_scaled(bytes_: Tensor) -> None:
+    with pytest.raises(BadInput, match="Divide images by 255"):
+        query(graph(SIGNED), {"pixels": bytes_}, steps=1)
+
+
+def test_a_checkpoint_of_another_scale_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.checkpoint"
+    fit(graph(SIGNED), (IMAGES, LABELS), checkpoint=file, **LEARN)
+    assert file.is_file()
+    with pytest.raises(BadFile):
+        fit(graph(STANDARD), (IMAGES, LABELS), checkpoint=file, **LEARN)
+
+
+@pytest.mark.parametrize("make", [lambda: Scale("x", 0.0, 0.0), lambda: Scale("x", float("nan")), lambda: Scale(3),
+                                  lambda: graph("[-1, 1]")])
+def test_what_is_no_scale_is_refused(make: Callable[[], object]) -> None:
+    with pytest.raises(BadInput, match=r"Scale: (unit|offset|name) = |PCGraph: pixel_scale = .*expected Scale"):
+        make()
