@@ -59,7 +59,7 @@ def fit(graph: PCGraph, data: Data, *,
     Args:
         data: ``(images, labels)``, or group -> tensor. Images flatten to the pixels; whole-number labels become one-hot
             and are left out where the graph has no labels. Pixels are in [0, 1]; a graph with a ``pixel_scale`` learns
-            them scaled, does not scale again what ``pixel_scale.apply`` made, and refuses other pixels.
+            them scaled, and refuses those that were scaled by hand.
         validation: share of ``data`` to hold out, or data of its own. None: no validation, no early stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
             on half of the first sensory group, asked from the other half), a function of ``(graph, batch)``, pixels in

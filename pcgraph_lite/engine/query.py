@@ -103,8 +103,7 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
 
 def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor | None = None,
               replicas: int | None = None) -> Tensor:
-    """Values of a group as ``(count, size)``, or ``(replica, count, size)`` where those are given and fit; pixels in
-    the units of [0, 1] (``Scale.pictures``).
+    """Values of a group as ``(count, size)``, or ``(replica, count, size)`` where those are given and fit.
 
     Args:
         mask: true where values are known, for all or for each; others become 0, whatever they are.
@@ -114,8 +113,6 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     size, values = graph.topology.size(name), valid.tensor(values, what)
     if values.dtype == torch.uint8:
         raise BadInput(f"{what} holds bytes (uint8); expected floating point, pixels in [0, 1]. Divide images by 255.")
-    if name == "pixels":
-        values = graph.pixel_scale.pictures(values)
     if replicas is None or values.ndim != 3 or values.shape[::2] != (replicas, size):
         if values.ndim < 2 or values.shape[1:].numel() != size:
             raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")

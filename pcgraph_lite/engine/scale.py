@@ -33,28 +33,12 @@ class Scale:
         return self.unit == 1 and self.offset == 0
 
     def apply(self, pixels: Tensor) -> Tensor:
-        """Pixels of any shape in the units of [0, 1] to scaled ones; noise may have taken them outside.
-
-        The tensor that comes back remembers its scale, so that a graph does not scale it twice (``pictures``).
-        """
-        if self.plain:
-            return pixels
-        scaled = (pixels - self.offset) / self.unit
-        scaled.pixel_scale = self
-        return scaled
+        """Pixels of any shape in the units of [0, 1] to scaled ones; noise may have taken them outside."""
+        return pixels if self.plain else (pixels - self.offset) / self.unit
 
     def undo(self, values: Tensor) -> Tensor:
         """Scaled pixels of any shape back to the units of [0, 1]; not cut."""
         return values if self.plain else values * self.unit + self.offset
-
-    def pictures(self, given: Tensor) -> Tensor:
-        """What a graph of this scale is given, in the units of [0, 1]: undone, but for rounding, where ``apply`` of any
-        scale made it. What was computed from such a tensor, a slice too, counts as in [0, 1].
-
-        A graph of plain pixels takes all pixels as they come.
-        """
-        made = getattr(given, "pixel_scale", None)
-        return given if self.plain or made is None else made.undo(given)
 
     def variance(self, variance: float) -> float:
         """A noise variance in the squared units of [0, 1], given in those of scaled pixels."""
