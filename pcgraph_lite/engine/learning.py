@@ -243,7 +243,9 @@ def _split(graph: PCGraph, data: object, validation: object,
     if not 0 < validation < 1:
         raise BadInput(f"validation = {validation}; a share lies between 0 and 1.")
     order = torch.randperm(_count(data), generator=generator)
-    cut = max(1, round(validation * len(order)))
+    if (cut := max(1, round(validation * len(order)))) == len(order):
+        raise BadInput(f"validation = {validation} holds out {cut} of {len(order)} examples and leaves none to train on; "
+                       "expected at least one on either side. Give a smaller share, or more data.")
     return _rows(data, order[cut:]), _rows(data, order[:cut])
 
 

@@ -391,6 +391,8 @@ IMAGES, LABELS = toy(10)
     ((IMAGES, LABELS), {"batch_size": 2.0}, BadInput, r"batch_size = 2\.0"),
     ((IMAGES, LABELS), {"weight_lr": float("inf")}, BadInput, "weight_lr = inf"),
     ((IMAGES, LABELS), {"validation": 1}, BadInput, "validation = 1"),
+    ((IMAGES[:2], LABELS[:2]), {"validation": 0.99}, BadInput, "validation = 0.99 .* 2 of 2 .* none to train on"),
+    ((IMAGES[:1], LABELS[:1]), {"validation": 0.01}, BadInput, "validation = 0.01 .* 1 of 1 .*Give a smaller share, or"),
     ((IMAGES, LABELS), {"validation": 0.2, "score": lambda graph, batch: float("nan")}, BadValues, "epoch 1 is nan"),
     ((IMAGES, LABELS), {"value_lr": 50.0}, UnstableStep, "value_lr = 50"),
 ])
