@@ -14,7 +14,7 @@ from annotated_types import MinLen
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, UnknownGroup, WrongShape, room, shown, unknown
+from ..errors import BadInput, UnknownGroup, WrongShape, require_memory, shown, unknown
 from ..valid import Count
 
 
@@ -119,7 +119,7 @@ class Topology:
 
     def mask(self) -> Tensor:
         """The adjacency matrix, ``(n, n)`` bool; rows are sources."""
-        room(self.n**2, f"the mask of {self.n} vertices as a matrix", size=1)
+        require_memory(self.n**2, f"the mask of {self.n} vertices as a matrix", size=1)
         mask = torch.zeros(self.n, self.n, dtype=torch.bool)
         for edges in self.edges:
             mask[self.slice(edges.source), self.slice(edges.target)] = True if edges.mask is None else edges.dense()
