@@ -244,7 +244,7 @@ def _split(graph: PCGraph, data: object, validation: object,
         raise BadInput(f"validation = {validation}; a share lies between 0 and 1.")
     order = torch.randperm(_count(data), generator=generator)
     if (cut := max(1, round(validation * len(order)))) == len(order):
-        raise BadInput(f"validation = {validation} holds out {cut} of {len(order)} examples and leaves none to train on; "
+        raise BadInput(f"validation = {validation} holds out {cut} of {len(order)} examples, none is left to train on; "
                        "expected at least one on either side. Give a smaller share, or more data.")
     return _rows(data, order[cut:]), _rows(data, order[:cut])
 
