@@ -106,10 +106,7 @@ class Topology:
     def slice(self, group: str) -> slice:
         """Where a group's vertices sit in ``(..., n)`` tensors. Raises UnknownGroup."""
         if not isinstance(group, str) or group not in self._slices:
-            known = [f"{name!r} ({size})" for name, size in self.groups.items()]
-            hint = str(unknown("vertex group", group, self.groups)).rpartition("Did you mean")
-            tail = f" Did you mean{hint[2]}" if hint[1] else ""
-            raise UnknownGroup(f"no vertex group {shown(group)} in this graph. Groups: {', '.join(known)}.{tail}")
+            raise unknown("vertex group", group, self.groups, UnknownGroup)
         return self._slices[group]
 
     def size(self, group: str) -> int:

@@ -12,10 +12,10 @@ from ..images import datasets, metrics
 from ..images import scale as scales
 from ..images.datasets import ImageSet
 from ..images.judge import JUDGES, load_judge
-from ..studies import tasks
+from ..studies import tasks, trials
 
 VARIANCE = 0.5                                                             # of the noise, as on the pages
-SCHEDULE = (1, 2, 3, 5, 10, 20, 40, 80, 160)                               # plain steps at which denoising is looked at
+SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is looked at
 
 
 def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
