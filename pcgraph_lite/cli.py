@@ -186,6 +186,7 @@ def scorecard(
     from .files import write_aside
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
+    checkout.part("config")                                    # elsewhere nothing would look like nothing run yet
     if profile:
         config.load_profile(profile)
     own = [profile] if profile else [] if published else ["laptop", "paper"]

@@ -131,13 +131,13 @@ class Profile(Strict):
 
 
 def profile_names() -> list[str]:
-    """The profiles that ``config/profiles`` holds."""
-    return sorted(path.stem for path in (checkout.ROOT / "config" / "profiles").glob("*.yaml"))
+    """The profiles that ``config/profiles`` holds. Raises BadFile: there is no such folder."""
+    return sorted(path.stem for path in checkout.part("config/profiles").glob("*.yaml"))
 
 
 def notebook_names() -> list[str]:
-    """The notebooks that ``notebooks`` holds, in the order of the book."""
-    names = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
+    """The notebooks that ``notebooks`` holds, in the order of the book. Raises BadFile: there is no such folder."""
+    names = sorted(path.stem for path in checkout.part("notebooks").glob("*.md"))
     return sorted(names, key=lambda name: (name[0].isalpha(), name))    # sections first, then the appendix
 
 
