@@ -22,8 +22,8 @@ class Activation:
     """An element-wise f with its slope; any two functions of torch will do.
 
     Args:
-        f, slope: x to f(x) and to f'(x), of any shape. At a kink the slope is 1, so that vertices started at 0 can
-            leave it under ReLU.
+        f: x to f(x), of any shape.
+        slope: x to f'(x). At a kink it is 1, so that vertices started at 0 can leave it under ReLU.
         kinks: where f' jumps between 0 and 1.
         backward: multiplies a gradient by f'(x) in place, given ``(gradient, x, f(x))``; f then takes ``out``. None:
             temporaries are made.
