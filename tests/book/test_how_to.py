@@ -46,6 +46,8 @@ def copy(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.part"))
     for name in ("pyproject.toml", "_toc.yml", "Snakefile"):
         shutil.copy2(ROOT / name, tmp_path)
+    (tmp_path / "book").mkdir()
+    shutil.copy2(ROOT / "book/api.md", tmp_path / "book")
     return tmp_path
 
 
