@@ -39,7 +39,7 @@ WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH
 	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
 	--nolock --logger line --config profile=$(PROFILE) $(APART)
 
-.PHONY: help book site pdf test paper bench data smoke-outputs lock mutants coverage trust clean
+.PHONY: help book publish site pdf test paper bench data smoke-outputs lock mutants coverage trust clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -50,6 +50,12 @@ book: $(READY)  ## train, run the notebooks and build the website (PROFILE=lapto
 
 paper: $(READY)  ## the same at the paper's sizes; wants the full data sets and a GPU, here or CLUSTER=slurm
 	@$(MAKE) --no-print-directory book PROFILE=paper
+
+PAGES ?= $(notdir $(basename $(wildcard notebooks/*.md)))
+publish: $(READY)  ## run the pages as they are published, over the committed ones; wants the full data sets (PAGES=05-labels: one)
+	@for page in $(PAGES); do pcgraph run $$page --published || exit 1; \
+		cp _build/publish/$$page.ipynb book/notebooks/ && cp _build/publish/records/$$page.json results/records/ || exit 1; done
+	@python scripts/renew_published.py
 
 site: $(READY)  ## build the website of the committed paper results; executes nothing
 	@pcgraph book --published

@@ -93,6 +93,7 @@ rule book:
         "building the book"
     params:
         code=inputs.code(["pcgraph_lite.book.site"]),
+        docstrings=inputs.docstrings(),
     log:
         BUILD / "logs" / "book.log",
     shell:

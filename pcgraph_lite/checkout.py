@@ -19,12 +19,18 @@ def shown(path: Path | str) -> str:
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
+def part(name: str) -> Path:
+    """A file or folder of the checkout that is not installed. Raises BadFile where it is not there."""
+    found = ROOT / name
+    if not found.exists():
+        raise BadFile(f"{found} is not there: {name} is part of the repository, not of the installed package. Run the "
+                      "command from a checkout: git clone, then make test or pip install -e '.[book]'")
+    return found
+
+
 def from_checkout(package: str, module: str) -> ModuleType:
     """A module of a package that is part of the checkout but not installed. Raises BadFile where it is not there."""
-    start = ROOT / package / "__init__.py"
-    if not start.is_file():
-        raise BadFile(f"{start.parent} is not there: {package} is part of the repository, not of the installed "
-                      "package. Run the command from a checkout: git clone, then make test or pip install -e .")
+    start = part(package) / "__init__.py"
     if package not in sys.modules:
         spec = importlib.util.spec_from_file_location(package, start, submodule_search_locations=[str(start.parent)])
         sys.modules[package] = importlib.util.module_from_spec(spec)

@@ -131,7 +131,9 @@ def sweep(
 @app.command(epilog="Example: pcgraph run 03a-fully-connected --profile laptop -p seed 1 -p device cpu")
 def run(
     name: Annotated[str, typer.Argument(help="A notebook of notebooks/, without extension.")],
-    profile: ProfileName = "laptop",
+    profile: Annotated[str, typer.Option(help="Which settings: smoke, laptop or paper; if empty, laptop.")] = "",
+    published: Annotated[bool, typer.Option("--published", help="The paper profile, as the committed page ran.")]
+    = False,
     parameter: Annotated[list[str] | None, typer.Option(
         "--parameter", "-p", metavar="NAME VALUE", help="Change a parameter of the notebook; may be repeated.")] = None,
     folder: Annotated[str, typer.Option("--out", help="Folder for the notebook, its records and figures.")] = "",
@@ -140,11 +142,18 @@ def run(
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
     from .book import notebooks
+    from .evidence import config
+    if published and profile not in ("", "paper"):
+        raise BadInput(f"--published is a run of the profile paper; got --profile {profile}. Give one of them.")
+    profile, given = "paper" if published else profile or "laptop", _pairs(parameter or [])
+    if published:
+        folder = folder or ("" if given else str(checkout.ROOT / "_build/publish"))    # -p: another run than that page
+        given = config.load_profile(profile).published.get(name, {}) | given
     say(f"running {name}: profile {profile}")
     if stale := notebooks.stale_weights(name, profile):
         errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
                      highlight=False, soft_wrap=True)
-    made = notebooks.run(name, profile, _pairs(parameter or []), folder, plain, fresh=False)
+    made = notebooks.run(name, profile, given, folder, plain, fresh=False)
     say(f"{name}: {checkout.shown(made)}")
 
 
@@ -186,6 +195,7 @@ def scorecard(
     from .files import write_aside
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
+    checkout.part("config")                                    # elsewhere nothing would look like nothing run yet
     if profile:
         config.load_profile(profile)
     own = [profile] if profile else [] if published else ["laptop", "paper"]

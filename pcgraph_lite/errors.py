@@ -1,5 +1,6 @@
 """Errors that name the value, what was expected and what to do."""
 
+import os
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from reprlib import Repr
@@ -65,9 +66,15 @@ def one_of(kind: str, name: object, known: Collection[str]) -> str:
     return name
 
 
-def room(entries: int, what: str, size: int = 4) -> None:
-    """Raise BadInput where so many entries of ``size`` bytes take more memory than the machine has."""
-    import os
-    if entries * size > (memory := os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")):
+def require_memory(entries: int, what: str, size: int = 4) -> None:
+    """Raise BadInput where so many entries of ``size`` bytes take more memory than the machine has.
+
+    Nothing is refused where the system does not say how much that is, as Windows does not in this way.
+    """
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return
+    if entries * size > memory > 0:                                        # -1: it is not known
         raise BadInput(f"{what} would take {entries * size / 2**30:.3g} GiB; this machine has {memory / 2**30:.3g}: "
                        "give fewer vertices, or edges as a sparse mask (topology.from_mask, from_networkx).")

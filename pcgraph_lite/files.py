@@ -1,5 +1,6 @@
 """Files are written aside and renamed, so a kill or a full disk never leaves half a file under the real name."""
 
+import errno
 import hashlib
 import json
 import os
@@ -17,13 +18,15 @@ if TYPE_CHECKING:                                  # commands that only read and
 
 
 HOST = re.sub(r"\W", "", node())                                            # hosts may share a folder
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)                # what a write says, naming no file
 
 
 @contextmanager
 def write_aside(path: Path | str) -> Iterator[Path]:
     """Yield a name beside ``path`` to write to, this process's own; rename it on success, remove it on failure.
 
-    Raises PCGraphError: the disk is full or the folder cannot be written; an older file at ``path`` is untouched.
+    Raises PCGraphError: the disk is full or the folder cannot be written; an older file at ``path`` is untouched. Other
+    errors of what is done meanwhile, such as a file that cannot be read, pass as they are.
     """
     path = Path(path)
     part = path.with_name(f"{path.name}.{HOST}-{os.getpid()}.part")
@@ -33,6 +36,8 @@ def write_aside(path: Path | str) -> Iterator[Path]:
         yield part
         os.replace(part, path)
     except OSError as error:
+        if not _of_writing(error, path, part):
+            raise
         raise PCGraphError(f"could not write {path}: {error.strerror or error}. Free space or choose a folder that "
                            "can be written; what was there before is untouched.") from error
     finally:
@@ -40,12 +45,21 @@ def write_aside(path: Path | str) -> Iterator[Path]:
             part.unlink(missing_ok=True)
 
 
+def _of_writing(error: OSError, path: Path, part: Path) -> bool:
+    """Whether an error is of the file that is written: it names that or a folder above, or a disk that takes no more.
+    """
+    names = [Path(str(name)) for name in (error.filename, error.filename2) if name is not None]
+    ours = any(name.name.startswith(part.stem) or path.is_relative_to(name) for name in names)
+    return ours or (not names and error.errno in FULL)
+
+
 def _sweep(folder: Path) -> None:
     """Remove what processes of this host that are no more left half written."""
     for part in folder.glob(f"*.{HOST}-*.part"):
         owner = re.search(r"-(\d+)(\.input)?\.part$", part.name)
         if owner and not _runs(int(owner[1])):
-            part.unlink(missing_ok=True)
+            with suppress(OSError):                                        # another user's may have to stay
+                part.unlink()
 
 
 def _runs(process: int) -> bool:
@@ -103,7 +117,7 @@ def save_tensors(path: Path, tensors: "Mapping[str, Tensor]", header: Mapping[st
         try:
             save_file(kept, part, {**header, "sha256": _all_of_it(kept, header)})
         except SafetensorError as error:
-            raise OSError(str(error)) from error
+            raise OSError(errno.EIO, str(error), str(part)) from error
         part.chmod(0o644)                                                  # safetensors writes for the owner only
 
 

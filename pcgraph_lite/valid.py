@@ -49,16 +49,16 @@ def finite(values: Any, what: str, dtype: torch.dtype | None = None) -> Tensor:
                     f"of {given.dtype}.")
 
 
-def images(values: Any, what: str = "images", pixels: int | None = None, least: int = 1) -> Tensor:
+def images(values: Any, what: str = "images", pixels: int | None = None) -> Tensor:
     """Images ``(count, pixels)`` as floating point, pixels near [0, 1] or scaled.
 
     Noise may take pixels outside [0, 1]; images of 0 to 255 are refused whatever their type. Raises BadInput,
     WrongShape, BadValues.
     """
     made = tensor(values, what)
-    if made.ndim != 2 or len(made) < least or made.shape[1] != (pixels or made.shape[1]) or not made.numel():
+    if made.ndim != 2 or made.shape[1] != (pixels or made.shape[1]) or not made.numel():
         raise WrongShape(f"{what} are {tuple(made.shape)}; expected (count, {pixels or 'pixels'}) with a count "
-                         f"of at least {least}.")
+                         "of at least 1.")
     if not made.is_floating_point():
         raise BadInput(f"{what} must be floating point, pixels in [0, 1]; got {made.dtype}. Divide bytes by 255.")
     not_bytes(finite(made, what), what)
@@ -71,10 +71,10 @@ def not_bytes(values: Tensor, what: str) -> None:
         raise BadInput(f"{what}: pixels run to {high:.4g}; expected [0, 1], or a scale near it. Divide images by 255.")
 
 
-def unit(values: Tensor, what: str = "images") -> Tensor:
+def unit(values: Tensor) -> Tensor:
     """Images that stand for probabilities. Raises BadInput."""
     if values.min() < 0 or values.max() > 1:
-        raise BadInput(f"{what}: pixels run from {float(values.min()):.3g} to {float(values.max()):.3g}; expected 0 to "
+        raise BadInput(f"images: pixels run from {float(values.min()):.3g} to {float(values.max()):.3g}; expected 0 to "
                        "1.")
     return values
 
@@ -117,13 +117,13 @@ def file(path: Path | str, what: str) -> Path:
     raise BadInput(f"{what} = {shown(str(path))} is a folder; expected a file.")
 
 
-def device(name: Any, what: str = "device") -> None:
+def device(name: Any) -> None:
     """Raise BadInput unless tensors can be made there."""
     try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
         why = str(error).splitlines()[0][:200]
-        raise BadInput(f"{what} = {shown(name)} cannot be used here ({why}); use 'cpu', or None.") from None
+        raise BadInput(f"device = {shown(name)} cannot be used here ({why}); use 'cpu', or None.") from None
 
 
 # -------------------------------------------------------------------------------------------------------- arguments

@@ -1,4 +1,4 @@
-"""Which version of the code: git's word in a checkout.
+"""Which version of the code: git's word in a checkout; and what is said where there is none.
 
 Oracle: repositories and copies that the test makes.
 """
@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from project import git
 
-from pcgraph_lite import checkout
+from pcgraph_lite import checkout, cli
+from pcgraph_lite.book import notebooks
+from pcgraph_lite.errors import BadFile
+from pcgraph_lite.evidence import config, sweeps
 
 
 @pytest.fixture
@@ -42,3 +45,24 @@ def test_without_git_the_variable_says_it(tmp_path: Path, monkeypatch: pytest.Mo
     assert checkout.version() == ("abc", False)
     monkeypatch.delenv("PCGRAPH_COMMIT")
     assert checkout.version() == ("unknown", False)
+
+
+@pytest.mark.parametrize("ask", [
+    lambda: config.load_profile("laptop"), config.profile_names, config.notebook_names, sweeps.names,
+    lambda: notebooks.resolve("02-pc-graphs", None, {}), lambda: checkout.from_checkout("benchmarks", "suite")])
+def test_outside_a_checkout_it_is_said_that_one_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask) -> None:
+    """As in an environment that ``pip install .[book]`` made: the package is there, and nothing beside it."""
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    with pytest.raises(BadFile, match=r"is part of the repository, not of the installed package. Run .* a checkout"):
+        ask()
+
+
+@pytest.mark.parametrize("command", [["scorecard"], ["run", "02-pc-graphs"], ["sweep", "lateral"], ["info"], ["book"]])
+def test_a_command_outside_a_checkout_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                    capsys: pytest.CaptureFixture, command: list[str]) -> None:
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    with pytest.raises(SystemExit) as end:
+        cli.main(command)
+    said = capsys.readouterr()
+    assert end.value.code == 2 and "is part of the repository" in " ".join(said.err.split())
+    assert "verdict" not in said.out                                       # no table of claims that nobody has run

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pcgraph_lite import checkout, cli
+from pcgraph_lite.book import notebooks
 from pcgraph_lite.errors import UnstableStep
 from pcgraph_lite.evidence import zoo
 
@@ -63,6 +64,7 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["run", "01-tiny", "-p", "seed=1", "--profile", "smoek"], ["Did you mean 'smoke'"]),
     (["scorecard", "--profile", "smoke", "--published"], ["give one of them"]),
     (["book", "--profile", "smoke", "--published"], ["give one of them"]),
+    (["run", "01-tiny", "--profile", "smoke", "--published"], ["is a run of the profile paper", "Give one of them"]),
     (["sweep", "tinny"], ["no sweep 'tinny'", "Did you mean 'tiny'"]),
     (["sweep", "tiny", "--device", "gpu"], ["no device 'gpu'", "cpu"]),
     (["scorecard", "--profile", "smoek"], ["Did you mean 'smoke'"]),
@@ -138,3 +140,25 @@ def test_info_data_and_version(root: Path, capsys: pytest.CaptureFixture[str]) -
     assert "mnist (sample)" in capsys.readouterr().out
     assert call("--version") == 0
     assert capsys.readouterr().out.startswith("pcgraph ")
+
+
+@pytest.mark.parametrize(("arguments", "ran"), [
+    (["--published"], ("paper", {"seed": 3}, "_build/publish")),
+    (["--published", "--profile", "paper"], ("paper", {"seed": 3}, "_build/publish")),
+    (["--published", "-p", "seed", "4"], ("paper", {"seed": "4"}, "")),
+    (["--published", "--out", "mine"], ("paper", {"seed": 3}, "mine")),
+    (["--profile", "paper", "-p", "seed", "4"], ("paper", {"seed": "4"}, "")), ([], ("laptop", {}, ""))])
+def test_a_published_run_takes_the_parameters_that_the_profile_keeps_for_it(
+        root: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], ran: tuple[object, ...]) -> None:
+    """Other parameters go to a folder of their own, so what make publish copies is what the profile says."""
+    laptop = (root / "config/profiles/laptop.yaml").read_text()
+    (root / "config/profiles/paper.yaml").write_text(f"{laptop}\npublished:\n  01-tiny: {{seed: 3}}\n")
+    seen = []
+
+    def run(name: str, profile: str, given: dict[str, object], out: str, *_: object, **__: object) -> Path:
+        seen.append((profile, given, checkout.shown(out) if out.startswith("/") else out))
+        return root
+
+    monkeypatch.setattr(notebooks, "run", run)
+    assert call("run", "01-tiny", *arguments) == 0
+    assert seen == [ran]

@@ -3,6 +3,7 @@
 Oracle: the file as it was; every flipped bit makes an error or changes nothing.
 """
 
+import errno
 import json
 import os
 import subprocess
@@ -101,3 +102,27 @@ def test_what_cannot_be_written_is_said_in_a_line(tmp_path: Path, make):
     with pytest.raises(PCGraphError, match="could not write"), files.write_aside(target) as part:
         part.write_text("")
     assert json.dumps([p.name for p in target.parent.iterdir()]) in ('["file"]', "[]")
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file or directory", "elsewhere"),
+                                   PermissionError(13, "Permission denied", "/a", None, "/b"),
+                                   ConnectionError("the server is gone"), BrokenPipeError(32, "Broken pipe")])
+def test_an_error_of_something_else_passes_as_it_is(tmp_path: Path, error: OSError):
+    (tmp_path / "a").write_text("before")
+    with pytest.raises(OSError) as raised, files.write_aside(tmp_path / "a"):
+        raise error
+    assert raised.value is error
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "before")]
+
+
+@pytest.mark.parametrize("error", [
+    lambda part: OSError(errno.ENOSPC, "No space left on device"),         # of a write, which knows no name
+    lambda part: OSError(errno.ENOSPC, "No space left on device", "source", None, str(part)),  # shutil.copyfile
+    lambda part: PermissionError(errno.EACCES, "Permission denied", part),
+    lambda part: PermissionError(errno.EACCES, "Permission denied", str(part.parent))])
+def test_an_error_of_its_own_file_is_said_in_a_line(tmp_path: Path, error):
+    (tmp_path / "a").write_text("before")
+    with pytest.raises(PCGraphError, match=r"could not write .*a: (No space|Permission)"):  # noqa: SIM117
+        with files.write_aside(tmp_path / "a") as part:
+            raise error(part)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "before")]

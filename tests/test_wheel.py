@@ -12,9 +12,11 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import pcgraph_lite
 from pcgraph_lite.checkout import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -91,6 +93,19 @@ def test_the_command_says_what_it_needs(environment: Path) -> None:
     done = subprocess.run([environment / "pcgraph", "info"], capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == ""
     assert re.fullmatch(r"pcgraph needs \w+, .*pip install 'pcgraph-lite\[book\]'.*\n", done.stderr)
+
+
+@pytest.mark.slow
+def test_the_wheel_and_the_citation_have_the_version_of_the_package(environment: Path) -> None:
+    wheel = _run(environment, "from importlib.metadata import version\nprint(version('pcgraph-lite'))").strip()
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
+    assert wheel == cited == pcgraph_lite.__version__
+
+
+def test_make_and_pip_ask_for_the_same_python() -> None:
+    least = re.search(r"sys\.version_info < \((\d+), (\d+), (\d+)\)", (ROOT / "Makefile").read_text()).groups()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["requires-python"] == f">={'.'.join(least)}"
 
 
 def test_the_pinned_environment_is_within_the_ranges() -> None:

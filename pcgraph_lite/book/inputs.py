@@ -1,6 +1,7 @@
 """What decides a page: the code that it imports, the rules of its claims, the images that are part of the package.
 
-The workflow runs a page again when one of these digests changes. Comments, docstrings and layout are no part of them.
+The workflow runs a page again when one of these digests changes. Comments, docstrings and layout are no part of them;
+docstrings decide the API reference alone.
 """
 
 import ast
@@ -17,6 +18,7 @@ from ..files import digest
 from . import notebooks
 
 PACKAGE = Path(__file__).resolve().parent.parent
+TOLD = (ast.Module, ast.ClassDef, ast.FunctionDef)                         # what has a docstring
 ROOT_NAMES = {resolve_name(home, "pcgraph_lite") for home in pcgraph_lite.HOMES.values()}
 
 
@@ -41,6 +43,12 @@ def code(modules: Iterable[str]) -> str:
     return _hash(f"{module} {_content(module)[0]}" for module in sorted(seen))
 
 
+def docstrings() -> str:
+    """Digest of what the modules, classes and functions of the package say of themselves."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py")))
+    return _hash(ast.get_docstring(node) or "" for tree in trees for node in ast.walk(tree) if isinstance(node, TOLD))
+
+
 @cache
 def _content(module: str) -> tuple[str, frozenset[str]]:
     """A module's syntax tree without docstrings, as text, and the modules of the package that it imports."""
@@ -54,7 +62,7 @@ def _content(module: str) -> tuple[str, frozenset[str]]:
     elif "iter_modules" in text and path.name == "__init__.py":            # a folder that imports all that is in it
         imported |= {f"{module}.{file.stem}" for file in path.parent.glob("*.py")} - {f"{module}.__init__"}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+        if isinstance(node, TOLD) and ast.get_docstring(node) is not None:
             del node.body[0]
     return ast.dump(tree), frozenset(imported)
 

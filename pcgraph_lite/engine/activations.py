@@ -22,8 +22,8 @@ class Activation:
     """An element-wise f with its slope; any two functions of torch will do.
 
     Args:
-        f, slope: x to f(x) and to f'(x), of any shape. At a kink the slope is 1, so that vertices started at 0 can
-            leave it under ReLU.
+        f: x to f(x), of any shape.
+        slope: x to f'(x). At a kink it is 1, so that vertices started at 0 can leave it under ReLU.
         kinks: where f' jumps between 0 and 1.
         backward: multiplies a gradient by f'(x) in place, given ``(gradient, x, f(x))``; f then takes ``out``. None:
             temporaries are made.
@@ -41,6 +41,12 @@ class Activation:
     def __deepcopy__(self, memo: object) -> "Activation":
         return self                                                        # a copied graph has the same f
 
+    def __reduce__(self) -> tuple[Callable[..., "Activation"], tuple[object, ...]]:
+        """One of the registry is pickled as its name: its functions are lambdas, which pickle cannot name."""
+        if name := self._registered():
+            return named, (name,)
+        return Activation, (self.f, self.slope, self.kinks, self.backward)
+
     def on(self, x: Tensor, gradient: Tensor) -> Running:
         """f at work on these buffers: f(x), a call that renews it, and one that multiplies ``gradient`` by f'(x)."""
         if self.backward is None:
@@ -53,8 +59,10 @@ class Activation:
     def name(self) -> str:
         """Its name in the registry; for any other what f and f' give, so that fingerprints tell two of them apart."""
         x = torch.linspace(-3, 3, 25, dtype=torch.float64)
-        known = (name for name, activation in ACTIVATIONS.items() if activation is self)
-        return next(known, None) or str((self.f(x).tolist(), self.slope(x).tolist()))
+        return self._registered() or str((self.f(x).tolist(), self.slope(x).tolist()))
+
+    def _registered(self) -> str | None:
+        return next((name for name, activation in ACTIVATIONS.items() if activation is self), None)
 
 
 def _kernels(f: Callable[..., Tensor], backward: Callable[[Tensor, Tensor, Tensor], Tensor],

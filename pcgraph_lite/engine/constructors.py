@@ -13,7 +13,7 @@ from annotated_types import Ge, Le, Len
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, WrongShape, room, shown
+from ..errors import BadInput, WrongShape, require_memory, shown
 from ..valid import Count, CountOrNone, Layers, Pair, Share
 from .topology import Edges, Topology, listed, slices
 
@@ -44,7 +44,7 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
         Topology(9 vertices: pixels 4, labels 2, internal 3; 72 edges)
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
-    room(max(groups.values())**2, "the pairs of its largest group", size=1)
+    require_memory(max(groups.values())**2, "the pairs of its largest group", size=1)
     bare, left_out = Topology(groups, ()), {tuple(pair) for pair in without or ()}
     for name in {name for pair in left_out for name in pair}:
         bare.slice(name)                                                   # or UnknownGroup
@@ -126,7 +126,7 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     n = sum(groups.values())
-    room(n**2, f"the mask of {n} vertices", size=1)
+    require_memory(n**2, f"the mask of {n} vertices", size=1)
     if not 2 <= neighbours < n or neighbours % 2:
         raise BadInput(f"neighbours = {neighbours}; expected an even number from 2 to {n - 1} for {n} vertices.")
     seed = int(torch.randint(2**31, (), generator=generator))
@@ -240,7 +240,7 @@ def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Top
 
 def _with_lateral(base: Topology, self_loops: bool, others: Sequence[str] = ()) -> Topology:
     """The same with edges inside the hidden layers and others."""
-    room(max(base.groups.values())**2, "the pairs of its largest group", size=1)
+    require_memory(max(base.groups.values())**2, "the pairs of its largest group", size=1)
     inside = [Edges(a, a, None if self_loops else ~torch.eye(base.size(a), dtype=torch.bool))
               for a in (*(name for name in base.groups if name.startswith("hidden")), *others)]
     return Topology(base.groups, [*base.edges, *inside], base.sensory)
@@ -262,7 +262,7 @@ def _few(sources: Mapping[str, int], targets: Mapping[str, int], p: float, shape
          generator: torch.Generator) -> list[Edges]:
     """The same without looking at every pair: as many as there are, binomial, anywhere; one drawn twice is one."""
     pairs = shape[0] * shape[1]
-    room(int(pairs * p), "the edges", size=64)
+    require_memory(int(pairs * p), "the edges", size=64)
     spread = math.sqrt(pairs * p * (1 - p))                                # normal: there are thousands or few
     wanted = max(0, round(pairs * p + spread * float(torch.randn((), generator=generator, dtype=torch.float64))))
     drawn = torch.empty(0, dtype=torch.long)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadInput, WrongShape, one_of, room
+from ..errors import BadInput, WrongShape, one_of, require_memory
 from ..valid import NotNegative, OneOf, PartOf
 from . import activations
 from .activations import ACTIVATIONS, Activation
@@ -144,7 +144,7 @@ class PCGraph(nn.Module):
     def weight(self) -> Tensor:
         """All weights as ``(..., n, n)``, rows are sources, 0 where there is no edge (a copy)."""
         shape = (*self.layout.lead, self.topology.n, self.topology.n)
-        room(math.prod(shape), f"the weights of {self.topology.n} vertices as a matrix")
+        require_memory(math.prod(shape), f"the weights of {self.topology.n} vertices as a matrix")
         matrix = torch.zeros(shape, dtype=self.dtype, device=self.device)
         for block, weight in zip(self.blocks, self.weights, strict=True):
             matrix[..., self.segments[block.source], self.segments[block.target]] = block.dense(weight)

@@ -10,7 +10,7 @@ from annotated_types import Ge, Le
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, room, shown
+from ..errors import BadInput, require_memory, shown
 from .topology import Edges, Topology, listed
 from .weights import Dense, Sparse
 
@@ -72,7 +72,8 @@ class Layout:
                 home: dict[str, tuple[int, slice]]) -> Dense:
         """A block from lists of edges; whole only where that was asked for, or for replicas."""
         if self.lead or self.plan == "dense":
-            room(math.prod((*self.lead, *shape)), f"the weights of {shape[0]} x {shape[1]} vertices as a matrix")
+            require_memory(math.prod((*self.lead, *shape)),
+                           f"the weights of {shape[0]} x {shape[1]} vertices as a matrix")
             return Dense(source, target, _merged(edges, shape, home))
         parts = []
         for e in edges:
@@ -110,7 +111,7 @@ def _pool_segments(topology: Topology) -> list[slice]:
 
 def _merged(edges: list[Edges], shape: tuple[int, int], home: dict[str, tuple[int, slice]]) -> Tensor:
     """The mask of one block, put together from those of the groups in it."""
-    room(math.prod(shape), f"the mask of {shape[0]} x {shape[1]} vertices", size=1)
+    require_memory(math.prod(shape), f"the mask of {shape[0]} x {shape[1]} vertices", size=1)
     mask = torch.zeros(shape, dtype=torch.bool)
     for e in edges:
         mask[home[e.source][1], home[e.target][1]] = True if e.mask is None else e.dense()

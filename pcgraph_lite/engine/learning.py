@@ -31,12 +31,13 @@ CURVATURE_EVERY = 20                                                       # wei
 @valid.checked
 @dataclass(frozen=True)
 class Training(Schedule):
-    """Settings of ``fit``: those of epochs.Schedule, and how each batch is relaxed.
+    """Settings of ``fit``: those of a Schedule, and how each batch is relaxed.
 
     Args:
-        steps, value_lr, momentum: the relaxation (inference.Settings). "safe" is found anew by power iteration every
-            20 weight steps, through all epochs; those between take plain value steps of that size, unguarded. With
-            replicas, ``value_lr`` and ``weight_lr`` may be a sequence, one number for each.
+        steps, momentum: of the relaxation, as in Settings.
+        value_lr: "safe" is found anew by power iteration every 20 weight steps, through all epochs; those between take
+            plain value steps of that size, unguarded. With replicas, ``value_lr`` and ``weight_lr`` may be a sequence,
+            one number for each.
     """
 
     steps: Count = 20
@@ -71,11 +72,12 @@ def fit(graph: PCGraph, data: Data, *,
         settings: fields of Training.
 
     Returns:
-        one row an epoch: epoch, energy (mean, after relaxation), seconds, value_lr, validation.
+        one row an epoch, with the columns epoch, energy (mean, after relaxation), seconds, value_lr, validation.
 
     Raises:
         WrongShape, BadValues, BadInput, UnknownGroup, UnknownName: data or settings that do not fit the graph.
-        BadFile: a checkpoint that is damaged or of other settings. UnstableStep: a value step that is too large.
+        BadFile: a checkpoint that is damaged or of other settings.
+        UnstableStep: a value step that is too large.
 
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.discriminative(pixels=2, hidden=[], labels=2), "linear")
@@ -272,7 +274,9 @@ def _split(graph: PCGraph, data: object, validation: object,
     if not 0 < validation < 1:
         raise BadInput(f"validation = {validation}; a share lies between 0 and 1.")
     order = torch.randperm(_count(data), generator=generator)
-    cut = max(1, round(validation * len(order)))
+    if (cut := max(1, round(validation * len(order)))) == len(order):
+        raise BadInput(f"validation = {validation} holds out {cut} of {len(order)} examples, none is left to train on; "
+                       "expected at least one on either side. Give a smaller share, or more data.")
     return scaled(graph, _rows(data, order[cut:])), _rows(data, order[:cut])
 
 

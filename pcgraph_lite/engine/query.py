@@ -40,9 +40,16 @@ def observed(values: Tensor, mask: Tensor) -> Observed:
 
 @dataclass(frozen=True, eq=False)
 class Answer(Relaxation):
-    """The settled graph. ``values`` maps each group to its vertices ``(..., batch, size)``.
+    """The settled graph.
 
-    ``values["pixels"]`` are in the units of [0, 1], not cut; ``x`` and the energies are the graph's own, scaled.
+    Args:
+        x: the values of all vertices, ``(..., batch, n)``, on the graph's own scale, as the energies are.
+        initial_energy: of each example before the first step, ``(..., batch)``.
+        energy: the same at each look, ``(looks, ..., batch)``; the last is that of ``x``.
+        converged: whether an example came to rest, ``(..., batch)`` bool.
+        steps: how many were taken.
+        value_lr: the step that was used (the first of several).
+        values: group -> the values of its vertices, ``(..., batch, size)``; pixels in the units of [0, 1], not cut.
     """
 
     values: Mapping[str, Tensor]
@@ -68,7 +75,8 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     Args:
         clamp: query by conditioning (eq. 5). Group -> values ``(batch, size)`` held for every t, or ``observed(...)``.
         init: query by initialization (eq. 6). The same, at t = 0 only.
-        steps, value_lr, momentum, tolerance: see inference.Settings. T = 2000 is the paper's.
+        steps: T, the most value steps; 2000 is the paper's.
+        value_lr, momentum, tolerance: as in Settings.
         start: where all other vertices begin: "zeros", "random" (normal, 0.1), or "prediction" (each group
             at its prediction from the groups already known, outwards from the clamped ones).
         batch_size: relax this many examples at a time. None: all at once.

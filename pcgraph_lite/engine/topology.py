@@ -14,7 +14,7 @@ from annotated_types import MinLen
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, UnknownGroup, WrongShape, room, shown, unknown
+from ..errors import BadInput, UnknownGroup, WrongShape, require_memory, shown, unknown
 from ..valid import Count
 
 
@@ -106,10 +106,7 @@ class Topology:
     def slice(self, group: str) -> slice:
         """Where a group's vertices sit in ``(..., n)`` tensors. Raises UnknownGroup."""
         if not isinstance(group, str) or group not in self._slices:
-            known = [f"{name!r} ({size})" for name, size in self.groups.items()]
-            hint = str(unknown("vertex group", group, self.groups)).rpartition("Did you mean")
-            tail = f" Did you mean{hint[2]}" if hint[1] else ""
-            raise UnknownGroup(f"no vertex group {shown(group)} in this graph. Groups: {', '.join(known)}.{tail}")
+            raise unknown("vertex group", group, self.groups, UnknownGroup)
         return self._slices[group]
 
     def size(self, group: str) -> int:
@@ -119,7 +116,7 @@ class Topology:
 
     def mask(self) -> Tensor:
         """The adjacency matrix, ``(n, n)`` bool; rows are sources."""
-        room(self.n**2, f"the mask of {self.n} vertices as a matrix", size=1)
+        require_memory(self.n**2, f"the mask of {self.n} vertices as a matrix", size=1)
         mask = torch.zeros(self.n, self.n, dtype=torch.bool)
         for edges in self.edges:
             mask[self.slice(edges.source), self.slice(edges.target)] = True if edges.mask is None else edges.dense()

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 import torch
 from torch import Tensor, nn
 
-from ..errors import room
+from ..errors import require_memory
 
 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")  # the products used here are tested
 
@@ -98,7 +98,7 @@ class Sparse(Dense):
         return matrix[self.rows().to(matrix.device), self.columns.long().to(matrix.device)]
 
     def dense(self, weights: Tensor) -> Tensor:
-        room(math.prod(self.shape), f"the weights of {self.shape[0]} x {self.shape[1]} vertices as a matrix")
+        require_memory(math.prod(self.shape), f"the weights of {self.shape[0]} x {self.shape[1]} vertices as a matrix")
         matrix = torch.zeros(self.shape, dtype=weights.dtype, device=weights.device)
         matrix[self.rows(), self.columns.long()] = weights
         return matrix

@@ -120,7 +120,10 @@ class DataSettings(Strict):
 
 
 class Profile(Strict):
-    """One size of run. ``models`` and ``notebooks`` hold only what differs from the defaults."""
+    """One size of run. ``models`` and ``notebooks`` hold only what differs from the defaults.
+
+    ``published``: what differs again in the runs that the published book shows, where there was less time.
+    """
 
     name: str
     description: str
@@ -128,16 +131,17 @@ class Profile(Strict):
     threads: Count = 1
     models: dict[str, dict[str, Any]] = Field(default_factory=dict)
     notebooks: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    published: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
 def profile_names() -> list[str]:
-    """The profiles that ``config/profiles`` holds."""
-    return sorted(path.stem for path in (checkout.ROOT / "config" / "profiles").glob("*.yaml"))
+    """The profiles that ``config/profiles`` holds. Raises BadFile: there is no such folder."""
+    return sorted(path.stem for path in checkout.part("config/profiles").glob("*.yaml"))
 
 
 def notebook_names() -> list[str]:
-    """The notebooks that ``notebooks`` holds, in the order of the book."""
-    names = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
+    """The notebooks that ``notebooks`` holds, in the order of the book. Raises BadFile: there is no such folder."""
+    names = sorted(path.stem for path in checkout.part("notebooks").glob("*.md"))
     return sorted(names, key=lambda name: (name[0].isalpha(), name))    # sections first, then the appendix
 
 
@@ -155,7 +159,7 @@ def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str
     """Checked once for the content of the files: one command asks hundreds of times."""
     profile = validated(Profile, {"name": name} | mapping(path, text), path)
     refuse_unknown(path, "model", profile.models, _models(models_file(), models))
-    refuse_unknown(path, "notebook", profile.notebooks, notebooks)
+    refuse_unknown(path, "notebook", [*profile.notebooks, *profile.published], notebooks)
     for model, changes in profile.models.items():
         _changed(model, changes, path)
     return profile

@@ -11,10 +11,10 @@ from ..engine.query import query
 from ..images import datasets, metrics
 from ..images.datasets import ImageSet
 from ..images.judge import JUDGES, load_judge
-from ..studies import tasks
+from ..studies import tasks, trials
 
 VARIANCE = 0.5                                                             # of the noise, as on the pages
-SCHEDULE = (1, 2, 3, 5, 10, 20, 40, 80, 160)                               # plain steps at which denoising is looked at
+SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is looked at
 
 
 def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,

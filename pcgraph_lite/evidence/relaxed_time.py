@@ -35,7 +35,7 @@ from ..studies import memory, tasks, trials
 from . import config, records
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning
-LOOKS = (1, 2, 3, 5, 10, 20, 40, 80, 160, 320)                             # plain steps after which denoising is seen
+LOOKS = trials.schedule(320)                                               # plain steps after which denoising is seen
 PAIRS = ((7, 9), (3, 5))                                                   # digits whose lower third is alike
 VARIANCE, MEMORY_VARIANCE = 0.5, 0.2
 USUAL = {"data": ["mnist"], "scale": ["[0, 1]"], "seeds": [0], "decay": [None], "activation": [None], "fixed": {}}

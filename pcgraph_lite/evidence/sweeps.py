@@ -80,8 +80,8 @@ class Run:
 
 
 def names() -> list[str]:
-    """The sweeps that ``config/sweeps`` holds."""
-    return sorted(file.stem for file in (checkout.ROOT / "config" / "sweeps").glob("*.yaml"))
+    """The sweeps that ``config/sweeps`` holds. Raises BadFile: there is no such folder."""
+    return sorted(file.stem for file in checkout.part("config/sweeps").glob("*.yaml"))
 
 
 def path(name: str, profile: str) -> Path:

@@ -193,7 +193,7 @@ def filtered(about: Case, variance: float, seeds: Sequence[int], kinds: Iterable
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class DenoisingPath:
     """Denoising of held-out images on the way: their mean PSNR after each number of steps, and that of the input."""
 
     steps: Sequence[int]
@@ -208,12 +208,17 @@ class Path:
 
     @property
     def rested(self) -> float:
-        """Share of images whose energy came to rest: ten steps changed it by at most a millionth of its first value."""
+        """Share of images whose energy came to rest: ten steps changed it by at most a millionth of its first value.
+
+        Not a number where no step was taken: an autoencoder has no energy that could rest.
+        """
+        if not len(self.energy):
+            return float("nan")
         change = (self.energy[-1 - WINDOW:][0] - self.energy[-1]).abs()    # (batch,)
         return float((change <= 1e-6 * self.energy[0]).double().mean())
 
 
-def path(model: nn.Module, held_out: ImageSet, variance: float, seed: int, steps: Sequence[int]) -> Path:
+def path(model: nn.Module, held_out: ImageSet, variance: float, seed: int, steps: Sequence[int]) -> DenoisingPath:
     """Denoise images that a training kept out, and look after each number of plain steps; an autoencoder has none."""
     clean, device = held_out.images, next(model.parameters()).device
     noisy = datasets.noisy(clean, variance, datasets.noise_generator(seed, "held-out"))
@@ -222,7 +227,8 @@ def path(model: nn.Module, held_out: ImageSet, variance: float, seed: int, steps
     else:
         seen, energy = tasks.denoise_path(model, noisy.to(device), steps)
     psnr = {k: float(metrics.psnr(images.cpu(), clean).mean()) for k, images in seen.items()}
-    return Path(list(psnr), list(psnr.values()), energy.cpu(), float(metrics.psnr(noisy.clamp(0, 1), clean).mean()))
+    before = float(metrics.psnr(noisy.clamp(0, 1), clean).mean())
+    return DenoisingPath(list(psnr), list(psnr.values()), energy.cpu(), before)
 
 
 def schedule(longest: int) -> list[int]:
@@ -230,7 +236,7 @@ def schedule(longest: int) -> list[int]:
     return [k for k in (1, 2, 3, 5, 10, 20, 40, 80, 160, 320, 640, 1280, 2000) if k <= longest]
 
 
-def curve(paths: Mapping[Key, Path], name: str, model: str) -> tuple[Sequence[int], Tensor]:
+def curve(paths: Mapping[Key, DenoisingPath], name: str, model: str) -> tuple[Sequence[int], Tensor]:
     """Steps and PSNR ``(steps, seeds)`` of one model's paths, as ``plots.curves`` draws them."""
     mine = [path for key, path in paths.items() if key[:2] == (name, model)]
     return mine[0].steps, torch.tensor([path.psnr for path in mine]).T

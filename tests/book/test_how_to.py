@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite.book import site
+from pcgraph_lite.book import notebooks, site
 from pcgraph_lite.checkout import ROOT
+from pcgraph_lite.evidence import config
 
 PAGES = sorted((ROOT / "book/how-to").glob("*.md"))
 EDIT = re.compile(r"^(?P<fence>`{3,})\{code-block\} \w+\n:caption: (?P<file>\S+?)(?:, (?P<place>[^\n]+))?\n\n"
@@ -45,6 +46,8 @@ def copy(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.part"))
     for name in ("pyproject.toml", "_toc.yml", "Snakefile"):
         shutil.copy2(ROOT / name, tmp_path)
+    (tmp_path / "book").mkdir()
+    shutil.copy2(ROOT / "book/api.md", tmp_path / "book")
     return tmp_path
 
 
@@ -72,3 +75,21 @@ def test_every_page_is_in_the_book_and_has_something_to_follow() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         assert text.count("{code-block}") == len(EDIT.findall(text)) >= 2 and COMMANDS.search(text), page.stem
+
+
+def test_the_parameters_that_notebooks_share_are_those_of_their_first_cells() -> None:
+    """The table of the page, line by line; only `seed` is said of all but some, which it names."""
+    text = (ROOT / "book/how-to.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| `(\w+)` \| ([^|]*?) \|.*\|.*\|$", text, re.MULTILINE))
+    every = set(config.notebook_names())
+    taking = {one: {name for name in every if one in notebooks.parameters(name)} for one in table}
+    assert {one: of == "every notebook" for one, of in table.items()} == {one: taking[one] == every for one in table}
+    without = re.search(r"all but (\w+) and (\w+),", table["seed"]).groups()
+    assert every - taking["seed"] == {name for name in every if name.lstrip("0").split("-")[0] in without}
+    assert set() < taking["seeds"] < taking["seed"]
+
+
+def test_every_study_is_named_with_its_command() -> None:
+    text = (ROOT / "book/how-to.md").read_text(encoding="utf-8")
+    (paragraph,) = re.findall(r"^The files of `config/studies/`.*?(?=^## )", text, re.MULTILINE | re.DOTALL)
+    assert {path.stem for path in (ROOT / "config/studies").glob("*.yaml")} <= set(re.findall(r"[\w-]+", paragraph))

@@ -55,6 +55,14 @@ def test_digest_follows_the_code_that_is_imported(package: Path, file: str, old:
     inputs._content.cache_clear()
 
 
+@pytest.mark.parametrize(("old", "new", "changes"), [("Words.", "Other words.", True), ("x + NAME", "x - NAME", False),
+                                                     ("from . import", "# why\nfrom . import", False)])
+def test_the_reference_is_built_anew_for_docstrings_alone(package: Path, old: str, new: str, changes: bool) -> None:
+    before, path = inputs.docstrings(), package / "room/one.py"
+    path.write_text(path.read_text().replace(old, new))
+    assert (inputs.docstrings() != before) == changes
+
+
 @pytest.mark.parametrize("module", [f"pcgraph_lite.{name}" for name in ("engine.graph", "evidence.zoo", "book.tables")])
 def test_every_module_that_python_loads_is_seen(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python's list is the oracle; ours may be longer by what is imported inside functions."""

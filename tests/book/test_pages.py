@@ -15,6 +15,8 @@ import pytest
 import renew_published
 
 from pcgraph_lite import checkout
+from pcgraph_lite.book import notebooks
+from pcgraph_lite.evidence import config
 
 PUBLISHED = sorted((checkout.ROOT / "book" / "notebooks").glob("*.ipynb"))
 PAGES = sorted((checkout.ROOT / "notebooks").glob("*.md"))
@@ -86,6 +88,15 @@ def test_a_published_page_names_no_folder_of_one_machine(page: Path) -> None:
     run = nbformat.read(page, as_version=4).metadata["papermill"]
     assert not Path(run["parameters"]["out"]).is_absolute()
     assert not Path(run["output_path"]).is_absolute()
+
+
+@pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
+def test_a_published_page_ran_with_what_its_profile_says_of_it(page: Path) -> None:
+    """What papermill noted in the page, against the parameters of the profile and of its key `published`."""
+    ran, paper = nbformat.read(page, as_version=4).metadata["papermill"]["parameters"], config.load_profile("paper")
+    given = notebooks.resolve(page.stem, paper, paper.published.get(page.stem, {}))
+    where = {"out": "", "device": ""}                                      # decides no result
+    assert ran | where == given | where
 
 
 def test_the_readme_shows_a_published_figure() -> None:

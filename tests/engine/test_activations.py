@@ -4,9 +4,11 @@ A new activation needs a line in ``ACTIVATIONS`` and one in ``TORCH``.
 """
 
 import copy
+import pickle
 
 import pytest
 import torch
+from strategies import values
 from torch.nn import functional
 
 from pcgraph_lite import Activation, PCGraph, equations, fit, relax, topology
@@ -70,6 +72,28 @@ def test_a_checkpoint_knows_its_activation(tmp_path):
 
 def test_a_copied_graph_keeps_its_activation():
     assert [copy.deepcopy(PCGraph(FULL, f)).activations[0].name for f in ("relu", OWN)] == ["relu", OWN.name]
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))],
+                         ids=["copy", "deepcopy", "pickle"])
+@pytest.mark.parametrize("f", [*ACTIVATIONS, OWN], ids=[*ACTIVATIONS, "own"])
+def test_a_copied_or_pickled_activation_is_the_same_function(f, again):
+    one, x = ACTIVATIONS.get(f, f), drawn(4, 50)
+    other = again(one)
+    assert other.name == one.name and other.kinks == one.kinks
+    assert torch.equal(other(x), one(x)) and torch.equal(other.slope(x), one.slope(x))
+
+
+@pytest.mark.parametrize("plan", ["dense", "blocks", "sparse"])
+@pytest.mark.parametrize("top_k", [None, 0.4])
+@pytest.mark.parametrize("f", [*ACTIVATIONS, OWN], ids=[*ACTIVATIONS, "own"])
+def test_a_pickled_graph_computes_and_learns_the_same(f, top_k, plan):
+    graph = PCGraph(topology.recurrent(2, [4], 5), f, top_k=top_k, plan=plan, bias=True, prior="flat")
+    other, x = pickle.loads(pickle.dumps(graph)), values(graph)
+    assert torch.equal(other.value_gradient(x), graph.value_gradient(x))
+    for one in (graph, other):
+        fit(one, (drawn(6, 5).float(), torch.arange(6) % 2), epochs=2, batch_size=3, steps=3, progress=False)
+    assert torch.equal(other.weight, graph.weight) and torch.equal(other.energy(x), graph.energy(x))
 
 
 @pytest.mark.parametrize("bound", [-2.5, 2.5])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from strategies import FUNCTIONS
 
@@ -350,13 +351,15 @@ def test_damaged_and_foreign_checkpoints_are_named(tmp_path: Path):
         fit(small(), toy(), epochs=2, checkpoint=path, progress=False)
 
 
-def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"),
+                                   SafetensorError("I/O error: No space left on device (os error 28)")])
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception):
     path = tmp_path / "state.safetensors"
     fit(small(), toy(), epochs=1, checkpoint=path, progress=False)
     before = path.read_bytes()
 
     def full(*args: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise error
 
     monkeypatch.setattr("safetensors.torch.save_file", full)
     with pytest.raises(PCGraphError, match=r"No space left.*untouched"):
@@ -391,6 +394,8 @@ IMAGES, LABELS = toy(10)
     ((IMAGES, LABELS), {"batch_size": 2.0}, BadInput, r"batch_size = 2\.0"),
     ((IMAGES, LABELS), {"weight_lr": float("inf")}, BadInput, "weight_lr = inf"),
     ((IMAGES, LABELS), {"validation": 1}, BadInput, "validation = 1"),
+    ((IMAGES[:2], LABELS[:2]), {"validation": 0.99}, BadInput, "validation = 0.99 .* 2 of 2 .*none is left to train"),
+    ((IMAGES[:1], LABELS[:1]), {"validation": 0.01}, BadInput, "validation = 0.01 .* 1 of 1 .*Give a smaller share"),
     ((IMAGES, LABELS), {"validation": 0.2, "score": lambda graph, batch: float("nan")}, BadValues, "epoch 1 is nan"),
     ((IMAGES, LABELS), {"value_lr": 50.0}, UnstableStep, "value_lr = 50"),
 ])

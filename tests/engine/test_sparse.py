@@ -1,5 +1,6 @@
 """Large sparse graphs by lists of edges. Oracles: the same graph from its matrix; memory as the system counts it."""
 
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import torch
 
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.engine import constructors
-from pcgraph_lite.errors import BadInput
+from pcgraph_lite.errors import BadInput, require_memory
 
 N = 40
 MASK = torch.rand(N, N, generator=torch.Generator().manual_seed(0)) < 0.1
@@ -111,3 +112,18 @@ def test_what_must_be_dense_says_how_much_it_would_take():
     for call in (made.mask, lambda: PCGraph(made).weight, lambda: PCGraph(made, plan="dense")):
         with pytest.raises(BadInput, match=r"would take .* GiB"):
             call()
+
+
+@pytest.mark.parametrize("told", [None, -1, 2**10], ids=["no such call", "not known", "1 MiB"])
+def test_nothing_is_refused_where_the_system_does_not_say_its_memory(monkeypatch, told):
+    """Windows has no ``os.sysconf``; others answer -1 to a question that they cannot answer."""
+    if told is None:
+        monkeypatch.delattr(os, "sysconf")
+    else:
+        monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": told, "SC_PAGE_SIZE": 2**10}.__getitem__)
+    if told == 2**10:
+        require_memory(2**18, "a matrix of as much")
+        with pytest.raises(BadInput, match=r"one entry more would take .* GiB; this machine has 0.000977: give fewer"):
+            require_memory(2**18 + 1, "one entry more")
+    else:
+        require_memory(2**80, "more than there is")

@@ -3,6 +3,7 @@
 Oracles: the tasks called by hand; a judge that sees the class where the test put it; frames written out.
 """
 
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -82,15 +83,16 @@ def test_a_path_finds_the_best_step_of_the_task() -> None:
     paths = {("mnist", "a", 0): path, ("mnist", "a", 1): path, ("mnist", "b", 0): path}
     steps, psnr = trials.curve(paths, "mnist", "a")
     assert steps == [3, 10, 25] and psnr.T.tolist() == torch.tensor([path.psnr, path.psnr]).tolist()
-    assert trials.path(Autoencoder(784, [8]), TEST, 0.5, 1, [3]).best == 0
+    plain = trials.path(Autoencoder(784, [8]), TEST, 0.5, 1, [3])
+    assert plain.best == 0 and math.isnan(plain.rested)                    # a mean over no steps
 
 
 def test_energy_at_rest_is_told_from_falling() -> None:
     """By hand, over ten steps and more: halved each step, at rest for eleven values, for ten only; then a short one."""
     steps = torch.arange(30)
     lines = [2.0**-steps, (steps < 19) + 1.0, (steps < 20) + 1.0]
-    assert trials.Path([30], [0.0], torch.stack(lines, 1), 0.0).rested == pytest.approx(1 / 3)
-    assert trials.Path([2], [0.0], torch.ones(2, 4), 0.0).rested == 1
+    assert trials.DenoisingPath([30], [0.0], torch.stack(lines, 1), 0.0).rested == pytest.approx(1 / 3)
+    assert trials.DenoisingPath([2], [0.0], torch.ones(2, 4), 0.0).rested == 1
 
 
 def test_simple_rivals() -> None:
