@@ -42,7 +42,7 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
                                        encoding="utf-8")
     past = {name: history(root, name) for name in {rules[one.claim].notebook for one in shown}}
     told = re.findall(r"^\(change-(\S+)\)=$", (root / "book/changes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    body = "".join(_row(one, rules[one.claim], rows[one.claim], notebooks, past, one.claim in told) for one in shown)
+    body = "".join(_row(one, rules[one.claim], rows[one.claim], notebooks, past, one.claim.lower() in told) for one in shown)
     (folder / "scorecard.html").write_text(
         '<div id="claims-by-row"><table class="scorecard"><thead><tr><th scope="col">Claim</th><th scope="col">'
         f'Verdict</th><th scope="col">What was found</th></tr></thead><tbody>{body}</tbody></table></div>\n'
@@ -215,7 +215,7 @@ def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mappi
     if row["profile"]:
         links.append(f'<a href="../records/{name}.json">Record</a>')
     links.append('<a href="../records/claims.yaml">Rules</a>')
-    links.append(f'<a href="changes.html#{f"change-{one.claim}" if told else "runs"}">Changes</a>')
+    links.append(f'<a href="changes.html#{f"change-{one.claim.lower()}" if told else "runs"}">Changes</a>')
     measured = str(row["ours"]).split("; ") if row["ours"] else [claims.rule(check) for check in claim.checks]
     more = (f"<p>The rule, and what was measured:</p>{result.listed(measured)}"
             + result.listed([*one.lacks, *one.hangs]) + f'<p>{" · ".join(links)}</p>'
