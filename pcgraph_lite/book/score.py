@@ -42,7 +42,8 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
                                        encoding="utf-8")
     past = {name: history(root, name) for name in {rules[one.claim].notebook for one in shown}}
     told = re.findall(r"^\(change-(\S+)\)=$", (root / "book/changes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    body = "".join(_row(one, rules[one.claim], rows[one.claim], notebooks, past, one.claim.lower() in told) for one in shown)
+    body = "".join(_row(one, rules[one.claim], rows[one.claim], notebooks, past, one.claim.lower() in told)
+                   for one in shown)                                       # anchors are lower-case
     (folder / "scorecard.html").write_text(
         '<div id="claims-by-row"><table class="scorecard"><thead><tr><th scope="col">Claim</th><th scope="col">'
         f'Verdict</th><th scope="col">What was found</th></tr></thead><tbody>{body}</tbody></table></div>\n'
