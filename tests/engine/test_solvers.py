@@ -84,7 +84,7 @@ def test_a_safe_step_never_grows_beyond_the_first():
         solver.step()
         before = solver.accept(solver.problem.energy(), before)
         assert (solver.lr <= 0.05).all()
-    solver.lr = solver.lr / 2
+    solver.lr = torch.full_like(solver.lr, 0.05 / 4)
     for _ in range(10):
         solver._resize(torch.zeros_like(solver.lr, dtype=torch.bool))
     assert (solver.lr == torch.tensor(0.05)).all()
