@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -25,6 +25,9 @@ from ..errors import BadFile, BadInput, PCGraphError, one_of, unknown
 from ..evidence import config
 from ..evidence.config import Profile
 from ..files import read_text, write_aside
+
+if TYPE_CHECKING:                                  # without it cells still run: --plain
+    from nbformat import NotebookNode
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
@@ -213,24 +216,20 @@ def _folder(name: str, profile: str, given: Mapping[str, object]) -> Path:
 def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bool) -> Path:
     """Execute with papermill to ``target``; a failed run is kept beside it as NAME.failed.ipynb."""
     try:
-        from . import kernels
-        kernel = {} if fresh else {"kernel_manager_class": kernels.manager()}
         import jupytext
         import nbformat
-        import papermill
+        import papermill  # noqa: F401  (used below)
+
+        from . import kernels
     except ImportError as error:
         raise PCGraphError(f"{error.name} is not installed here, so no executed notebook can be made. Install "
                            "requirements.txt, or run the cells alone: add --plain.") from error
-    notebook = jupytext.read(source(name))
     failed = target.with_name(f"{name}.failed.ipynb")
     with write_aside(target) as part:
         begun = part.with_suffix(".input.part")
-        nbformat.write(notebook, begun)
+        nbformat.write(jupytext.read(source(name)), begun)
         try:
-            with warnings.catch_warnings(action="ignore"):   # papermill remarks that .part is no notebook name
-                done = papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
-                                                  kernel_name="python3", cwd=".", progress_bar=True,
-                                                  extra_arguments=["--log-level=ERROR"], **kernel)
+            done = _executed(begun, part, values, {} if fresh else {"kernel_manager_class": kernels.manager()})
         except Exception as error:
             if part.exists():
                 part.replace(failed)
@@ -241,6 +240,15 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bo
         nbformat.write(done, part)
     failed.unlink(missing_ok=True)
     return target
+
+
+def _executed(begun: Path, part: Path, values: Mapping[str, Any], kernel: Mapping[str, Any]) -> "NotebookNode":
+    """What papermill makes of the notebook ``begun``; it writes to ``part`` as it goes."""
+    import papermill
+    with warnings.catch_warnings(action="ignore"):           # papermill remarks that .part is no notebook name
+        return papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
+                                          kernel_name="python3", cwd=".", progress_bar=True,
+                                          extra_arguments=["--log-level=ERROR"], **kernel)
 
 
 def _failure(name: str, error: Exception, failed: Path) -> str:

@@ -66,21 +66,26 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
     count = len(next(iter(pictures.values())))
     figure, axis = plt.subplots(figsize=(0.72 * count + 1.3, 0.78 * len(rows) + 0.3))
     for row, (name, images) in enumerate(pictures.items()):                # all on one axis: a hundred take seconds
-        right = None if marks is None else marks.get(name)
+        right = (marks or {}).get(name)
         for k, image in enumerate(images):
             axis.imshow(image, vmin=0, vmax=1, extent=(k + 0.04, k + 0.96, row + 0.96, row + 0.04))
-            color = "0.8" if right is None else RIGHT if right[k] else WRONG
-            axis.add_patch(Rectangle((k + 0.04, row + 0.04), 0.92, 0.92, fill=False, edgecolor=color,
-                                     linewidth=0.6 if right is None else 2))
-            if right is not None:
-                axis.text(k + 0.92, row + 0.08, "✓" if right[k] else "✗", color="white", fontsize=SMALLEST, ha="center",
-                          va="center", bbox={"boxstyle": "circle,pad=0.05", "color": color})
+            _frame(axis, k, row, None if right is None else bool(right[k]))
     axis.set(xlim=(0, count), ylim=(len(rows), 0), frame_on=False)
     axis.set_yticks([row + 0.5 for row in range(len(rows))], pictures, fontsize="small")
     axis.set_xticks([k + 0.5 for k in range(len(columns))], columns, fontsize="small")
     axis.tick_params(length=0, labeltop=True, labelbottom=False)
     axis.grid(False)
     return figure
+
+
+def _frame(axis: Axes, k: int, row: int, right: bool | None) -> None:
+    """Around the k-th picture of a row: thin and grey, or coloured with a tick or a cross."""
+    color = "0.8" if right is None else RIGHT if right else WRONG
+    axis.add_patch(Rectangle((k + 0.04, row + 0.04), 0.92, 0.92, fill=False, edgecolor=color,
+                             linewidth=0.6 if right is None else 2))
+    if right is not None:
+        axis.text(k + 0.92, row + 0.08, "✓" if right else "✗", color="white", fontsize=SMALLEST, ha="center",
+                  va="center", bbox={"boxstyle": "circle,pad=0.05", "color": color})
 
 
 def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequence[str] = ()) -> Figure:
