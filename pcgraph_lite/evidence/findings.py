@@ -161,7 +161,8 @@ class Quantity:
             return shown[0]
         if len(shown) > FEW:
             return f"{number(min(values), self.check)} to {number(max(values), self.check)}"
-        return " and ".join(f"{text} ({label})" for text, label in zip(shown, self._labels(), strict=True))
+        *first, last = [f"{text} ({label})" for text, label in zip(shown, self._labels(), strict=True)]
+        return f"{', '.join(first)} and {last}"
 
     def _labels(self) -> list[str]:
         """What tells the cases apart, in words."""
