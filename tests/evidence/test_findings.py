@@ -82,7 +82,7 @@ def test_an_accuracy_stands_beside_the_papers() -> None:
         "It beats the Hopfield network, loses to the Boltzmann machine and loses to recurrent backpropagation."
     )
     assert one.sentences[1].startswith("The Hopfield network reads 65 %, the Boltzmann machine 93.4 %")
-    assert one.lead == "So far it holds in part." and one.lacks == ("Two seeds so far; the rule asks for five.",)
+    assert one.lead == "So far it holds in part." and one.lacks == ("Fewer seeds so far; the rule asks for five.",)
     assert one.kind == "paper" and "14.2 points more than the paper's 79.23 %" in one.cause[0]
 
 
