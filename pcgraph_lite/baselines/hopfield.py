@@ -19,7 +19,7 @@ from typing import Annotated
 import pandas as pd
 import torch
 from annotated_types import MinLen
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from .. import valid
@@ -69,7 +69,7 @@ class Hopfield(Classifier):
         self.shape, self.labels = tuple(shape), labels
         self.pixels = shape[0] * shape[1] * shape[2]
         n = self.pixels + labels
-        self.register_buffer("weight", torch.zeros(n, n))
+        self.weight = nn.Parameter(torch.zeros(n, n), requires_grad=False)
         self.register_buffer("level", torch.zeros(()))                     # images: 1 above, -1 below
 
     def settle(self, state: Tensor, free: Tensor) -> Tensor:
