@@ -219,9 +219,17 @@ def _trained_row(t: Trained | Card) -> dict[str, object]:
     return {"vertices": t.vertices or "", "parameters": f"{t.parameters:,}",
             "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
             "f": getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else ""),
-            "T": getattr(train, "steps", ""),
+            **_relaxation(t),
             "weight step": getattr(train, "weight_lr", ""), "weight decay": getattr(train, "weight_decay", ""),
             "seconds": round(t.seconds), "device": t.provenance["device"]}
+
+
+def _relaxation(t: Trained | Card) -> dict[str, object]:
+    """T, the value step of the last epoch and what they make together, the relaxed time; empty where nothing relaxes."""
+    if "value_lr" not in t.history:
+        return {"T": getattr(t.spec.train, "steps", "")}
+    steps, value_lr = t.spec.train.steps, t.history["value_lr"].iloc[-1]
+    return {"T": steps, "value step": f"{value_lr:.2g}", "relaxed time": f"{steps * value_lr:.2g}"}
 
 
 def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str,

@@ -145,7 +145,8 @@ def test_a_table_of_models_shows_what_differs_and_says_what_does_not() -> None:
     """Two models that differ in their weight step alone; the paper's settings are said as well."""
     def trained(weight_lr: float) -> SimpleNamespace:
         spec = SimpleNamespace(kind="pcgraph", activation="tanh", train=SimpleNamespace(steps=5, weight_lr=weight_lr))
-        return SimpleNamespace(parameters=30, vertices=6, spec=spec, seconds=2.0,
+        history = pd.DataFrame({"epoch": [1, 2], "value_lr": [0.3, 0.25]})
+        return SimpleNamespace(parameters=30, vertices=6, spec=spec, seconds=2.0, history=history,
                                provenance={"n": 7, "epochs": 4, "device": "cpu"})
 
     both = {("mnist", name, seed): trained(step)
@@ -153,7 +154,7 @@ def test_a_table_of_models_shows_what_differs_and_says_what_does_not() -> None:
     shown = tables.models(both, {"mnist": "digits"}, paper={"model": "the paper's", "T": 20}, hidden=lambda t: [2, 2])
     assert shown.data.to_dict("list") == {"model": ["slow", "fast"], "weight step": [1e-4, 0.5], "seeds": [2, 1]}
     assert shown.caption == ("Trained alike: images of digits; vertices 6; parameters 30; training images 7; epochs 4; "
-                             "f tanh; T 5; seconds 2; device cpu; hidden [2, 2]. The paper's: T 20.")
+                             "f tanh; T 5; value step 0.25; relaxed time 1.2; seconds 2; device cpu; hidden [2, 2]. The paper's: T 20.")
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "book/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
