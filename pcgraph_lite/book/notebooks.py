@@ -101,8 +101,8 @@ def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
 def stale_weights(name: str, profile: str) -> list[str]:
     """Commands that train anew such weights of a notebook in a profile as another version of the code made."""
     from ..evidence import zoo
-    return [command for model, seed in weights(name, config.load_profile(profile))
-            for command in zoo.of_other_code(model, profile, [seed])]
+    return [zoo.training_command(model, profile, seed) for model, seed in weights(name, config.load_profile(profile))
+            if zoo.of_other_code(model, profile, seed)]
 
 
 def cells(name: str) -> tuple[Cell, ...]:

@@ -8,7 +8,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from io import StringIO
@@ -118,7 +118,7 @@ def is_trained(name: str, profile: str, seed: int = 0) -> bool:
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
     """Load a model; train it first where it is missing or of other settings, saying so.
 
-    Raises as ``train``, and BadFile where weights or history are damaged, with the command to train again.
+    Raises as ``train``, and BadFile where the file is damaged, with the command to train again.
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
     if not target.is_file() or read_header(target).get("identity", wanted) != wanted:   # no header: damaged, below
@@ -131,12 +131,10 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
         if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
             raise ValueError("its content does not have the hash of its header")
         model.load_state_dict(tensors)                       # names and shapes
-        csv = target.with_suffix(".csv")                     # a copy, for readers and the workflow
-        history = pd.read_csv(StringIO(header["history"]) if "history" in header else csv)
-        facts = json.loads(header["provenance"])
-    except (BadFile, OSError, KeyError, ValueError, RuntimeError) as error:
-        raise BadFile(f"{checkout.shown(target)} (or an old one's history, .csv) is damaged: {error}. Train it again: "
-                      f"{_command(name, profile, seed)}") from error
+        history, facts = pd.read_csv(StringIO(header["history"])), json.loads(header["provenance"])
+    except (BadFile, KeyError, ValueError, RuntimeError) as error:
+        raise BadFile(f"{checkout.shown(target)} is damaged: {error}. Train it again: "
+                      f"{training_command(name, profile, seed)}") from error
     return Trained(model, spec(name, profile), history, facts, target, name, profile, seed)
 
 
@@ -209,14 +207,14 @@ def parameter_count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def of_other_code(name: str, profile: str, seeds: Sequence[int]) -> list[str]:
-    """The commands that would train anew such weights of these seeds as code with other numbers made."""
-    headers = {seed: read_header(path(name, profile, seed)) for seed in seeds}  # empty where there are no weights
-    return [_command(name, profile, seed) for seed, header in headers.items()
-            if header and header.get("numerics") != numerics.version(spec(name, profile))]
+def of_other_code(name: str, profile: str, seed: int) -> bool:
+    """Whether there are weights that code with other numbers made."""
+    header = read_header(path(name, profile, seed))                        # empty where there are no weights
+    return bool(header) and header.get("numerics") != numerics.version(spec(name, profile))
 
 
-def _command(name: str, profile: str, seed: int) -> str:
+def training_command(name: str, profile: str, seed: int) -> str:
+    """The command that trains a model anew."""
     return f"pcgraph train {name} --profile {profile} --seed {seed} --force"
 
 
