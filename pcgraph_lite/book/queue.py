@@ -5,7 +5,7 @@ the queue can be stopped and taken up at any time, on any machine that has the f
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
@@ -40,8 +40,7 @@ class Page:
 def pages(profile: str = "paper") -> list[Page]:
     """Every page with a claim that the published records leave open, in the order of the book. Raises UnknownName."""
     settings, card = config.load_profile(profile), verdicts.scorecard(records.read(*records.places([])))
-    absent = {name for some in unavailable(card).values() for name in some}
-    waiting = card[card["verdict"].str.startswith(OPEN) & ~card["claim"].isin(absent)]
+    waiting = card[card["verdict"].str.startswith(OPEN) & ~card["claim"].isin(unavailable(card["claim"]))]
     return [_page(name, tuple(some), settings) for name, some in waiting.groupby("notebook", sort=False)["claim"]]
 
 
@@ -63,15 +62,10 @@ def ordered(profile: str = "paper") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def unavailable(card: pd.DataFrame) -> dict[str, list[str]]:
-    """Data set -> the claims that look at nothing else, where it is not on this machine."""
-    absent = {row["name"] for row in datasets.status() if row["checked"] != "yes"}
-    rules, found = claims.load_claims(), {}
-    for name in card["claim"]:
-        wanted = {check.dataset for check in rules[name].checks}
-        if wanted <= absent:
-            found.setdefault(" and ".join(sorted(wanted)), []).append(name)
-    return found
+def unavailable(names: Iterable[str]) -> list[str]:
+    """Those of the claims that look at nothing but data sets which are not on this machine."""
+    absent, rules = {row["name"] for row in datasets.status() if row["checked"] != "yes"}, claims.load_claims()
+    return [name for name in names if {check.dataset for check in rules[name].checks} <= absent]
 
 
 def run(profile: str = "paper", device: str = "auto", say: Callable[[str], object] = print) -> None:
