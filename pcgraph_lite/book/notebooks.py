@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -24,9 +24,6 @@ from ..errors import BadFile, BadInput, PCGraphError, one_of, unknown
 from ..evidence import config
 from ..evidence.config import Profile
 from ..files import read_text, write_aside
-
-if TYPE_CHECKING:                                  # without it cells still run: --plain
-    from nbformat import NotebookNode
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
@@ -214,7 +211,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
     try:
         import jupytext
         import nbformat
-        import papermill  # noqa: F401  (used below)
+        import papermill
     except ImportError as error:
         raise PCGraphError(f"{error.name} is not installed here, so no executed notebook can be made. Install "
                            "requirements.txt, or run the cells alone: add --plain.") from error
@@ -223,7 +220,10 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
         begun = part.with_suffix(".input.part")
         nbformat.write(jupytext.read(source(name)), begun)
         try:
-            done = _executed(begun, part, values)
+            with warnings.catch_warnings(action="ignore"):       # papermill remarks that .part is no notebook name
+                done = papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
+                                                  kernel_name="python3", cwd=".", progress_bar=True,
+                                                  extra_arguments=["--log-level=ERROR"])
         except Exception as error:
             if part.exists():
                 part.replace(failed)
@@ -234,15 +234,6 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
         nbformat.write(done, part)
     failed.unlink(missing_ok=True)
     return target
-
-
-def _executed(begun: Path, part: Path, values: Mapping[str, Any]) -> "NotebookNode":
-    """What papermill makes of the notebook ``begun``; it writes to ``part`` as it goes."""
-    import papermill
-    with warnings.catch_warnings(action="ignore"):           # papermill remarks that .part is no notebook name
-        return papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
-                                          kernel_name="python3", cwd=".", progress_bar=True,
-                                          extra_arguments=["--log-level=ERROR"])
 
 
 def _failure(name: str, error: Exception, failed: Path) -> str:
