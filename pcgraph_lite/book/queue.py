@@ -16,7 +16,7 @@ import torch
 
 from .. import checkout
 from ..evidence import claims, config, records, sweeps, verdicts, zoo
-from ..evidence.config import AnySpec
+from ..evidence.config import Model
 from ..images import datasets
 from . import notebooks
 
@@ -79,7 +79,7 @@ def run(profile: str = "paper", device: str = "auto", say: Callable[[str], objec
         say(f"{name}: {checkout.shown(notebooks.run(name, profile))}")
 
 
-def rates(profile: str = "paper") -> Callable[[AnySpec], float]:
+def rates(profile: str = "paper") -> Callable[[Model], float]:
     """Seconds a product for a model, as its trainings here took, else those of its kind (the median of them)."""
     of_model, of_kind = {}, {}
     for file in sorted((checkout.ROOT / "_build" / profile / "models").glob("*.safetensors")):
@@ -93,7 +93,7 @@ def rates(profile: str = "paper") -> Callable[[AnySpec], float]:
     return lambda spec: median(of_model.get(spec.model_dump_json()) or of_kind.get(spec.kind) or [ASSUMED])
 
 
-def products(spec: AnySpec) -> float:
+def products(spec: Model) -> float:
     """Products of a training, about: images x epochs x edges x (relaxation steps + 2); at least 1."""
     images = spec.train_count or 60000 - (spec.validation_count or 0)
     shape = spec.model_dump_json()
@@ -110,7 +110,7 @@ def _edges(kind: str, settings: str) -> int:
     return zoo.parameter_count(zoo.build(spec, 0, torch.device("cpu"))[0])
 
 
-def _cost(page: Page, done: set[Training], profile: str, rate: Callable[[AnySpec], float]) -> float:
+def _cost(page: Page, done: set[Training], profile: str, rate: Callable[[Model], float]) -> float:
     """Seconds of a page when some trainings are done already."""
     known = [seconds for _, seconds in page.runs if seconds is not None]
     specs = [zoo.spec(model, profile) for model, _ in page.trainings - done]

@@ -35,7 +35,7 @@ from ..images import scale as scales
 from ..images.datasets import ImageSet
 from ..valid import CountOrNone
 from . import config, numerics, records
-from .config import AnySpec
+from .config import Model
 
 HEADER = ("model", "profile", "seed", "identity", "numerics", "spec", "provenance", "weights_sha256", "history")
 
@@ -45,7 +45,7 @@ class Trained:
     """A trained model. ``graph`` is the PCGraph, or one of the baselines where ``spec.kind`` says so."""
 
     graph: nn.Module
-    spec: AnySpec
+    spec: Model
     history: pd.DataFrame
     provenance: dict[str, Any]
     path: Path
@@ -74,7 +74,7 @@ class Trained:
         return self.graph.topology.n if isinstance(self.graph, PCGraph) else None
 
 
-def spec(name: str, profile: str) -> AnySpec:
+def spec(name: str, profile: str) -> Model:
     """The settings of a model as a profile trains it. Raises UnknownName, BadInput."""
     return config.load_model(name, config.load_profile(profile))
 
@@ -218,7 +218,7 @@ def training_command(name: str, profile: str, seed: int) -> str:
     return f"pcgraph train {name} --profile {profile} --seed {seed} --force"
 
 
-def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
+def build(settings: Model, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
     """The model before training, and the generator that goes on to split and shuffle the data."""
     generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
@@ -228,7 +228,7 @@ def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module
     return _called(PCGraph, own).to(device), generator
 
 
-def topology(settings: AnySpec, generator: torch.Generator) -> Topology:
+def topology(settings: Model, generator: torch.Generator) -> Topology:
     """The topology of a graph's settings; what is random in it is drawn from ``generator``."""
     arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
     return _called(CONSTRUCTORS[settings.topology.constructor], arguments)
@@ -239,7 +239,7 @@ def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     return make(**{name: value for name, value in arguments.items() if name in signature(make).parameters})
 
 
-def split(settings: AnySpec, profile: config.Profile,
+def split(settings: Model, profile: config.Profile,
           generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
     """Training images and, where asked for, validation images; the test set is never touched."""
     data, held_out = datasets.load(settings.data, "train", sample=profile.data.sample), None
@@ -250,7 +250,7 @@ def split(settings: AnySpec, profile: config.Profile,
     return data, held_out
 
 
-def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet | None,
+def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | None,
         **options: Any) -> pd.DataFrame:
     """Train a model in place as its specification says; ``options`` go to the ``fit`` of its kind.
 

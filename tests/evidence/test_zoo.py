@@ -209,7 +209,7 @@ def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyP
     assert [zoo.of_other_code("tiny", "smoke", seed) for seed in (0, 1)] == [True, False]
 
 
-def scaled(model: config.AnySpec, scale: str, **train: object) -> config.AnySpec:
+def scaled(model: config.Model, scale: str, **train: object) -> config.Model:
     """The model with another scale of its pixels."""
     return model.model_copy(update={"scale": scale, "train": model.train.model_copy(update=train)})
 
