@@ -153,7 +153,7 @@ def run(
     if stale := notebooks.stale_weights(name, profile):
         errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
                      highlight=False, soft_wrap=True)
-    made = notebooks.run(name, profile, given, folder, plain, fresh=False)
+    made = notebooks.run(name, profile, given, folder, plain)
     say(f"{name}: {checkout.shown(made)}")
 
 

@@ -69,14 +69,14 @@ def prepare(threads: Count | None = None, *, tf32: bool = False) -> dict[str, ob
     torch.backends.cuda.matmul.fp32_precision = "tf32" if tf32 else "ieee"
     chosen = {"threads": torch.get_num_threads(), "precision": precision, "product_error": error}
     if torch.cuda.is_available():
-        chosen |= {"gpu_precision": "tf32" if tf32 else "ieee", "gpu_product_error": _product_error(device="cuda")}
+        chosen |= {"gpu_precision": "tf32" if tf32 else "ieee", "gpu_product_error": _product_error("cuda")}
     return chosen
 
 
-def _product_error(size: int = 512, device: str = "cpu") -> float:
+def _product_error(device: str = "cpu") -> float:
     """Relative error of a float32 product against float64."""
     generator = torch.Generator().manual_seed(0)
-    a, b = (torch.randn(size, size, generator=generator, dtype=torch.float64) for _ in range(2))
+    a, b = (torch.randn(512, 512, generator=generator, dtype=torch.float64) for _ in range(2))
     exact = a @ b
     product = (a.float().to(device) @ b.float().to(device)).cpu().double()
     return float((product - exact).norm() / exact.norm())

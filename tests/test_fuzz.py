@@ -124,7 +124,7 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "Scale": (pcg.Scale, {"name": "x", "offset": 0.5, "unit": 0.5}),
     "scale.named": (scale.named, {"name": "standardized", "data": "mnist"}),
     "read": (judge.read, {"judge": READER, "images": PICTURES}),
-    "load_judge": (judge.load_judge, {"name": "mnist", "device": "cpu", "path": None}),
+    "load_judge": (judge.load_judge, {"name": "mnist", "path": None}),
     "share_right": (metrics.share_right, {"predicted": LABELS, "labels": LABELS}),
     "classification_table": (metrics.classification_table, {"predicted": LABELS, "labels": LABELS,
                                                             "names": ["a", "b"]}),

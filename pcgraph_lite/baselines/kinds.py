@@ -57,11 +57,11 @@ class Classifier(Baseline):
         valid.images(images, pixels=self.pixels)
         return self.scores(images).argmax(-1)
 
-    def score(self, data: Labelled, batch_size: int = 1000) -> float:
+    def score(self, data: Labelled) -> float:
         """Share of images whose class the model names rightly."""
         self.check(data)
         right = [(self.classify(part).cpu() == truth.cpu()).double() for part, truth in
-                 zip(*(some.split(batch_size) for some in data), strict=True)]
+                 zip(*(some.split(1000) for some in data), strict=True)]
         return float(torch.cat(right).mean())
 
 

@@ -78,11 +78,9 @@ def complete_with(fitted: LinearMap, images: Tensor, known: Tensor) -> Tensor:
     return completed
 
 
-def box_filter(noisy: Tensor, shape: tuple[int, ...], width: int = 3) -> Tensor:
-    """Each pixel becomes the mean of the ``width x width`` pixels around it that are there. ``(batch, pixels)``."""
-    if width % 2 == 0 or width < 1:
-        raise BadInput(f"width = {width}; expected an odd number of pixels.")
-    blurred = avg_pool2d(noisy.view(-1, *shape), width, stride=1, padding=width // 2, count_include_pad=False)
+def box_filter(noisy: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Each pixel becomes the mean of the 3 x 3 pixels around it that are there. ``(batch, pixels)``."""
+    blurred = avg_pool2d(noisy.view(-1, *shape), 3, stride=1, padding=1, count_include_pad=False)
     return blurred.flatten(1).clamp(0, 1)
 
 

@@ -67,7 +67,7 @@ def figures(name: str, notebook: NotebookNode, folder: Path) -> None:
         texts = [out.data.pop(drawn.KIND) for out in cell.get("outputs", []) if drawn.KIND in out.get("data", {})]
         if texts and (figure := cell.metadata.get("mystnb", {}).get("figure")):
             file = folder / f"{name}-{figure['name'].removeprefix('fig-')}.csv"
-            file.write_text("".join(texts[0]), encoding="utf-8")
+            file.write_text(texts[0], encoding="utf-8")
             figure["caption"] += (f' <a class="made-by" href="../../records/figures/{file.name}" download>'
                                   "Its numbers (CSV)</a>")
 

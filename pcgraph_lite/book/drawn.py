@@ -28,16 +28,11 @@ def offer() -> None:
 
 
 def csv(figure: Figure) -> str:
-    """``numbers`` as comma-separated values; empty for a figure that draws none."""
-    table = numbers(figure)
-    return "" if table.empty else table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-
-
-def numbers(figure: Figure) -> pd.DataFrame:
     """One row a drawn point: ``panel``, ``series``, x and y by their labels, its band from ``low`` to ``high``.
 
     Points, lines, bars and maps that have a name count, one with ``_`` in front in no legend; pictures and drawn graphs
-    do not. What stands on an axis of words is given by its word. Columns that are empty throughout are left out.
+    do not. What stands on an axis of words is given by its word. Columns that are empty throughout are left out, and
+    of a figure that draws no number all is.
     """
     axes = [axis for axis in figure.axes if axis.get_label() != "<colorbar>"]
     x, y = ({axis: named(axis) or sup or next(filter(None, map(named, axes)), letter) for axis in axes}
@@ -45,7 +40,8 @@ def numbers(figure: Figure) -> pd.DataFrame:
                                        (Axes.get_ylabel, figure.get_supylabel(), "y")))
     rows = [{"panel": axis.get_title(), **{{"x": x[axis], "y": y[axis]}.get(key, key): row[key] for key in row}}
             for axis in axes for row in _rows(axis)]
-    return pd.DataFrame(rows).replace("", np.nan).dropna(axis=1, how="all")
+    table = pd.DataFrame(rows).replace("", np.nan).dropna(axis=1, how="all")
+    return "" if table.empty else table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
 
 
 def _rows(axis: Axes) -> Iterator[Row]:

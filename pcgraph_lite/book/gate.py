@@ -117,13 +117,9 @@ def _refused(output: NotebookNode) -> str | None:
         return None
     if output.output_type not in ("display_data", "execute_result"):
         return f"an output of type {output.output_type!r}"
-    reasons = (f"an output of the kind {kind!r}" if kind not in KINDS else KINDS[kind](_joined(content))
+    reasons = (f"an output of the kind {kind!r}" if kind not in KINDS else KINDS[kind](content)
                for kind, content in output.get("data", {}).items())
     return next(filter(None, reasons), None)
-
-
-def _joined(content: object) -> str:
-    return content if isinstance(content, str) else "".join(content) if isinstance(content, list) else str(content)
 
 
 def _table(html: str) -> str | None:

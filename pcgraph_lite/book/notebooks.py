@@ -9,14 +9,13 @@ import contextlib
 import hashlib
 import os
 import re
-import sys
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -25,9 +24,6 @@ from ..errors import BadFile, BadInput, PCGraphError, one_of, unknown
 from ..evidence import config
 from ..evidence.config import Profile
 from ..files import read_text, write_aside
-
-if TYPE_CHECKING:                                  # without it cells still run: --plain
-    from nbformat import NotebookNode
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
@@ -101,8 +97,8 @@ def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
 def stale_weights(name: str, profile: str) -> list[str]:
     """Commands that train anew such weights of a notebook in a profile as another version of the code made."""
     from ..evidence import zoo
-    return [command for model, seed in weights(name, config.load_profile(profile))
-            for command in zoo.of_other_code(model, profile, [seed])]
+    return [zoo.training_command(model, profile, seed) for model, seed in weights(name, config.load_profile(profile))
+            if zoo.of_other_code(model, profile, seed)]
 
 
 def cells(name: str) -> tuple[Cell, ...]:
@@ -147,7 +143,7 @@ def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[s
 
 
 def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "",
-        plain: bool = False, fresh: bool = True) -> Path:
+        plain: bool = False) -> Path:
     """Execute one notebook, after everything about the call was checked. Returns its file, or if ``plain`` the folder.
 
     Args:
@@ -155,8 +151,6 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
         out: folder for the notebook, records and figures. Empty: ``_build/<profile>``, or with ``given``
             ``_build/runs/<name>/<parameters>``.
         plain: run the code cells in this process; no executed notebook is written. For hosts without papermill.
-        fresh: run them in a new process, not in a copy of this one. A copy has imported torch; to be copied, a process
-            must have run nothing, and no system but Linux allows it.
 
     Raises UnknownName, BadInput, BadFile: the call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
     """
@@ -165,8 +159,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     values = resolve(name, settings, given)
     for key in OWN_OPTION.keys() & given.keys():
         raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")
-    device = hardware.pick_device(values.get("device", "auto"))
-    fresh = fresh or device.type == "cuda" or sys.platform != "linux"      # a copy cannot use a GPU that was looked for
+    hardware.pick_device(values.get("device", "auto"))                     # refused before anything runs
     usual = checkout.ROOT / "_build" / profile
     folder = Path(out).absolute() if str(out) else _folder(name, profile, given) if given else usual
     if "out" in values:
@@ -174,7 +167,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     with contextlib.chdir(checkout.ROOT):
         if plain:
             return _run_plain(name, values, folder)
-        return _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb", fresh)
+        return _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
 
 
 def _cell(match: re.Match, path: Path, text: str) -> Cell:
@@ -213,14 +206,12 @@ def _folder(name: str, profile: str, given: Mapping[str, object]) -> Path:
     return checkout.ROOT / "_build" / "runs" / name / slug
 
 
-def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bool) -> Path:
+def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
     """Execute with papermill to ``target``; a failed run is kept beside it as NAME.failed.ipynb."""
     try:
         import jupytext
         import nbformat
-        import papermill  # noqa: F401  (used below)
-
-        from . import kernels
+        import papermill
     except ImportError as error:
         raise PCGraphError(f"{error.name} is not installed here, so no executed notebook can be made. Install "
                            "requirements.txt, or run the cells alone: add --plain.") from error
@@ -229,7 +220,10 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bo
         begun = part.with_suffix(".input.part")
         nbformat.write(jupytext.read(source(name)), begun)
         try:
-            done = _executed(begun, part, values, {} if fresh else {"kernel_manager_class": kernels.manager()})
+            with warnings.catch_warnings(action="ignore"):       # papermill remarks that .part is no notebook name
+                done = papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
+                                                  kernel_name="python3", cwd=".", progress_bar=True,
+                                                  extra_arguments=["--log-level=ERROR"])
         except Exception as error:
             if part.exists():
                 part.replace(failed)
@@ -240,15 +234,6 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path, fresh: bo
         nbformat.write(done, part)
     failed.unlink(missing_ok=True)
     return target
-
-
-def _executed(begun: Path, part: Path, values: Mapping[str, Any], kernel: Mapping[str, Any]) -> "NotebookNode":
-    """What papermill makes of the notebook ``begun``; it writes to ``part`` as it goes."""
-    import papermill
-    with warnings.catch_warnings(action="ignore"):           # papermill remarks that .part is no notebook name
-        return papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
-                                          kernel_name="python3", cwd=".", progress_bar=True,
-                                          extra_arguments=["--log-level=ERROR"], **kernel)
 
 
 def _failure(name: str, error: Exception, failed: Path) -> str:

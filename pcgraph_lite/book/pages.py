@@ -15,6 +15,7 @@ from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
 from ..images import datasets, metrics, sources
 from ..images.datasets import ImageSet
+from ..images.judge import load_judge
 from ..studies import trials
 from ..studies.trials import Case, Key
 from . import plots, tables
@@ -68,12 +69,12 @@ class Page:
             print("Not run:", ", ".join(f"{name} ({missing[name]})" for name in counts if name in missing))
         return [name for name in counts if name not in missing]
 
-    def case(self, name: str, count: int | None = None) -> Case:
-        """``count`` test images of a data set, or all, with its training images and its judge."""
-        return trials.case(name, count, self.sample)
+    def case(self, name: str, count: int = 0) -> Case:
+        """``test_images`` of a data set with its training images and its judge."""
+        return Case(datasets.load(name, "train", sample=self.sample), self.test_images(name, count), load_judge(name))
 
     def test_images(self, name: str, count: int = 0) -> ImageSet:
-        """``count`` test images of a data set, drawn at random as those of ``case``; 0: all."""
+        """``count`` test images of a data set, drawn at random; 0: all."""
         test = datasets.load(name, "test", sample=self.sample)
         return test.subset(count, torch.Generator().manual_seed(0)) if count else test
 

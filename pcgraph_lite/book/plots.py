@@ -451,7 +451,7 @@ def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
     return pictures[:, 0] if pictures.shape[1] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
 
 
-def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, *, columns: int = 3) -> Figure:
+def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figure:
     """Small multiples with a y axis each: a point a row, and a line through the means of each colour.
 
     Args:
@@ -463,7 +463,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, *, colum
     numbers = pd.api.types.is_numeric_dtype(frame[x])
     usual, plt.rcParams["figure.constrained_layout.use"] = plt.rcParams["figure.constrained_layout.use"], False
     try:                                                                   # seaborn lays its grid out by itself
-        grid = sns.FacetGrid(frame, col=panel, hue=color, col_wrap=min(columns, frame[panel].nunique()), sharey=False,
+        grid = sns.FacetGrid(frame, col=panel, hue=color, col_wrap=min(3, frame[panel].nunique()), sharey=False,
                              height=2.7, aspect=1.25, palette="colorblind")
         grid.map_dataframe(sns.lineplot, x=x, y=y, errorbar=None)
         grid.map_dataframe(sns.scatterplot, x=x, y=y, s=28)

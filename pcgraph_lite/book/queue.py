@@ -5,7 +5,7 @@ the queue can be stopped and taken up at any time, on any machine that has the f
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
@@ -16,7 +16,7 @@ import torch
 
 from .. import checkout
 from ..evidence import claims, config, records, sweeps, verdicts, zoo
-from ..evidence.config import AnySpec
+from ..evidence.config import Model
 from ..images import datasets
 from . import notebooks
 
@@ -40,8 +40,7 @@ class Page:
 def pages(profile: str = "paper") -> list[Page]:
     """Every page with a claim that the published records leave open, in the order of the book. Raises UnknownName."""
     settings, card = config.load_profile(profile), verdicts.scorecard(records.read(*records.places([])))
-    absent = {name for some in unavailable(card).values() for name in some}
-    waiting = card[card["verdict"].str.startswith(OPEN) & ~card["claim"].isin(absent)]
+    waiting = card[card["verdict"].str.startswith(OPEN) & ~card["claim"].isin(unavailable(card["claim"]))]
     return [_page(name, tuple(some), settings) for name, some in waiting.groupby("notebook", sort=False)["claim"]]
 
 
@@ -63,15 +62,10 @@ def ordered(profile: str = "paper") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def unavailable(card: pd.DataFrame) -> dict[str, list[str]]:
-    """Data set -> the claims that look at nothing else, where it is not on this machine."""
-    absent = {row["name"] for row in datasets.status() if row["checked"] != "yes"}
-    rules, found = claims.load_claims(), {}
-    for name in card["claim"]:
-        wanted = {check.dataset for check in rules[name].checks}
-        if wanted <= absent:
-            found.setdefault(" and ".join(sorted(wanted)), []).append(name)
-    return found
+def unavailable(names: Iterable[str]) -> list[str]:
+    """Those of the claims that look at nothing but data sets which are not on this machine."""
+    absent, rules = {row["name"] for row in datasets.status() if row["checked"] != "yes"}, claims.load_claims()
+    return [name for name in names if {check.dataset for check in rules[name].checks} <= absent]
 
 
 def run(profile: str = "paper", device: str = "auto", say: Callable[[str], object] = print) -> None:
@@ -85,7 +79,7 @@ def run(profile: str = "paper", device: str = "auto", say: Callable[[str], objec
         say(f"{name}: {checkout.shown(notebooks.run(name, profile))}")
 
 
-def rates(profile: str = "paper") -> Callable[[AnySpec], float]:
+def rates(profile: str = "paper") -> Callable[[Model], float]:
     """Seconds a product for a model, as its trainings here took, else those of its kind (the median of them)."""
     of_model, of_kind = {}, {}
     for file in sorted((checkout.ROOT / "_build" / profile / "models").glob("*.safetensors")):
@@ -99,7 +93,7 @@ def rates(profile: str = "paper") -> Callable[[AnySpec], float]:
     return lambda spec: median(of_model.get(spec.model_dump_json()) or of_kind.get(spec.kind) or [ASSUMED])
 
 
-def products(spec: AnySpec) -> float:
+def products(spec: Model) -> float:
     """Products of a training, about: images x epochs x edges x (relaxation steps + 2); at least 1."""
     images = spec.train_count or 60000 - (spec.validation_count or 0)
     shape = spec.model_dump_json()
@@ -116,7 +110,7 @@ def _edges(kind: str, settings: str) -> int:
     return zoo.parameter_count(zoo.build(spec, 0, torch.device("cpu"))[0])
 
 
-def _cost(page: Page, done: set[Training], profile: str, rate: Callable[[AnySpec], float]) -> float:
+def _cost(page: Page, done: set[Training], profile: str, rate: Callable[[Model], float]) -> float:
     """Seconds of a page when some trainings are done already."""
     known = [seconds for _, seconds in page.runs if seconds is not None]
     specs = [zoo.spec(model, profile) for model, _ in page.trainings - done]

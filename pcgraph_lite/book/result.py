@@ -37,9 +37,9 @@ def put_on(notebook: NotebookNode, found: Sequence[Finding], words: PageWords | 
     first, _, rest = title.source.partition("\n")
     words, pictures = words or PageWords(figure=""), figures(notebook)
     figure = pictures.get(words.figure) or next(iter(pictures.values()), None)
-    parts = [first, raw(box(found, words.aim)) if found or words.aim else "",
-             _shown(figure, folder) if figure else "", " ".join([*_below(figure), made_by, CITE]).strip(), CONTENTS,
-             rest.strip()]
+    shown, below = _shown(figure, folder) if figure else ("", "")
+    parts = [first, raw(box(found, words.aim)) if found or words.aim else "", shown,
+             f"{below} {made_by} {CITE}".strip(), CONTENTS, rest.strip()]
     title.source = "\n\n".join(part for part in parts if part) + "\n"
     fold(notebook)
 
@@ -84,14 +84,6 @@ def fold(notebook: NotebookNode) -> None:
             _prompt(cell, "Code")
 
 
-def written(cell: NotebookNode, folder: Path) -> str:
-    """Write the picture of a cell to ``folder``/figures and return its file's name."""
-    name = f"{cell.metadata['mystnb']['figure']['name']}.png"
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    (folder / "figures" / name).write_bytes(picture(cell))
-    return name
-
-
 def picture(cell: NotebookNode) -> bytes:
     """The picture of a cell that has one."""
     return base64.b64decode(_png(cell))
@@ -127,15 +119,14 @@ def listed(lines: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
-def _shown(cell: NotebookNode, folder: Path) -> str:
-    return (f":::{{container}} result-picture\n```{{image}} ../generated/figures/{written(cell, folder)}\n"
-            f":alt: {tables.alt_text(cell)}\n:class: result-figure\n```\n:::")
-
-
-def _below(cell: NotebookNode | None) -> list[str]:
-    """Where the figure stands with its caption."""
-    name = cell.metadata["mystnb"]["figure"]["name"] if cell else ""
-    return [f"[{{numref}}`{name}` below says what to look at.]{{.made-by}}"] if cell else []
+def _shown(cell: NotebookNode, folder: Path) -> tuple[str, str]:
+    """The picture of a cell, written to ``folder``/figures, and where it stands with its caption."""
+    name = cell.metadata["mystnb"]["figure"]["name"]
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    (folder / "figures" / f"{name}.png").write_bytes(picture(cell))
+    return (f":::{{container}} result-picture\n```{{image}} ../generated/figures/{name}.png\n"
+            f":alt: {tables.alt_text(cell)}\n:class: result-figure\n```\n:::",
+            f"[{{numref}}`{name}` below says what to look at.]{{.made-by}}")
 
 
 def _png(cell: NotebookNode) -> str:

@@ -92,7 +92,7 @@ def chips(found: Sequence[Finding], rules: Mapping[str, Claim], notebooks: Itera
     text = ""
     for title, group in _groups(found).items():
         order = list(findings.LEADS)
-        items = "".join(f"<li>{result.badge(one.verdict)} {_linked(one, rules, notebooks, '', one.name)}"
+        items = "".join(f"<li>{result.badge(one.verdict)} {_linked(one, rules, notebooks, one.name)}"
                         + f' <span class="remark">{escape(one.remark)}</span>' * bool(one.remark) + "</li>"
                         for one in sorted(group, key=lambda one: order.index(one.verdict)))
         text += f'<h3 class="chips-title">{title}</h3><ul class="chips">{items}</ul>\n'
@@ -117,7 +117,7 @@ def _because(one: Finding, rules: Mapping[str, Claim], notebooks: Mapping[str, N
     claim = rules[one.claim]
     said = [f"{result.badge(one.verdict)} The paper: {escape(claim.statement)}", escape(" ".join(one.cause)),
             f'<span class="finding-lacks">{escape(" ".join(one.lacks[:1]))}</span>',
-            _linked(one, rules, notebooks, "", "What was measured")]
+            _linked(one, rules, notebooks, "What was measured")]
     return (f'<div class="cause">{_thumbnail(one, claim, notebooks, folder)}<div>'
             + "".join(f"<p>{line}</p>" for line in said) + "</div></div>")
 
@@ -199,10 +199,10 @@ def _mark(kind: str, at: float, low: float, high: float) -> str:
             f'<i class="{kind}" style="left:{at}%"></i>')
 
 
-def _linked(one: Finding, rules: Mapping[str, Claim], notebooks: Iterable[str], base: str, text: str) -> str:
+def _linked(one: Finding, rules: Mapping[str, Claim], notebooks: Iterable[str], text: str) -> str:
     """A link to the claim on its page; the words alone where the page is not in the book."""
     name = rules[one.claim].notebook
-    return (f'<a href="{base}notebooks/{name}.html#claim-{one.claim}">{escape(text)}</a>' if name in notebooks
+    return (f'<a href="notebooks/{name}.html#claim-{one.claim}">{escape(text)}</a>' if name in notebooks
             else escape(text))
 
 
@@ -226,7 +226,7 @@ def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mappi
     remark = f' <span class="remark">{escape(one.remark)}</span>' if one.remark else ""
     section = f"A{claim.section[1:]}" if claim.section.startswith("appendix") else f"Section {claim.section}"
     return (f'<tr id="{one.claim}" data-verdict="{escape(str(one.verdict))}" data-section="{escape(claim.section)}">'
-            f"<th scope=\"row\">{_linked(one, {one.claim: claim}, notebooks, '', one.name)}"
+            f"<th scope=\"row\">{_linked(one, {one.claim: claim}, notebooks, one.name)}"
             f'<span class="where">{section}</span></th><td>{result.badge(one.verdict)}{remark}</td>'
             f"<td><p>The paper: {escape(claim.statement)}</p><p><strong>{one.lead}</strong> "
             f"{escape(' '.join(one.sentences))}</p>{numbers}<details><summary>Rule, record, command</summary>{more}"

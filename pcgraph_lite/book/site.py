@@ -219,7 +219,7 @@ def _describe(notebook: NotebookNode, book: Book) -> None:
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
-                output.data["text/html"] = tables.in_words("".join(output.data["text/html"]), book)
+                output.data["text/html"] = tables.in_words(output.data["text/html"], book)
         if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
             shown = cell.metadata.setdefault("mystnb", NotebookNode())     # else the builder takes the name of its file
             shown.setdefault("image", NotebookNode())["alt"] = tables.alt_text(cell)

@@ -18,7 +18,7 @@ from ..files import read_text, write_aside
 from ..images import datasets
 from ..images.datasets import ImageSet
 from . import config, zoo
-from .config import AnySpec, Strict
+from .config import Model, Strict
 from .records import Name, Scalar
 
 PUBLISHED = "paper"                                # the profile whose cards are committed
@@ -42,7 +42,7 @@ class Card(Strict):
     energy: float | None = None
 
     @property
-    def spec(self) -> AnySpec:
+    def spec(self) -> Model:
         """The settings, as of ``zoo.spec``."""
         return zoo.spec(self.model, self.profile)
 

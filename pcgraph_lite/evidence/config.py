@@ -103,7 +103,6 @@ def _baseline(name: str, kind: Kind) -> type[Model]:
     return schema(name, Model, kind.make, {"generator", *kind.given}, kind=(Literal[name], ...), train=(train, ...))
 
 
-AnySpec = Model                                                            # of one of these kinds
 TOPOLOGIES = [schema(name, Strict, make, {"generator"}, constructor=(Literal[name], ...))
               for name, make in CONSTRUCTORS.items()]
 GRAPH = schema("pcgraph", Model, PCGraph, HARDWARE, kind=(Literal["pcgraph"], ...), scale=(Literal[SCALES], "[0, 1]"),
@@ -165,17 +164,17 @@ def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str
     return profile
 
 
-def load_models() -> dict[str, AnySpec]:
+def load_models() -> dict[str, Model]:
     """Every model of ``config/models.yaml``, before a profile changes it. Raises BadInput, BadFile."""
     return _models(models_file(), _text(models_file()))
 
 
 @lru_cache(maxsize=8)
-def _models(path: Path, text: str) -> dict[str, AnySpec]:
+def _models(path: Path, text: str) -> dict[str, Model]:
     return validated(dict[str, ModelSpec], mapping(path, text), path)
 
 
-def load_model(name: str, profile: Profile) -> AnySpec:
+def load_model(name: str, profile: Profile) -> Model:
     """One model as this profile trains it. Raises UnknownName, and BadInput as ``entry``."""
     known = load_models()
     one_of("model", name, known)
@@ -192,7 +191,7 @@ def entry(name: str, profile: Profile) -> Mapping[str, Any]:
     return profile.models.get(name, {})
 
 
-def _changed(name: str, changes: Mapping[str, Any], path: Path) -> AnySpec:
+def _changed(name: str, changes: Mapping[str, Any], path: Path) -> Model:
     """A model with the changes of the profile that ``path`` holds."""
     both = merged(read_yaml(models_file())[name], changes)
     return validated(dict[str, ModelSpec], {name: both}, path, prefix="models.")[name]

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from ..errors import BadFile
 from ..images.scale import SCALES
-from .config import AnySpec
+from .config import Model
 
 COMMAND = "python tests/golden.py"
 FILE = Path(__file__).with_suffix(".json")
 
 
-def parts(spec: AnySpec) -> list[str]:
+def parts(spec: Model) -> list[str]:
     """What a model is made of, as numerics.json names it."""
     if spec.kind != "pcgraph":
         return [spec.kind]
@@ -27,7 +27,7 @@ def parts(spec: AnySpec) -> list[str]:
             *(["top-k"] if spec.top_k else []), *([f"scale {spec.scale}"] if spec.scale != SCALES[0] else [])]
 
 
-def version(spec: AnySpec) -> str:
+def version(spec: Model) -> str:
     """Digest of the committed numbers of what a model is made of. Raises BadFile where one has none yet."""
     known = committed()
     if missing := [part for part in parts(spec) if part not in known]:

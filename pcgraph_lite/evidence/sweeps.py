@@ -28,7 +28,7 @@ from ..errors import BadFile, BadInput, BadValues, UnstableStep, one_of
 from ..files import write_aside
 from ..valid import Count
 from . import config, records, zoo
-from .config import AnySpec, ModelSpec, Strict
+from .config import Model, ModelSpec, Strict
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
             "settling_censored", "labelled_agreement", "seam", "choice_mse", "other_mse"]
@@ -72,7 +72,7 @@ class Run:
     setting: str
     values: Mapping[str, object]
     model: str
-    spec: AnySpec
+    spec: Model
     seed: int
     images: int
     measured: Collection[str]
@@ -238,7 +238,7 @@ def _source(name: str) -> Path:
     return checkout.ROOT / "config" / "sweeps" / f"{name}.yaml"
 
 
-def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> AnySpec:
+def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> Model:
     """The checked specification at one point of a grid."""
     for key, value in point.items():
         for name in reversed(key.split(".")):
@@ -251,7 +251,7 @@ def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source:
     return spec
 
 
-def _values(spec: AnySpec, keys: list[str]) -> dict[str, object]:
+def _values(spec: Model, keys: list[str]) -> dict[str, object]:
     """The value of each varied key: numbers as they are, all else in words."""
     values = {}
     for key in keys:

@@ -8,7 +8,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from io import StringIO
@@ -35,7 +35,7 @@ from ..images import scale as scales
 from ..images.datasets import ImageSet
 from ..valid import CountOrNone
 from . import config, numerics, records
-from .config import AnySpec
+from .config import Model
 
 HEADER = ("model", "profile", "seed", "identity", "numerics", "spec", "provenance", "weights_sha256", "history")
 
@@ -45,7 +45,7 @@ class Trained:
     """A trained model. ``graph`` is the PCGraph, or one of the baselines where ``spec.kind`` says so."""
 
     graph: nn.Module
-    spec: AnySpec
+    spec: Model
     history: pd.DataFrame
     provenance: dict[str, Any]
     path: Path
@@ -74,7 +74,7 @@ class Trained:
         return self.graph.topology.n if isinstance(self.graph, PCGraph) else None
 
 
-def spec(name: str, profile: str) -> AnySpec:
+def spec(name: str, profile: str) -> Model:
     """The settings of a model as a profile trains it. Raises UnknownName, BadInput."""
     return config.load_model(name, config.load_profile(profile))
 
@@ -118,7 +118,7 @@ def is_trained(name: str, profile: str, seed: int = 0) -> bool:
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
     """Load a model; train it first where it is missing or of other settings, saying so.
 
-    Raises as ``train``, and BadFile where weights or history are damaged, with the command to train again.
+    Raises as ``train``, and BadFile where the file is damaged, with the command to train again.
     """
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
     if not target.is_file() or read_header(target).get("identity", wanted) != wanted:   # no header: damaged, below
@@ -131,12 +131,10 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
         if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
             raise ValueError("its content does not have the hash of its header")
         model.load_state_dict(tensors)                       # names and shapes
-        csv = target.with_suffix(".csv")                     # a copy, for readers and the workflow
-        history = pd.read_csv(StringIO(header["history"]) if "history" in header else csv)
-        facts = json.loads(header["provenance"])
-    except (BadFile, OSError, KeyError, ValueError, RuntimeError) as error:
-        raise BadFile(f"{checkout.shown(target)} (or an old one's history, .csv) is damaged: {error}. Train it again: "
-                      f"{_command(name, profile, seed)}") from error
+        history, facts = pd.read_csv(StringIO(header["history"])), json.loads(header["provenance"])
+    except (BadFile, KeyError, ValueError, RuntimeError) as error:
+        raise BadFile(f"{checkout.shown(target)} is damaged: {error}. Train it again: "
+                      f"{training_command(name, profile, seed)}") from error
     return Trained(model, spec(name, profile), history, facts, target, name, profile, seed)
 
 
@@ -209,18 +207,18 @@ def parameter_count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def of_other_code(name: str, profile: str, seeds: Sequence[int]) -> list[str]:
-    """The commands that would train anew such weights of these seeds as code with other numbers made."""
-    headers = {seed: read_header(path(name, profile, seed)) for seed in seeds}  # empty where there are no weights
-    return [_command(name, profile, seed) for seed, header in headers.items()
-            if header and header.get("numerics") != numerics.version(spec(name, profile))]
+def of_other_code(name: str, profile: str, seed: int) -> bool:
+    """Whether there are weights that code with other numbers made."""
+    header = read_header(path(name, profile, seed))                        # empty where there are no weights
+    return bool(header) and header.get("numerics") != numerics.version(spec(name, profile))
 
 
-def _command(name: str, profile: str, seed: int) -> str:
+def training_command(name: str, profile: str, seed: int) -> str:
+    """The command that trains a model anew."""
     return f"pcgraph train {name} --profile {profile} --seed {seed} --force"
 
 
-def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
+def build(settings: Model, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
     """The model before training, and the generator that goes on to split and shuffle the data."""
     generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
@@ -230,7 +228,7 @@ def build(settings: AnySpec, seed: int, device: torch.device) -> tuple[nn.Module
     return _called(PCGraph, own).to(device), generator
 
 
-def topology(settings: AnySpec, generator: torch.Generator) -> Topology:
+def topology(settings: Model, generator: torch.Generator) -> Topology:
     """The topology of a graph's settings; what is random in it is drawn from ``generator``."""
     arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
     return _called(CONSTRUCTORS[settings.topology.constructor], arguments)
@@ -241,7 +239,7 @@ def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     return make(**{name: value for name, value in arguments.items() if name in signature(make).parameters})
 
 
-def split(settings: AnySpec, profile: config.Profile,
+def split(settings: Model, profile: config.Profile,
           generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
     """Training images and, where asked for, validation images; the test set is never touched."""
     data, held_out = datasets.load(settings.data, "train", sample=profile.data.sample), None
@@ -252,7 +250,7 @@ def split(settings: AnySpec, profile: config.Profile,
     return data, held_out
 
 
-def fit(model: nn.Module, settings: AnySpec, rest: ImageSet, held_out: ImageSet | None,
+def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | None,
         **options: Any) -> pd.DataFrame:
     """Train a model in place as its specification says; ``options`` go to the ``fit`` of its kind.
 

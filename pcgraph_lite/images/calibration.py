@@ -18,7 +18,7 @@ DECAY = 1e-3                                   # of the ridge regression, an ima
 Pictures = tuple[Tensor, Tensor | None]        # (count, 784) in [0, 1], and their labels (count,) if they have any
 
 
-def table(judge: nn.Module, train: ImageSet, test: ImageSet, foreign: Tensor, seed: int = 0) -> list[dict[str, object]]:
+def table(judge: nn.Module, train: ImageSet, test: ImageSet, foreign: Tensor) -> list[dict[str, object]]:
     """One row a kind of pictures.
 
     Args:
@@ -26,14 +26,13 @@ def table(judge: nn.Module, train: ImageSet, test: ImageSet, foreign: Tensor, se
         train: where class means, the mean image and the ridge regression come from.
         test: the originals; for a judge that is to be reported, images that it was never chosen by.
         foreign: ``(count, 784)``, images of another data set.
-        seed: of the noise.
 
     Returns:
         rows with ``pictures``, ``count``, ``right`` (share read as their label; None: they have none), ``unreadable``
         (share), ``commonest`` (the most frequent reading).
     """
     rows = []
-    for name, (images, labels) in (with_class(train, test, seed) | without_class(train, test, foreign, seed)).items():
+    for name, (images, labels) in (with_class(train, test) | without_class(train, test, foreign)).items():
         seen = read(judge, images)
         rows.append({"pictures": name, "count": len(images),
                      "right": None if labels is None else (seen == labels).double().mean().item(),
@@ -42,7 +41,7 @@ def table(judge: nn.Module, train: ImageSet, test: ImageSet, foreign: Tensor, se
 
 
 def with_class(train: ImageSet, test: ImageSet, seed: int = 0) -> dict[str, Pictures]:
-    """Pictures that a person would give a class, and completions; arguments as for ``table``."""
+    """Pictures that a person would give a class, and completions; ``seed`` of the noise, the rest as for ``table``."""
     generator, images, labels = torch.Generator().manual_seed(seed), test.images, test.labels
     known, mean = top_half(test.shape), train.images.mean(0)
     classes = train.labels.unique()

@@ -88,7 +88,7 @@ def weights_path(name: str) -> Path:
 
 
 @valid.checked
-def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None = None) -> Judge:
+def load_judge(name: str, path: Path | None = None) -> Judge:
     """Load a judge, frozen and in evaluation mode; ``judge.provenance`` says how it was trained.
 
     Args:
@@ -99,7 +99,6 @@ def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None 
         UnknownName: no such judge.
         BadFile: the weights are missing, damaged or of another network.
     """
-    valid.device(device)
     path = Path(path or weights_path(name))
     again = f"Train it again: python scripts/train_judges.py {name}"
     if not path.is_file():
@@ -115,4 +114,4 @@ def load_judge(name: str, device: torch.device | str = "cpu", path: Path | None 
         raise BadFile(f"{path} is damaged or another judge: expected {name!r} with SHA-256 {expected}, found "
                       f"{provenance.get('judge')!r} with {found}. {again}")
     judge.provenance = provenance
-    return judge.to(device).eval().requires_grad_(False)
+    return judge.eval().requires_grad_(False)

@@ -21,7 +21,6 @@ from ..engine.query import Answer
 from ..engine.solvers import WINDOW
 from ..images import datasets, metrics
 from ..images.datasets import ImageSet
-from ..images.judge import load_judge
 from . import tasks
 from .memory import RETRIEVED, Recall
 
@@ -69,13 +68,6 @@ class Trial:
     def of(self, rows: Tensor | slice) -> "Trial":
         """The same of some images alone, ``(batch,)`` bool or a slice; without the answer."""
         return Trial(self.images[rows], self.read[rows], self.each[rows.numpy() if isinstance(rows, Tensor) else rows])
-
-
-def case(name: str, count: int | None = None, sample: bool = False) -> Case:
-    """A data set with ``count`` of its test images, or all. Raises UnknownName, BadInput (fewer than ``count``)."""
-    test = datasets.load(name, "test", sample=sample)
-    test = test if count is None else test.subset(count, torch.Generator().manual_seed(0))
-    return Case(datasets.load(name, "train", sample=sample), test, load_judge(name))
 
 
 def draw(graph: PCGraph, about: Case) -> Trial:

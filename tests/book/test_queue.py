@@ -55,7 +55,7 @@ def test_open_claims_alone_make_a_page_wait(monkeypatch: pytest.MonkeyPatch) -> 
                                                      {"name": "svhn", "checked": "no"}])
     [waiting] = queue.pages("smoke")
     assert (waiting.name, waiting.claims) == ("03a-fully-connected", ("gen-a", "gen-d"))
-    assert queue.unavailable(card) == {"svhn": ["class-svhn"]}
+    assert queue.unavailable(judged) == ["class-svhn"]
 
 
 def test_products_are_counted_by_hand() -> None:

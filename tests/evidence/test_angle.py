@@ -1,5 +1,6 @@
 """Oracle: the linear solution, and autograd (both in float64)."""
 
+import measure_angle as angle
 import pytest
 import torch
 from torch.nn.functional import one_hot
@@ -8,7 +9,6 @@ from pcgraph_lite.engine import constructors
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.inference import Settings, settle
 from pcgraph_lite.engine.learning import started
-from pcgraph_lite.evidence import angle
 
 
 @pytest.fixture

@@ -163,7 +163,7 @@ def test_finished_runs_are_kept_and_a_killed_sweep_goes_on(root: Path, trainings
     """Stopped in the second run, only that one is trained again; an edit trains what it changes; old rows stay."""
     original = zoo.fit
 
-    def stopped(model: object, spec: config.AnySpec, *rest: object, **options: object) -> pd.DataFrame:
+    def stopped(model: object, spec: config.Model, *rest: object, **options: object) -> pd.DataFrame:
         if spec.activation == "linear":
             raise KeyboardInterrupt
         return original(model, spec, *rest, **options)

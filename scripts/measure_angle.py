@@ -6,7 +6,7 @@ for short times the others' are parallel: an error runs back one layer a step an
 be at least the number of hidden layers. At equilibrium, where f is linear, what runs back is not the error e at the
 labels but e (I + sum P^T P)^-1 with the products P of the weights from each hidden layer to the labels.
 
-    python -m pcgraph_lite.evidence.angle --out results/sweeps/angle.csv
+    python scripts/measure_angle.py --out results/sweeps/angle.csv
 """
 
 import argparse
@@ -19,14 +19,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, one_hot
 
-from .. import checkout, hardware
-from ..engine import constructors, learning
-from ..engine.curvature import curvature
-from ..engine.graph import PCGraph
-from ..engine.inference import Settings, settle
-from ..files import write_aside
-from ..images import datasets
-from . import records
+from pcgraph_lite import checkout, hardware
+from pcgraph_lite.engine import constructors, learning
+from pcgraph_lite.engine.curvature import curvature
+from pcgraph_lite.engine.graph import PCGraph
+from pcgraph_lite.engine.inference import Settings, settle
+from pcgraph_lite.evidence import records
+from pcgraph_lite.files import write_aside
+from pcgraph_lite.images import datasets
 
 TIMES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 IMAGES, BATCH, EPOCHS = 20_000, 100, (0, 1, 5)                             # the angle is taken after so many epochs
