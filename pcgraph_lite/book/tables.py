@@ -225,7 +225,7 @@ def _trained_row(t: Trained | Card) -> dict[str, object]:
 
 
 def _relaxation(t: Trained | Card) -> dict[str, object]:
-    """T, the value step of the last epoch and what they make together, the relaxed time; empty where nothing relaxes."""
+    """T, the last epoch's value step, and both together: the relaxed time. Empty where nothing relaxes."""
     if "value_lr" not in t.history:
         return {"T": getattr(t.spec.train, "steps", "")}
     steps, value_lr = t.spec.train.steps, t.history["value_lr"].iloc[-1]

@@ -88,7 +88,7 @@ def path(name: str, profile: str, seed: CountOrNone = 0) -> Path:
 
 def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True,
           force: bool = False) -> Path:
-    """Train a model, unless weights of the same settings are there already; a killed training resumes.
+    """Train a model, unless weights of the same settings and numerics are there already; a killed training resumes.
 
     ``force``: train anew in any case, from the first epoch. Returns the weights file. Raises UnknownName, BadInput: the
     model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
@@ -100,8 +100,8 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
     with FileLock(target.with_suffix(".lock")):        # two notebooks may want the same model at the same time
         if force:
             checkpoint.unlink(missing_ok=True)
-        elif (found := read_header(target)).get("identity") == wanted:
-            _copy_history(target, found.get("history"))
+        elif fingerprint_of(target) == fingerprint(name, profile, seed):
+            _copy_history(target, read_header(target)["history"])
             return target
         _train_and_save(name, profile, seed, hardware.pick_device(device), progress, checkpoint)
         for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
@@ -281,10 +281,10 @@ def _train_and_save(name: str, profile: str, seed: int, device: torch.device, pr
     _copy_history(target, header[-1])
 
 
-def _copy_history(target: Path, history: str | None) -> None:
+def _copy_history(target: Path, history: str) -> None:
     """The history of a weights file beside it, for readers and the workflow; a kill may have come between the two."""
     csv = target.with_suffix(".csv")
-    if history is not None and not (csv.is_file() and csv.read_bytes() == history.encode()):
+    if not (csv.is_file() and csv.read_bytes() == history.encode()):
         with write_aside(csv) as part:
             part.write_bytes(history.encode())
 

@@ -154,7 +154,8 @@ def test_a_table_of_models_shows_what_differs_and_says_what_does_not() -> None:
     shown = tables.models(both, {"mnist": "digits"}, paper={"model": "the paper's", "T": 20}, hidden=lambda t: [2, 2])
     assert shown.data.to_dict("list") == {"model": ["slow", "fast"], "weight step": [1e-4, 0.5], "seeds": [2, 1]}
     assert shown.caption == ("Trained alike: images of digits; vertices 6; parameters 30; training images 7; epochs 4; "
-                             "f tanh; T 5; value step 0.25; relaxed time 1.2; seconds 2; device cpu; hidden [2, 2]. The paper's: T 20.")
+                             "f tanh; T 5; value step 0.25; "
+                             "relaxed time 1.2; seconds 2; device cpu; hidden [2, 2]. The paper's: T 20.")
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "book/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)

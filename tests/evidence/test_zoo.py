@@ -202,11 +202,14 @@ def test_wrong_calls(root: Path) -> None:
 
 
 def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of code that computes other numbers; not those that are missing, and none while they are the same."""
-    zoo.train("tiny", "smoke", **QUIET)
+    """Those of code that computes other numbers; not those that are missing, and none once they were trained again."""
+    target = zoo.train("tiny", "smoke", **QUIET)
     assert not any(zoo.of_other_code("tiny", "smoke", seed) for seed in (0, 1))
     monkeypatch.setattr(zoo.numerics, "version", lambda spec: "0" * 16)
     assert [zoo.of_other_code("tiny", "smoke", seed) for seed in (0, 1)] == [True, False]
+    made = target.stat().st_mtime_ns
+    zoo.train("tiny", "smoke", **QUIET)
+    assert target.stat().st_mtime_ns > made and not zoo.of_other_code("tiny", "smoke", 0)
 
 
 def scaled(model: config.Model, scale: str, **train: object) -> config.Model:
