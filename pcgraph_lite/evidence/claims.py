@@ -45,6 +45,7 @@ class Check(Strict):
     is not reproduced in full; where it holds, that says nothing for the claim. ``any_case``: one of the data sets,
     models and settings that fit is enough; else all must hold. ``seeds``: how many it needs, if fewer than the claim.
     ``tested``: a mean beyond ``at_least`` or ``at_most`` counts only where the test of an order tells it from that.
+    ``of``: the claims whose records a reading looks at, where they are not its own.
     """
 
     quantity: str
@@ -61,6 +62,7 @@ class Check(Strict):
     guard: bool = False
     any_case: bool = False
     tested: bool = False
+    of: list[str] = Field(default_factory=list)
     seeds: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")

@@ -140,13 +140,15 @@ def measured(name: str, records: pd.DataFrame, rules: Mapping[str, Claim] | None
 
 
 def _judged(name: str, claim: Claim, records: pd.DataFrame) -> Verdict:
-    profile, records, standing = _of_claim(name, claim, records)
+    everything, (profile, records, standing) = records, _of_claim(name, claim, records)
     outcomes = [_applied(check, records) for check in _with_stand_ins(claim.checks, standing)]
     seeds = [outcome.seeds for outcome in outcomes if outcome.passed is not None]
     lacks = _lacks(claim, records, profile, standing, outcomes)
-    readings = {other: _verdict(claim, checks, [_applied(check, records) for check in
-                                                _with_stand_ins(checks, standing)], preliminary=False)
-                for other, checks in claim.readings.items() if len(records)}
+    elsewhere = everything[everything["profile"] == profile]
+    readings = {other: _verdict(claim, checks, [
+        _applied(check, elsewhere[elsewhere["claim"].isin(check.of)] if check.of else records)
+        for check in _with_stand_ins(checks, standing)], preliminary=False)
+        for other, checks in claim.readings.items() if len(records)}
     beside = [line for rival in _with_stand_ins(claim.rivals, standing) for line in _beside(rival, records)]
     return Verdict(name, _verdict(claim, claim.checks, outcomes, bool(lacks)), min(seeds, default=0), profile,
                    tuple(sorted(set(records["device"]))), tuple(outcomes), tuple(lacks), readings, tuple(beside))

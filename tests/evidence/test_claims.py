@@ -323,6 +323,23 @@ def test_a_reading_needs_a_check_that_is_no_guard() -> None:
         claim({"quantity": "a", "at_least": 0.9}, readings={"r": [{"quantity": "b", "at_least": 0.9, "guard": True}]})
 
 
+def test_a_reading_may_look_at_what_another_claim_measured() -> None:
+    """By hand: 0.9 of its own, seed by seed below the 0.95 of ``d``; a smaller run of ``d`` does not count."""
+    order = {"quantity": "a", "model": "m", "less_than": {"model": "other"}}
+    rules = claim({"quantity": "a", "at_least": 0.5}, needed=2, readings={"r": [order | {"of": ["c", "d"]}]})
+    own = seeds("a", 0.9, 0.91, model="m")
+    for profile, said in (("paper", "r: reproduced"), ("laptop", "r: not run")):
+        others = [row | {"claim": "d", "profile": profile} for row in seeds("a", 0.95, 0.97, model="other")]
+        assert verdicts.scorecard(frame(*own, *others), rules)["hangs_on"].item() == said
+
+
+def test_readings_look_at_claims_that_there_are() -> None:
+    rules = claims.load_claims()
+    read = [check for one in rules.values() for checks in one.readings.values() for check in checks]
+    named = {name for check in read for name in check.of}
+    assert named and named <= rules.keys() and not any(check.of for one in rules.values() for check in one.checks)
+
+
 @pytest.mark.parametrize(("theirs", "expected"), [
     ((0.4, 0.5, 0.6), "better than ridge regression (0.2 against 0.5)"),
     ((0.05, 0.14, 0.2), "worse than ridge regression (0.2 against 0.13)"),
