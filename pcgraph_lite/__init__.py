@@ -4,7 +4,8 @@ from importlib import import_module
 
 __version__ = "0.1.0"
 HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engine.constructors",
-         "Topology": ".engine.topology", "PCGraph": ".engine.graph", "Activation": ".engine.activations",
+         "Topology": ".engine.topology", "Edges": ".engine.topology", "PCGraph": ".engine.graph",
+         "Activation": ".engine.activations",
          "Settings": ".engine.inference",
          "relax": ".engine.inference", "Training": ".engine.learning", "accuracy": ".engine.learning",
          "fit": ".engine.learning", "minus_energy": ".engine.learning", "Answer": ".engine.query",

@@ -146,7 +146,9 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
 
     Args:
         mask: ``(n, n)`` of zeros and ones (any dtype); rows are sources.
-        groups: how to cut the n vertices into groups. None: one group called ``"vertices"``.
+        groups: how to cut the n vertices into groups: name -> size, in the order of the matrix. None: one group called
+            ``"vertices"``. ``"pixels"`` and ``"labels"`` are the groups that take images and class numbers.
+        sensory, pools: as of ``Topology``.
 
     Example:
         >>> pcg.topology.from_mask([[0, 1, 0], [0, 0, 1], [1, 0, 0]])        # a ring of three

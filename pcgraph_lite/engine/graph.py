@@ -41,7 +41,7 @@ class PCGraph(nn.Module):
         generator: draws the initial weights. None: a new one seeded with 0.
         pixel_scale: how the group "pixels" is scaled (scale.Scale). Pictures stay in [0, 1] for ``query``, ``fit`` and
             the scores; methods of the graph and ``relax`` take ``x`` as it is inside, scaled. A ``state_dict`` holds
-            weights alone, so a graph that loads one is made with the same scale.
+            weights alone, so a graph that loads one is made with the same scale, activation and prior.
         layout: how it is held and computed: ``plan``, ``replicas``, ``dtype``, ``device``, ``cuda_graphs``
             (layout.Layout).
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
 from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape
@@ -18,7 +17,7 @@ from .conditioned import Conditioned
 from .epochs import Schedule, State, one_pass, run
 from .graph import PCGraph
 from .inference import Settings, settle
-from .query import flattened, observed, query
+from .query import classes, flattened, observed, query
 
 Batch = Mapping[str, Tensor]
 Data = Any                                                                 # (images, labels), or a Batch: ``as_batch``
@@ -58,9 +57,9 @@ def fit(graph: PCGraph, data: Data, *,
     """Train a graph in place: the sensory vertices are clamped to each batch, the rest relax, the weights take a step.
 
     Args:
-        data: ``(images, labels)``, or group -> tensor. Images flatten to the pixels; whole-number labels become one-hot
-            and are left out where the graph has no labels. Pixels are in [0, 1]; a graph with a ``pixel_scale`` learns
-            them scaled, and refuses those that were scaled by hand.
+        data: ``(images, labels)``, images alone where the graph has no labels, or group -> tensor. Images flatten to
+            the pixels; whole-number labels become one-hot and are left out where the graph has no labels. Pixels
+            are in [0, 1]; a graph with a ``pixel_scale`` learns them scaled, and refuses those that were scaled by hand.
         validation: share of ``data`` to hold out, or data of its own. None: no validation, no early stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
             on half of the first sensory group, asked from the other half), a function of ``(graph, batch)``, pixels in
@@ -208,18 +207,20 @@ def started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
     return problem
 
 
-def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, Tensor]:
-    """Turn ``(images, labels)`` or a mapping into group -> ``(batch, size)`` float tensors that fit the graph.
+def as_batch(graph: PCGraph, data: Tensor | tuple[Tensor, Tensor] | Batch) -> dict[str, Tensor]:
+    """Turn ``(images, labels)``, images or a mapping into group -> ``(batch, size)`` float tensors that fit the graph.
 
     Pixels are in the units of [0, 1]; ``scaled`` brings them to the graph's scale.
 
     Raises:
         UnknownGroup, WrongShape, BadValues, BadInput.
     """
+    if isinstance(data, Tensor) and "labels" not in graph.topology.groups:
+        data = {graph.topology.sensory[0]: data}
     if not isinstance(data, Mapping):
         if not isinstance(data, (tuple, list)) or len(data) != 2:
-            raise BadInput(f"the data is a {type(data).__name__}; expected (images, labels), or a mapping of group to "
-                           "tensor such as {'pixels': images}.")
+            raise BadInput(f"the data is a {type(data).__name__}; expected (images, labels), images alone for a graph "
+                           "without labels, or a mapping of group to tensor such as {'pixels': images}.")
         images, labels = data
         data = {graph.topology.sensory[0]: images}
         if "labels" in graph.topology.groups:
@@ -228,8 +229,7 @@ def as_batch(graph: PCGraph, data: tuple[Tensor, Tensor] | Batch) -> dict[str, T
     for name, values in data.items():
         values = valid.tensor(values, name)
         if values.ndim == 1 and not values.is_floating_point():
-            size = graph.topology.size(name)
-            values = one_hot(valid.labels(values, name, classes=size), size)
+            values = classes(graph, name, values)
         batch[name] = flattened(graph, name, values, name)
     if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
         raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")

@@ -6,6 +6,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from .. import valid
 from ..errors import BadInput, WrongShape
@@ -46,7 +47,7 @@ class Answer(Relaxation):
         x: the values of all vertices, ``(..., batch, n)``, on the graph's own scale, as the energies are.
         initial_energy: of each example before the first step, ``(..., batch)``.
         energy: the same at each look, ``(looks, ..., batch)``; the last is that of ``x``.
-        converged: whether an example came to rest, ``(..., batch)`` bool.
+        converged: whether an example came to rest, ``(..., batch)`` bool; false where ``tolerance`` is None.
         steps: how many were taken.
         value_lr: the step that was used (the first of several).
         values: group -> the values of its vertices, ``(..., batch, size)``; pixels in the units of [0, 1], not cut.
@@ -109,6 +110,12 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     return _answer(graph, chunks)
 
 
+def classes(graph: PCGraph, name: str, numbers: Tensor) -> Tensor:
+    """Class numbers ``(count,)`` as one-hot values of a group. Raises UnknownGroup, BadInput."""
+    size = graph.topology.size(name)
+    return one_hot(valid.labels(numbers, name, classes=size), size)
+
+
 def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor | None = None,
               replicas: int | None = None) -> Tensor:
     """Values of a group as ``(count, size)``, or ``(replica, count, size)`` where those are given and fit.
@@ -119,6 +126,8 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     Raises WrongShape, UnknownGroup, BadInput, BadValues.
     """
     size, values = graph.topology.size(name), valid.tensor(values, what)
+    if name == "labels" and values.ndim == 1 and not values.is_floating_point():
+        values = classes(graph, name, values)
     if values.dtype == torch.uint8:
         raise BadInput(f"{what} holds bytes (uint8); expected floating point, pixels in [0, 1]. Divide images by 255.")
     if replicas is None or values.ndim != 3 or values.shape[::2] != (replicas, size):

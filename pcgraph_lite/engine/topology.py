@@ -58,7 +58,8 @@ class Topology:
     Args:
         groups: name -> number of vertices, in vertex order.
         edges: the edges between groups; at most one entry for an ordered pair of groups.
-        sensory: groups that hold data in training. Empty: the first group.
+        sensory: groups that hold data in training. Empty: "pixels" and "labels" where there are pixels, else the first
+            group.
         pools: sets of groups whose vertices compete in a top-k activation. Empty: each group on its own.
 
     Raises:
@@ -67,8 +68,7 @@ class Topology:
         WrongShape: a mask that does not fit its two groups.
 
     Example:
-        >>> from pcgraph_lite.engine.topology import Edges
-        >>> pcg.Topology({"seen": 2, "hidden": 3}, [Edges("hidden", "seen")]).mask().int()      # rows are sources
+        >>> pcg.Topology({"seen": 2, "hidden": 3}, [pcg.Edges("hidden", "seen")]).mask().int()      # rows are sources
         tensor([[0, 0, 0, 0, 0],
                 [0, 0, 0, 0, 0],
                 [1, 1, 0, 0, 0],
@@ -82,7 +82,8 @@ class Topology:
         if bad := [name for name in groups if not isinstance(name, str)]:
             raise BadInput(f"the group name {shown(bad[0])} is a {type(bad[0]).__name__}; expected text.")
         self.groups, self.edges = {name: int(size) for name, size in groups.items()}, tuple(edges)
-        self.sensory = tuple(sensory) or (next(iter(self.groups)),)
+        named = tuple(name for name in ("pixels", "labels") if name in self.groups and "pixels" in self.groups)
+        self.sensory = tuple(sensory) or named or (next(iter(self.groups)),)
         self.pools = tuple(map(tuple, pools)) or tuple((name,) for name in self.groups)
         self.n = sum(self.groups.values())
         self._slices = slices(self.groups)

@@ -216,6 +216,16 @@ def test_images_go_to_the_pixels_and_labels_to_the_labels(make):
     assert torch.equal(batch["pixels"], images) and torch.equal(batch["labels"].argmax(-1), labels)
 
 
+def test_images_alone_do_where_there_are_no_labels():
+    """As the same images in a mapping, whatever the order of the groups; a graph with labels asks for them."""
+    images, mask = torch.rand(6, 2, 2), torch.ones(5, 5)
+    histories = [fit(PCGraph(topology.from_mask(mask, {"hidden": 1, "pixels": 4})), data, progress=False)["energy"]
+                 for data in (images, {"pixels": images})]
+    assert (histories[0] == histories[1]).all()
+    with pytest.raises(BadInput, match="images alone for a graph without labels"):
+        fit(PCGraph(topology.discriminative(4, [], 2)), images, progress=False)
+
+
 def test_one_group_trains_from_a_mapping():
     graph = PCGraph(topology.from_mask(~torch.eye(6, dtype=torch.bool)), "linear", dtype=torch.float64)
     images, _ = toy()

@@ -242,6 +242,16 @@ def test_a_mask_that_fits_nothing_says_what_would():
         query(graph, {"pixels": observed(torch.rand(5, 4), torch.ones(2, 4, dtype=torch.bool))})
 
 
+def test_labels_are_asked_by_their_numbers():
+    graph = PCGraph(topology.generative(3, [4], 5), "tanh")
+    numbers = torch.tensor([2, 0])
+    given = (numbers, torch.eye(3)[numbers])
+    by_number, one_hot = (query(graph, clamp={"labels": labels}, steps=5).x for labels in given)
+    assert torch.equal(by_number, one_hot)
+    with pytest.raises(BadInput, match="labels"):
+        query(graph, clamp={"labels": torch.tensor([3])})
+
+
 def test_equal_masks_of_all_examples_are_one():
     """A relaxation can then leave the clamped vertices out; with one example that differs it cannot."""
     mask = torch.tensor([[True, False, True]]).repeat(4, 1)
