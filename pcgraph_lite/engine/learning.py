@@ -59,7 +59,7 @@ def fit(graph: PCGraph, data: Data, *,
     Args:
         data: ``(images, labels)``, images alone where the graph has no labels, or group -> tensor. Images flatten to
             the pixels; whole-number labels become one-hot and are left out where the graph has no labels. Pixels
-            are in [0, 1]; a graph with a ``pixel_scale`` learns them scaled, and refuses those that were scaled by hand.
+            are in [0, 1]; a graph with a ``pixel_scale`` scales them itself, and refuses those scaled by hand.
         validation: share of ``data`` to hold out, or data of its own. None: no validation, no early stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
             on half of the first sensory group, asked from the other half), a function of ``(graph, batch)``, pixels in
