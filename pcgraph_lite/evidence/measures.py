@@ -15,6 +15,7 @@ from ..studies import tasks, trials
 
 VARIANCE = 0.5                                                             # of the noise, as on the pages
 SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is looked at
+SETTLED = 10                                                               # images whose steps to rest are counted
 
 
 def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
@@ -28,8 +29,8 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
     judge reads and metrics.seam. completion: completion_mse, lower half asked from the upper one; choice_mse and
     other_mse, of every other image, and of the others, so that what is chosen on the first is tested on the second.
     denoising: denoised_mse, by initialization, at the best of SCHEDULE steps (denoised_step). settling: safe_step,
-    1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps of a completion of ten
-    images until it has come to rest, and the share that has not (settling_censored), see ``tasks.settling_steps``.
+    1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps of a completion of
+    SETTLED images until it has come to rest, and the share that has not (settling_censored), see ``tasks.settling_steps``.
     """
     if hasattr(model, "classify"):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
@@ -67,7 +68,7 @@ def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dic
 
 def _settling(graph: PCGraph, truth: Tensor, top: Tensor) -> dict[str, float]:
     """The safe step, and how many steps a completion takes to rest."""
-    steps, censored = tasks.settling_steps(graph, truth[:10], top)
+    steps, censored = tasks.settling_steps(graph, truth[:SETTLED], top)
     return {"safe_step": float(query(graph, init={"pixels": truth[:1]}, steps=1).value_lr),
             "settling_steps": steps, "settling_censored": censored}
 
