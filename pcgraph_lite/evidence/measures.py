@@ -30,7 +30,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
     other_mse, of every other image, and of the others, so that what is chosen on the first is tested on the second.
     denoising: denoised_mse, by initialization, at the best of SCHEDULE steps (denoised_step). settling: safe_step,
     1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps of a completion of
-    SETTLED images until it has come to rest, and the share that has not (settling_censored), see ``tasks.settling_steps``.
+    SETTLED images until it has come to rest, and the share that has not (settling_censored): ``tasks.settling_steps``.
     """
     if hasattr(model, "classify"):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
