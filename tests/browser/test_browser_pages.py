@@ -130,7 +130,8 @@ def test_nothing_serious_keeps_readers_out(window: "sync_api.Page", built: Path,
     for theme, rules in (("light", {}), ("dark", colours)):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         page.wait_for_function(f"() => document.documentElement.dataset.theme === '{theme}'")
-        found = axe.Axe().run(page, options={"resultTypes": ["violations"], "preload": False} | rules).response["violations"]
+        options = {"resultTypes": ["violations"], "preload": False} | rules
+        found = axe.Axe().run(page, options=options).response["violations"]
         assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
     page.emulate_media(color_scheme="light")
 
