@@ -28,7 +28,7 @@ def outdated(page: Path) -> nbformat.NotebookNode | None:
     for cell in notebook.cells:
         if cell.cell_type == "code" and CALL in cell.source and cell.outputs:
             shown = cell.outputs[-1].data
-            html = tables.verdicts(saved).to_html()
+            html = tables.verdicts(saved, whole=True).to_html()
             changed |= shown["text/html"] != html
             shown["text/html"] = html
     return notebook if changed else None

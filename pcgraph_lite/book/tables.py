@@ -138,13 +138,15 @@ def _benched_by(run: Mapping[str, Any], command: str) -> str:
             f"{escaped(_versions(run))}.]{{.made-by}}")
 
 
-def verdicts(saved: Path) -> Styler:
+def verdicts(saved: Path, whole: bool = False) -> Styler:
     """The verdicts of one notebook for its own page: what was checked, what came out, and what a final verdict needs.
 
-    ``saved``: the records file that ``Recorder.save`` returned.
+    Args:
+        saved: the records file that ``Recorder.save`` returned.
+        whole: the other pages' records lie beside it, and readings may look at them. False: they may still be missing.
     """
     found = records.read(saved.parent)
-    card = scorecard(found[found["notebook"] == saved.stem])
+    card = scorecard(found if whole else found[found["notebook"] == saved.stem])
     card = card[card["notebook"] == saved.stem]
     card = card[(card["verdict"] != "not run") | (card["hangs_on"] != "")]
     card = card.assign(**{column: card[column].str.replace("; ", "<br>") for column in ("ours", "rival")})

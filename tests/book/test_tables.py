@@ -50,16 +50,20 @@ def test_intervals_over_images_are_scipys() -> None:
 
 
 def test_a_page_shows_what_a_rival_and_another_reading_say(tmp_path: Path) -> None:
-    """Of a claim whose own checks were not recorded, too: the graph of equal size is missing, the larger is there."""
+    """Of a claim whose own checks were not recorded, too: the graph of equal size is missing; another page has the other."""
     path = saved(tmp_path)
     assert list(tables.verdicts(path).data["claim"]) == ["eq3"] and tables.BESIDE not in tables.verdicts(path).data
-    row = {"claim": "any-ff", "dataset": "mnist", "seed": 0, "quantity": "denoised_psnr"}
-    records_of = [row | {"model": "generative", "value": 15.0}, row | {"model": "fully-connected", "value": 14.0},
-                  row | {"model": "generative", "quantity": "linear_psnr", "value": 18.0}]
-    content = json.loads(path.read_text()) | {"notebook": "04a-topologies", "records": records_of}
-    (tmp_path / "04a-topologies.json").write_text(json.dumps(content))
-    shown = tables.verdicts(tmp_path / "04a-topologies.json").data.iloc[0]
-    assert shown["verdict"] == "not run" and shown["under another reading"].endswith("section 3: reproduced")
+    row = {"dataset": "mnist", "seed": 0, "quantity": "denoised_psnr"}
+    ours = [row | {"claim": "any-ff", "model": "generative", "value": 15.0},
+            row | {"claim": "any-ff", "model": "generative", "quantity": "linear_psnr", "value": 18.0}]
+    theirs = [row | {"claim": "any-rec", "model": model, "value": value}
+              for model, value in (("generative", 15.0), ("fully-connected", 14.0))]
+    for page, kept in (("04a-topologies", ours), ("04c-comparison", theirs)):
+        content = json.loads(path.read_text()) | {"notebook": page, "records": kept}
+        (tmp_path / f"{page}.json").write_text(json.dumps(content))
+    for whole, said in ((True, "reproduced"), (False, "not run")):
+        shown = tables.verdicts(tmp_path / "04a-topologies.json", whole).data.iloc[0]
+        assert shown["verdict"] == "not run" and shown["under another reading"].endswith(f"section 3: {said}")
     assert shown[tables.BESIDE] == "denoised psnr: worse than the best linear map (15 against 18)"
 
 
