@@ -1,6 +1,10 @@
-"""How a topology is knit: clustering, path length, modularity, the measures by which brain networks are described."""
+"""How a topology is knit: clustering, path length, modularity, the measures by which brain networks are described.
+
+And how much the edges inside its groups weigh, which make a layered graph recurrent.
+"""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,6 +14,7 @@ from annotated_types import Ge
 
 from .. import valid
 from ..engine.constructors import from_networkx
+from ..engine.graph import PCGraph
 from ..engine.topology import Topology
 from ..errors import BadInput
 from ..valid import Share
@@ -38,6 +43,25 @@ def measure(topology: Topology) -> Structure:
     graph = nx.empty_graph(topology.n)
     graph.add_edges_from((j, i) for j, i in topology.mask().nonzero().tolist() if j != i)
     return _measured(graph)
+
+
+def self_edges(graph: PCGraph) -> torch.Tensor:
+    """The weights of all edges inside groups, ``(edges,)``. Raises BadInput: a graph of replicas."""
+    if graph.replicas is not None:
+        raise BadInput(f"the graph has {graph.replicas} replicas; expected one graph.")
+    groups = [graph.topology.slice(name) for name in graph.topology.groups]
+    mask = graph.topology.mask().to(graph.device)
+    return torch.cat([graph.weight[group, group][mask[group, group]] for group in groups])
+
+
+def without_self_edges(graph: PCGraph) -> PCGraph:
+    """A copy of a graph whose edges inside groups weigh nothing."""
+    copy, weight = deepcopy(graph), graph.weight.clone()
+    for name in graph.topology.groups:
+        group = graph.topology.slice(name)
+        weight[..., group, group] = 0
+    copy.set_weight(weight)
+    return copy
 
 
 def random_like(topology: Topology, generator: torch.Generator, count: int = 10) -> list[Structure]:

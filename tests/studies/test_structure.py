@@ -6,7 +6,7 @@ Oracles: complete graphs, rings and cliques, by hand.
 import pytest
 import torch
 
-from pcgraph_lite import topology
+from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput
 from pcgraph_lite.studies import structure
 
@@ -63,3 +63,15 @@ def test_bad_regions(arguments: tuple, words: str) -> None:
 def test_a_graph_in_parts_is_refused() -> None:
     with pytest.raises(BadInput, match="falls into 2 parts"):
         structure.measure(topology.from_mask(torch.block_diag(torch.ones(2, 2), torch.ones(2, 2))))
+
+
+def test_edges_inside_groups_are_found_and_cut() -> None:
+    """By hand: a -> a weighs 2 and inside b are two edges; what leads from a to b stays. The graph itself keeps all."""
+    mask = torch.tensor([[1, 1, 1], [0, 0, 1], [0, 1, 0]])
+    graph = PCGraph(topology.from_mask(mask, {"a": 1, "b": 2}))
+    graph.set_weight([[2, 5, 6], [0, 0, 3], [0, 4, 0]])
+    assert structure.self_edges(graph).tolist() == [2, 3, 4]
+    assert structure.without_self_edges(graph).weight.tolist() == [[0, 5, 6], [0, 0, 0], [0, 0, 0]]
+    assert graph.weight[0, 0] == 2
+    with pytest.raises(BadInput, match="2 replicas"):
+        structure.self_edges(PCGraph(graph.topology, replicas=2))
