@@ -50,7 +50,7 @@ def test_intervals_over_images_are_scipys() -> None:
 
 
 def test_a_page_shows_what_a_rival_and_another_reading_say(tmp_path: Path) -> None:
-    """Of a claim whose own checks were not recorded, too: the graph of equal size is missing; another page has the other."""
+    """Of a claim whose own checks were not recorded, too: one graph is missing; another page has the other."""
     path = saved(tmp_path)
     assert list(tables.verdicts(path).data["claim"]) == ["eq3"] and tables.BESIDE not in tables.verdicts(path).data
     row = {"dataset": "mnist", "seed": 0, "quantity": "denoised_psnr"}
