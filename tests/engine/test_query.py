@@ -240,6 +240,9 @@ def test_a_mask_that_fits_nothing_says_what_would():
     graph = PCGraph(topology.fully_connected(4, 2, 3))
     with pytest.raises(WrongShape, match=r"expected \(4,\) or \(5, 4\)"):
         query(graph, {"pixels": observed(torch.rand(5, 4), torch.ones(2, 4, dtype=torch.bool))})
+    twins = PCGraph(graph.topology, replicas=2)
+    with pytest.raises(WrongShape, match=r"expected \(4,\) or \(5, 4\)"):
+        query(twins, {"pixels": observed(torch.rand(2, 5, 4), torch.ones(3, 4, dtype=torch.bool))})
 
 
 def test_labels_are_asked_by_their_numbers():

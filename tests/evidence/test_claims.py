@@ -323,6 +323,12 @@ def test_a_reading_needs_a_check_that_is_no_guard() -> None:
         claim({"quantity": "a", "at_least": 0.9}, readings={"r": [{"quantity": "b", "at_least": 0.9, "guard": True}]})
 
 
+def test_more_seeds_than_asked_for_are_enough_and_two_have_a_spread() -> None:
+    """By hand: 0.8 and 1.0 have the mean 0.9 and the standard deviation 0.2 / sqrt(2)."""
+    row = verdicts.scorecard(frame(*seeds("a", 0.8, 1.0)), claim({"quantity": "a", "at_least": 0.5}, needed=1)).iloc[0]
+    assert row["verdict"] == "reproduced" and "0.9 ± 0.1414" in row["ours"]
+
+
 def test_a_reading_may_look_at_what_another_claim_measured() -> None:
     """By hand: 0.9 of its own, seed by seed below the 0.95 of ``d``; a smaller run of ``d`` does not count."""
     order = {"quantity": "a", "model": "m", "less_than": {"model": "other"}}
