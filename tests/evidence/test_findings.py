@@ -81,7 +81,7 @@ def test_an_accuracy_stands_beside_the_papers() -> None:
         "The fully connected graph reads 92.9 % of test digits right, 1.1 points more than the paper's 91.76 %."
     )
     assert one.sentences[1].startswith("It beats the Hopfield network (65 %), loses to the Boltzmann machine (93.4 %)")
-    assert one.lead == "So far it holds in part." and one.lacks == ("Fewer seeds so far; the rule asks for five.",)
+    assert one.lead == "So far it holds in part." and one.lacks == ("Two seeds so far; the rule asks for five.",)
     assert one.kind == "paper" and "14.2 points more than the paper's 79.23 %" in one.cause[0]
 
 
