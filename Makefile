@@ -64,13 +64,12 @@ pdf: $(READY)  ## the same on paper, one PDF: _build/published/pcgraph.pdf (need
 	@pcgraph book --published
 	@python scripts/print_book.py _build/published/site
 
-# Files of tests run in the order of their names: sorted by their number of tests, the slowest, which have few, would come last.
 test: $(READY)  ## everything that CI checks
 	@ruff check .
 	@rm -rf _build/smoke
 	@failed=0; \
 	OMP_NUM_THREADS=1 pytest --nbval-lax -n $(CORES) --dist loadfile tests/notebooks || failed=1; \
-	OMP_NUM_THREADS=1 pytest -n $(CORES) --dist loadfile --no-loadscope-reorder tests || failed=1; \
+	OMP_NUM_THREADS=1 pytest -n $(CORES) --dist loadfile tests || failed=1; \
 	exit $$failed
 
 bench: $(READY)  ## measure speed, memory and scaling (minutes; leave the machine alone meanwhile)
