@@ -12,7 +12,7 @@ import itertools
 import re
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -32,6 +32,7 @@ from .config import Model, ModelSpec, Strict
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
             "settling_censored", "labelled_agreement", "seam", "choice_mse", "other_mse"]
+PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> what ranks it
 PARTS = ("accuracy", "labels", "completion", "denoising", "settling")     # that a run is measured in, see ``measures``
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
@@ -216,6 +217,14 @@ def ranks(rows: pd.DataFrame, key: str, value: object, measure: str,
     seeds = ends["seed"]
     places = ends[measure].astype(float).groupby(seeds).rank("min").fillna(seeds.groupby(seeds).transform("size"))
     return places[ends[key] == value].set_axis(seeds[ends[key] == value]).astype(int).to_dict()
+
+
+def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataFrame:
+    """``ranks`` of the first value of each key of a grid among all its values: setting, paper, task, seed and rank."""
+    return pd.DataFrame([
+        {"setting": key.removeprefix("train."), "paper": values[0], "task": task, "seed": seed, "rank": place}
+        for key, values in grid.items() for task, measure in PICTURE_TASKS.items()
+        for seed, place in ranks(rows, key, values[0], measure, among=values).items()])
 
 
 def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:

@@ -247,6 +247,16 @@ def test_ranks_count_what_is_better_seed_by_seed() -> None:
         sweeps.ranks(rows, "f", 9, "error")
 
 
+def test_places_are_of_the_first_value_among_those_of_its_grid() -> None:
+    """By hand: 1 is the best of three in completion, and in denoising the second of the two in its grid."""
+    rows = pd.DataFrame({"setting": ["base", "train.f = 2", "train.f = 3"], "seed": 7, "train.f": [1, 2, 3], "epoch": 1,
+                         "validation": 0.0, "status": "ok", "identity": list("abc"),
+                         "completion_mse": [1.0, 2, 3], "denoised_mse": [3.0, 1, 2]})
+    places = sweeps.places(rows, {"train.f": [1, 3]}).to_dict("records")
+    expected = {"setting": "f", "paper": 1, "seed": 7}
+    assert places == [expected | {"task": "completion", "rank": 1}, expected | {"task": "denoising", "rank": 2}]
+
+
 @pytest.mark.parametrize("profile", config.profile_names())
 def test_the_search_of_appendix_a_has_the_papers_values_in_every_profile(profile: str) -> None:
     """A profile's own weight step must not take the place of the paper's, whose rank page B2 asks for."""
