@@ -5,6 +5,8 @@ import torch
 from hypothesis import settings
 
 torch.set_num_threads(1)
+FIRST = ("test_cluster.py", "test_browser_pages.py", "test_how_to.py", "test_site.py", "test_notebooks_run.py", "test_hostile.py",
+         "test_workflow.py", "test_thin.py", "test_bench.py", "test_wheel.py", "test_sparse.py", "test_plain.py")     # take minutes
 settings.register_profile("book", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("book")
 
@@ -19,3 +21,8 @@ def _denormals() -> None:
 def _seed() -> None:
     """For inputs that a test draws without a generator of its own; the package never uses the global one."""
     torch.manual_seed(0)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, so that at the end no worker waits for another (with ``--no-loadscope-reorder``)."""
+    items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
