@@ -5,8 +5,10 @@ import torch
 from hypothesis import settings
 
 torch.set_num_threads(1)
-FIRST = ("test_cluster.py", "test_browser_pages.py", "test_how_to.py", "test_site.py", "test_notebooks_run.py", "test_hostile.py",
-         "test_workflow.py", "test_thin.py", "test_bench.py", "test_wheel.py", "test_sparse.py", "test_plain.py")     # take minutes
+# These take minutes, the longest first.
+FIRST = ("test_cluster.py", "test_browser_pages.py", "test_how_to.py", "test_site.py", "test_notebooks_run.py",
+         "test_hostile.py", "test_workflow.py", "test_thin.py", "test_bench.py", "test_wheel.py", "test_sparse.py",
+         "test_plain.py")
 settings.register_profile("book", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("book")
 
