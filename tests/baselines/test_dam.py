@@ -120,3 +120,12 @@ def test_bad_settings_are_refused():
         DAM(12, 3, power=1)
     with pytest.raises(BadInput, match="memories = 0"):
         DAM(12, 3, memories=0)
+
+
+def test_bright_pictures_need_memories_around_zero():
+    """With a negative mean no memory overlaps with a white picture, so nothing pulls at any; with zero about half do."""
+    white, labels = torch.ones(4, 300), torch.arange(4) % 3
+    for start_mean, learns in ((-0.3, False), (0.0, True)):
+        model = DAM(300, 3, memories=50, start_mean=start_mean, generator=torch.Generator().manual_seed(0))
+        assert bool(dam.gradient(model, white, labels, 0.2, 2).any()) is learns
+        assert float(model.memory.mean()) == pytest.approx(start_mean, abs=0.01)
