@@ -26,7 +26,8 @@ from ..engine.epochs import Schedule, State
 from ..valid import Count, Damping, PartOf, Rate
 from .kinds import Classifier, by_epochs
 
-START_STD = 0.3                                                            # of the memories, the source's
+START_MEAN, START_STD = -0.3, 0.3                                          # of the memories, the source's
+Mean = Annotated[float, Ge(-1), Le(1)]
 ROWS = 250                                         # images looked at together: what they need fits a cache
 
 
@@ -36,19 +37,20 @@ class DAM(Classifier):
     Args:
         memories: K, how many.
         power: n, of the rectified polynomial F.
-        start_mean: of the initial memories, N(start_mean, 0.09) cut to [-1, 1]. The source's -0.3 suits dark pictures,
-            as of digits: any memory overlaps with them. With bright ones none does, F is flat, and nothing is learned.
+        start_mean: of the initial memories, N(start_mean, 0.09) cut to [-1, 1]. None: the source's -0.3, which suits
+            dark pictures, as of digits: each memory overlaps with them. With bright ones none does, and F is flat.
         generator: draws the initial memories. None: a new one seeded with 0.
     """
 
     @valid.checked
     def __init__(self, pixels: Count = 784, labels: Count = 10, *, memories: Count = 2000,
-                 power: Annotated[int, Ge(2)] = 3, start_mean: Annotated[float, Ge(-1), Le(1)] = -0.3,
+                 power: Annotated[int, Ge(2)] = 3, start_mean: Mean | None = None,
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.pixels, self.labels, self.n, self.power = pixels, labels, pixels + labels, power
         generator = generator or torch.Generator().manual_seed(0)
-        drawn = torch.randn(memories, self.n, generator=generator) * START_STD + start_mean
+        mean = START_MEAN if start_mean is None else start_mean
+        drawn = torch.randn(memories, self.n, generator=generator) * START_STD + mean
         self.memory = nn.Parameter(drawn.clamp_(-1, 1), requires_grad=False)
 
     def overlap(self, images: Tensor) -> Tensor:

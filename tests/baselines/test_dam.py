@@ -123,7 +123,7 @@ def test_bad_settings_are_refused():
 
 
 def test_bright_pictures_need_memories_around_zero():
-    """With a negative mean no memory overlaps with a white picture, so nothing pulls at any; with zero about half do."""
+    """With a negative mean no memory overlaps with a white picture, so nothing pulls; with zero about half do."""
     white, labels = torch.ones(4, 300), torch.arange(4) % 3
     for start_mean, learns in ((-0.3, False), (0.0, True)):
         model = DAM(300, 3, memories=50, start_mean=start_mean, generator=torch.Generator().manual_seed(0))
