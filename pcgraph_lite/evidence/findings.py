@@ -279,8 +279,10 @@ def _lacks(one: Verdict, words: Mapping[str, str], uneven: bool) -> list[str]:
         "profile": lambda lack: f"run at the sizes called {one.profile}; the rule asks for {lack.what}",
         "least": lambda lack: f"the rule asks for {lack.number:g} {lack.what}; this run had fewer",
         "stand-in": lambda lack: f"{words.get(lack.what, lack.what)} stand in for those of the paper's size",
-        "counterpart": lambda lack: f"{_count(int(lack.number), 'run')} had no rival of the same seed"}
-    found = [said[lack.kind](lack) + "." for lack in one.lacks if lack.kind in said]
+        "counterpart": lambda lack: (f"{_count(int(lack.number), 'seed')} had no rival of the same seed, and were not "
+                                     "compared")}
+    known = [lack for lack in one.lacks if lack.kind in said and (one.profile or lack.kind != "profile")]
+    found = [said[lack.kind](lack) + "." for lack in known]
     if missing := [_plain(lack, words) for lack in one.lacks if lack.check]:
         found.append(f"not measured yet: {'; '.join(missing[:2])}"
                      + f"; and {_count(len(missing) - 2)} more" * (len(missing) > 2) + ".")
