@@ -98,10 +98,11 @@ def _told(one: Finding, brief: bool) -> str:
     begin = f'<div class="finding" id="claim-{one.claim}">'
     if brief and (one.exact or not one.ours):                              # the number stands in the sentence
         return f"{begin}<p>{head}. {said}</p></div>"
-    numbers = f'<p class="finding-numbers">{numbers_of(one)}</p>' if one.ours else ""
+    numbers = f'<p class="finding-numbers">{numbers_of(one)}</p>' if one.ours and not one.exact else ""
     lacks, more = escape(" ".join(one.lacks[:1])), listed([*later, *one.lacks[1:], *one.hangs])
     if more:
-        more = f"<details><summary>{lacks} What it hangs on</summary>{more}</details>"
+        title = f"{lacks} · What it hangs on".removeprefix(" · ")
+        more = f"<details><summary>{title}</summary>{more}</details>"
     elif lacks:
         more = f'<p class="finding-lacks">{lacks}</p>'
     return f"{begin}<p>{head}</p><p>{said}</p>{numbers}{more}</div>"
@@ -126,7 +127,7 @@ def _shown(cell: NotebookNode, folder: Path) -> tuple[str, str]:
     (folder / "figures" / f"{name}.png").write_bytes(picture(cell))
     return (f":::{{container}} result-picture\n```{{image}} ../generated/figures/{name}.png\n"
             f":alt: {tables.alt_text(cell)}\n:class: result-figure\n```\n:::",
-            f"[{{numref}}`{name}` below says what to look at.]{{.made-by}}")
+            f"[What to look for: the caption of {{numref}}`{name}` below.]{{.made-by}}")
 
 
 def _png(cell: NotebookNode) -> str:

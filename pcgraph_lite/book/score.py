@@ -19,8 +19,7 @@ from . import polish, result
 
 EXACT = "Equations, masks and drawings, checked exactly"
 TRAINED = "Claims about trained models"
-SHORT = {"reproduced": "reproduced", "partly": "in part", "not reproduced": "not reproduced",
-         "not comparable": "not to be judged", "not run": "not measured yet"}
+WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
 THUMBNAIL = 640                                    # pixels wide: a figure beside a cause
 LAST = 6                                           # commits in the history of a row
 
@@ -61,13 +60,12 @@ def summary(found: Sequence[Finding]) -> str:
     for title, group in _groups(found).items():
         final, so_far = ([one.verdict.removeprefix("preliminary: ") for one in group
                           if one.verdict.startswith("preliminary") == early] for early in (False, True))
-        text = ", ".join(f"<strong>{final.count(word)}</strong> {words}" for word, words in SHORT.items()
-                         if word in final)
+        text = ", ".join(f"<strong>{final.count(word)}</strong> {word}" for word in WORDS if word in final)
         for remark in dict.fromkeys(one.remark for one in group if one.remark):
             text += f", {sum(one.remark == remark for one in group)} of them {escape(remark)}"
-        early = ", ".join(f"{so_far.count(word)} {words}" for word, words in SHORT.items() if word in so_far)
+        early = ", ".join(f"{so_far.count(word)} {word}" for word in WORDS if word in so_far)
         lines += (f"<li><strong>{title}</strong> ({len(group)}): {text}"
-                  + (f"; with fewer runs than their rules ask, so far {early}" if early else "") + ".</li>")
+                  + (f"; <strong>{len(so_far)}</strong> preliminary (so far {early})" if early else "") + ".</li>")
     return f'<ul class="score-summary">{lines}</ul>\n'
 
 
@@ -222,7 +220,7 @@ def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mappi
             + result.listed([*one.lacks, *one.hangs]) + f'<p>{" · ".join(links)}</p>'
             f"<pre>{escape(str(row['command']))}</pre>"
             + (f"<p>History of the record:</p>{result.listed(past[name])}" if past[name] else ""))
-    numbers = f'<p class="finding-numbers">{result.numbers_of(one)}</p>' if one.ours else ""
+    numbers = f'<p class="finding-numbers">{result.numbers_of(one)}</p>' if one.ours and not one.exact else ""
     remark = f' <span class="remark">{escape(one.remark)}</span>' if one.remark else ""
     section = f"A{claim.section[1:]}" if claim.section.startswith("appendix") else f"Section {claim.section}"
     return (f'<tr id="{one.claim}" data-verdict="{escape(str(one.verdict))}" data-section="{escape(claim.section)}">'

@@ -55,7 +55,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     tables.write_ledger(source / "book/generated", saved, {name: notebooks[name] for name in ran})
     found = _write_generated(source / "book/generated", saved, notebooks, root)
     live.place(root, source)
-    recorded = {path.stem for path in saved.glob("*.json")}
+    recorded = {path.stem for path in (source / "vendor/records").glob("*.csv")}
     for name, notebook in notebooks.items():
         made_by = (tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
                    else NOT_RUN.format(name=name))
