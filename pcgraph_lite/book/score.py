@@ -37,8 +37,8 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
     rules, rows = claims.load_claims(), {row["claim"]: row for row in card.to_dict("records")}
     shown = [one for one in found.values() if one.claim in rows]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "score.html").write_text(summary(shown) + dots(rules, kept) + chips(shown, rules, notebooks),
-                                       encoding="utf-8")
+    (folder / "score.html").write_text(summary(shown, [str(row["rival"]) for row in rows.values()]) + dots(rules, kept)
+                                       + chips(shown, rules, notebooks), encoding="utf-8")
     past = {name: history(root, name) for name in {rules[one.claim].notebook for one in shown}}
     told = re.findall(r"^\(change-(\S+)\)=$", (root / "book/changes.md").read_text(encoding="utf-8"), re.MULTILINE)
     body = "".join(_row(one, rules[one.claim], rows[one.claim], notebooks, past, one.claim.lower() in told)
@@ -54,8 +54,8 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
     (folder / "why.md").write_text(why(shown, rules, notebooks, folder), encoding="utf-8")
 
 
-def summary(found: Sequence[Finding]) -> str:
-    """How many hold, the exact ones apart from those about trained models."""
+def summary(found: Sequence[Finding], beside: Iterable[str] = ()) -> str:
+    """How many hold, the exact ones apart from those about trained models; ``beside``: the scorecard's ``rival``."""
     lines = ""
     for title, group in _groups(found).items():
         final, so_far = ([one.verdict.removeprefix("preliminary: ") for one in group
@@ -66,7 +66,15 @@ def summary(found: Sequence[Finding]) -> str:
         early = ", ".join(f"{so_far.count(word)} {word}" for word in WORDS if word in so_far)
         lines += (f"<li><strong>{title}</strong> ({len(group)}): {text}"
                   + (f"; <strong>{len(so_far)}</strong> preliminary (so far {early})" if early else "") + ".</li>")
-    return f'<ul class="score-summary">{lines}</ul>\n'
+    return f'<ul class="score-summary">{lines}{_beside("; ".join(filter(None, beside)))}</ul>\n'
+
+
+def _beside(said: str) -> str:
+    """How often a result is better than that of a simple method; nothing where none was compared."""
+    counts = [said.count(words) for words in ("better than", "not told apart from", "worse than")]
+    return (f"<li><strong>Beside simple methods</strong> (linear maps, nearest images; {sum(counts)} comparisons): "
+            "better in <strong>{}</strong>, level in <strong>{}</strong>, worse in <strong>{}</strong>.</li>"
+            ).format(*counts) if said else ""
 
 
 def dots(rules: Mapping[str, Claim], kept: pd.DataFrame) -> str:

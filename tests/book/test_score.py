@@ -107,3 +107,12 @@ def test_rows_link_to_what_changed(written: Path) -> None:
     assert told and told <= {name.lower() for name in RULES}
     for name in RULES:
         assert f'"changes.html#{f"change-{name.lower()}" if name.lower() in told else "runs"}"' in text
+
+
+def test_comparisons_with_simple_methods_are_counted() -> None:
+    """Each of the scorecard's comparisons once, by its outcome."""
+    worse = "mse: worse than a mean (3 against 1)"
+    beside = [f"psnr: better than a map (2 against 1); {worse}", "", worse]
+    assert "better in <strong>1</strong>, level in <strong>0</strong>, worse in <strong>2</strong>." in (
+        score.summary([], beside))
+    assert "comparisons" not in score.summary([], ["", ""])
