@@ -51,7 +51,9 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
                  else jupytext.read(root / "notebooks" / f"{name}.md") for name in names}
     source = made / "site-source"
     _copy_pages(root, source)
-    _copy_evidence(saved, source / "vendor/records")
+    (source / "vendor/records").mkdir(parents=True)
+    for path in [*saved.glob("*.json"), claims.FILE]:                      # pages link to them
+        shutil.copy2(path, source / "vendor/records")
     tables.write_ledger(source / "book/generated", saved, {name: notebooks[name] for name in ran})
     found = _write_generated(source / "book/generated", saved, notebooks, root)
     live.place(root, source)
@@ -205,13 +207,6 @@ def _copy_pages(root: Path, source: Path) -> None:
     for name in MATHJAX:
         shutil.copytree(mathjax / name, target / name)
     shutil.copy2(mathjax / "tex-mml-chtml.js", target)
-
-
-def _copy_evidence(saved: Path, target: Path) -> None:
-    """Put the records and the rules beside the pages, which link to them."""
-    target.mkdir(parents=True)
-    for path in [*saved.glob("*.json"), claims.FILE]:
-        shutil.copy2(path, target)
 
 
 def _describe(notebook: NotebookNode, book: Book) -> None:

@@ -136,14 +136,6 @@ class Quantity:
         return f"{shown} {'more' if difference > 0 else 'less'} than the paper's {self.paper}"
 
     @property
-    def worst(self) -> str:
-        """The case furthest on the wrong side, with its name."""
-        sign = -1 if self.check.at_most is not None or self.check.less_than else 1
-        case = min(self.cases, key=lambda case: sign * case.values.mean())
-        label = self._labels()[self.cases.index(case)]
-        return number(case.values.mean(), self.check) + (f" ({label})" if label else "")
-
-    @property
     def span(self) -> str:
         """From the lowest case to the highest."""
         ends = [number(end, self.check) for end in sorted(case.values.mean() for case in self.cases)]

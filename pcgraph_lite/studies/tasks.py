@@ -10,9 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
-from .. import valid
 from ..baselines import autoencoder
 from ..baselines.autoencoder import Autoencoder
 from ..engine.graph import PCGraph
@@ -26,7 +24,7 @@ FEW = 600                                                                  # pla
 
 def generate(graph: PCGraph, labels: Tensor) -> Answer:
     """Hold one-hot labels, ``labels`` ``(batch,)`` int; the pixels of the answer are the images drawn (gen-a)."""
-    return query(graph, {"labels": _one_hot(graph, labels)}, **SETTLE)
+    return query(graph, {"labels": labels}, **SETTLE)
 
 
 def classify(graph: PCGraph, images: Tensor, **settings: Any) -> Answer:
@@ -48,7 +46,7 @@ def completion(graph: PCGraph, images: Tensor, known: Tensor, labels: Tensor | N
     """The query behind ``complete``: the known pixels, and the label if given, are held."""
     clamp = {"pixels": observed(images, known)}
     if labels is not None:
-        clamp["labels"] = _one_hot(graph, labels)
+        clamp["labels"] = labels
     return query(graph, clamp, **SETTLE)
 
 
@@ -117,11 +115,6 @@ def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int =
             break
     first = torch.where(there.any(0), there.int().argmax(0) + 1, longest)
     return float(first.double().mean()), float((~there.any(0)).double().mean())
-
-
-def _one_hot(graph: PCGraph, labels: Tensor) -> Tensor:
-    size = graph.topology.size("labels")
-    return one_hot(valid.labels(labels, classes=size), size)
 
 
 def judge_reads(judge: nn.Module, images: Tensor) -> Tensor:
