@@ -99,5 +99,7 @@ def test_a_committed_card_is_whole(file: Path) -> None:
     """It is of the model and seed of its name, in the paper profile, of committed code, and answers all test images."""
     card = cards._read(file)
     assert file == cards.committed_path(card.model, card.seed) and card.profile == cards.PUBLISHED
-    assert len(card.answers) == 10000 and len(set(card.answers)) == 10
+    classes = set(card.answers)
+    assert len(card.answers) == 10000 and classes <= set("0123456789")
+    assert len(classes) == 10 or card.model.startswith("hopfield")         # which may lose two patterns that are alike
     assert card.provenance["dirty"] is False
