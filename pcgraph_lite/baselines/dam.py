@@ -38,7 +38,7 @@ class DAM(Classifier):
         memories: K, how many.
         power: n, of the rectified polynomial F.
         start_mean: of the initial memories, N(start_mean, 0.09) cut to [-1, 1]. None: the source's -0.3, which suits
-            dark pictures, as of digits: each memory overlaps with them. With bright ones none does, and F is flat.
+            dark pictures, as of digits: each memory overlaps with them. With bright ones hardly any does.
         generator: draws the initial memories. None: a new one seeded with 0.
     """
 

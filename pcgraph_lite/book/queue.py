@@ -121,8 +121,8 @@ def _cost(page: Page, done: set[Training], profile: str, rate: Callable[[Model],
 def _page(name: str, some: tuple[str, ...], settings: config.Profile) -> Page:
     values, profile = notebooks.resolve(name, settings, {}), settings.name
     wanted = {one for one in notebooks.weights(name, settings) if not zoo.is_trained(one[0], profile, one[1])}
-    runs = tuple((one, sweeps.took(sweep, profile).get(one.setting))
-                 for sweep in _sweeps(values) for one in sweeps.missing(sweep, profile))
+    runs = tuple((one, took.get(one.setting)) for sweep in _sweeps(values) for took in [sweeps.took(sweep, profile)]
+                 for one in sweeps.missing(sweep, profile))
     return Page(name, some, frozenset(wanted), runs, _seconds(name, values))
 
 
