@@ -52,7 +52,7 @@ def test_an_end_above_the_start_is_refused_however_the_way_began():
         return 1.5 + b**2 * (1 - g) ** (2 * t) / 2 + 5 * d**2 * (1 - 5 * g) ** (2 * t) / 2
 
     assert energy(1) < energy(0) < energy(steps) < 2 * min(map(energy, range(steps)))
-    with pytest.raises(UnstableStep, match=r"1\.\d+ -> 2\.\d+"):
+    with pytest.raises(UnstableStep, match=r"2\.0\d+ -> 2\.4\d+"):
         relax(graph, x, held, steps=steps, value_lr=g)
 
 
@@ -60,7 +60,7 @@ def test_an_end_above_the_start_is_refused_however_the_way_began():
 def test_an_untraced_descent_ends_with_the_energy_of_its_last_step(steps):
     graph, x, held = chain(), torch.tensor([[1.0, 0.0, 1.0]], dtype=torch.float64), torch.tensor([True, False, True])
     relaxed = relax(graph, x, held, steps=steps, value_lr=1e-4, trace=False)
-    assert torch.equal(relaxed.energy[-1], graph.energy(relaxed.x))
+    assert relaxed.energy[-1].item() == pytest.approx(graph.energy(relaxed.x).item(), rel=1e-12)
 
 
 @given(graphs(activation="linear", replicas=False), st.floats(0.5, 1.5), st.integers(1, 300), st.integers(0, 99))
