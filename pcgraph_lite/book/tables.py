@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from ..evidence import findings, records
+from ..evidence import digits, findings, records
 from ..evidence.cards import Card
 from ..evidence.records import PACKAGES
 from ..evidence.verdicts import scorecard
@@ -175,7 +175,7 @@ def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, 
     scaled = measured.assign(**{name: factor * measured[name] for name, factor in unit.items()})
     groups = _groups(scaled, by, words)[list(titles)]
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
-    text = pd.DataFrame({column: [DASH if m != m else f"{m:.4g}" + (f" ± {d:.2g}" if d > 0 else "") for m, d in zip(
+    text = pd.DataFrame({column: [DASH if m != m else digits.spread(m, d) for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
     text = text.rename(columns=titles).assign(seeds=count).reset_index()
     return plain(text.rename(columns=lambda name: name.replace("_", " ")), f"by-{'-'.join(by)}")
@@ -258,7 +258,7 @@ def interval(values: Sequence[float] | Sequence[bool]) -> str:
         low, high = metrics.share_interval(int(values.sum()), len(values))
         return f"{100 * values.mean():.1f} % ({100 * low:.1f} to {100 * high:.1f})"
     mean, low, high = metrics.mean_interval(values.astype(float))
-    return f"{mean:.4g} ({low:.4g} to {high:.4g})"
+    return digits.between(mean, low, high)
 
 
 def plain(frame: pd.DataFrame, name: str) -> Styler:
@@ -284,9 +284,9 @@ def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
     if title == "claim" and text in book.claims:
         return escape(book.claims[text].name, quote=False)
     if title in TOLD:
-        text = NAME.sub(lambda name: MEASURES.get(name[0]) or book.words.get(name[0], name[0]), text)
+        text = NAME.sub(lambda name: MEASURES.get(name[0]) or book.words.get(name[0], name[0]), digits.again(text))
         return text.replace(" < ", " &lt; ")
-    told = SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
+    told = SETTING.sub(lambda name: book.words.get(name[0], name[0]), digits.again(text))
     told = WHOLE.sub(lambda one: f"{float(one[0]):.0f}", told)
     return escape(book.words[text], quote=False) if text in book.words else told
 

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from ..images import metrics
-from . import claims
+from . import claims, digits
 from .claims import Check, Claim, Condition, Rival
 
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles by how much they prove
@@ -349,8 +349,10 @@ def _bare(text: str) -> str:
 
 
 def _spread(values: pd.Series, check: Check) -> str:
-    mean = claims.number(float(values.mean()), check)
-    return f"{mean} ± {claims.number(float(values.std()), check)}" if len(values) > 1 else mean
+    mean, sd = float(values.mean()), float(values.std())
+    if len(values) == 1:
+        return claims.number(mean, check)
+    return f"{claims.number(mean, check)} ± {claims.number(sd, check)}" if check.percent else digits.spread(mean, sd)
 
 
 def _over_examples(case: pd.DataFrame, check: Check) -> str:

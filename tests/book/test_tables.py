@@ -44,7 +44,7 @@ def saved(folder: Path, **provenance: object) -> Path:
 def test_intervals_over_images_are_scipys() -> None:
     numbers, hits = [0.5, 1.25, 2.0, 4.5], np.array([True] * 7 + [False] * 3)
     low, high = stats.t.interval(0.95, 3, np.mean(numbers), stats.sem(numbers))
-    assert tables.interval(numbers) == f"2.062 ({low:.4g} to {high:.4g})"
+    assert tables.interval(numbers) == f"2.1 ({low:.1f} to {high:.1f})"
     wilson = stats.binomtest(7, 10).proportion_ci(method="wilson")
     assert tables.interval(hits) == f"70.0 % ({100 * wilson.low:.1f} to {100 * wilson.high:.1f})"
 
@@ -139,10 +139,10 @@ def test_seeds_of_a_group_become_one_row_under_its_words() -> None:
     shown = tables.over_seeds(frame, ["dataset", "model"], {"the_mse": "the_mse", "other": "more"},
                               {"b": "second"}).data
     assert list(shown.columns) == ["dataset", "model", "the mse", "more", "seeds"]
-    assert shown.to_numpy().tolist() == [["second", "x", "2 ± 1.4", "5", 2], ["second", "y", "4", "5", 1],
+    assert shown.to_numpy().tolist() == [["second", "x", "2.0 ± 1.4", "5", 2], ["second", "y", "4", "5", 1],
                                          ["a", "x", "2", tables.DASH, 1]]
     percent = tables.over_seeds(frame, ["dataset", "model"], {"the_mse": "right (%)"}).data
-    assert percent["right (%)"].tolist() == ["200 ± 1.4e+02", "400", "200"]
+    assert percent["right (%)"].tolist() == ["200 ± 141", "400", "200"]
 
 
 def test_a_table_of_models_shows_what_differs_and_says_what_does_not() -> None:

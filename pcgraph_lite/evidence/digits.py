@@ -1,0 +1,55 @@
+"""How many digits of a mean are shown: as many as its spread has to say."""
+
+import math
+import re
+from collections.abc import Callable
+
+PLAIN = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
+SPREAD = re.compile(rf"(?<![\w.,])({PLAIN}) ± ({PLAIN})(?![\w.]| ?%)")
+RANGE = re.compile(rf"(?<![\w.,])({PLAIN}) \(({PLAIN}) to ({PLAIN})\)")
+
+
+def spread(mean: float, sd: float) -> str:
+    """Mean ± standard deviation: of the latter one digit, two where it begins with 1 or 2; of the mean as many.
+
+    Where nothing varies there is no ±, and the mean has four digits.
+
+    Example:
+        >>> spread(15.789, 0.00744), spread(0.05007, 0.000123), spread(12, 0)
+        ('15.789 ± 0.007', '0.05007 ± 0.00012', '12')
+    """
+    if not sd > 0 or not math.isfinite(mean + sd):
+        return f"{mean:.4g}"
+    places = _places(sd)
+    return f"{mean:.{places}f} ± {sd:.{places}f}"
+
+
+def between(mean: float, low: float, high: float) -> str:
+    """Mean and the ends of an interval, to the place that half its width has to say.
+
+    Example:
+        >>> between(0.0455, 0.04473, 0.04628)
+        '0.0455 (0.0447 to 0.0463)'
+    """
+    if not high > low or not math.isfinite(low + high):
+        return f"{mean:.4g} ({low:.4g} to {high:.4g})"
+    places = _places((high - low) / 2)
+    return f"{mean:.{places}f} ({low:.{places}f} to {high:.{places}f})"
+
+
+def again(text: str) -> str:
+    """A text with the digits left away that earlier runs wrote too many of. No mean gains one; per cents stay."""
+    def shorter(found: re.Match, said: Callable[..., str]) -> str:
+        new = said(*map(float, found.groups()))
+        if len(new) < len(found[0]) or "e-" in found[0]:
+            mean, *rest = new.split(" ", 1)
+            return " ".join([min(mean, found[1], key=len), *rest])
+        return found[0]
+
+    return RANGE.sub(lambda found: shorter(found, between), SPREAD.sub(lambda found: shorter(found, spread), text))
+
+
+def _places(sd: float) -> int:
+    """Decimals at which a spread has one digit, or two where it begins with 1 or 2."""
+    first, _, power = f"{sd:.0e}".partition("e")
+    return max(0, (1 if first in "12" else 0) - int(power))

@@ -1,0 +1,45 @@
+"""Digits that say no more than a spread allows, and none that was not there."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcgraph_lite.evidence import digits
+
+numbers = st.floats(1e-6, 1e6)
+
+
+@given(numbers, st.floats(1e-6, 1e3))
+def test_what_is_shown_is_within_half_a_digit_of_the_spread(mean, sd):
+    """The last digit shown is at most the spread, as rounded, and the mean shown is off by half of it."""
+    shown, spread = (part.strip() for part in digits.spread(mean, sd).split("±"))
+    places = len(shown.partition(".")[2])
+    digit = 10.0**-places
+    assert len(spread.partition(".")[2]) == places and (digit <= 1.06 * sd or places == 0)
+    assert abs(float(shown) - mean) <= 0.5001 * digit + 1e-9 * mean
+    assert places == 0 or 30 * digit > sd                                 # one digit, or two after 1 or 2
+
+
+@pytest.mark.parametrize("sd", [0.0, math.nan, math.inf])
+def test_without_a_spread_four_digits_stay(sd):
+    assert digits.spread(0.123456, sd) == "0.1235" and digits.between(0.123456, 0.1, 0.1) == "0.1235 (0.1 to 0.1)"
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("15.79 ± 0.007441 > fully-connected 15.71 ± 0.07714", "15.79 ± 0.007 > fully-connected 15.71 ± 0.08"),
+    ("0.0455 (0.04473 to 0.04628)", "0.0455 (0.0447 to 0.0463)"),
+    ("0.02728 ± 3e-05", "0.02728 ± 0.00003"),
+    ("0.1454 ± 0, one of 2 cases", "0.1454, one of 2 cases"),
+    ("near 12.5 ± 0.5", "near 12.5 ± 0.5"),
+    ("80.88 % ± 0.39 % (95 % interval: 77.12 % to 84.01 %)", "80.88 % ± 0.39 % (95 % interval: 77.12 % to 84.01 %)"),
+    ("T = 5, N = 2000", "T = 5, N = 2000")])
+def test_digits_of_earlier_runs_are_left_away(old, new):
+    assert digits.again(old) == new
+
+
+@given(numbers, numbers)
+def test_reading_a_text_twice_changes_nothing_more(mean, sd):
+    once = digits.again(f"{mean:.4g} ± {sd:.2g}")
+    assert digits.again(once) == once
