@@ -40,11 +40,9 @@ def between(mean: float, low: float, high: float) -> str:
 def again(text: str) -> str:
     """A text with the digits left away that earlier runs wrote too many of. No mean gains one; per cents stay."""
     def shorter(found: re.Match, said: Callable[..., str]) -> str:
-        new = said(*map(float, found.groups()))
-        if len(new) < len(found[0]) or "e-" in found[0]:
-            mean, *rest = new.split(" ", 1)
-            return " ".join([min(mean, found[1], key=len), *rest])
-        return found[0]
+        mean, *rest = said(*map(float, found.groups())).split(" ", 1)
+        new = " ".join([min(mean, found[1], key=len), *rest])
+        return new if len(new) < len(found[0]) or "e-" in found[0] else found[0]
 
     return RANGE.sub(lambda found: shorter(found, between), SPREAD.sub(lambda found: shorter(found, spread), text))
 

@@ -30,6 +30,7 @@ def test_without_a_spread_four_digits_stay(sd):
 @pytest.mark.parametrize(("old", "new"), [
     ("15.79 ± 0.007441 > fully-connected 15.71 ± 0.07714", "15.79 ± 0.007 > fully-connected 15.71 ± 0.08"),
     ("0.0455 (0.04473 to 0.04628)", "0.0455 (0.0447 to 0.0463)"),
+    ("15.79 ± 0.0074", "15.79 ± 0.007"),
     ("0.02728 ± 3e-05", "0.02728 ± 0.00003"),
     ("0.1454 ± 0, one of 2 cases", "0.1454, one of 2 cases"),
     ("near 12.5 ± 0.5", "near 12.5 ± 0.5"),
