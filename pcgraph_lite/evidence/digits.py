@@ -49,5 +49,5 @@ def again(text: str) -> str:
 
 def _places(sd: float) -> int:
     """Decimals at which a spread has one digit, or two where it begins with 1 or 2."""
-    first, _, power = f"{sd:.0e}".partition("e")
-    return max(0, (1 if first in "12" else 0) - int(power))
+    first, _, power = f"{sd:.1e}".partition("e")
+    return max(0, (1 if first[0] in "12" else 0) - int(power))

@@ -36,11 +36,11 @@ def test_a_slow_climb_is_divergence(over, trace):
 
 
 def test_an_end_above_the_start_is_refused_however_the_way_began():
-    """Two free leaves of curvature 1 and 5 and an energy that nothing changes: the one falls first, then the other climbs.
+    """Two free leaves of curvature 1 and 5, and an energy that stays: one falls first, then the other climbs.
 
-    With x1 = 1 + b, x2 = d off its minimum and step g the energy is 1 + b^2 (1 - g)^(2 t) / 2 + 5 d^2 (1 - 5 g)^(2 t) / 2.
+    They start b and d off their minima. With step g, E = 1.5 + b^2 (1 - g)^(2 t) / 2 + 5 d^2 (1 - 5 g)^(2 t) / 2.
     """
-    weight = torch.zeros(5, 5, dtype=torch.float64)                       # 0 and 4 are held; 3 is held and nobody predicts it
+    weight = torch.zeros(5, 5, dtype=torch.float64)                       # 0, 3 and 4 are held; nothing predicts 3
     weight[0, 1], weight[2, 4] = 1.0, 2.0
     graph = PCGraph(topology.from_mask(weight != 0), "linear", dtype=torch.float64)
     graph.set_weight(weight)
