@@ -142,7 +142,7 @@ def run(
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
     from .book import notebooks
-    from .evidence import config
+    from .evidence import config, findings, records
     if published and profile not in ("", "paper"):
         raise BadInput(f"--published is a run of the profile paper; got --profile {profile}. Give one of them.")
     profile, given = "paper" if published else profile or "laptop", _pairs(parameter or [])
@@ -155,6 +155,8 @@ def run(
                      highlight=False, soft_wrap=True)
     made = notebooks.run(name, profile, given, folder, plain)
     say(f"{name}: {checkout.shown(made)}")
+    for line in findings.told(records.read(notebooks.records_of(made))[lambda rows: rows["notebook"] == name]):
+        say(line)
 
 
 @app.command(epilog="Examples: pcgraph queue  |  pcgraph queue --run")

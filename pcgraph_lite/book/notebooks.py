@@ -170,6 +170,12 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
         return _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
 
 
+def records_of(made: Path) -> Path:
+    """The folder of the records that ``run`` wrote beside what it returned."""
+    folder = made.parent if made.suffix else made
+    return (folder.parent if folder.name == "notebooks" else folder) / "records"
+
+
 def _cell(match: re.Match, path: Path, text: str) -> Cell:
     body, tags, skipped = match["body"], [], 0
     if options := OPTIONS.match(body):

@@ -5,9 +5,10 @@ Put there when the site is staged, from records and the executed notebook, so pa
 
 import base64
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from nbformat import NotebookNode
 
@@ -42,6 +43,15 @@ def put_on(notebook: NotebookNode, found: Sequence[Finding], words: PageWords | 
              f"{below} {made_by} {CITE}".strip(), CONTENTS, rest.strip()]
     title.source = "\n\n".join(part for part in parts if part) + "\n"
     fold(notebook)
+
+
+def put_turn(notebook: NotebookNode, measured: Mapping[str, Any]) -> None:
+    """Below the command of "Your turn", say how long it takes and what its last lines say."""
+    begin = f"```\n{measured['command']}\n```\n"
+    cell = next(cell for cell in notebook.cells if cell.cell_type == "markdown" and begin in cell.source)
+    said = "".join(f"\n- {tables.escaped(line)}" for line in measured["said"])
+    time = f"This takes about {measured['seconds']:.0f} s of one core, once `make book` has run"
+    cell.source = cell.source.replace(begin, f"{begin}\n{time}" + (f", and ends with\n{said}\n" if said else ".\n"), 1)
 
 
 def box(found: Sequence[Finding], aim: str) -> str:

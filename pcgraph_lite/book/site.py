@@ -5,6 +5,7 @@ Nothing is executed and nothing outside ``_build/`` is written.
 """
 
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -86,6 +87,9 @@ def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], mad
     rules, book = claims.load_claims(), findings.load()
     mine = [one for one in found.values() if rules[one.claim].notebook == name]
     result.put_on(notebook, mine, book.pages.get(name), made_by, source / "book/generated")
+    turns = root / "results/turns.json"
+    if turn := json.loads(read_text(turns)).get(name) if turns.is_file() else None:
+        result.put_turn(notebook, turn)
     _describe(notebook, book)
     download.figures(name, notebook, source / "vendor/records/figures")
     live.insert(root, name, notebook)

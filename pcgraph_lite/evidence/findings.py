@@ -190,6 +190,12 @@ def findings(records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) ->
     return {name: _finding(one, rules[name], book, records) for name, one in verdicts.verdicts(records, rules).items()}
 
 
+def told(records: pd.DataFrame) -> list[str]:
+    """What was found about each claim that was measured, a line each: its name, the verdict in words, a sentence."""
+    return [f"{one.name}. {one.lead} {one.sentences[0]}" for one in findings(records).values()
+            if one.sentences and one.verdict != "not run"]
+
+
 def number(value: float, check: Check) -> str:
     """A number for a sentence: per cent with one decimal, else three digits; nothing is rounded to none or to all.
 

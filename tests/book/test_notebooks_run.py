@@ -64,6 +64,14 @@ def test_parameters_are_read_without_running(root: Path) -> None:
     assert notebooks.seeds(NAME, config.load_profile("smoke")) == [0]
 
 
+@pytest.mark.parametrize(("made", "records"), [
+    ("_build/laptop/notebooks/01-tiny.ipynb", "_build/laptop/records"),
+    ("my-run/01-tiny.ipynb", "my-run/records"),
+    ("my-run", "my-run/records")])
+def test_the_records_of_a_run_lie_beside_it(made: str, records: str) -> None:
+    assert notebooks.records_of(Path(made)) == Path(records)
+
+
 def test_given_values_come_before_the_profile_and_the_notebook(root: Path) -> None:
     """Text is read as the declared type; a whole number is fine where a float is declared."""
     smoke, laptop = config.load_profile("smoke"), config.load_profile("laptop")

@@ -3,6 +3,7 @@
 Oracle: the shell itself, run on the line of the page.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -38,6 +39,14 @@ def test_a_page_says_why_and_asks_one_question_with_a_hidden_answer(page: Path) 
     assert all(begin.count(f"**{words}**") == 1 for words in ("Claim.", "Why it matters.", "How it is tested."))
     assert turn.count("**Question.**") == text.count("**Question.**") == turn.count("```{dropdown} Answer ") == 1
     assert turn.index("{dropdown}") < turn.index("pcgraph run")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_gives_to_run_was_measured(page: Path) -> None:
+    """The command that stands there is the one whose seconds and last lines the website shows."""
+    kept = json.loads((checkout.ROOT / "results/turns.json").read_text())[page.stem]
+    assert f"```\n{kept['command']}\n```\n" in page.read_text(), f"run python scripts/measure_turns.py {page.stem}"
+    assert kept["seconds"] > 0 and all(isinstance(line, str) for line in kept["said"])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

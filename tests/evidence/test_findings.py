@@ -94,6 +94,15 @@ def test_a_claim_that_holds_has_no_cause_and_lacks_nothing() -> None:
     assert one.sentences == ("With weak decay the classifier reads 97 % right, with strong decay 90 %.",)
 
 
+def test_a_run_is_told_in_a_line_for_each_claim_that_it_measured() -> None:
+    kept = rows("decay-class", ("accuracy", "mnist", "discriminative", 0.9), seeds=5)
+    weak, strong = (kept.assign(parameters=[{"decay": word}] * 5) for word in ("weak", "strong"))
+    assert findings.told(pd.concat([weak.assign(value=0.97), strong])) == [
+        "Classifiers want little decay. It holds. "
+        "With weak decay the classifier reads 97 % right, with strong decay 90 %."]
+    assert findings.told(kept.iloc[:0]) == []
+
+
 def test_a_cause_that_does_not_fit_what_failed_is_not_given() -> None:
     """The cause of this claim is the decay of the autoencoder in denoising; here completion fails."""
     kept = rows(

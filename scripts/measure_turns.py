@@ -1,0 +1,59 @@
+"""Run the command that each page gives under "Your turn", and note how long it takes and what its last lines say.
+
+    python scripts/measure_turns.py [PAGE ...]
+
+Writes ``results/turns.json``, which the website shows below the command. Seconds are of the processor, so other work on
+the machine hardly changes them. What the page itself would train is trained before, as `make book` does.
+"""
+
+import json
+import re
+import resource
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pcgraph_lite import checkout, hardware
+from pcgraph_lite.evidence import findings, records
+from pcgraph_lite.files import write_aside
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULT = ROOT / "results/turns.json"
+
+
+def command(page: str) -> str:
+    """What the page gives to run."""
+    return re.search(rf"^pcgraph run {page} .*$", (ROOT / f"notebooks/{page}.md").read_text(), re.MULTILINE)[0]
+
+
+def measured(page: str) -> dict[str, Any]:
+    """Seconds of the processor, the lines about claims, and what they were measured with."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["pcgraph", "run", page, "--profile", "laptop", "--out", f"{folder}/usual"], check=True)
+        before = _seconds()
+        subprocess.run([*shlex.split(command(page)), "--out", f"{folder}/turn"], check=True)
+        return {"command": command(page), "seconds": round(_seconds() - before, 1),
+                "said": findings.told(records.read(f"{folder}/turn/records")), "device": hardware.describe("cpu"),
+                "commit": checkout.version()[0]}
+
+
+def _seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main(pages: list[str]) -> None:
+    """Measure some pages, or all, and keep each as soon as it is known."""
+    for page in pages or sorted(path.stem for path in (ROOT / "notebooks").glob("*.md")):
+        known = json.loads(RESULT.read_text()) if RESULT.is_file() else {}
+        known[page] = measured(page)
+        with write_aside(RESULT) as part:
+            part.write_text(json.dumps(dict(sorted(known.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        print(page, known[page]["seconds"], flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
