@@ -105,7 +105,6 @@ class Needs(Strict):
 class Claim(Strict):
     """One row of the scorecard.
 
-    ``stand_ins``: model -> the model that its checks look at where it has no record at all; always preliminary.
     ``comparable`` false: the paper's number belongs to its machine; ours is shown beside it and nothing is judged.
     ``readings``: what else the text may mean -> the checks under that reading; their verdict stands beside the first.
     ``rivals``: simple ones, beside which the quantities of the claim are set.
@@ -119,7 +118,6 @@ class Claim(Strict):
     needs: Needs
     checks: Annotated[list[Check], Field(min_length=1)]
     also: list[str] = Field(default_factory=list)
-    stand_ins: dict[str, str] = Field(default_factory=dict)
     comparable: bool = True
     readings: dict[str, Annotated[list[Check], Field(min_length=1)]] = Field(default_factory=dict)
     rivals: list[Rival] = Field(default_factory=list)

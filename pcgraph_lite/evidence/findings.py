@@ -276,7 +276,6 @@ def _lacks(one: Verdict, words: Mapping[str, str], uneven: bool) -> list[str]:
         "seeds": lambda lack: f"{so_far} so far; the rule asks for {_count(int(lack.number))}",
         "profile": lambda lack: f"run at the sizes called {one.profile}; the rule asks for {lack.what}",
         "least": lambda lack: f"the rule asks for {lack.number:g} {lack.what}; this run had fewer",
-        "stand-in": lambda lack: f"{words.get(lack.what, lack.what)} stand in for those of the paper's size",
         "counterpart": lambda lack: (f"{_count(int(lack.number), 'seed')} had no rival of the same seed, and were not "
                                      "compared")}
     known = [lack for lack in one.lacks if lack.kind in said and (one.profile or lack.kind != "profile")]

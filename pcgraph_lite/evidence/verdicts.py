@@ -38,14 +38,12 @@ class Measured:
 class Lack:
     """Something that a final verdict needs and these records do not have. As a string, a note of the scorecard.
 
-    ``kind``: "seeds", "profile", "least" (of ``what``), "stand-in" (``what`` for the model ``of``), "record" or "pair"
-    (of ``check``), "counterpart".
+    ``kind``: "seeds", "profile", "least" (of ``what``), "record" or "pair" (of ``check``), "counterpart".
     """
 
     kind: str
     number: float = 0
     what: str = ""
-    of: str = ""
     check: Check | None = None
 
     def __str__(self) -> str:
@@ -54,7 +52,6 @@ class Lack:
                     f"no two records to compare for {claims.rule(self.check)}")
         return {"seeds": f"needs {self.number:g} seeds", "profile": f"needs the {self.what} profile",
                 "least": f"needs {self.number:g} {self.what}",
-                "stand-in": f"needs {self.of}; {self.what} stands in for it",
                 "counterpart": f"{self.number:g} runs have no counterpart to be compared with"}[self.kind]
 
 
@@ -135,31 +132,29 @@ def verdicts(records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) ->
 def measured(name: str, records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) -> list[list[Measured]]:
     """The cases behind each check of a claim, in the order of its checks; none where there are no records."""
     claim = (rules or claims.load_claims())[name]
-    _, records, standing = _of_claim(name, claim, _told_apart(records[records["claim"] == name]))
-    return [_measured(check, records) for check in _with_stand_ins(claim.checks, standing)]
+    _, records = _of_claim(name, _told_apart(records[records["claim"] == name]))
+    return [_measured(check, records) for check in claim.checks]
 
 
 def _judged(name: str, claim: Claim, records: pd.DataFrame) -> Verdict:
-    everything, (profile, records, standing) = records, _of_claim(name, claim, records)
-    outcomes = [_applied(check, records) for check in _with_stand_ins(claim.checks, standing)]
+    everything, (profile, records) = records, _of_claim(name, records)
+    outcomes = [_applied(check, records) for check in claim.checks]
     seeds = [outcome.seeds for outcome in outcomes if outcome.passed is not None]
-    lacks = _lacks(claim, records, profile, standing, outcomes)
+    lacks = _lacks(claim, records, profile, outcomes)
     elsewhere = everything[everything["profile"] == profile]
     readings = {other: _verdict(claim, checks, [
         _applied(check, elsewhere[elsewhere["claim"].isin(check.of)] if check.of else records)
-        for check in _with_stand_ins(checks, standing)], preliminary=False)
+        for check in checks], preliminary=False)
         for other, checks in claim.readings.items() if len(records)}
-    beside = [line for rival in _with_stand_ins(claim.rivals, standing) for line in _beside(rival, records)]
+    beside = [line for rival in claim.rivals for line in _beside(rival, records)]
     return Verdict(name, _verdict(claim, claim.checks, outcomes, bool(lacks)), min(seeds, default=0), profile,
                    tuple(sorted(set(records["device"]))), tuple(outcomes), tuple(lacks), readings, tuple(beside))
 
 
-def _lacks(claim: Claim, records: pd.DataFrame, profile: str, standing: Mapping[str, str],
-           outcomes: list[Outcome]) -> list[Lack]:
+def _lacks(claim: Claim, records: pd.DataFrame, profile: str, outcomes: list[Outcome]) -> list[Lack]:
     """What a final verdict on a claim still needs."""
     lacks = [Lack("profile", what=claim.needs.profile)] if _size(profile) < _size(claim.needs.profile) else []
     lacks += _too_small(claim.needs.least, records) + _fewer_seeds(claim, outcomes)
-    lacks += [Lack("stand-in", what=theirs, of=ours) for ours, theirs in standing.items()]
     lacks += [outcome.lack for outcome in outcomes if outcome.lack]
     if alone := max((outcome.alone for check, outcome in zip(claim.checks, outcomes, strict=True) if not check.seeds),
                     default=0):
@@ -247,18 +242,11 @@ def _told_apart(records: pd.DataFrame) -> pd.DataFrame:
                           case=[json.dumps(parameters, sort_keys=True) for parameters in records["parameters"]])
 
 
-def _of_claim(name: str, claim: Claim, records: pd.DataFrame) -> tuple[str, pd.DataFrame, dict[str, str]]:
-    """The largest profile of a claim's records, those records, and which models stand in for others."""
+def _of_claim(name: str, records: pd.DataFrame) -> tuple[str, pd.DataFrame]:
+    """The largest profile of a claim's records, and those records."""
     records = records[records["claim"] == name]
     profile = max(records["profile"], key=_size, default="")
-    records = records[records["profile"] == profile]
-    return profile, records, {ours: theirs for ours, theirs in claim.stand_ins.items()
-                              if ours not in set(records["model"])}
-
-
-def _with_stand_ins(checks: Sequence[Check], standing: Mapping[str, str]) -> list[Check]:
-    """The same checks, each of the model that stands in for its own."""
-    return [check.model_copy(update={"model": standing.get(check.model, check.model)}) for check in checks]
+    return profile, records[records["profile"] == profile]
 
 
 def _cases(check: Check, records: pd.DataFrame) -> tuple[list[pd.DataFrame], int]:

@@ -111,17 +111,6 @@ def test_a_run_that_was_cut_is_preliminary(graphs: tuple[int, ...], expected: st
     assert "graphs" in rules["c"].quantities()
 
 
-def test_a_stand_in_counts_only_where_the_model_is_missing() -> None:
-    """Without the model the stand-in is judged, as preliminary; with it the stand-in decides nothing."""
-    rules = claim({"quantity": "q", "model": "large", "at_least": 0.5}, stand_ins={"large": "small"})
-    small, large = seeds("q", 1, 1, 1, model="small"), seeds("q", 0, 0, 0, model="large")
-    row = verdicts.scorecard(frame(*small), rules).iloc[0]
-    assert row["verdict"] == "preliminary: reproduced"
-    assert row["note"].endswith("needs large; small stands in for it")
-    assert "[small]" in row["ours"]
-    assert verdict(rules, frame(*small, *large)) == "not reproduced"
-
-
 def test_pairs_are_compared_seed_by_seed() -> None:
     """Seeds that differ more than the two sides do not hide an order that every seed shows."""
     ours, theirs = (0.1, 0.5, 0.9), (0.12, 0.53, 0.92)
