@@ -177,7 +177,7 @@ def test_records_reach_the_pages(built: Path) -> None:
     row = full.partition('<tr id="eq3"')[2].partition("</tr>")[0]
     assert "3e-15" in row and "pcgraph run 02-pc-graphs" in row and 'href="../records/02-pc-graphs.json"' in row
     assert (built / "records/02-pc-graphs.json").is_file() and (built / "records/claims.yaml").is_file()
-    assert 'id="claim-eq3"' in page and "It holds with the correction." in page
+    assert 'id="claim-eq3"' in page and "It holds in the index order of equation 1." in page
     assert "the test" in (built / "book/ledger.html").read_text()
 
 
@@ -202,7 +202,7 @@ def test_inner_links_and_anchors_lead_somewhere(built: Path) -> None:
 
 def test_pages_describe_themselves_and_leave_the_icon_script_out(built: Path) -> None:
     page = (built / "book/notebooks/02-pc-graphs.html").read_text(encoding="utf-8")
-    assert re.search(r'<meta name="description" content="It holds with the correction\.', page)
+    assert re.search(r'<meta name="description" content="It holds in the index order of equation 1\.', page)
     assert 'property="og:title"' in page and "fontawesome.js" not in page
     assert not list((built / "_static/scripts").glob("fontawesome*"))
     assert all("loading=" in image for image in re.findall(r"<img [^>]*>", page.partition("<article")[2])

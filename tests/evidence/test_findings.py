@@ -227,11 +227,11 @@ def test_committed_records_give_sentences_without_gaps() -> None:
         assert f"{100 * value['value'].mean():.1f}".removesuffix(".0") + " %" in found["mlp-mnist"].sentences[0]
 
 
-def test_equations_that_needed_a_correction_say_so() -> None:
+def test_equations_printed_in_another_index_order_say_so() -> None:
     kept = rows("eq3", ("max_relative_error", None, None, 1e-16)).assign(parameters=[{"dtype": "float64"}])
     one = told(kept, "eq3")
-    assert one.lead == "It holds with the correction." and one.remark in result.box([one], "")
-    assert "exchanged" in one.sentences[0]
+    assert one.lead == "It holds in the index order of equation 1." and one.remark in result.box([one], "")
+    assert "index order opposite" in one.sentences[0]
 
 
 def test_the_file_of_sentences_lists_claims_in_the_order_of_the_rules() -> None:
