@@ -48,11 +48,12 @@ def _seconds() -> float:
 def main(pages: list[str]) -> None:
     """Measure some pages, or all, and keep each as soon as it is known."""
     for page in pages or sorted(path.stem for path in (ROOT / "notebooks").glob("*.md")):
-        known = json.loads(RESULT.read_text()) if RESULT.is_file() else {}
-        known[page] = measured(page)
+        found = measured(page)
+        known = json.loads(RESULT.read_text()) if RESULT.is_file() else {}      # read late: two may measure at once
+        kept = json.dumps(dict(sorted((known | {page: found}).items())), indent=1, ensure_ascii=False)
         with write_aside(RESULT) as part:
-            part.write_text(json.dumps(dict(sorted(known.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
-        print(page, known[page]["seconds"], flush=True)
+            part.write_text(kept + "\n", "utf-8")
+        print(page, found["seconds"], flush=True)
 
 
 if __name__ == "__main__":
