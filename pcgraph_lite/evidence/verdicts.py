@@ -1,7 +1,7 @@
 """What records say about the claims of the paper. No verdict is written by hand: it is what the checks say."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
