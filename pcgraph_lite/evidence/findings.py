@@ -120,6 +120,12 @@ class Quantity:
         return self._listed([case.theirs.mean() for case in self.cases])
 
     @property
+    def held(self) -> str:
+        """In how many of the cases the check holds."""
+        holding = sum(case.holds for case in self.cases)
+        return f"{_count(holding) if holding else 'none'} of {_count(len(self.cases))}"
+
+    @property
     def asked(self) -> str:
         """What the rule asks for."""
         limits = (self.check.at_least, self.check.at_most)

@@ -146,6 +146,7 @@ def test_words_follow_the_check() -> None:
         "loses to",
         "is level with",
     ]
+    assert [one.held for one in (held, failed, level)] == ["one of one", "none of one", "one of two"]
 
 
 def test_numbers_are_short_and_exact_where_they_are() -> None:
