@@ -2,8 +2,10 @@
 
     python scripts/measure_turns.py [PAGE ...]
 
-Writes ``results/turns.json``, which the website shows below the command. Seconds are of the processor, so other work on
-the machine hardly changes them. What the page itself would train is trained before, as `make book` does.
+Writes ``results/turns.json``, which the website shows below the command. Seconds are of the processor, and other work
+changes them little. What the page itself would train is trained before, as `make book` does; what its command needs
+beside that counts, so begin without ``_build/laptop/models``. Measure anew after a change of sentences in
+``findings.yaml`` that these lines quote.
 """
 
 import json
