@@ -2,16 +2,17 @@
 
     python scripts/measure_turns.py [PAGE ...]
 
-Writes ``results/turns.json``, which the website shows below the command. Seconds are of the processor, and other work
-changes them little. What the page itself would train is trained before, as `make book` does; what its command needs
-beside that counts, so begin without ``_build/laptop/models``. Measure anew after a change of sentences in
-``findings.yaml`` that these lines quote.
+Writes ``results/turns.json`` and the records of each run below ``results/turns``; the website makes the lines below the
+command of them. Seconds are of the processor, and other work changes them little. What the page itself would train is
+trained before, as `make book` does; what its command needs beside that counts, so begin without
+``_build/laptop/models``.
 """
 
 import json
 import re
 import resource
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from pcgraph_lite import checkout, hardware
-from pcgraph_lite.evidence import findings, records
 from pcgraph_lite.files import write_aside
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,14 +32,16 @@ def command(page: str) -> str:
 
 
 def measured(page: str) -> dict[str, Any]:
-    """Seconds of the processor, the lines about claims, and what they were measured with."""
+    """Seconds of the processor, and what they were measured with; the records of the run are kept."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["pcgraph", "run", page, "--profile", "laptop", "--out", f"{folder}/usual"], check=True)
         before = _seconds()
         subprocess.run([*shlex.split(command(page)), "--out", f"{folder}/turn"], check=True)
-        return {"command": command(page), "seconds": round(_seconds() - before, 1),
-                "said": findings.told(records.read(f"{folder}/turn/records")), "device": hardware.describe("cpu"),
-                "commit": checkout.version()[0]}
+        took = round(_seconds() - before, 1)
+        with write_aside(RESULT.with_suffix("") / f"{page}.json") as part:
+            shutil.copyfile(f"{folder}/turn/records/{page}.json", part)
+    return {"command": command(page), "seconds": took, "device": hardware.describe("cpu"),
+            "commit": checkout.version()[0]}
 
 
 def _seconds() -> float:

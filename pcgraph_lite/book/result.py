@@ -45,11 +45,11 @@ def put_on(notebook: NotebookNode, found: Sequence[Finding], words: PageWords | 
     fold(notebook)
 
 
-def put_turn(notebook: NotebookNode, measured: Mapping[str, Any]) -> None:
+def put_turn(notebook: NotebookNode, measured: Mapping[str, Any], told: Sequence[str]) -> None:
     """Below the command of "Your turn", say how long it takes and what its last lines say."""
     begin = f"```\n{measured['command']}\n```\n"
     cell = next(cell for cell in notebook.cells if cell.cell_type == "markdown" and begin in cell.source)
-    said = "".join(f"\n- {tables.escaped(line)}" for line in measured["said"])
+    said = "".join(f"\n- {tables.escaped(line)}" for line in told)
     time = f"This takes about {measured['seconds']:.0f} s of one core, once `make book` has run"
     cell.source = cell.source.replace(begin, f"{begin}\n{time}" + (f", and ends with\n{said}\n" if said else ".\n"), 1)
 

@@ -89,7 +89,8 @@ def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], mad
     result.put_on(notebook, mine, book.pages.get(name), made_by, source / "book/generated")
     turns = root / "results/turns.json"
     if turn := json.loads(read_text(turns)).get(name) if turns.is_file() else None:
-        result.put_turn(notebook, turn)
+        kept = records.read(root / "results/turns")
+        result.put_turn(notebook, turn, findings.told(kept[kept["notebook"] == name]))
     _describe(notebook, book)
     download.figures(name, notebook, source / "vendor/records/figures")
     live.insert(root, name, notebook)
