@@ -72,9 +72,9 @@ def summary(found: Sequence[Finding], beside: Iterable[str] = ()) -> str:
 def _beside(said: str) -> str:
     """How often a result is better than that of a simple method; nothing where none was compared."""
     counts = [said.count(words) for words in ("better than", "not told apart from", "worse than")]
-    return (f"<li><strong>Beside simple methods</strong> (linear maps, nearest images; {sum(counts)} comparisons): "
-            "better in <strong>{}</strong>, level in <strong>{}</strong>, worse in <strong>{}</strong>.</li>"
-            ).format(*counts) if said else ""
+    return (f"<li><strong>Beside simple methods</strong> (linear maps, filters, nearest images; {sum(counts)} "
+            "comparisons): better in <strong>{}</strong>, level in <strong>{}</strong>, worse in "
+            "<strong>{}</strong>.</li>").format(*counts) if said else ""
 
 
 def dots(rules: Mapping[str, Claim], kept: pd.DataFrame) -> str:

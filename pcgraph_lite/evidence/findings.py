@@ -126,6 +126,18 @@ class Quantity:
         return f"{_count(holding) if holding else 'none'} of {_count(len(self.cases))}"
 
     @property
+    def leaning(self) -> str:
+        """In how many of the cases of an order the means lie as it says, whether or not the test tells them apart."""
+        sign = 1 if self.check.greater_than else -1
+        so = sum(sign * (case.values.mean() - case.theirs.mean()) > 0 for case in self.cases)
+        return f"{_count(so)} of {_count(len(self.cases))}"
+
+    @property
+    def on(self) -> str:
+        """The data sets that were looked at."""
+        return " and ".join(dict.fromkeys(self._called("dataset", case.dataset) for case in self.cases))
+
+    @property
     def asked(self) -> str:
         """What the rule asks for."""
         limits = (self.check.at_least, self.check.at_most)

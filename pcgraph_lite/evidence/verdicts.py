@@ -101,7 +101,7 @@ class Verdict:
 
     def row(self, claim: Claim) -> dict[str, object]:
         """Of the scorecard: all in words."""
-        wanted = claim.needs.profile if claim.needs.profile != "any" else "laptop"
+        run = "--published" if claim.needs.profile == "paper" else "--profile laptop"
         held = f"{sum(bool(outcome.passed) for outcome in self.ran)} of {len(self.ran)} checks hold"
         return {
             "claim": self.claim, "section": claim.section, "kind": claim.kind, "statement": claim.statement,
@@ -110,7 +110,7 @@ class Verdict:
             "note": "; ".join([held, *map(str, self.lacks)]) if self.ran else "no records yet",
             "hangs_on": "; ".join(f"{name}: {verdict}" for name, verdict in self.readings.items()),
             "rival": "; ".join(map(str, self.rivals)), "notebook": claim.notebook,
-            "command": f"pcgraph run {claim.notebook} --profile {wanted}",
+            "command": f"pcgraph run {claim.notebook} {run}",
         }
 
 

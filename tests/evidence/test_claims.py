@@ -45,7 +45,7 @@ def test_without_records_nothing_is_claimed() -> None:
     card = verdicts.scorecard(frame())
     assert set(card["verdict"]) == {"not run"}
     assert list(card["claim"]) == list(claims.load_claims())
-    assert all(card["command"].str.match(r"pcgraph run \S+ --profile (paper|laptop)$"))
+    assert all(card["command"].str.match(r"pcgraph run \S+ (--published|--profile laptop)$"))
 
 
 @pytest.mark.parametrize(("limit", "value", "expected"), [
