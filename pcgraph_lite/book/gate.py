@@ -50,6 +50,11 @@ def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
                   f"any commit of it. Run it again: pcgraph run {name}")
 
 
+def outdated(page: NotebookNode, name: str, root: Path) -> bool:
+    """Whether the page has the code of an earlier commit."""
+    return _code(cell for cell in page.cells if not _injected(cell)) != _code(next(_sources(name, root)).cells)
+
+
 def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
     """The source as it is, and as it was at each commit that changed it, the latest first."""
     yield jupytext.reads(read_text(root / "notebooks" / f"{name}.md"), fmt="md:myst")

@@ -30,6 +30,8 @@ from . import download, gate, house, live, polish, result, score, tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 LARGEST = 2**26                                              # bytes of an executed notebook
+OLDER = (" [**The notebook has changed since this run.** Text and code on this page are those of the run, "
+         "the verdict is that of today's rule.]{.made-by}")
 NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
            "To run it: `pcgraph run {name} --profile laptop` (a small version) or `--profile paper`.]{{.made-by}}")
 MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that pages use beside its script
@@ -61,7 +63,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     recorded = {path.stem for path in (source / "vendor/records").glob("*.csv")}
     for name, notebook in notebooks.items():
         made_by = (tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
-                   else NOT_RUN.format(name=name))
+                   else NOT_RUN.format(name=name)) + OLDER * gate.outdated(notebook, name, root)
         _finish(name, notebook, found, f"{made_by} {download.links(name, recorded)}".strip(), root, source)
     return source
 

@@ -235,27 +235,35 @@ def _relaxation(t: Trained | Card) -> dict[str, object]:
 
 
 def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str,
-                words: Mapping[str, str] | None = None) -> Styler:
+                words: Mapping[str, str] | None = None, same_images: bool = False) -> Styler:
     """Mean and 95 % interval over all images of each group, those of all seeds together.
 
     Args:
         each: one row an image, as of ``trials.images``.
         by, words: as of ``over_seeds``.
         columns: measures -> their titles, in order.
+        same_images: every seed was asked for the same ones in the same order; an image counts once, by its mean.
     """
-    return plain(pd.DataFrame([dict(zip(by, group, strict=True)) | {title: interval(rows[column].dropna())
-                               for column, title in columns.items() if rows[column].notna().any()}
-                               for group, rows in _groups(each, by, words)]).fillna(""), name)
+    def shown(rows: pd.DataFrame, column: str) -> str:
+        values = rows[column].dropna().infer_objects()
+        share = pd.api.types.is_bool_dtype(values)
+        if same_images:
+            values = values.astype(float).groupby(rows.groupby("seed").cumcount()).mean()
+        return interval(values, share)
+
+    return plain(pd.DataFrame([dict(zip(by, group, strict=True)) | {
+        title: shown(rows, column) for column, title in columns.items() if rows[column].notna().any()}
+        for group, rows in _groups(each, by, words)]).fillna(""), name)
 
 
-def interval(values: Sequence[float] | Sequence[bool]) -> str:
+def interval(values: Sequence[float] | Sequence[bool], share: bool = False) -> str:
     """Mean and its 95 % interval over images, taken as independent, though those of one seed share a graph.
 
-    Truth values are a share: in per cent, with Wilson's interval. Numbers have Student's t.
+    A share is in per cent, with Wilson's interval. Numbers have Student's t.
     """
     values = np.asarray(values)
-    if values.dtype == bool:
-        low, high = metrics.share_interval(int(values.sum()), len(values))
+    if share:
+        low, high = metrics.share_interval(round(values.sum()), len(values))
         return f"{100 * values.mean():.1f} % ({100 * low:.1f} to {100 * high:.1f})"
     mean, low, high = metrics.mean_interval(values.astype(float))
     return digits.between(mean, low, high)

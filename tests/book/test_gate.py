@@ -130,8 +130,10 @@ def test_code_that_changed_shows_the_latest_page_with_the_code_that_ran(
     old = path.read_text()
     new = old.replace("show()", "show_more()")
     monkeypatch.setattr(gate.checkout, "earlier", lambda *_: iter([new, old.replace("A page", "Second"), old]))
+    assert not gate.outdated(gate.admit(executed(), "page", root), "page", root)
     path.write_text(new)
-    assert gate.admit(executed(), "page", root).cells[0].source == "# Second"
+    passed = gate.admit(executed(), "page", root)
+    assert passed.cells[0].source == "# Second" and gate.outdated(passed, "page", root)
 
 
 @pytest.mark.parametrize("html", [

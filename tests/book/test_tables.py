@@ -46,7 +46,20 @@ def test_intervals_over_images_are_scipys() -> None:
     low, high = stats.t.interval(0.95, 3, np.mean(numbers), stats.sem(numbers))
     assert tables.interval(numbers) == f"2.1 ({low:.1f} to {high:.1f})"
     wilson = stats.binomtest(7, 10).proportion_ci(method="wilson")
-    assert tables.interval(hits) == f"70.0 % ({100 * wilson.low:.1f} to {100 * wilson.high:.1f})"
+    assert tables.interval(hits, share=True) == f"70.0 % ({100 * wilson.low:.1f} to {100 * wilson.high:.1f})"
+
+
+def test_the_same_images_asked_of_two_graphs_are_no_more_images() -> None:
+    """Four images, each by its mean over two seeds; taken as eight, the intervals would be narrower."""
+    each = pd.DataFrame({"model": "graph", "seed": [0] * 4 + [1] * 4, "mse": [1.0, 2, 3, 4, 3, 2, 5, 8],
+                         "agrees": [True, True, True, False] * 2})
+    columns = {"mse": "MSE", "agrees": "judge agrees"}
+    once = tables.over_images(each, ["model"], columns, "x", same_images=True).data.iloc[0]
+    assert once["MSE"] == tables.interval([2.0, 2.0, 4.0, 6.0])
+    assert once["judge agrees"] == tables.interval([True, True, True, False], share=True)
+    apart = tables.over_images(each, ["model"], columns, "x").data.iloc[0]
+    assert apart["MSE"] == tables.interval(each["mse"])
+    assert apart["judge agrees"] == tables.interval(each["agrees"], share=True)
 
 
 def test_a_page_shows_what_a_rival_and_another_reading_say(tmp_path: Path) -> None:
@@ -63,7 +76,7 @@ def test_a_page_shows_what_a_rival_and_another_reading_say(tmp_path: Path) -> No
         (tmp_path / f"{page}.json").write_text(json.dumps(content))
     for whole, said in ((True, "reproduced"), (False, "not run")):
         shown = tables.verdicts(tmp_path / "04a-topologies.json", whole).data.iloc[0]
-        assert shown["verdict"] == "not run" and shown["under another reading"].endswith(f"section 3: {said}")
+        assert shown["verdict"] == "not run" and f"section 3: {said}; denoised" in shown["under another reading"]
     assert shown[tables.BESIDE] == "denoised psnr: worse than the best linear map (15 against 18)"
 
 
