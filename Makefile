@@ -32,7 +32,8 @@ APART = together=no
 endif
 
 # One run at a time in a checkout; a second one waits (where the system has flock).
-ALONE = $(if $(shell command -v flock),flock -n lock true || echo "another run is working here; waiting for it"; flock lock)
+WAITS = { flock -n lock true || echo "another run is working here; waiting for it"; } && flock lock
+ALONE = $(if $(shell command -v flock),$(WAITS))
 # It starts in _build/snakemake, because that is where Snakemake puts its notes. Weights and pages are written aside and
 # renamed, so what a failed job leaves is whole.
 WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH="$(CURDIR)/scripts:$$PYTHONPATH" && \
@@ -93,7 +94,7 @@ mutants: $(READY)  ## change the code in small ways and count what the tests not
 
 coverage: $(READY)  ## the share of branches of the package that tests run, processes of their own left out
 	@mkdir -p _build && export COVERAGE_FILE="$(CURDIR)/_build/coverage" OMP_NUM_THREADS=1 && \
-		coverage run --branch --source=pcgraph_lite -m pytest -m "not slow" tests && coverage report --skip-covered --precision=1
+		coverage run --branch --source=pcgraph_lite -m pytest -m "not slow" tests && coverage report --skip-covered --precision=1 --fail-under=90
 
 trust: $(READY)  ## count what the tests try, and write the figures of the page "How far to trust this"
 	@OMP_NUM_THREADS=1 python scripts/trust.py --tests

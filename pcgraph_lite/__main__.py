@@ -6,8 +6,10 @@ def main() -> None:
     try:
         from .cli import main as run
     except ModuleNotFoundError as error:
+        if error.name.partition(".")[0] == "pcgraph_lite":
+            raise
         raise SystemExit(f"pcgraph needs {error.name}, which the library alone does not: "
-                         "pip install 'pcgraph-lite[book]', or make test in a checkout.") from None
+                         "pip install -e '.[book]' in a checkout, or make test there.") from None
     run()
 
 

@@ -22,6 +22,7 @@ from . import notebooks
 
 OPEN = ("preliminary", "not run")
 COLUMNS = ["page", "claims", "trainings", "sweep runs", "hours", "hours so far"]
+IMAGES = {"cifar10": 50000, "svhn": 73257}         # to train on; the others have 60,000
 ASSUMED = 1e-10                                    # seconds a product where nothing was measured: a slow core
 Training = tuple[str, int]                         # a model and a seed
 
@@ -95,7 +96,7 @@ def rates(profile: str = "paper") -> Callable[[Model], float]:
 
 def products(spec: Model) -> float:
     """Products of a training, about: images x epochs x edges x (relaxation steps + 2); at least 1."""
-    images = spec.train_count or 60000 - (spec.validation_count or 0)
+    images = spec.train_count or IMAGES.get(spec.data, 60000) - (spec.validation_count or 0)
     shape = spec.model_dump_json()
     each = getattr(spec.train, "epochs", 1) * (getattr(spec.train, "steps", 0) + 2) * _edges(spec.kind, shape)
     return max(1.0, images * each)

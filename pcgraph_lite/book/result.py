@@ -20,7 +20,8 @@ CONTENTS = ('```{raw} html\n<details class="on-this-page"><summary>On this page<
             '```{contents}\n:local:\n:depth: 1\n:backlinks: none\n```\n\n```{raw} html\n</details>\n```')
 CITE = "[{ref}`Cite this book <cite>`.]{.made-by}"
 # tables that tell how, not what
-SETTINGS = re.compile(r'<table id="T_(?:(?:models|graphs)".*>trained in<|sweep|base"|by(?:-[^-"]+){5,}")', re.DOTALL)
+SETTINGS = re.compile(r'<table id="T_(?:(?:models|graphs)".*(?:>seconds<|Trained alike:)|sweep|base"'
+                      r'|by(?:-[^-"]+){5,}")', re.DOTALL)
 
 
 def put_on(notebook: NotebookNode, found: Sequence[Finding], words: PageWords | None, made_by: str,
@@ -48,7 +49,9 @@ def put_on(notebook: NotebookNode, found: Sequence[Finding], words: PageWords | 
 def put_turn(notebook: NotebookNode, measured: Mapping[str, Any], told: Sequence[str]) -> None:
     """Below the command of "Your turn", say how long it takes and what its last lines say."""
     begin = f"```\n{measured['command']}\n```\n"
-    cell = next(cell for cell in notebook.cells if cell.cell_type == "markdown" and begin in cell.source)
+    cell = next((cell for cell in notebook.cells if cell.cell_type == "markdown" and begin in cell.source), None)
+    if cell is None:                                                       # the page of an earlier run has another one
+        return
     said = "".join(f"\n- {tables.escaped(line)}" for line in told)
     time = f"This takes about {measured['seconds']:.0f} s of one core, once `make book` has run"
     cell.source = cell.source.replace(begin, f"{begin}\n{time}" + (f", and ends with\n{said}\n" if said else ".\n"), 1)

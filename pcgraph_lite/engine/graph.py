@@ -220,7 +220,7 @@ class PCGraph(nn.Module):
         for k, block in enumerate(self.blocks):
             if (key := f"{prefix}weights.{k}") in state_dict:
                 saved = valid.finite(state_dict[key], key, self.dtype)
-                whole = block.mask is not None and saved.shape[-2:] == block.shape
+                whole = saved.shape[-2:] == block.shape and block.mask is not None
                 if whole and bool(saved[..., ~block.mask.to(saved.device)].any()):
                     raise BadInput(f"{key} is non-zero where the topology has no edge; these weights belong to another "
                                    "graph.")

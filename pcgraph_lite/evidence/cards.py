@@ -104,7 +104,7 @@ def keep(name: str, profile: str, seed: int = 0, device: str = "auto", force: bo
 
 
 def write(card: Card) -> Path:
-    """Write a card into ``_build/<profile>/cards``; those of the paper profile are copied to ``results/cards``."""
+    """Write a card into ``_build/<profile>/cards``; published ones are kept in ``results/cards``."""
     target = path(card.model, card.profile, card.seed)
     with write_aside(target) as part:
         part.write_text(card.model_dump_json() + "\n", encoding="utf-8")

@@ -3,7 +3,7 @@
 ``config/sweeps/NAME.yaml`` names a model, what is changed of it first (the base), and grids of settings. Each setting
 is trained on training images and measured on validation images; the test set is never read. A seed gives every setting
 the same images, so that settings are compared in pairs. The rows, one an epoch, lie in
-``_build/<profile>/sweeps/NAME.csv``, those of the paper profile also in ``results/sweeps``. A run that is there already
+``_build/<profile>/sweeps/NAME.csv``, published ones in ``results/sweeps``. A run that is there already
 with the same settings is not trained again.
 """
 

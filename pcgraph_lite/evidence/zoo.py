@@ -1,7 +1,7 @@
 """Named models: from a specification to trained, cached and verified weights.
 
 Weights lie under ``_build/<profile>/models`` as safetensors, with the specification, its hash and the provenance in the
-header and the training history as CSV beside them. Whoever needs a model calls :func:`load`; nothing else trains.
+header and the training history as CSV beside them. Whoever needs a model by its name calls :func:`load`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Measures for images and answers; torchmetrics does the work, its traps are handled here once.
+"""Measures for images and answers. What torchmetrics has is its work, with its traps handled here once.
 
 It is imported where it is first used: it brings torchvision and torch's compiler along, which take seconds.
 

@@ -129,11 +129,12 @@ def recalled(recall: Recall, memories: Tensor) -> Trial:
 
 def part(images: Tensor, about: Case, known: Tensor, held: Tensor | None = None,
          answer: Answer | None = None) -> Trial:
-    """Any completion ``(batch, 784)``. Measures: mse and ssim on the missing rows; agrees, where the judge sees all."""
-    truth, rows = about.test.images, int((~known).sum()) // 28
+    """Any completion ``(batch, pixels)``. Measures: mse and ssim on the missing rows; agrees: the judge sees all."""
+    truth, (channels, _, width) = about.test.images, about.test.shape
+    rows = int((~known).sum()) // (channels * width)
     hidden = images[:, ~known], truth[:, ~known]
     return judged(images, about, about.test.labels if held is None else held, answer, mse=metrics.mse(*hidden),
-                  ssim=metrics.ssim(*hidden, (1, rows, 28)))
+                  ssim=metrics.ssim(*hidden, (channels, rows, width)))
 
 
 def whole(images: Tensor, about: Case, answer: Answer | None = None) -> Trial:

@@ -96,7 +96,8 @@ def test_a_page_without_claims_says_what_it_is_for() -> None:
 @pytest.mark.parametrize(
     ("table", "folded"),
     [
-        ('<table id="T_models"><th>model</th><th>trained in</th>', True),
+        ('<table id="T_models"><th>model</th><th>seconds</th>', True),
+        ('<table id="T_models"><caption>Trained alike: T 5.</caption><th>model</th>', True),
         ('<table id="T_sweep-generative">', True),
         ('<table id="T_base">', True),
         ('<table id="T_by-graph-init_std-activation-T-gamma-decay">', True),
