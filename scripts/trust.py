@@ -78,7 +78,7 @@ def rows(kept: dict[str, Any], mutants: dict[str, Any]) -> list[tuple[str, str]]
              "flips": "flipped bits of checkpoints: each was named, or the result was the same",
              "coverage": "branches of the package that tests run, per cent"}
     shown = [(text, f"{kept[key]:,}") for key, text in words.items() if key in kept]
-    for whole, text in ((True, "all changes of"), (False, "a random sample of the changes of")):
+    for whole, text in ((True, "all changes tried so far of"), (False, "a random sample of the changes of")):
         some = {file: row for file, row in mutants.items() if row["whole"] == whole and row["tried"]}
         if some:
             tried, dead, chosen = (sum(some[file][key] if key != "tried" else len(some[file][key]) for file in some)
