@@ -144,7 +144,7 @@ def cite(file: Path) -> str:
     theirs = {"author": authors, "title": "{" + paper["title"] + "}", "booktitle": paper["collection-title"],
               "volume": paper["volume"], "pages": f"{paper['start']}--{paper['end']}", "year": paper["year"],
               "url": paper["url"]}
-    entries = [_entry("software", "pcgraph-lite", own), _entry("inproceedings", "salvatori2022", theirs)]
+    entries = [_entry("software", "pcgraph-lite", own), _entry("inproceedings", "salvatori2022graphs", theirs)]
     return "```bibtex\n" + "\n\n".join(entries) + "\n```\n"
 
 

@@ -27,6 +27,19 @@ def drawn(*shape: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
+def test_kinks_are_where_the_slope_jumps_and_say_to_which_side(name):
+    """Oracle: torch's slope a little above and a little below every point of a grid that has them."""
+    points, kinks = torch.arange(-16, 17, dtype=torch.float64) / 4, dict(ACTIVATIONS[name].kinks)
+
+    def slope(x):
+        x = x.requires_grad_()
+        return torch.autograd.grad(TORCH[name](x).sum(), x)[0]
+
+    jumps = slope(points + 1e-6) - slope(points - 1e-6)
+    assert {float(x): float(jump) for x, jump in zip(points, jumps, strict=True) if jump.abs() > 0.5} == kinks
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
 def test_values_and_slopes_are_those_of_torch(name):
     f, x = ACTIVATIONS[name], drawn(4, 50)
     torch.testing.assert_close(f(x), TORCH[name](x), **EXACT)

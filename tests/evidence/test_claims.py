@@ -156,6 +156,10 @@ def test_each_case_is_told_by_its_own_model() -> None:
                         ({"quantity": "q", "model": "b"}, {"b": [3, 5]})):
         [cases] = verdicts.measured("c", rows, claim(check | {"at_least": 0}))
         assert {case.model: case.values.tolist() for case in cases} == told
+    others = [row | {"claim": name} for name in ("b", "d") for row in seeds("q", 7, 8, model="a")]
+    rows = frame(*seeds("q", 1, 2, model="a"), *others)
+    [cases] = verdicts.measured("c", rows, claim({"quantity": "q", "at_least": 0}))
+    assert [case.values.tolist() for case in cases] == [[1, 2]]
 
 
 def test_every_dataset_must_hold() -> None:
