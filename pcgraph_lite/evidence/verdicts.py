@@ -142,13 +142,17 @@ def _judged(name: str, claim: Claim, records: pd.DataFrame) -> Verdict:
     seeds = [outcome.seeds for outcome in outcomes if outcome.passed is not None]
     lacks = _lacks(claim, records, profile, outcomes)
     elsewhere = everything[everything["profile"] == profile]
-    readings = {other: _verdict(claim, checks, [
-        _applied(check, elsewhere[elsewhere["claim"].isin(check.of)] if check.of else records)
-        for check in checks], preliminary=False)
+    readings = {other: _reading(claim, checks, [
+        _applied(check, elsewhere[elsewhere["claim"].isin(check.of)] if check.of else records) for check in checks])
         for other, checks in claim.readings.items() if len(records)}
     beside = [line for rival in claim.rivals for line in _beside(rival, records)]
     return Verdict(name, _verdict(claim, claim.checks, outcomes, bool(lacks)), min(seeds, default=0), profile,
                    tuple(sorted(set(records["device"]))), tuple(outcomes), tuple(lacks), readings, tuple(beside))
+
+
+def _reading(claim: Claim, checks: list[Check], outcomes: list[Outcome]) -> str:
+    """The verdict under another reading; preliminary where one of its checks has no record."""
+    return _verdict(claim, checks, outcomes, preliminary=any(outcome.passed is None for outcome in outcomes))
 
 
 def _lacks(claim: Claim, records: pd.DataFrame, profile: str, outcomes: list[Outcome]) -> list[Lack]:

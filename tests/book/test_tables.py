@@ -74,7 +74,7 @@ def test_a_page_shows_what_a_rival_and_another_reading_say(tmp_path: Path) -> No
     for page, kept in (("04a-topologies", ours), ("04c-comparison", theirs)):
         content = json.loads(path.read_text()) | {"notebook": page, "records": kept}
         (tmp_path / f"{page}.json").write_text(json.dumps(content))
-    for whole, said in ((True, "reproduced"), (False, "not run")):
+    for whole, said in ((True, "preliminary: reproduced"), (False, "not run")):
         shown = tables.verdicts(tmp_path / "04a-topologies.json", whole).data.iloc[0]
         assert shown["verdict"] == "not run" and f"section 3: {said}; denoised" in shown["under another reading"]
     assert shown[tables.BESIDE] == "denoised psnr: worse than the best linear map (15 against 18)"

@@ -304,11 +304,13 @@ def test_of_several_comparisons_that_fail_the_first_is_shown():
 def test_another_reading_has_its_own_verdict() -> None:
     """The first rule decides; each other reading stands beside it, also where nothing was recorded for it."""
     other = {"in other units": [{"quantity": "b", "at_least": 0.9}],
+             "tried in part": [{"quantity": "b", "at_least": 0.9}, {"quantity": "c", "at_least": 0.9}],
              "never tried": [{"quantity": "c", "at_least": 0.9}]}
     rows = frame(*seeds("a", 1.0, 1.0, 1.0), *seeds("b", 0.0, 0.0, 0.0))
     row = verdicts.scorecard(rows, claim({"quantity": "a", "at_least": 0.9}, readings=other)).iloc[0]
     assert (row["verdict"], row["hangs_on"]) == (
-        "reproduced", "in other units: not reproduced; never tried: not run")
+        "reproduced", "in other units: not reproduced; tried in part: preliminary: not reproduced; "
+                      "never tried: not run")
 
 
 def test_a_reading_needs_a_check_that_is_no_guard() -> None:
