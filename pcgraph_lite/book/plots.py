@@ -1,6 +1,7 @@
 """Every figure style of the book in one place. Each function returns a matplotlib figure with labelled axes."""
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -35,6 +36,7 @@ SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
 WIRES = {True: RIGHT, False: WRONG}                                # excitatory, inhibitory
 FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
 
+FEW = 5                                    # names that a legend inside a figure has room for
 SMALLEST = "x-small"                       # letters of 9 pixels where a page shows a figure at 71 %, its least size
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # of a mask's picture
 
@@ -125,7 +127,10 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
     figure, axis = plt.subplots(figsize=(6.4, 3.8))
     _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=y)
-    axis.legend(fontsize="small")
+    if len(handles := axis.get_legend_handles_labels()[0]) > FEW:          # so many would cover what they name
+        figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize="small")
+    else:
+        axis.legend(fontsize="small")
     return figure
 
 
@@ -148,7 +153,7 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
             mean = [sum(values) / len(values) for values in bars.values()]
             reach = [[m - min(values) for m, values in zip(mean, bars.values(), strict=True)],
                      [max(values) - m for m, values in zip(mean, bars.values(), strict=True)]]
-            axis.bar(at, list(bars), wide * 0.92, fill=False, edgecolor="0.7", linewidth=0.8)
+            axis.bar(at, list(bars), wide * 0.92, fill=False, edgecolor="0.45", linewidth=0.8)
             axis.bar(at, mean, wide * 0.92, color=COLORS[k], label=name, yerr=reach, error_kw={"linewidth": 1})
         axis.set_xticks(range(len(numbers)), [str(number) for number in numbers])
         axis.set(title=title, xlabel=x, ylabel=y)
@@ -176,7 +181,7 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
 
     ``one_legend``: above the whole figure, that of the first part, instead of one in each.
     """
-    figure, axes = _grid(len(parts), 3, 3.5, 2.9, sharex=True, sharey=True)
+    figure, axes = _grid(len(parts), 2 if len(parts) in (4, 8) else 3, 3.5, 2.9, sharex=True, sharey=True)
     for axis, (title, lines) in zip(axes, parts.items(), strict=True):
         _lines(axis, lines, (levels or {}).get(title, {}), log, log_x, ["0.35", *COLORS])
         axis.set(title=title)
@@ -389,6 +394,8 @@ def _grid(count: int, most: int, width: float, height: float, margin: float = 0.
                                 **shared)
     for axis in axes.flat[count:]:
         axis.remove()
+    for axis in axes.flat[max(0, count - columns):count]:                  # the lowest of each column
+        axis.tick_params(labelbottom=True)
     return figure, list(axes.flat[:count])
 
 
@@ -424,7 +431,7 @@ def _wire(source: Neuron, target: Neuron, excites: bool,
 
 def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log_x: bool, colors: Sequence = COLORS,
            marks: Mapping[str, float] | None = None) -> None:
-    """Lines, with a band from min to max where values repeat, upright dashed lines and dashed levels."""
+    """Lines, with a band from min to max where values repeat, upright marks and dashed levels."""
     for k, (name, (at, values)) in enumerate(lines.items()):
         values, color = _numbers(values).reshape(len(at), -1), colors[k % len(colors)]
         axis.plot(at, values.mean(1), color=color, label=name)
@@ -432,7 +439,7 @@ def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log
             axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0,
                               label=f"_{name}")
     for name, position in (marks or {}).items():
-        axis.axvline(position, color="0.35", linestyle="--", linewidth=1.2, label=name)
+        axis.axvline(position, color="0.35", linestyle=(0, (6, 2, 1, 2, 1, 2)), linewidth=1.2, label=name)
     for k, (name, height) in enumerate(levels.items()):
         axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
     axis.set(yscale="log" if log else "linear", xscale="log" if log_x else "linear")
@@ -469,6 +476,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
         grid.map_dataframe(sns.scatterplot, x=x, y=y, s=28)
         grid.set_titles("{col_name}")
         for axis in grid.axes.flat:
+            axis.set_title(textwrap.fill(axis.get_title(), 24))
             if "%" in axis.get_title():
                 axis.set_ylim(top=min(axis.get_ylim()[1], 101))            # no share beyond all
             axis.tick_params("x", rotation=0 if numbers else 25)

@@ -6,11 +6,13 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 import numpy as np
+from matplotlib.colors import to_rgb
 from PIL import Image
 from scipy import ndimage
 
 from ..files import digest
 from . import download
+from .plots import RIGHT, WRONG
 
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # a library is named there, never used
@@ -20,12 +22,16 @@ SPOKEN = {'<summary><span class="toctree-toggle"':                         # the
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
           '<div role="list" class="citation-list">': '<div class="citation-list">'}       # it holds no list items
 CODE = re.compile(r"(<pre.*?</pre>|<script.*?</script>)", re.DOTALL)
-LOOSE = re.compile(r"(?<=\d) (?=%)")
+LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\d) (?=± \d)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))")
 HEAVY = 200_000                            # bytes of a picture
+VIVID, MERGED = 100, 24                    # of 255 levels: lines drawn in colour, and by how much theirs may change
 SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
 PALETTES = (64, 128, 256)                  # colours
 LONGEST = 200                                                              # letters of a description
 PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
+FRAMES = [[round(255 * part) for part in to_rgb(color)] for color in (RIGHT, WRONG)]
+NEAR = 60                                  # of 255 levels: as a palette and smooth edges leave a frame's colour
+PAGE = 18                                  # of 255 levels: the dark theme's page, as the style sheet turns figures
 TILE = 24                                  # pixels: what is smaller is no photograph
 
 
@@ -46,7 +52,7 @@ def polish(site: Path) -> None:
 
 
 def bound(page: str) -> str:
-    """A page whose lines do not break before a %, but in code, which is copied as it is."""
+    """A page whose lines break neither before a % nor at a ± nor within a short interval. Code stays as it is."""
     parts = CODE.split(page)
     return "".join(part if k % 2 else LOOSE.sub("\u00a0", part) for k, part in enumerate(parts))
 
@@ -72,9 +78,12 @@ def by_palette(picture: Image.Image) -> Image.Image:
     """A picture of as few colours as no eye tells from it, without any loss where 256 do; else as it is."""
     if picture.getcolors(256):
         return picture.quantize(256)
+    pixels = np.asarray(picture).astype(int)
+    vivid = np.ptp(pixels, axis=2) > VIVID
     for colours in PALETTES:
         few = picture.quantize(colours, kmeans=2)                          # else rare colours, such as frames, pale
-        if np.abs(np.asarray(few.convert("RGB"), int) - np.asarray(picture)).mean() < SEEN:
+        off = np.abs(np.asarray(few.convert("RGB"), int) - pixels).max(2)
+        if off.mean() < SEEN and (not vivid.any() or np.percentile(off[vivid], 99) < MERGED):
             return few
     return picture
 
@@ -138,10 +147,12 @@ def darkened(pixels: np.ndarray) -> np.ndarray | None:
         return None
     wide = pixels.astype(int)
     turned = wide + 255 - wide.max(2, keepdims=True) - wide.min(2, keepdims=True)
-    tiles, _ = ndimage.label((pixels < 250).any(2))
+    turned = PAGE + turned * (255 - 2 * PAGE) // 255                       # white to the colour of the page
+    frames = np.any([np.abs(wide - color).max(2) < NEAR for color in FRAMES], axis=0)
+    tiles, _ = ndimage.label((pixels < 250).any(2) & ~frames)              # frames touch, and would join rows
     for place in ndimage.find_objects(tiles):
-        inside = vivid[place][4:-4, 4:-4]                                  # without its frame
-        if min(vivid[place].shape) > TILE and inside.mean() > 0.002:      # grey ones have none
+        inside = (vivid & ~frames)[place][4:-4, 4:-4]
+        if min(vivid[place].shape) > TILE and inside.mean() > 0.005:       # grey ones have but the edge of a tick
             turned[place] = wide[place]
     return turned.astype(np.uint8)
 

@@ -21,6 +21,7 @@ EXACT = "Equations, masks and drawings, checked exactly"
 TRAINED = "Claims about trained models"
 WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
 THUMBNAIL = 640                                    # pixels wide: a figure beside a cause
+READABLE = 0.71                                    # of its natural size: letters of 9 pixels, as in the style sheet
 LAST = 6                                           # commits in the history of a row
 
 
@@ -247,8 +248,11 @@ def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode]
     place = folder.parent / "_static/causes" / f"{one.figure}.png"
     place.parent.mkdir(parents=True, exist_ok=True)
     picture = Image.open(BytesIO(result.picture(cell))).convert("RGB")
-    picture.thumbnail((THUMBNAIL, 2 * THUMBNAIL))
+    natural = picture.width
+    wide = max(THUMBNAIL, round(READABLE * natural))                       # as far as its letters can be read
+    picture.thumbnail((wide, 2 * wide))
     polish.by_palette(picture).save(place, optimize=True)
     width, height = picture.size
     return (f'<a href="notebooks/{claim.notebook}.html#{one.figure}"><img src="../_static/causes/{place.name}" '
-            f'width="{width}" height="{height}" loading="lazy" alt="{escape(result.tables.alt_text(cell))}"></a>')
+            f'width="{width}" height="{height}" style="--natural: {natural}" loading="lazy" '
+            f'alt="{escape(result.tables.alt_text(cell))}"></a>')

@@ -45,7 +45,7 @@ LONG = re.compile(r"(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 SCALING = "Time of a training batch against one size, the others fixed."
 BENCH = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What was measured.",
          "times.csv": "Times of one batch or query.",
-         "floor.svg": "Time over that of the bare products: the black line is the floor.",
+         "floor.svg": "Time over that of the bare products: the upright line is the floor.",
          "numbers.csv": "Ratios, memory and distances.", "scaling.csv": SCALING,
          "scaling.svg": f"{SCALING} Lines are powers, fitted to the larger half of the points."}
 
