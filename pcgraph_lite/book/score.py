@@ -253,6 +253,7 @@ def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode]
     picture.thumbnail((wide, 2 * wide))
     polish.by_palette(picture).save(place, optimize=True)
     width, height = picture.size
-    return (f'<a href="notebooks/{claim.notebook}.html#{one.figure}"><img src="../_static/causes/{place.name}" '
+    kind = ' class="wide"' if wide > THUMBNAIL else ""                     # its words stand below it
+    return (f'<a{kind} href="notebooks/{claim.notebook}.html#{one.figure}"><img src="../_static/causes/{place.name}" '
             f'width="{width}" height="{height}" style="--natural: {natural}" loading="lazy" '
             f'alt="{escape(result.tables.alt_text(cell))}"></a>')
