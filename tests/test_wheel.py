@@ -92,7 +92,7 @@ def test_the_library_needs_nothing_of_the_book(environment: Path) -> None:
 def test_the_command_says_what_it_needs(environment: Path) -> None:
     done = subprocess.run([environment / "pcgraph", "info"], capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == ""
-    assert re.fullmatch(r"pcgraph needs \w+, .*pip install 'pcgraph-lite\[book\]'.*\n", done.stderr)
+    assert re.fullmatch(r"pcgraph needs \w+, .*pip install -e '\.\[book\]'.*\n", done.stderr)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ SPOKEN = {'<summary><span class="toctree-toggle"':                         # the
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
           '<div role="list" class="citation-list">': '<div class="citation-list">'}       # it holds no list items
 CODE = re.compile(r"(<pre.*?</pre>|<script.*?</script>)", re.DOTALL)
-LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\d) (?=± \d)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))")
+LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))")
 HEAVY = 200_000                            # bytes of a picture
 VIVID, MERGED = 100, 24                    # of 255 levels: lines drawn in colour, and by how much theirs may change
 SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
@@ -52,7 +52,7 @@ def polish(site: Path) -> None:
 
 
 def bound(page: str) -> str:
-    """A page whose lines break neither before a % nor at a ± nor within a short interval. Code stays as it is."""
+    """A page whose lines break neither before a % nor after a ± nor within a short interval. Code stays as it is."""
     parts = CODE.split(page)
     return "".join(part if k % 2 else LOOSE.sub("\u00a0", part) for k, part in enumerate(parts))
 
