@@ -92,9 +92,9 @@ mutants: $(READY)  ## change the code in small ways and count what the tests not
 	@test -d _build/cosmic || $(INSTALL) --quiet --target _build/cosmic cosmic-ray==8.7.0
 	@OMP_NUM_THREADS=1 python scripts/mutants.py $(FILES)
 
-coverage: $(READY)  ## the share of branches of the package that tests run, processes of their own left out
+coverage: $(READY)  ## the share of branches of both packages that tests run, processes of their own left out
 	@mkdir -p _build && export COVERAGE_FILE="$(CURDIR)/_build/coverage" OMP_NUM_THREADS=1 && \
-		coverage run --branch --source=pcgraph_lite -m pytest -m "not slow" tests && coverage report --skip-covered --precision=1 --fail-under=90
+		coverage run --branch --source=pcgraph_lite,reproduction -m pytest -m "not slow" tests && coverage report --skip-covered --precision=1 --fail-under=90
 
 trust: $(READY)  ## count what the tests try, and write the figures of the page "How far to trust this"
 	@OMP_NUM_THREADS=1 python scripts/trust.py --tests

@@ -15,9 +15,9 @@ import re
 from snakemake.exceptions import WorkflowError
 
 from pcgraph_lite import checkout
-from pcgraph_lite.book import inputs, notebooks
+from reproduction.book import inputs, notebooks
 from pcgraph_lite.errors import PCGraphError
-from pcgraph_lite.evidence import config as settings, findings, sweeps, zoo
+from reproduction.evidence import config as settings, findings, sweeps, zoo
 
 
 def checked(call, *arguments):
@@ -92,7 +92,7 @@ rule book:
     message:
         "building the book"
     params:
-        code=inputs.code(["pcgraph_lite.book.site"]),
+        code=inputs.code(["reproduction.book.site"]),
         docstrings=inputs.docstrings(),
     log:
         BUILD / "logs" / "book.log",
@@ -109,7 +109,7 @@ rule scorecard:
         "judging the claims"
     params:
         rules=checked(inputs.rules),
-        code=inputs.code(["pcgraph_lite.evidence.records"]),
+        code=inputs.code(["reproduction.evidence.records"]),
     log:
         BUILD / "scorecard.txt",
     shell:

@@ -15,8 +15,8 @@ from benchmarks.rows import Row
 from benchmarks.scaling import Curve, fitted
 from benchmarks.suite import Bench
 from benchmarks.timing import Timing
-from pcgraph_lite.book import plots
 from pcgraph_lite.files import write_aside
+from reproduction.book import plots
 
 WORKS = ("work", "what", "setting")
 TIMES = ("work", "by", "median, ms", "least to most, ms", "repeats", "operations, 10⁹", "10⁹ a second")

@@ -14,8 +14,8 @@ from benchmarks.scaling import Curve
 from benchmarks.timing import clock_name
 from pcgraph_lite import hardware
 from pcgraph_lite.errors import unknown
-from pcgraph_lite.evidence import records
-from pcgraph_lite.evidence.config import Strict
+from reproduction.evidence import records
+from reproduction.evidence.config import Strict
 
 
 def _trained(work: Callable[[Sizes], training.Work]) -> Callable[[Sizes], Row]:

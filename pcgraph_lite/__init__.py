@@ -1,4 +1,4 @@
-"""Predictive coding on arbitrary graph topologies: the engine and everything the book needs around it."""
+"""Predictive coding on arbitrary graph topologies: the engine, images and metrics, baselines, and studies of graphs."""
 
 from importlib import import_module
 

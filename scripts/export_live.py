@@ -26,9 +26,9 @@ from pcgraph_lite import checkout
 from pcgraph_lite.engine import constructors
 from pcgraph_lite.engine.topology import Topology
 from pcgraph_lite.errors import BadInput
-from pcgraph_lite.evidence import relaxed_time, zoo
 from pcgraph_lite.files import tensor_digest, write_aside
 from pcgraph_lite.images import datasets
+from reproduction.evidence import relaxed_time, zoo
 
 GRAPHS, MEMORY, A_CLASS = ("generative-labels-mnist",), "memory-mnist", 6
 KINDS = ("int8", "float16")

@@ -9,8 +9,8 @@ as they were trained and of the file.
 import json
 
 from pcgraph_lite import checkout
-from pcgraph_lite.evidence import zoo
 from pcgraph_lite.files import load_tensors, save_tensors
+from reproduction.evidence import zoo
 
 MODELS = ("generative-labels-mnist", "fully-connected-pixels-equal-mnist", "memory-mnist")
 LARGEST = 5_000_000                                # bytes, all of them

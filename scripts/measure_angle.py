@@ -24,9 +24,9 @@ from pcgraph_lite.engine import constructors, learning
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.inference import Settings, settle
-from pcgraph_lite.evidence import records
 from pcgraph_lite.files import write_aside
 from pcgraph_lite.images import datasets
+from reproduction.evidence import records
 
 TIMES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 IMAGES, BATCH, EPOCHS = 20_000, 100, (0, 1, 5)                             # the angle is taken after so many epochs

@@ -63,8 +63,12 @@ def mutants(file: str, most: int | None = None) -> tuple[list[dict[str, Any]], i
     return found, len(places)
 
 
+def package(file: str) -> str:
+    return "reproduction" if file.startswith("evidence") else "pcgraph_lite"
+
+
 def source(file: str) -> Path:
-    return ROOT / "pcgraph_lite" / f"{file}.py"
+    return ROOT / package(file) / f"{file}.py"
 
 
 def plain(text: str) -> str:
@@ -93,7 +97,7 @@ def killed(file: str, text: str, tests: list[str]) -> bool:
         os.dup2(silence, 1)
         os.dup2(silence, 2)
         resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU))
-        sys.meta_path.insert(0, Changed("pcgraph_lite." + file.replace("/", "."), source(file), text))
+        sys.meta_path.insert(0, Changed(f"{package(file)}.{file}".replace("/", "."), source(file), text))
         import pytest
         os._exit(int(pytest.main(["-x", "-p", "no:cacheprovider", "-m", "not slow", *tests])))
     return os.waitpid(child, 0)[1] != 0

@@ -14,9 +14,9 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from pcgraph_lite import checkout
-from pcgraph_lite.book import live
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.files import write_aside
+from reproduction.book import live
 
 STILLS, WIDTH, COLOURS = checkout.ROOT / "book/live/stills", 840, 64
 WAIT = 120_000                                                             # milliseconds

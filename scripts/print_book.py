@@ -13,8 +13,8 @@ from playwright.sync_api import Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
 
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.evidence.config import read_yaml
 from pcgraph_lite.files import write_aside
+from reproduction.evidence.config import read_yaml
 
 WAIT = 120_000                                     # milliseconds
 READY = """async () => {

@@ -12,8 +12,8 @@ from pathlib import Path
 import nbformat
 
 from pcgraph_lite import checkout
-from pcgraph_lite.book import tables
 from pcgraph_lite.files import write_aside
+from reproduction.book import tables
 
 CALL = ".verdicts("
 PICTURE = checkout.ROOT / "results" / "figures" / "completion.png"         # of the README

@@ -19,11 +19,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from mutants import source
 from packaging.requirements import Requirement
 
 from pcgraph_lite import checkout
-from pcgraph_lite.evidence.config import read_yaml
 from pcgraph_lite.files import digest, write_aside
+from reproduction.evidence.config import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 COUNTED = ["tests/test_fuzz.py", "tests/test_hostile.py", "tests/test_files.py"]
@@ -116,7 +117,7 @@ def files() -> dict[str, str]:
     read = {name: json.loads(path.read_text()) if (path := ROOT / f"results/{name}.json").is_file() else {}
             for name in ("trust", "mutants")}
     read["mutants"] = {file: row for file, row in read["mutants"].items()      # of the code as it is
-                       if digest(ROOT / "pcgraph_lite" / f"{file}.py") == row["digest"]}
+                       if digest(source(file)) == row["digest"]}
     lines = survivors(read["mutants"]) or [("–", "–", "–")]
     return {"book/survivors.csv": table(("file", "changed to", "why nothing can notice it"), lines),
             "book/trust.csv": table(("what was tried", "number"), rows(read["trust"], read["mutants"])),

@@ -21,11 +21,11 @@ from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.baselines.linear import METHODS
 from pcgraph_lite.engine.activations import ACTIVATIONS
 from pcgraph_lite.engine.constructors import CONSTRUCTORS
-from pcgraph_lite.evidence import config, zoo
-from pcgraph_lite.evidence.numerics import FILE, committed
 from pcgraph_lite.files import write_aside
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.scale import SCALES
+from reproduction.evidence import config, zoo
+from reproduction.evidence.numerics import FILE, committed
 
 CLOSE = 1e-4                                                               # relative; machines differ by 1e-6
 SMALL = {"internal": 6, "hidden": [8, 6], "clusters": 2, "size": 790, "p": 0.02, "neighbours": 4}      # of a topology

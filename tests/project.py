@@ -1,4 +1,4 @@
-"""A small project in a temporary folder: a copy of the package with two tiny models and one notebook.
+"""A small project in a temporary folder: a copy of both packages with two tiny models and one notebook.
 
 Runs are real (subprocesses, kernels, Snakemake), and editing a library file there harms nobody.
 """
@@ -27,8 +27,9 @@ class Project:
         self.root = root
         self.settings: tuple[str, ...] = ()                                # of the workflow, such as together=no
         shutil.copytree(HERE / "fixtures" / "project", root, dirs_exist_ok=True)
-        shutil.copytree(HERE.parent / "pcgraph_lite", root / "pcgraph_lite", dirs_exist_ok=True,
-                        ignore=shutil.ignore_patterns("__pycache__", "*.part"))
+        for package in ("pcgraph_lite", "reproduction"):
+            shutil.copytree(HERE.parent / package, root / package, dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("__pycache__", "*.part"))
         shutil.copy2(HERE.parent / "Snakefile", root)
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         self.environment = os.environ | {"PYTHONPATH": str(root), "PATH": path, "OMP_NUM_THREADS": "1",
@@ -36,7 +37,7 @@ class Project:
 
     def pcgraph(self, *arguments: str, code: int = 0) -> str:
         """Run ``pcgraph``; its output, both streams together, with runs of white space as one space."""
-        done = subprocess.run([sys.executable, "-m", "pcgraph_lite", *arguments], cwd=self.root, text=True,
+        done = subprocess.run([sys.executable, "-m", "reproduction", *arguments], cwd=self.root, text=True,
                               env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert done.returncode == code, done.stdout
         return " ".join(done.stdout.split())

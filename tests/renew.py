@@ -10,8 +10,8 @@ from pathlib import Path
 
 import nbformat
 
-from pcgraph_lite.book import notebooks
-from pcgraph_lite.evidence import config
+from reproduction.book import notebooks
+from reproduction.evidence import config
 
 HERE = Path(__file__).resolve().parent
 # Relative, for a notebook that has none yet; null: present, but not compared. Shares of few images move in steps.

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from project import git
 
-from pcgraph_lite import checkout, cli
-from pcgraph_lite.book import notebooks
+from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile
-from pcgraph_lite.evidence import config, sweeps
+from reproduction import cli
+from reproduction.book import notebooks
+from reproduction.evidence import config, sweeps
 
 
 @pytest.fixture

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite import checkout, cli
-from pcgraph_lite.book import notebooks
+from pcgraph_lite import checkout
 from pcgraph_lite.errors import UnstableStep
-from pcgraph_lite.evidence import zoo
+from reproduction import cli
+from reproduction.book import notebooks
+from reproduction.evidence import zoo
 
 FIXTURE = Path(__file__).parent / "fixtures" / "project"
 

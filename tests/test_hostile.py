@@ -29,10 +29,10 @@ import torchvision.datasets  # noqa: F401
 from counting import counted
 
 from pcgraph_lite import checkout
-from pcgraph_lite.book import notebooks, site
 from pcgraph_lite.errors import PCGraphError
-from pcgraph_lite.evidence import claims, config, records, zoo
 from pcgraph_lite.images import sources
+from reproduction.book import notebooks, site
+from reproduction.evidence import claims, config, records, zoo
 
 MEMORY, SECONDS, LONGEST = 2**30, 20, 2_000
 DEEP = 100_000

@@ -49,7 +49,8 @@ def _link(distribution: str, site: Path) -> None:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The ``bin`` folder of an environment that holds the wheel and, by links, what its metadata asks for."""
     root = tmp_path_factory.mktemp("wheel")
-    shutil.copytree(ROOT / "pcgraph_lite", root / "source/pcgraph_lite", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pcgraph_lite", "reproduction"):
+        shutil.copytree(ROOT / name, root / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, root / "source")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]

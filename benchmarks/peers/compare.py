@@ -30,8 +30,8 @@ from benchmarks.rows import Sizes
 from benchmarks.timing import Timing, timed
 from pcgraph_lite import PCGraph, hardware, topology
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.evidence import records
 from pcgraph_lite.files import write_aside
+from reproduction.evidence import records
 
 FLAGS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 COLUMNS = ("work", "by", "versions", "edges", "median, ms", "least to most, ms", "over products", "over ours", "commit",

@@ -18,7 +18,7 @@ from project import HERE, Project
 from safetensors.torch import load_file
 
 from pcgraph_lite import checkout, hardware
-from pcgraph_lite.evidence import zoo
+from reproduction.evidence import zoo
 
 SCRIPT = HERE.parent / "scripts/one_node_slurm.sh"
 PROGRAMS = ("sbatch", "slurmctld", "slurmd", "munged", "mungekey")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pcgraph_lite.book import download
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.evidence import records
+from reproduction.book import download
+from reproduction.evidence import records
 
 RECORDS = ROOT / "results/records"
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from pcgraph_lite.book import download, drawn, plots
+from reproduction.book import download, drawn, plots
 
 SEEDS = torch.tensor([[1.0, 3.0], [2.0, 6.0]])                             # (positions, seeds)
 BOTH = {"m": torch.tensor([1.0, 2.0]), "n": torch.tensor([3.0])}

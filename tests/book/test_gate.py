@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
-from pcgraph_lite.book import gate, site
 from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.errors import BadFile
+from reproduction.book import gate, site
 
 
 def png(size: tuple[int, int] = (2, 2)) -> str:

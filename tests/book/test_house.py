@@ -3,17 +3,17 @@
 import re
 from pathlib import Path
 
-from pcgraph_lite.book import house
 from pcgraph_lite.checkout import ROOT
+from reproduction.book import house
 
-PACKAGE = ROOT / "pcgraph_lite"
+PACKAGES = [ROOT / name for name in ("pcgraph_lite", "reproduction")]
 
 
 def test_every_file_lives_in_one_room() -> None:
     rooms, _ = house.imports()
-    files = [path.stem for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__")]
+    files = [path.stem for package in PACKAGES for path in package.rglob("*.py") if not path.stem.startswith("__")]
     assert sorted(files) == sorted(file for room in rooms.values() for file in room)
-    assert {"cli", "ground"} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(rooms)
+    assert {"cli", "ground"} | {path.parent.name for package in PACKAGES for path in package.glob("*/__init__.py")} == set(rooms)
 
 
 def test_arrows_are_the_import_lines() -> None:
@@ -21,8 +21,8 @@ def test_arrows_are_the_import_lines() -> None:
     rooms, uses = house.imports()
     for room in rooms.keys() - {"cli", "ground"}:
         for other in rooms.keys() - {"cli", "ground", room}:
-            named = [path for path in (PACKAGE / room).glob("*.py") if re.search(
-                rf"^\s*from \.\.({other}[ .]| import .*\b{other}\b)", path.read_text(encoding="utf-8"), re.MULTILINE)]
+            named = [path for package in PACKAGES for path in (package / room).glob("*.py") if re.search(
+                rf"^\s*from (\.\.|pcgraph_lite\.)({other}[ .]| import .*\b{other}\b)", path.read_text(encoding="utf-8"), re.MULTILINE)]
             assert uses[room, other] == len(named), (room, other)
 
 

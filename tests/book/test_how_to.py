@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite.book import notebooks, site
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.evidence import config
+from reproduction.book import notebooks, site
+from reproduction.evidence import config
 
 PAGES = sorted((ROOT / "book/how-to").glob("*.md"))
 EDIT = re.compile(r"^(?P<fence>`{3,})\{code-block\} \w+\n:caption: (?P<file>\S+?)(?:, (?P<place>[^\n]+))?\n\n"
@@ -42,7 +42,7 @@ def apply(edit: re.Match[str], root: Path) -> None:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """What git would copy, without the large results."""
-    for name in ("pcgraph_lite", "notebooks", "config", "tests", "scripts", "benchmarks"):
+    for name in ("pcgraph_lite", "reproduction", "notebooks", "config", "tests", "scripts", "benchmarks"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.part"))
     for name in ("pyproject.toml", "_toc.yml", "Snakefile"):
         shutil.copy2(ROOT / name, tmp_path)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite.book import inputs
-from pcgraph_lite.evidence import claims, config
+from reproduction.book import inputs
+from reproduction.evidence import claims, config
 
 FILES = {
     "__init__": "",
@@ -30,7 +30,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path = root / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    monkeypatch.setattr(inputs, "PACKAGE", root)
+    monkeypatch.setattr(inputs, "HOME", tmp_path)
     return root
 
 
@@ -63,7 +63,7 @@ def test_the_reference_is_built_anew_for_docstrings_alone(package: Path, old: st
     assert (inputs.docstrings() != before) == changes
 
 
-@pytest.mark.parametrize("module", [f"pcgraph_lite.{name}" for name in ("engine.graph", "evidence.zoo", "book.tables")])
+@pytest.mark.parametrize("module", ["pcgraph_lite.engine.graph", "reproduction.evidence.zoo", "reproduction.book.tables"])
 def test_every_module_that_python_loads_is_seen(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python's list is the oracle; ours may be longer by what is imported inside functions."""
     loaded = subprocess.run([sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"], check=True, text=True,
@@ -72,7 +72,7 @@ def test_every_module_that_python_loads_is_seen(module: str, monkeypatch: pytest
     content = inputs._content
     monkeypatch.setattr(inputs, "_content", lambda name: seen.append(name) or content(name))
     inputs.code([module])
-    assert {name for name in loaded if name.startswith("pcgraph_lite.")} <= set(seen)
+    assert {name for name in loaded if name.startswith(("pcgraph_lite.", "reproduction."))} <= set(seen)
 
 
 def test_rules_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:

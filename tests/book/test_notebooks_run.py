@@ -15,9 +15,9 @@ import pytest
 from project import HERE, Project
 
 from pcgraph_lite import checkout
-from pcgraph_lite.book import notebooks
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
-from pcgraph_lite.evidence import cards, config
+from reproduction.book import notebooks
+from reproduction.evidence import cards, config
 
 NAME = "01-tiny"
 
@@ -175,7 +175,7 @@ def test_plain_run_shows_the_failing_line(root: Path) -> None:
 
 def test_without_papermill_the_way_out_is_said(project: Project) -> None:
     """On a bare host the message names --plain."""
-    code = ("import sys; sys.modules['papermill'] = None; from pcgraph_lite.cli import main; "
+    code = ("import sys; sys.modules['papermill'] = None; from reproduction.cli import main; "
             f"main(['run', '{NAME}', '--profile', 'smoke'])")
     done = subprocess.run([sys.executable, "-c", code], cwd=project.root, env=project.environment, text=True,
                           capture_output=True)

@@ -16,8 +16,8 @@ import pytest
 import renew_published
 
 from pcgraph_lite import checkout
-from pcgraph_lite.book import notebooks
-from pcgraph_lite.evidence import config
+from reproduction.book import notebooks
+from reproduction.evidence import config
 
 PUBLISHED = sorted((checkout.ROOT / "book" / "notebooks").glob("*.ipynb"))
 PAGES = sorted((checkout.ROOT / "notebooks").glob("*.md"))

@@ -14,7 +14,7 @@ from project import HERE, Project
 
 SECTIONS = ("numbers and pictures", "settings and commands")               # of requirements.in, as book/how-to.md says
 SOMETIMES = {"torch-fidelity"}                                             # the FID with Inception
-USES = "from pcgraph_lite.book import plots, tables\nfrom pcgraph_lite.images import judge, metrics\nimport torch\n"
+USES = "from reproduction.book import plots, tables\nfrom pcgraph_lite.images import judge, metrics\nimport torch\n"
 
 
 def needed() -> set[str]:
@@ -49,7 +49,7 @@ def test_the_rest_of_the_environment_is_not_needed(tmp_path: Path) -> None:
     environment = project.environment | {"PYTHONPATH": f"{project.root}:{tmp_path / 'packages'}"}
 
     def pcgraph(*arguments: str) -> str:
-        command = [sys.executable, "-S", "-m", "pcgraph_lite", *arguments, "--profile", "smoke"]         # -S: no others
+        command = [sys.executable, "-S", "-m", "reproduction", *arguments, "--profile", "smoke"]         # -S: no others
         done = subprocess.run(command, cwd=project.root, env=environment, capture_output=True, text=True)
         return done.stdout + done.stderr
 

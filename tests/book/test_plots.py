@@ -16,9 +16,9 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
 from pcgraph_lite import PCGraph, topology
-from pcgraph_lite.book import plots
 from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import circuits
+from reproduction.book import plots
 
 
 def test_curves_draw_mean_band_levels_and_labels():
@@ -248,7 +248,7 @@ def test_curves_mark_a_position():
 def test_a_notebook_shows_every_figure_of_facets():
     """The first one in a kernel used to be the last one shown."""
     frame = 'pd.DataFrame({"x": [1, 2], "y": [1, 2], "part": ["a", "a"], "by": ["b", "b"]})'
-    cells = [new_code_cell(f"import pandas as pd\nfrom pcgraph_lite.book import plots\nframe = {frame}"),
+    cells = [new_code_cell(f"import pandas as pd\nfrom reproduction.book import plots\nframe = {frame}"),
              *(new_code_cell('plots.facets(frame, "x", "y", "part", "by");') for _ in range(2))]
     usual = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}     # the kernel's own
     ran = NotebookClient(new_notebook(cells=cells), timeout=120).execute(env=usual)

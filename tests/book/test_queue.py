@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from pcgraph_lite import checkout
-from pcgraph_lite.book import queue
-from pcgraph_lite.evidence import claims, config, verdicts, zoo
 from pcgraph_lite.images import datasets
+from reproduction.book import queue
+from reproduction.evidence import claims, config, verdicts, zoo
 
 
 def page(name: str, count: int, *trainings: tuple[str, int], seconds: float = 0.0) -> queue.Page:
@@ -94,7 +94,7 @@ def test_a_rate_is_the_models_own_else_that_of_its_kind(monkeypatch: pytest.Monk
 def test_the_command_lists_what_is_left(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture,
                                         an_hour_each: None) -> None:
     """As JSON, and as a sentence where nothing is."""
-    from pcgraph_lite.cli import main
+    from reproduction.cli import main
     monkeypatch.setattr(queue, "pages", lambda profile: [page("only", 2, ("m", 0), seconds=1800)])
     with pytest.raises(SystemExit, match="0"):
         main(["queue", "--json"])

@@ -10,8 +10,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
-from pcgraph_lite.book import polish, result
-from pcgraph_lite.evidence.findings import Finding, PageWords
+from reproduction.book import polish, result
+from reproduction.evidence.findings import Finding, PageWords
 
 PIXEL = "iVBORw0KGgo="  # decodes; nothing here looks at the picture
 

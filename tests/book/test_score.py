@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pcgraph_lite.book import score
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.evidence import claims, findings, verdicts
+from reproduction.book import score
+from reproduction.evidence import claims, findings, verdicts
 
 RULES = claims.load_claims()
 

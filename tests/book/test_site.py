@@ -23,12 +23,12 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sphinx.search.en import SearchEnglish
 
-from pcgraph_lite.book import site
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.cli import app
 from pcgraph_lite.errors import BadFile, PCGraphError
-from pcgraph_lite.evidence import findings
-from pcgraph_lite.evidence.claims import load_claims
+from reproduction.book import site
+from reproduction.cli import app
+from reproduction.evidence import findings
+from reproduction.evidence.claims import load_claims
 
 RECORDS = {
     "notebook": "02-pc-graphs", "profile": "smoke",

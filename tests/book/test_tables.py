@@ -17,9 +17,9 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from scipy import stats
 
-from pcgraph_lite.book import tables
 from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.evidence import findings
+from reproduction.book import tables
+from reproduction.evidence import findings
 
 PIXEL = "iVBORw0KGgo="                        # decodes; nothing here looks at the picture
 

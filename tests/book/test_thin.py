@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from pcgraph_lite import checkout
-from pcgraph_lite.book import notebooks
-from pcgraph_lite.book.notebooks import Cell
+from reproduction.book import notebooks
+from reproduction.book.notebooks import Cell
 
 PAGES = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
 ASKS = {"pcg", "plots", "trials", "tasks", "memory", "oracles", "convergence", "circuits", "structure", "learning",

@@ -17,7 +17,7 @@ from project import HERE, Project
 from safetensors.torch import load_file
 
 from pcgraph_lite import checkout, hardware
-from pcgraph_lite.evidence import zoo
+from reproduction.evidence import zoo
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,7 @@ def test_nothing_changed_takes_seconds_and_does_nothing(project: Project) -> Non
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert used.ru_utime - before.ru_utime < 20                            # of the processor: others may work as well
     made = {path.name for path in project.root.iterdir()}
-    assert made <= {"_build", "config", "notebooks", "pcgraph_lite", "Snakefile", ".snakemake"}
+    assert made <= {"_build", "config", "notebooks", "pcgraph_lite", "reproduction", "Snakefile", ".snakemake"}
 
 
 TRAINED, SHOWN, JUDGED = {"models_of_01_tiny_0_1": 1}, {"notebook": 1}, {"scorecard": 1}
@@ -92,17 +92,17 @@ TRAINED, SHOWN, JUDGED = {"models_of_01_tiny_0_1": 1}, {"notebook": 1}, {"scorec
 
 @pytest.mark.parametrize(("changes", "plan"), [
     ({"pcgraph_lite/engine/topology.py": ("$", "# edited"), "pcgraph_lite/engine/graph.py": ('"""', '"""In short: '),
-      "pcgraph_lite/evidence/claims.yaml": ("$", "# edited"), "pcgraph_lite/evidence/claims.py": ("$", "\n\n"),
+      "reproduction/evidence/claims.yaml": ("$", "# edited"), "reproduction/evidence/claims.py": ("$", "\n\n"),
       "config/profiles/smoke.yaml": ("for tests", "in other words"), "config/models.yaml": ("a few", "some")}, {}),
-    ({"pcgraph_lite/cli.py": ("$", "\nEDITED = 1"), "pcgraph_lite/studies/memory.py": ("$", "\nEDITED = 1")}, {}),
+    ({"reproduction/cli.py": ("$", "\nEDITED = 1"), "pcgraph_lite/studies/memory.py": ("$", "\nEDITED = 1")}, {}),
     ({"pcgraph_lite/engine/learning.py": ("$", "\nEDITED = 1")}, SHOWN | JUDGED),
-    ({"pcgraph_lite/evidence/records.py": ("$", "\nEDITED = 1")}, SHOWN | JUDGED),
-    ({"pcgraph_lite/evidence/claims.yaml": ("at_most: 1e-10", "at_most: 1e-9")}, JUDGED),
-    ({"pcgraph_lite/evidence/claims.yaml": ("notebook: 02-pc-graphs", "notebook: 01-tiny")}, SHOWN | JUDGED),
+    ({"reproduction/evidence/records.py": ("$", "\nEDITED = 1")}, SHOWN | JUDGED),
+    ({"reproduction/evidence/claims.yaml": ("at_most: 1e-10", "at_most: 1e-9")}, JUDGED),
+    ({"reproduction/evidence/claims.yaml": ("notebook: 02-pc-graphs", "notebook: 01-tiny")}, SHOWN | JUDGED),
     ({"config/models.yaml": ("(other:.*?epochs: )1", r"\g<1>2")}, TRAINED | SHOWN | JUDGED),
-    ({"pcgraph_lite/evidence/numerics.json": (r'"pcgraph": \[\[', r'\g<0>1.0, ')},
+    ({"reproduction/evidence/numerics.json": (r'"pcgraph": \[\[', r'\g<0>1.0, ')},
      {"models_of_01_tiny_0": 1} | TRAINED | SHOWN | JUDGED),
-    ({"pcgraph_lite/evidence/numerics.json": (r'"dam": \[\[', r'\g<0>1.0, ')}, {}),
+    ({"reproduction/evidence/numerics.json": (r'"dam": \[\[', r'\g<0>1.0, ')}, {}),
     ({"config/profiles/smoke.yaml": ("images: 20", "images: 21")}, SHOWN | JUDGED),
 ], ids=["words", "code of others", "engine", "records", "another page's rule", "a rule of this page", "one model",
         "numbers", "numbers of others", "parameter"])

@@ -14,9 +14,9 @@ from torch import Tensor
 
 import pcgraph_lite as pcg
 from pcgraph_lite import equations
-from pcgraph_lite.book import live
 from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.images import datasets
+from reproduction.book import live
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from strategies import values
 
 from pcgraph_lite import PCGraph, fit, hardware, query, relax, topology
 from pcgraph_lite.engine.query import observed
-from pcgraph_lite.evidence import config, zoo
+from reproduction.evidence import config, zoo
 
 
 def graph(device: str = "cpu", **arguments: object) -> PCGraph:

@@ -13,8 +13,8 @@ import torch
 from pcgraph_lite import checkout
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile, BadInput
-from pcgraph_lite.evidence import cards, numerics, zoo
 from pcgraph_lite.images import datasets
+from reproduction.evidence import cards, numerics, zoo
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
 

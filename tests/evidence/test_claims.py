@@ -9,8 +9,8 @@ from scipy import stats
 
 from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadInput
-from pcgraph_lite.evidence import claims, config, records, verdicts
-from pcgraph_lite.evidence.claims import Check, Claim
+from reproduction.evidence import claims, config, records, verdicts
+from reproduction.evidence.claims import Check, Claim
 
 
 def frame(*rows: dict[str, object], profile: str = "paper") -> pd.DataFrame:

@@ -15,10 +15,10 @@ import torch
 
 from pcgraph_lite.engine.query import observed, query
 from pcgraph_lite.errors import BadFile, BadInput
-from pcgraph_lite.evidence import zoo
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.judge import load_judge, read
 from pcgraph_lite.studies import memory
+from reproduction.evidence import zoo
 
 ROOT = Path(__file__).resolve().parents[2]
 

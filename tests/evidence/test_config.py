@@ -16,10 +16,10 @@ from pydantic import ValidationError
 from pcgraph_lite import checkout
 from pcgraph_lite import valid as arguments
 from pcgraph_lite.baselines.kinds import KINDS
-from pcgraph_lite.book import notebooks
 from pcgraph_lite.engine import constructors, learning
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
-from pcgraph_lite.evidence import config
+from reproduction.book import notebooks
+from reproduction.evidence import config
 
 NAMES = {"one": 1, "two": 2}
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcgraph_lite.evidence import digits
+from reproduction.evidence import digits
 
 numbers = st.floats(1e-6, 1e6)
 

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 import yaml
 
-from pcgraph_lite.book import result, site
 from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.errors import BadInput
-from pcgraph_lite.evidence import claims, findings, records
-from pcgraph_lite.evidence.claims import Check
-from pcgraph_lite.evidence.findings import Quantity
-from pcgraph_lite.evidence.verdicts import Measured
+from reproduction.book import result, site
+from reproduction.evidence import claims, findings, records
+from reproduction.evidence.claims import Check
+from reproduction.evidence.findings import Quantity
+from reproduction.evidence.verdicts import Measured
 
 RULES, BOOK = claims.load_claims(), findings.load()
 SUCCESS = re.compile(

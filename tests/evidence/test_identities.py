@@ -7,7 +7,7 @@ Settings files may change; this file never does, because weights with these name
 import json
 from pathlib import Path
 
-from pcgraph_lite.evidence import config
+from reproduction.evidence import config
 
 KNOWN = json.loads(Path(__file__).with_name("identities.json").read_text())
 

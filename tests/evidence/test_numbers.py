@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pcgraph_lite import checkout
-from pcgraph_lite.book import notebooks
-from pcgraph_lite.evidence import config
-from pcgraph_lite.evidence.records import Record
+from reproduction.book import notebooks
+from reproduction.evidence import config
+from reproduction.evidence.records import Record
 
 COMMITTED = sorted((Path(__file__).parent.parent / "notebooks").glob("*.records.json"))
 ROUNDING = 1e-9          # exactness is recorded as errors near 0, whose digits are noise

@@ -13,7 +13,7 @@ from pcgraph_lite.baselines import dam
 from pcgraph_lite.engine import constructors, learning
 from pcgraph_lite.engine.weights import Sparse
 from pcgraph_lite.errors import BadFile
-from pcgraph_lite.evidence import config, numerics, zoo
+from reproduction.evidence import config, numerics, zoo
 
 TRAININGS = dict(golden.trainings())
 

@@ -12,7 +12,7 @@ import pytest
 
 from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName
-from pcgraph_lite.evidence import records
+from reproduction.evidence import records
 
 CPU = "a processor"
 

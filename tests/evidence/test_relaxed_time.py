@@ -7,8 +7,8 @@ import pytest
 
 from pcgraph_lite import checkout
 from pcgraph_lite.errors import UnknownName
-from pcgraph_lite.evidence import config, relaxed_time
 from pcgraph_lite.images import datasets
+from reproduction.evidence import config, relaxed_time
 
 SMALL = """
 tasks:

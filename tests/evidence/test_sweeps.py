@@ -15,10 +15,10 @@ from pcgraph_lite import PCGraph, checkout
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
-from pcgraph_lite.evidence import config, sweeps, zoo
 from pcgraph_lite.images import datasets
 from pcgraph_lite.images.judge import load_judge
 from pcgraph_lite.studies import tasks
+from reproduction.evidence import config, sweeps, zoo
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
 

@@ -16,8 +16,8 @@ from pcgraph_lite import checkout, files
 from pcgraph_lite.engine import epochs, learning
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
-from pcgraph_lite.evidence import config, zoo
 from pcgraph_lite.images import scale as scales
+from reproduction.evidence import config, zoo
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
 QUIET = {"device": "cpu", "progress": False}

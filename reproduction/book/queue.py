@@ -14,10 +14,11 @@ from typing import Any
 import pandas as pd
 import torch
 
-from .. import checkout
+from pcgraph_lite import checkout
+from pcgraph_lite.images import datasets
+
 from ..evidence import claims, config, records, sweeps, verdicts, zoo
 from ..evidence.config import Model
-from ..images import datasets
 from . import notebooks
 
 OPEN = ("preliminary", "not run")

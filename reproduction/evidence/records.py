@@ -15,9 +15,10 @@ from typing import Annotated, Any
 import pandas as pd
 from pydantic import Field, ValidationError
 
-from .. import checkout
-from ..errors import BadFile, BadInput, BadValues
-from ..files import read_text, write_aside
+from pcgraph_lite import checkout
+from pcgraph_lite.errors import BadFile, BadInput, BadValues
+from pcgraph_lite.files import read_text, write_aside
+
 from . import claims, config
 from .config import Strict
 
@@ -199,7 +200,7 @@ def _read(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
 def _device_words(device: object) -> str:
     if isinstance(device, str) and device not in ("auto", "cpu", "cuda"):
         return device
-    from .. import hardware  # only here: it needs torch
+    from pcgraph_lite import hardware  # only here: it needs torch
     return hardware.describe(hardware.pick_device(device) if isinstance(device, str) else device)
 
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from . import checkout
-from .errors import BadInput, PCGraphError
+from pcgraph_lite import checkout
+from pcgraph_lite.errors import BadInput, PCGraphError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
@@ -61,7 +61,7 @@ def say(text: str) -> None:
 @app.callback(invoke_without_command=True)
 def _options(version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False) -> None:
     if version:
-        from . import __version__
+        from pcgraph_lite import __version__
         say(f"pcgraph {__version__}")
         raise typer.Exit
 
@@ -69,7 +69,7 @@ def _options(version: Annotated[bool, typer.Option("--version", help="Show the v
 @app.command(epilog="Example: PCGRAPH_DATA=~/data pcgraph data")
 def data() -> None:
     """List the data sets: which are here, where, and whether their content is right."""
-    from .images import datasets
+    from pcgraph_lite.images import datasets
     table, wrong = Table("data set", "split", "images", "checked", "where"), {}
     for row in datasets.status():
         where = str(row["where"]) if row["checked"] == "yes" else "see below"
@@ -95,7 +95,8 @@ def train(
     tf32: Tf32 = False,
 ) -> None:
     """Train models and keep their weights. A killed training resumes; finished weights are not trained twice."""
-    from . import hardware
+    from pcgraph_lite import hardware
+
     from .evidence import cards, config, zoo
     wanted = [(one, number) for one in name for number in seed]
     for one, number in wanted:
@@ -122,7 +123,8 @@ def sweep(
     device: Device = "auto",
 ) -> None:
     """Train one model with many settings and keep a row an epoch, measured on validation images."""
-    from . import hardware
+    from pcgraph_lite import hardware
+
     from .evidence import config, sweeps
     hardware.prepare(config.load_profile(profile).threads)
     say(f"{name}: {checkout.shown(sweeps.run(name, profile, device))}")
@@ -167,7 +169,8 @@ def queue(
     device: Device = "auto",
 ) -> None:
     """Show what is missing for final verdicts and how long it takes here: the most verdicts an hour first."""
-    from . import hardware
+    from pcgraph_lite import hardware
+
     from .book import queue as waiting
     from .evidence import config
     hardware.prepare(config.load_profile(profile).threads)
@@ -193,8 +196,9 @@ def scorecard(
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
     """Print the verdict on every claim of the paper, from the records that are there."""
+    from pcgraph_lite.files import write_aside
+
     from .evidence import config, records, verdicts
-    from .files import write_aside
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # elsewhere nothing would look like nothing run yet
@@ -256,9 +260,10 @@ def bench(
 @app.command(epilog="Example: pcgraph info --profile paper")
 def info(profile: ProfileName = "laptop") -> None:
     """Show what a run here would use: versions, device, threads, precision, data, commit."""
-    from . import hardware
+    from pcgraph_lite import hardware
+    from pcgraph_lite.images import datasets
+
     from .evidence import config, records
-    from .images import datasets
     settings = config.load_profile(profile)
     chosen = hardware.prepare(settings.threads)
     facts = records.provenance(hardware.describe(hardware.pick_device("auto")))

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ..images import metrics
+from pcgraph_lite.images import metrics
+
 from . import claims, digits
 from .claims import Check, Claim, Condition, Rival
 

@@ -3,7 +3,7 @@
 Every setting trains one graph on training images and is measured on held-out training images (memories: on the images
 that it stores). The test set is never read. ``config/studies/relaxed-time.yaml`` says what is run and in which order.
 
-    python -m pcgraph_lite.evidence.relaxed_time --out results/sweeps/relaxed-time.csv
+    python -m reproduction.evidence.relaxed_time --out results/sweeps/relaxed-time.csv
 
 A row that is in the file already is not run again. Other questions about settings are other settings files of the same
 form (``--settings config/studies/memories.yaml --out results/sweeps/memories.csv``).
@@ -22,16 +22,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .. import checkout, hardware
-from ..engine import constructors, learning
-from ..engine.graph import PCGraph
-from ..engine.query import observed, query
-from ..errors import BadValues, UnstableStep, one_of
-from ..files import write_aside
-from ..images import datasets, metrics
-from ..images import scale as scales
-from ..images.judge import load_judge, read
-from ..studies import memory, tasks, trials
+from pcgraph_lite import checkout, hardware
+from pcgraph_lite.engine import constructors, learning
+from pcgraph_lite.engine.graph import PCGraph
+from pcgraph_lite.engine.query import observed, query
+from pcgraph_lite.errors import BadValues, UnstableStep, one_of
+from pcgraph_lite.files import write_aside
+from pcgraph_lite.images import datasets, metrics
+from pcgraph_lite.images import scale as scales
+from pcgraph_lite.images.judge import load_judge, read
+from pcgraph_lite.studies import memory, tasks, trials
+
 from . import config, records
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning

@@ -19,11 +19,12 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from .. import checkout
-from ..errors import BadFile, BadInput, PCGraphError, one_of, unknown
+from pcgraph_lite import checkout
+from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, unknown
+from pcgraph_lite.files import read_text, write_aside
+
 from ..evidence import config
 from ..evidence.config import Profile
-from ..files import read_text, write_aside
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
@@ -154,7 +155,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
 
     Raises UnknownName, BadInput, BadFile: the call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
     """
-    from .. import hardware  # only here: it needs torch
+    from pcgraph_lite import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})
     values = resolve(name, settings, given)
     for key in OWN_OPTION.keys() & given.keys():

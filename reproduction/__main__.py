@@ -1,4 +1,4 @@
-"""``python -m pcgraph_lite`` is the command ``pcgraph``. It needs the packages of the book, the library does not."""
+"""``python -m reproduction`` is the command ``pcgraph``. It needs the packages of the book, the library does not."""
 
 
 def main() -> None:
@@ -6,7 +6,7 @@ def main() -> None:
     try:
         from .cli import main as run
     except ModuleNotFoundError as error:
-        if error.name.partition(".")[0] == "pcgraph_lite":
+        if error.name.partition(".")[0] in ("pcgraph_lite", "reproduction"):
             raise
         raise SystemExit(f"pcgraph needs {error.name}, which the library alone does not: "
                          "pip install -e '.[book]' in a checkout, or make test there.") from None

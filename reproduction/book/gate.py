@@ -18,9 +18,9 @@ from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from .. import checkout
-from ..errors import BadFile
-from ..files import read_text
+from pcgraph_lite import checkout
+from pcgraph_lite.errors import BadFile
+from pcgraph_lite.files import read_text
 
 LARGEST_PICTURE = 50_000_000                                               # pixels
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "br", "style", "div", "span", "p", "b", "i", "em", "strong",
@@ -31,6 +31,7 @@ LOADS = re.compile(r"url\s*\(|@import|expression\s*\(|javascript:|\\", re.IGNORE
 SETTINGS = {"tags": list, "mystnb": dict}                                  # of a cell
 BUILDER = {"figure", "image"}                                              # of those, what the builder may be told
 INJECTED = "injected-parameters"                                           # papermill's tag
+MOVED = re.compile(r"\bpcgraph_lite\.(book|evidence)\b"), r"reproduction.\1"    # modules since a page ran; they do the same
 
 
 def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
@@ -63,7 +64,8 @@ def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
 
 
 def _code(cells: Iterable[NotebookNode]) -> list[str]:
-    return [cell.source.strip() for cell in cells if cell.cell_type == "code"]
+    pattern, now = MOVED
+    return [pattern.sub(now, cell.source.strip()) for cell in cells if cell.cell_type == "code"]
 
 
 def _filled(source: NotebookNode, ran: Sequence[NotebookNode], run: NotebookNode, name: str) -> NotebookNode:

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ..errors import UnknownName, one_of, unknown
+from pcgraph_lite.errors import UnknownName, one_of, unknown
+
 from . import config
 from .config import Strict
 
@@ -150,7 +151,7 @@ def check_known(claim: str, quantity: str, claims: Mapping[str, Claim]) -> None:
     one_of("claim", claim, claims)
     if quantity not in claims[claim].quantities():
         raise UnknownName(f"{unknown(f'quantity of claim {claim},', quantity, claims[claim].quantities())} A new one "
-                          "goes under `also:` in pcgraph_lite/evidence/claims.yaml.")
+                          "goes under `also:` in reproduction/evidence/claims.yaml.")
 
 
 def label(check: Check) -> str:

@@ -5,13 +5,13 @@ from collections.abc import Collection
 import torch
 from torch import Tensor, nn
 
-from ..engine import learning
-from ..engine.graph import PCGraph
-from ..engine.query import query
-from ..images import datasets, metrics
-from ..images.datasets import ImageSet
-from ..images.judge import JUDGES, load_judge
-from ..studies import tasks, trials
+from pcgraph_lite.engine import learning
+from pcgraph_lite.engine.graph import PCGraph
+from pcgraph_lite.engine.query import query
+from pcgraph_lite.images import datasets, metrics
+from pcgraph_lite.images.datasets import ImageSet
+from pcgraph_lite.images.judge import JUDGES, load_judge
+from pcgraph_lite.studies import tasks, trials
 
 VARIANCE = 0.5                                                             # of the noise, as on the pages
 SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is looked at

@@ -11,8 +11,9 @@ import json
 from functools import cache
 from pathlib import Path
 
-from ..errors import BadFile
-from ..images.scale import SCALES
+from pcgraph_lite.errors import BadFile
+from pcgraph_lite.images.scale import SCALES
+
 from .config import Model
 
 COMMAND = "python tests/golden.py"

@@ -21,19 +21,20 @@ from filelock import FileLock
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from .. import checkout, hardware, valid
-from ..baselines.kinds import KINDS
-from ..engine import learning
-from ..engine.constructors import CONSTRUCTORS
-from ..engine.graph import PCGraph
-from ..engine.scale import Scale
-from ..engine.topology import Topology
-from ..errors import BadFile, BadInput
-from ..files import load_tensors, save_tensors, tensor_digest, write_aside
-from ..images import datasets
-from ..images import scale as scales
-from ..images.datasets import ImageSet
-from ..valid import CountOrNone
+from pcgraph_lite import checkout, hardware, valid
+from pcgraph_lite.baselines.kinds import KINDS
+from pcgraph_lite.engine import learning
+from pcgraph_lite.engine.constructors import CONSTRUCTORS
+from pcgraph_lite.engine.graph import PCGraph
+from pcgraph_lite.engine.scale import Scale
+from pcgraph_lite.engine.topology import Topology
+from pcgraph_lite.errors import BadFile, BadInput
+from pcgraph_lite.files import load_tensors, save_tensors, tensor_digest, write_aside
+from pcgraph_lite.images import datasets
+from pcgraph_lite.images import scale as scales
+from pcgraph_lite.images.datasets import ImageSet
+from pcgraph_lite.valid import CountOrNone
+
 from . import config, numerics, records
 from .config import Model
 

@@ -17,12 +17,13 @@ import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from pcgraph_lite.images import metrics
+
 from ..evidence import digits, findings, records
 from ..evidence.cards import Card
 from ..evidence.records import PACKAGES
 from ..evidence.verdicts import scorecard
 from ..evidence.zoo import Trained
-from ..images import metrics
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode  # not there where notebooks run with --plain

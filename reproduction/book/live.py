@@ -12,7 +12,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from ..errors import BadFile
+from pcgraph_lite.errors import BadFile
 
 # page -> the part that it gets, and how the cell begins before which it stands (at the end, where there is none)
 PAGES = {"02-pc-graphs": ("ring", "## Equations 1 to 4 of the paper"),

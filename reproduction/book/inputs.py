@@ -12,12 +12,13 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 import pcgraph_lite
+from pcgraph_lite.files import digest
 
 from ..evidence import claims
-from ..files import digest
 from . import notebooks
 
-PACKAGE = Path(__file__).resolve().parent.parent
+HOME = Path(__file__).resolve().parent.parent.parent                      # of both packages
+PACKAGES = ("pcgraph_lite", "reproduction")
 TOLD = (ast.Module, ast.ClassDef, ast.FunctionDef)                         # what has a docstring
 ROOT_NAMES = {resolve_name(home, "pcgraph_lite") for home in pcgraph_lite.HOMES.values()}
 
@@ -34,7 +35,7 @@ def rules(notebook: str = "") -> str:
 
 
 def code(modules: Iterable[str]) -> str:
-    """Digest of some modules of the package and of all that they import, as Python reads them."""
+    """Digest of some modules of the two packages and of all that they import, as Python reads them."""
     seen: set[str] = set()
     waiting = set(modules)
     while waiting:
@@ -44,19 +45,20 @@ def code(modules: Iterable[str]) -> str:
 
 
 def docstrings() -> str:
-    """Digest of what the modules, classes and functions of the package say of themselves."""
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py")))
+    """Digest of what the modules, classes and functions of the library say of themselves."""
+    paths = sorted((HOME / "pcgraph_lite").rglob("*.py"))
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
     return _hash(ast.get_docstring(node) or "" for tree in trees for node in ast.walk(tree) if isinstance(node, TOLD))
 
 
 @cache
 def _content(module: str) -> tuple[str, frozenset[str]]:
-    """A module's syntax tree without docstrings, as text, and the modules of the package that it imports."""
+    """A module's syntax tree without docstrings, as text, and the modules of the packages that it imports."""
     path, parent = _file(module), module.rpartition(".")[0]
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     package = module if path.name == "__init__.py" else parent
-    imported = _imported(tree, package) | ({parent} - {"", "pcgraph_lite"})
+    imported = _imported(tree, package) | ({parent} - {"", *PACKAGES})
     if module == "pcgraph_lite":
         imported |= ROOT_NAMES
     elif "iter_modules" in text and path.name == "__init__.py":            # a folder that imports all that is in it
@@ -68,7 +70,7 @@ def _content(module: str) -> tuple[str, frozenset[str]]:
 
 
 def _imported(tree: ast.AST, package: str) -> set[str]:
-    """The modules of the package that some code imports, anywhere in it."""
+    """The modules of the packages that some code imports, anywhere in it."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -77,18 +79,19 @@ def _imported(tree: ast.AST, package: str) -> set[str]:
             base = resolve_name("." * node.level + (node.module or ""), package)
             names = [f"{base}.{alias.name}" for alias in node.names]
             found |= {name if _file(name) else base for name in names}     # a module, or something in one
-    return {name for name in found if name.partition(".")[0] == "pcgraph_lite"}
+    return {name for name in found if name.partition(".")[0] in PACKAGES}
 
 
 def _file(module: str) -> Path | None:
-    place = PACKAGE.parent.joinpath(*module.split("."))
+    place = HOME.joinpath(*module.split("."))
     return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
 
 
 @cache
 def _data() -> str:
     """The bundled sample and the judges' weights."""
-    files = sorted(path for folder in ("sample", "weights") for path in (PACKAGE / "images" / folder).rglob("*"))
+    images = HOME / "pcgraph_lite" / "images"
+    files = sorted(path for folder in ("sample", "weights") for path in (images / folder).rglob("*"))
     return _hash(f"{path.name} {digest(path)}" for path in files if path.is_file())
 
 

@@ -11,7 +11,8 @@ import pandas as pd
 from nbformat import NotebookNode
 from PIL import Image
 
-from .. import checkout
+from pcgraph_lite import checkout
+
 from ..evidence import claims, config, findings, verdicts
 from ..evidence.claims import Check, Claim
 from ..evidence.findings import KINDS, Finding

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from ..errors import BadInput
+from pcgraph_lite.errors import BadInput
+
 from . import claims, config, verdicts
 from .claims import Check, Claim
 from .config import Strict
@@ -203,7 +204,7 @@ def findings(records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) ->
     """
     book, rules = load(), rules or claims.load_claims()
     if silent := [name for name in rules if name not in book.claims]:
-        raise BadInput(f"pcgraph_lite/evidence/findings.yaml says nothing of the claim {silent[0]!r}. Give it a name "
+        raise BadInput(f"reproduction/evidence/findings.yaml says nothing of the claim {silent[0]!r}. Give it a name "
                        "and a finding there; the head of the file explains how.")
     return {name: _finding(one, rules[name], book, records) for name, one in verdicts.verdicts(records, rules).items()}
 

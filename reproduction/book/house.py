@@ -1,4 +1,4 @@
-"""The rooms of the package and who uses whom, drawn from the imports in the code whenever the book is built."""
+"""The rooms of both packages and who uses whom, drawn from the imports in the code whenever the book is built."""
 
 import re
 import tomllib
@@ -10,30 +10,35 @@ import grimp
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from ..checkout import ROOT
+from pcgraph_lite.checkout import ROOT
 
-PACKAGE = "pcgraph_lite"
+PACKAGES = ("reproduction", "pcgraph_lite")                                # from top to bottom, as pyproject.toml has them
 BASE = "ground"                                                            # the files that lie beside the rooms
 STEP, WIDTH = 1.25, 9.0                                                    # height of a floor, width of a room
 
 
 def imports() -> tuple[dict[str, list[str]], Counter[tuple[str, str]]]:
-    """The files of each room from top to bottom, as the rule for imports in ``pyproject.toml`` lists the rooms, and for
+    """The files of each room from top to bottom, as the rules for imports in ``pyproject.toml`` list the rooms, and for
     each pair of rooms how many files of the first import one of the second.
     """
     rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-    floors = re.findall(r"\w+", " ".join(next(rule["layers"] for rule in rules if rule["type"] == "layers")))
-    rooms: dict[str, list[str]] = {room: [] for room in floors if (ROOT / PACKAGE / room).is_dir() or room == "cli"}
+    layers = {rule["containers"][0]: " ".join(rule["layers"]) for rule in rules if "containers" in rule}
+    floors = [floor for package in PACKAGES for floor in re.findall(r"\w+", layers[package])]
+    rooms: dict[str, list[str]] = {room: [] for room in floors if room == "cli" or _is_room(room)}
     rooms[BASE] = []
-    graph, home = grimp.build_graph(PACKAGE, cache_dir=None), {}
-    for module in sorted(graph.modules - {PACKAGE, f"{PACKAGE}.__main__"}):
+    graph, home = grimp.build_graph(*PACKAGES, cache_dir=None), {}
+    for module in sorted(graph.modules - {*PACKAGES, "reproduction.__main__"}):
         _, room, *inside = module.split(".")
         home[module] = room if room in rooms else BASE
-        if inside or not (ROOT / PACKAGE / room).is_dir():
+        if inside or not _is_room(room):
             rooms[home[module]].append(module.rpartition(".")[2])
     uses = Counter((room, used) for module, room in home.items() for used in
                    {home[other] for other in graph.find_modules_directly_imported_by(module) if other in home} - {room})
     return rooms, uses
+
+
+def _is_room(name: str) -> bool:
+    return any((ROOT / package / name).is_dir() for package in PACKAGES)
 
 
 def write(folder: Path) -> None:

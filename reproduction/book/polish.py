@@ -10,7 +10,8 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 from scipy import ndimage
 
-from ..files import digest
+from pcgraph_lite.files import digest
+
 from . import download
 from .plots import RIGHT, WRONG
 

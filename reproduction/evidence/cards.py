@@ -12,11 +12,12 @@ import pandas as pd
 import torch
 from pydantic import Field, ValidationError
 
-from .. import checkout
-from ..errors import BadFile, BadInput
-from ..files import read_text, write_aside
-from ..images import datasets
-from ..images.datasets import ImageSet
+from pcgraph_lite import checkout
+from pcgraph_lite.errors import BadFile, BadInput
+from pcgraph_lite.files import read_text, write_aside
+from pcgraph_lite.images import datasets
+from pcgraph_lite.images.datasets import ImageSet
+
 from . import config, zoo
 from .config import Model, Strict
 from .records import Name, Scalar
@@ -79,7 +80,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: i
 
 def of(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0) -> Card:
     """The card of a model, made of its weights. Arguments and errors as of ``load``."""
-    from ..studies import trials  # here: it imports for seconds, and looking for a card needs none of it
+    from pcgraph_lite.studies import trials  # here: it imports for seconds, and looking for a card needs none of it
     trained = zoo.load(name, profile, seed, device, progress=False)
     test = datasets.load(trained.spec.data, "test", sample=config.load_profile(profile).data.sample)
     test = test.subset(images, torch.Generator().manual_seed(0)) if images else test

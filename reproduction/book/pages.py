@@ -8,16 +8,17 @@ import pandas as pd
 import torch
 from pandas.io.formats.style import Styler
 
-from .. import hardware
+from pcgraph_lite import hardware
+from pcgraph_lite.images import datasets, metrics, sources
+from pcgraph_lite.images.datasets import ImageSet
+from pcgraph_lite.images.judge import load_judge
+from pcgraph_lite.studies import trials
+from pcgraph_lite.studies.trials import Case, Key
+
 from ..evidence import cards, config, sweeps, zoo
 from ..evidence.cards import Card
 from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
-from ..images import datasets, metrics, sources
-from ..images.datasets import ImageSet
-from ..images.judge import load_judge
-from ..studies import trials
-from ..studies.trials import Case, Key
 from . import plots, tables
 
 TITLES = {"mnist": "digits", "fashion": "clothing", "svhn": "house numbers", "cifar10": "colour photographs"}

@@ -20,12 +20,13 @@ from bs4 import BeautifulSoup
 from filelock import FileLock, Timeout
 from nbformat import NotebookNode
 
-from ..checkout import ROOT, shown
-from ..errors import BadFile, PCGraphError
+from pcgraph_lite.checkout import ROOT, shown
+from pcgraph_lite.errors import BadFile, PCGraphError
+from pcgraph_lite.files import read_text
+
 from ..evidence import claims, findings, records, verdicts
 from ..evidence.config import read_yaml
 from ..evidence.findings import Book, Finding
-from ..files import read_text
 from . import download, gate, house, live, polish, result, score, tables
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form

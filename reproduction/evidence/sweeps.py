@@ -23,10 +23,11 @@ import torch
 from filelock import FileLock
 from pydantic import Field
 
-from .. import checkout, hardware
-from ..errors import BadFile, BadInput, BadValues, UnstableStep, one_of
-from ..files import write_aside
-from ..valid import Count
+from pcgraph_lite import checkout, hardware
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnstableStep, one_of
+from pcgraph_lite.files import write_aside
+from pcgraph_lite.valid import Count
+
 from . import config, records, zoo
 from .config import Model, ModelSpec, Strict
 

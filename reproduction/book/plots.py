@@ -19,12 +19,13 @@ from matplotlib.patches import ArrowStyle, FancyArrowPatch, Rectangle
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
-from ..engine.graph import PCGraph
-from ..engine.topology import Topology
-from ..errors import BadInput, WrongShape
-from ..images import datasets, metrics
-from ..studies.circuits import Circuit, Neuron
-from ..studies.trials import Case, Key, Trial
+from pcgraph_lite.engine.graph import PCGraph
+from pcgraph_lite.engine.topology import Topology
+from pcgraph_lite.errors import BadInput, WrongShape
+from pcgraph_lite.images import datasets, metrics
+from pcgraph_lite.studies.circuits import Circuit, Neuron
+from pcgraph_lite.studies.trials import Case, Key, Trial
+
 from . import drawn
 
 COLORS = sns.color_palette("colorblind")

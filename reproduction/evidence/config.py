@@ -18,15 +18,15 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model, model_validator
 
-from .. import checkout
-from ..baselines.kinds import KINDS, Kind
-from ..engine import learning
-from ..engine.constructors import CONSTRUCTORS
-from ..engine.graph import PCGraph
-from ..errors import BadFile, BadInput, one_of, shown, unknown
-from ..files import read_text
-from ..images.scale import SCALES
-from ..valid import Count, CountOrNone, OneOf
+from pcgraph_lite import checkout
+from pcgraph_lite.baselines.kinds import KINDS, Kind
+from pcgraph_lite.engine import learning
+from pcgraph_lite.engine.constructors import CONSTRUCTORS
+from pcgraph_lite.engine.graph import PCGraph
+from pcgraph_lite.errors import BadFile, BadInput, one_of, shown, unknown
+from pcgraph_lite.files import read_text
+from pcgraph_lite.images.scale import SCALES
+from pcgraph_lite.valid import Count, CountOrNone, OneOf
 
 
 class Strict(BaseModel):
