@@ -32,7 +32,8 @@ def test_imports_go_one_way() -> None:
     ("pcgraph_lite/images/metrics.py", "from ..baselines import mlp",
      "pcgraph_lite.images.metrics -> pcgraph_lite.baselines.mlp"),
     ("pcgraph_lite/errors.py", "def f():\n    from reproduction import cli", "pcgraph_lite.errors -> reproduction.cli"),
-    ("reproduction/evidence/claims.py", "from ..book import site", "reproduction.evidence.claims -> reproduction.book.site"),
+    ("reproduction/evidence/claims.py", "from ..book import site",
+     "reproduction.evidence.claims -> reproduction.book.site"),
     ("pcgraph_lite/rooms.py", "", "rooms"),
     ("benchmarks/rows.py", "def f():\n    from benchmarks import suite", ".rows -> .suite"),
 ], ids=["upwards", "sideways", "into the reproduction", "upwards there", "a room without a place", "a circle"])

@@ -31,7 +31,8 @@ LOADS = re.compile(r"url\s*\(|@import|expression\s*\(|javascript:|\\", re.IGNORE
 SETTINGS = {"tags": list, "mystnb": dict}                                  # of a cell
 BUILDER = {"figure", "image"}                                              # of those, what the builder may be told
 INJECTED = "injected-parameters"                                           # papermill's tag
-MOVED = re.compile(r"\bpcgraph_lite\.(book|evidence)\b"), r"reproduction.\1"    # modules since a page ran; they do the same
+# modules that have moved since a page ran, and do the same
+MOVED = re.compile(r"\bpcgraph_lite\.(book|evidence)\b"), r"reproduction.\1"
 
 
 def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:

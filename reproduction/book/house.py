@@ -12,7 +12,7 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from pcgraph_lite.checkout import ROOT
 
-PACKAGES = ("reproduction", "pcgraph_lite")                                # from top to bottom, as pyproject.toml has them
+PACKAGES = ("reproduction", "pcgraph_lite")                                # from top to bottom
 BASE = "ground"                                                            # the files that lie beside the rooms
 STEP, WIDTH = 1.25, 9.0                                                    # height of a floor, width of a room
 

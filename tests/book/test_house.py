@@ -7,13 +7,15 @@ from pcgraph_lite.checkout import ROOT
 from reproduction.book import house
 
 PACKAGES = [ROOT / name for name in ("pcgraph_lite", "reproduction")]
+IMPORT = r"^\s*from (\.\.|pcgraph_lite\.)({0}[ .]| import .*\b{0}\b)"
 
 
 def test_every_file_lives_in_one_room() -> None:
     rooms, _ = house.imports()
     files = [path.stem for package in PACKAGES for path in package.rglob("*.py") if not path.stem.startswith("__")]
     assert sorted(files) == sorted(file for room in rooms.values() for file in room)
-    assert {"cli", "ground"} | {path.parent.name for package in PACKAGES for path in package.glob("*/__init__.py")} == set(rooms)
+    folders = {path.parent.name for package in PACKAGES for path in package.glob("*/__init__.py")}
+    assert {"cli", "ground"} | folders == set(rooms)
 
 
 def test_arrows_are_the_import_lines() -> None:
@@ -21,8 +23,8 @@ def test_arrows_are_the_import_lines() -> None:
     rooms, uses = house.imports()
     for room in rooms.keys() - {"cli", "ground"}:
         for other in rooms.keys() - {"cli", "ground", room}:
-            named = [path for package in PACKAGES for path in (package / room).glob("*.py") if re.search(
-                rf"^\s*from (\.\.|pcgraph_lite\.)({other}[ .]| import .*\b{other}\b)", path.read_text(encoding="utf-8"), re.MULTILINE)]
+            named = [path for package in PACKAGES for path in (package / room).glob("*.py")
+                     if re.search(IMPORT.format(other), path.read_text(encoding="utf-8"), re.MULTILINE)]
             assert uses[room, other] == len(named), (room, other)
 
 

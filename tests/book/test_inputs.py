@@ -63,7 +63,8 @@ def test_the_reference_is_built_anew_for_docstrings_alone(package: Path, old: st
     assert (inputs.docstrings() != before) == changes
 
 
-@pytest.mark.parametrize("module", ["pcgraph_lite.engine.graph", "reproduction.evidence.zoo", "reproduction.book.tables"])
+@pytest.mark.parametrize("module", ["pcgraph_lite.engine.graph",
+                                    "reproduction.evidence.zoo", "reproduction.book.tables"])
 def test_every_module_that_python_loads_is_seen(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python's list is the oracle; ours may be longer by what is imported inside functions."""
     loaded = subprocess.run([sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"], check=True, text=True,
