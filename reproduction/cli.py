@@ -90,8 +90,8 @@ def train(
                                                  "may be repeated.")] = [0],  # noqa: B006 (typer copies it)
     device: Device = "auto",
     force: Annotated[bool, typer.Option("--force", help="Train anew although weights are there.")] = False,
-    card: Annotated[bool, typer.Option("--card", help="Let each classify the test images, too, and keep its answers.")]
-    = False,
+    card: Annotated[bool, typer.Option("--card", help="Let each classify the test images, or recall what it stored, "
+                                                      "and keep its answers.")] = False,
     tf32: Tf32 = False,
 ) -> None:
     """Train models and keep their weights. A killed training resumes; finished weights are not trained twice."""

@@ -69,6 +69,21 @@ def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
     return Recall(images, recall.seen | {done: images}, trace, at_rest(trace), done, answer)
 
 
+def asked(graph: PCGraph, memories: Tensor, shape: Sequence[int], variance: float, steps: int,
+          seed: int) -> dict[str, Recall]:
+    """Memories ``(batch, pixels)`` asked for as in appendix C: "half", with the upper half of the rows of each removed
+    (conditioning), and "noise", started under noise of that variance on the scaled pixels (initialization).
+
+    Args:
+        shape: of an image, ``(channels, height, width)``.
+        steps: T of either query.
+        seed: of the noise.
+    """
+    start, known = noisy(graph, memories, variance, seed)["noise"], datasets.bottom_half(tuple(shape))
+    return {"half": from_part(graph, memories.to(graph.device), known.to(graph.device), steps),
+            "noise": from_start(graph, start.to(graph.device), [steps], "prediction")}
+
+
 def at_rest(energy: Tensor, tolerance: float = REST) -> Tensor:
     """Whose energy ``(steps + 1, batch)`` changed by at most ``tolerance`` of the first in ten steps. ``(batch,)``."""
     if energy.ndim != 2 or len(energy) <= WINDOW:

@@ -1,8 +1,9 @@
-"""Cards: what a page tells of a trained classifier without its weights, which training it was and what it answers.
+"""Cards: what a page tells of a trained model without its weights, which training it was and what it answers.
 
-The weights of all classifiers of the book take gigabytes, and training them takes days. A card takes some kilobytes, so
-those of the paper profile are committed, and a page trains only what has none (``results/cards``). A card of other
-settings, or of code that computes other numbers, does not count.
+A classifier answers a class for each test image, a memory what comes back of the images that it stored. The weights of
+all of these take gigabytes, and training them takes days. A card takes some kilobytes, so those of the paper profile
+are committed, and a page trains only what has none (``results/cards``). A card of other settings, or of code that
+computes other numbers, does not count.
 """
 
 from pathlib import Path
@@ -18,16 +19,18 @@ from pcgraph_lite.files import read_text, write_aside
 from pcgraph_lite.images import datasets
 from pcgraph_lite.images.datasets import ImageSet
 
-from . import config, zoo
+from . import config, recalls, zoo
 from .config import Model, Strict
+from .recalls import Recalled
 from .records import Name, Scalar
 
 PUBLISHED = "paper"                                # the profile whose cards are committed
 
 
 class Card(Strict):
-    """A trained classifier. ``answers``: the class of each test image, a digit for each; of a graph, ``converged`` is
-    the share of its queries that came to rest and ``energy`` the most that was left in one.
+    """A trained model. Of a classifier, ``answers``: the class of each test image, a digit for each; where it is a
+    graph, ``converged`` is the share of its queries that came to rest and ``energy`` the most that was left in one. Of
+    a memory, ``recalled``: what came of each way of asking.
     """
 
     model: Name
@@ -38,7 +41,8 @@ class Card(Strict):
     epochs: dict[str, list[float]]
     vertices: int | None
     parameters: int
-    answers: Annotated[str, Field(pattern=r"^[0-9]+$")]
+    answers: Annotated[str, Field(pattern=r"^[0-9]+$")] | None = None
+    recalled: dict[str, Recalled] | None = None
     converged: float | None = None
     energy: float | None = None
 
@@ -59,38 +63,49 @@ class Card(Strict):
 
     def read(self, test: ImageSet) -> torch.Tensor:
         """The classes ``(batch,)`` that it answered. Raises BadInput: these are not as many images."""
-        if len(test) != len(self.answers):
-            raise BadInput(f"the card of {self.model} answers {len(self.answers)} test images; there are {len(test)}.")
+        if len(test) != len(self.answers or ""):
+            raise BadInput(f"the card of {self.model} answers {len(self.answers or '')} test images; there are "
+                           f"{len(test)}.")
         return torch.tensor([int(answer) for answer in self.answers])
 
 
-def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0) -> Card:
+def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0, **asked: float) -> Card:
     """The committed card of a model, else one made of its weights, which are trained first where they are missing.
 
-    ``images``: test images that it is asked for, drawn at random; 0: all, and a card of these is written as well.
-    Raises as ``zoo.load``, and BadFile: the committed card is damaged.
+    A card of the usual questions is written as well. Raises as ``zoo.load``, and BadFile: the card is damaged.
+
+    Args:
+        images: test images that a classifier is asked for, drawn at random; 0: all, as usual.
+        asked: the variance of the noise and the steps by which a memory is asked; usual is ``recalls.USUAL``.
     """
-    if not images and is_committed(name, profile, seed):
+    asked = dict(asked.items() - recalls.USUAL.items())
+    usual = not images and not asked
+    if usual and is_committed(name, profile, seed):
         return _read(committed_path(name, seed))
-    card = of(name, profile, seed, device, images)
-    if not images:
+    card = of(name, profile, seed, device, images, **asked)
+    if usual:
         write(card)
     return card
 
 
-def of(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0) -> Card:
+def of(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0, **asked: float) -> Card:
     """The card of a model, made of its weights. Arguments and errors as of ``load``."""
-    from pcgraph_lite.studies import trials  # here: it imports for seconds, and looking for a card needs none of it
     trained = zoo.load(name, profile, seed, device, progress=False)
-    test = datasets.load(trained.spec.data, "test", sample=config.load_profile(profile).data.sample)
+    said = {"recalled": recalls.of(trained, **asked)} if recalls.is_memory(trained.spec) else _answers(trained, images)
+    return Card(model=name, profile=profile, seed=seed, fingerprint=zoo.fingerprint_of(trained.path),
+                provenance=trained.provenance, epochs=trained.history.astype(float).to_dict("list"),
+                vertices=trained.vertices, parameters=trained.parameters, **said)
+
+
+def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
+    """What a classifier says of ``images`` test images (0: all)."""
+    from pcgraph_lite.studies import trials  # here: it imports for seconds, and looking for a card needs none of it
+    test = datasets.load(trained.spec.data, "test", sample=config.load_profile(trained.profile).data.sample)
     test = test.subset(images, torch.Generator().manual_seed(0)) if images else test
     trial, known = trials.classify(trained.graph, test, **_how(trained)), {}
     if "converged" in trial.each:
         known = {"converged": float(trial.each["converged"].mean()), "energy": float(trial.each["energy"].max())}
-    return Card(model=name, profile=profile, seed=seed, fingerprint=zoo.fingerprint_of(trained.path),
-                provenance=trained.provenance, epochs=trained.history.astype(float).to_dict("list"),
-                vertices=trained.vertices, parameters=trained.parameters,
-                answers="".join(map(str, trial.read.tolist())), **known)
+    return {"answers": "".join(map(str, trial.read.tolist()))} | known
 
 
 def keep(name: str, profile: str, seed: int = 0, device: str = "auto", force: bool = False) -> Path:

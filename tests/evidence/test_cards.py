@@ -1,6 +1,6 @@
 """Cards: what they say is what the weights say, and none stands in for other settings, other code or other images.
 
-Oracles: the trained model itself, asked for every test image; files changed by the test.
+Oracles: the trained model itself, asked for every test image, or for what it stored; files changed by the test.
 """
 
 import json
@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from pcgraph_lite import checkout
-from pcgraph_lite.engine.query import query
+from pcgraph_lite.engine.query import observed, query
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.images import datasets
-from reproduction.evidence import cards, numerics, zoo
+from reproduction.evidence import cards, numerics, recalls, zoo
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
 
@@ -54,6 +54,46 @@ def answers(trained: zoo.Trained, test: datasets.ImageSet) -> torch.Tensor:
     """Class of each image, asked of the weights."""
     parts = [query(trained.graph, {"pixels": some}, steps=400, momentum=0.95) for some in test.images.split(1000)]
     return torch.cat([part.values["labels"] for part in parts]).argmax(-1)
+
+
+def test_the_card_of_a_memory_says_what_comes_back(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked by hand: the upper half hidden, or noise on pixels from -1 to 1, for as many steps."""
+    monkeypatch.setattr(recalls, "USUAL", {"variance": 0.2, "steps": 40})
+    card = cards.load("memory", "smoke", device="cpu")
+    graph = zoo.load("memory", "smoke", device="cpu", progress=False).graph
+    images = zoo.trained_on("memory", "smoke").images
+    lower = observed(images, torch.arange(784) >= 392)
+    half = query(graph, {"pixels": lower}, steps=40, momentum=0.95, tolerance=1e-9)
+    noisy = datasets.noisy(images, 0.2 / 4, datasets.noise_generator(0))   # [-1, 1] is twice as wide as [0, 1]
+    noise = query(graph, init={"pixels": noisy}, start="prediction", steps=40, tolerance=None)
+    for way, answer in {"half": half, "noise": noise}.items():
+        back, trial = answer.values["pixels"].clamp(0, 1), card.recalled[way].trial()
+        assert trial.each["mse"].tolist() == pytest.approx((back - images).square().mean(-1).tolist(), rel=1e-4)
+        assert (trial.images - back[:8]).abs().max() < 0.51 / 255 and len(trial.each) == 10
+        assert (trial.each["agrees"] == (trial.each["mse"] < 0.001)).all()
+    assert card.answers is None and cards.load("memory", "smoke", device="cpu", steps=40, variance=0.2) == card
+
+
+def test_a_memory_asked_otherwise_has_no_card(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recalls, "USUAL", {"variance": 0.2, "steps": 40})
+    commit("memory")
+    own = cards.path("memory", "smoke").read_bytes()
+    usual = cards.load("memory", "smoke", device="cpu", steps=40)
+    other = cards.load("memory", "smoke", device="cpu", variance=5.0, steps=40)
+    assert max(other.recalled["noise"].mse) > max(usual.recalled["noise"].mse)
+    assert other.recalled["half"] == usual.recalled["half"] and cards.path("memory", "smoke").read_bytes() == own
+
+
+@pytest.mark.parametrize("damage", [{"mse": [0.1]}, {"pictures": "AAAA"}, {"pictures": "?"}, {"converged": []}])
+def test_a_damaged_card_of_a_memory_is_named(root: Path, damage: dict[str, object],
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recalls, "USUAL", {"variance": 0.2, "steps": 40})
+    file = commit("memory")
+    content = json.loads(file.read_text())
+    content["recalled"]["half"] |= damage
+    file.write_text(json.dumps(content))
+    with pytest.raises(BadFile, match=r"memory-seed0\.json is not a card"):
+        cards.load("memory", "smoke", device="cpu")
 
 
 def test_a_committed_card_stands_for_the_weights(root: Path) -> None:
@@ -96,10 +136,16 @@ def test_a_damaged_card_is_named(root: Path, damage: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("file", sorted((checkout.ROOT / "results" / "cards").glob("*.json")), ids=lambda at: at.stem)
 def test_a_committed_card_is_whole(file: Path) -> None:
-    """It is of the model and seed of its name, in the paper profile, of committed code, and answers all test images."""
+    """It is of the model and seed of its name, in the paper profile, of committed code, and answers all test images, or
+    tells of both ways of asking for up to 100 of those that it stored.
+    """
     card = cards._read(file)
     assert file == cards.committed_path(card.model, card.seed) and card.profile == cards.PUBLISHED
+    assert card.provenance["dirty"] is False
+    if card.recalled is not None:
+        assert {way: len(one.mse) for way, one in card.recalled.items()} == dict.fromkeys(
+            ("half", "noise"), min(100, card.provenance["n"]))
+        return
     classes = set(card.answers)
     assert len(card.answers) == 10000 and classes <= set("0123456789")
     assert len(classes) == 10 or card.model.startswith("hopfield")         # which may lose two patterns that are alike
-    assert card.provenance["dirty"] is False
