@@ -37,7 +37,9 @@ TESTS = {"equations": ["tests/engine/test_equations.py"], "engine/curvature": [Q
          "engine/activations": ["tests/engine/test_activations.py", EXACT, QUERY],
          "engine/topology": [TOPOLOGY, SPARSE], "engine/constructors": [TOPOLOGY, SPARSE],
          "engine/learning": [LEARN, EXACT], "engine/epochs": [LEARN, "tests/test_files.py"],
-         "evidence/verdicts": ["tests/evidence/test_claims.py"], "images/metrics": ["tests/images/test_metrics.py"]}
+         "engine/scale": ["tests/engine/test_pixel_scale.py", "tests/images/test_scale.py"],
+         "evidence/claims": ["tests/evidence/test_claims.py"], "evidence/verdicts": ["tests/evidence/test_claims.py"],
+         "images/metrics": ["tests/images/test_metrics.py"]}
 
 
 def mutants(file: str, most: int | None = None) -> tuple[list[dict[str, Any]], int]:
