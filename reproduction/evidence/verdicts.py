@@ -133,7 +133,7 @@ def verdicts(records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) ->
 def measured(name: str, records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) -> list[list[Measured]]:
     """The cases behind each check of a claim, in the order of its checks; none where there are no records."""
     claim = (rules or claims.load_claims())[name]
-    _, records = _of_claim(name, _told_apart(records[records["claim"] == name]))
+    _, records = _of_claim(name, _told_apart(records))
     return [_measured(check, records) for check in claim.checks]
 
 

@@ -45,7 +45,10 @@ def test_without_records_nothing_is_claimed() -> None:
     card = verdicts.scorecard(frame())
     assert set(card["verdict"]) == {"not run"}
     assert list(card["claim"]) == list(claims.load_claims())
-    assert all(card["command"].str.match(r"pcgraph run \S+ (--published|--profile laptop)$"))
+    rules, how = claims.load_claims(), {"paper": "--published", "any": "--profile laptop"}
+    assert {rule.needs.profile for rule in rules.values()} == how.keys()
+    for name, command in zip(card["claim"], card["command"], strict=True):
+        assert command == f"pcgraph run {rules[name].notebook} {how[rules[name].needs.profile]}"
 
 
 @pytest.mark.parametrize(("limit", "value", "expected"), [
@@ -121,9 +124,10 @@ def test_pairs_are_compared_seed_by_seed() -> None:
 
 
 def test_an_order_that_seeds_do_not_share_does_not_hold() -> None:
-    """A lower mean is not enough where the seeds disagree."""
-    rows = frame(*seeds("ours", 0.1, 0.5, 0.2), *seeds("theirs", 0.9, 0.4, 0.1))
-    assert verdict(claim(LESS), rows) == "not reproduced"
+    """A lower mean is not enough where the seeds disagree, whatever their spread is (of the second it is 1)."""
+    for ours, theirs in (((0.1, 0.5, 0.2), (0.9, 0.4, 0.1)), ((1, 2, 3), (3, 3, 3))):
+        rows = frame(*seeds("ours", *ours), *seeds("theirs", *theirs))
+        assert verdict(claim(LESS), rows) == "not reproduced"
 
 
 def test_a_tie_is_no_order() -> None:
