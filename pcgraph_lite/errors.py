@@ -44,7 +44,7 @@ class BadFile(PCGraphError):
 
 def shown(value: object) -> str:
     """A value in at most 80 characters of one line; of a tensor or array its type and shape."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
+    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type):
         return f"<{type(value).__name__} {tuple(value.shape)} {value.dtype}>"
     plain = isinstance(value, str | int | float | complex | bytes | list | tuple | dict | set | type(None))
     text = " ".join(brief.repr(value).split()) if plain else f"<{type(value).__name__}>"

@@ -25,24 +25,57 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)                # wha
 def write_aside(path: Path | str) -> Iterator[Path]:
     """Yield a name beside ``path`` to write to, this process's own; rename it on success, remove it on failure.
 
-    Raises PCGraphError: the disk is full or the folder cannot be written; an older file at ``path`` is untouched. Other
-    errors of what is done meanwhile, such as a file that cannot be read, pass as they are.
+    Raises PCGraphError: the disk is full, or the file cannot be there, which is said before anything is done; an older
+    file at ``path`` is untouched. Other errors of what is done meanwhile, such as a file that cannot be read, pass as
+    they are.
     """
     path = Path(path)
-    part = path.with_name(f"{path.name}.{HOST}-{os.getpid()}.part")
+    part = _part(path)
+    with _told(path, part):
+        try:
+            _try(path, part)
+            yield part
+            os.replace(part, path)
+        finally:
+            with suppress(OSError, ValueError):                            # the folder may be what cannot be written
+                part.unlink(missing_ok=True)
+
+
+def ready(path: Path | str) -> Path:
+    """A file that work is to be written to, before the work: its folder is there then. Raises PCGraphError: it could
+    not be written.
+    """
+    path = Path(path)
+    part = _part(path)
+    with _told(path, part):
+        _try(path, part)
+    return path
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{HOST}-{os.getpid()}.part")
+
+
+def _try(path: Path, part: Path) -> None:
+    """Make the folder, and see that it takes files and that ``path`` is not one itself."""
+    if wrong := errno.EINVAL if "\0" in str(path) else errno.EISDIR if path.is_dir() else 0:
+        raise OSError(wrong, os.strerror(wrong), str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path.parent)
+    part.touch()
+    part.unlink()
+
+
+@contextmanager
+def _told(path: Path, part: Path) -> Iterator[None]:
+    """What cannot be written as an error of ours."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path.parent)
-        yield part
-        os.replace(part, path)
+        yield
     except OSError as error:
         if not _of_writing(error, path, part):
             raise
         raise PCGraphError(f"could not write {path}: {error.strerror or error}. Free space or choose a folder that "
                            "can be written; what was there before is untouched.") from error
-    finally:
-        with suppress(OSError):                                            # the folder may be what cannot be written
-            part.unlink(missing_ok=True)
 
 
 def _of_writing(error: OSError, path: Path, part: Path) -> bool:

@@ -3,15 +3,17 @@
 import platform
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
 import torch
+from annotated_types import Ge, Le
 
 from . import valid
 from .errors import BadInput, one_of
-from .valid import Count
 
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("bf16", "ieee")                                               # fastest first
+Threads = Annotated[int, Ge(1), Le(1024)]                                  # of which a system can start so many
 LARGEST_ERROR = 1e-5                                                       # relative, of a float32 product
 
 
@@ -38,8 +40,13 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
+@valid.checked
 def describe(device: torch.device | str) -> str:
-    """A device in words, for records: "cpu: <name>, k threads" or "cuda: <name>", with its precision if not full."""
+    """A device in words, for records: "cpu: <name>, k threads" or "cuda: <name>", with its precision if not full.
+
+    Raises BadInput: it is not here.
+    """
+    valid.device(device)
     device = torch.device(device)
     if device.type == "cuda":
         precision = ", TF32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else ""
@@ -49,7 +56,7 @@ def describe(device: torch.device | str) -> str:
 
 
 @valid.checked
-def prepare(threads: Count | None = None, *, tf32: bool = False) -> dict[str, object]:
+def prepare(threads: Threads | None = None, *, tf32: bool = False) -> dict[str, object]:
     """Set threads, flush denormal numbers, and take the faster CPU products if they lose no digits.
 
     Allowing oneDNN "bf16" products routes float32 products through that library: on processors without bfloat16 units

@@ -120,8 +120,8 @@ def file(path: Path | str, what: str) -> Path:
 def device(name: Any) -> None:
     """Raise BadInput unless tensors can be made there."""
     try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
+        torch.zeros((), device=name).item()                                # "meta" takes tensors and gives no numbers
+    except Exception as error:                                             # each kind of device has errors of its own
         why = str(error).splitlines()[0][:200]
         raise BadInput(f"device = {shown(name)} cannot be used here ({why}); use 'cpu', or None.") from None
 
@@ -192,6 +192,8 @@ class _Allowed:
     def is_kind(self, value: object) -> bool:
         if isinstance(value, bool | str | bytes):      # which Python takes for a number, and for a list of letters
             return type(value) is self.kind
+        if self.kind is Real and isinstance(value, Integral) and abs(value) > MOST[Real][0][2]:
+            return False                               # and no float comes near
         return isinstance(value, self.kind)
 
     def fits(self, value: Any) -> bool:
@@ -213,7 +215,8 @@ class _Allowed:
 def _fitting(title: str, name: str, value: Any, allowed: tuple[_Allowed, ...] | None) -> Any:
     if allowed is None:
         return value
-    own = value.tolist() if getattr(value, "ndim", 2) < 2 and not any(one.is_kind(value) for one in allowed) else value
+    listed = not isinstance(value, type) and getattr(value, "ndim", 2) < 2      # np.float32 itself has an ndim, too
+    own = value.tolist() if listed and not any(one.is_kind(value) for one in allowed) else value
     if fitting := next((one for one in allowed if one.fits(own)), None):
         return {Integral: int, Real: float}.get(fitting.kind, lambda other: other)(own)
     close = [one for one in allowed if one.is_kind(own)]

@@ -1,11 +1,12 @@
 """The command ``pcgraph``: data, train, sweep, run, queue, scorecard, book, bench, info."""
 
 import json
+import os
 import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -14,6 +15,7 @@ from rich.table import Table
 
 from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadInput, PCGraphError
+from pcgraph_lite.files import FULL, ready, write_aside
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
@@ -37,11 +39,19 @@ def main(arguments: list[str] | None = None) -> None:
         app(_joined_pairs(sys.argv[1:] if arguments is None else arguments))
     except Stopped:
         errors.print("stopped; weights, checkpoints, records and pages that were finished are kept. The same command "
-                     "goes on from there.")
+                     "goes on from there.", soft_wrap=True)
         raise SystemExit(130) from None
     except PCGraphError as error:
-        errors.print(f"[bold red]{type(error).__name__}:[/] [red]{escape(str(error))}[/]", soft_wrap=True)
-        raise SystemExit(2) from None
+        _fail(type(error).__name__, str(error))
+    except OSError as error:                           # of a copy of many files, shutil says it in words alone
+        if not (full := [os.strerror(code) for code in FULL if os.strerror(code) in str(error)]):
+            raise
+        _fail("PCGraphError", f"{full[0]}. Free space; the same command goes on from what was finished.")
+
+
+def _fail(kind: str, text: str) -> NoReturn:
+    errors.print(f"[bold red]{kind}:[/] [red]{escape(text)}[/]", soft_wrap=True)
+    raise SystemExit(2) from None
 
 
 class Stopped(BaseException):
@@ -173,6 +183,7 @@ def queue(
 
     from .book import queue as waiting
     from .evidence import config
+    hardware.pick_device(device)
     hardware.prepare(config.load_profile(profile).threads)
     rows = waiting.ordered(profile)
     if as_json:
@@ -196,14 +207,14 @@ def scorecard(
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
     """Print the verdict on every claim of the paper, from the records that are there."""
-    from pcgraph_lite.files import write_aside
-
     from .evidence import config, records, verdicts
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # elsewhere nothing would look like nothing run yet
     if profile:
         config.load_profile(profile)
+    if csv is not None:
+        ready(csv)
     own = [profile] if profile else [] if published else ["laptop", "paper"]
     card = verdicts.scorecard(records.read(*records.places(own, published=not profile)))
     if csv is not None:
@@ -247,6 +258,8 @@ def bench(
     folder: Annotated[str, typer.Option("--out", help="Folder for tables, JSON and figures.")] = "",
 ) -> None:
     """Measure speed, memory and scaling beside the bare matrix products. Writes under _build/bench."""
+    if folder:
+        ready(Path(folder) / "bench.json")
     suite, report = (checkout.from_checkout("benchmarks", name) for name in ("suite", "report"))
     made = suite.run(only or (), quick, device, threads, tf32, cuda_graphs, lambda row: say(f"measuring {row}"))
     part = "-tf32" * tf32 + "-graphs" * cuda_graphs + ("-quick" if quick else "-part" if only else "")

@@ -3,6 +3,7 @@
 Oracle: the small project's files; JSON parsed back.
 """
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -12,8 +13,8 @@ import pytest
 from pcgraph_lite import checkout
 from pcgraph_lite.errors import UnstableStep
 from reproduction import cli
-from reproduction.book import notebooks
-from reproduction.evidence import zoo
+from reproduction.book import notebooks, site
+from reproduction.evidence import verdicts, zoo
 
 FIXTURE = Path(__file__).parent / "fixtures" / "project"
 
@@ -49,6 +50,10 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["run", "01-tiny", "-p", "sead", "1"], ["no parameter 'sead'", "Did you mean 'seed'"]),
     (["run", "01-tiny", "-p", "seed", "one"], ["'seed' = 'one'", "expected int"]),
     (["run", "01-tiny", "-p", "seed", "1.5"], ["'seed' = '1.5'", "expected int"]),
+    (["run", "01-tiny", "-p", "seed", "9" * 30], ["'seed' = ", "expected int from 0 to 1e+09"]),
+    (["run", "01-tiny", "-p", "images", "-5"], ["'images' = '-5'", "expected int from 0"]),
+    (["run", "01-tiny", "-p", "sizes", "[3, -1]"], ["'sizes' = '[3, -1]'", "from 0"]),
+    (["queue", "--run", "--device", "gpu"], ["no device 'gpu'"]),
     (["run", "01-tiny", "-p", "fail", "1"], ["'fail' = '1'", "expected bool"]),
     (["run", "01-tiny", "-p", "sizes", "3"], ["'sizes' = '3'", "expected list[int]"]),
     (["run", "01-tiny", "-p", "device", "gpu"], ["no device 'gpu'", "cpu"]),
@@ -80,6 +85,47 @@ def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.Capture
     assert all(word in text for word in words), text
     assert "Traceback" not in text
     assert not (root / "_build").exists()
+
+
+@pytest.mark.parametrize(("place", "arguments"), [
+    ("_build", ["train", "tiny", "--profile", "smoke"]), ("_build", ["sweep", "tiny", "--profile", "smoke"]),
+    ("_build", ["run", "01-tiny", "--profile", "smoke"]), ("_build", ["book", "--profile", "smoke"]),
+    ("_build/smoke/models/tiny-seed0.safetensors/", ["train", "tiny", "--profile", "smoke"]),
+    ("_build/smoke/models/tiny-seed0.csv/", ["train", "tiny", "--profile", "smoke"]),
+    ("_build/smoke/models/tiny-seed0.lock/", ["train", "tiny", "--profile", "smoke"]),
+    ("_build/smoke/sweeps/tiny.csv/", ["sweep", "tiny", "--profile", "smoke"]),
+    ("_build/smoke/notebooks/01-tiny.ipynb/", ["run", "01-tiny", "--profile", "smoke"]),
+    ("_build/smoke/records/01-tiny.json/", ["run", "01-tiny", "--profile", "smoke"]),
+    ("card/", ["scorecard", "--csv", "{root}/card"]), ("out", ["bench", "--quick", "--out", "{root}/out"])])
+def test_what_cannot_be_written_is_said_in_one_line_before_any_work(
+        root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str,
+        arguments: list[str]) -> None:
+    """A file is where a folder should be, or the other way round."""
+    def work(*_: object, **__: object) -> None:
+        pytest.fail("the work was begun")
+
+    for module, name in ((zoo, "fit"), (notebooks, "_run_plain"), (verdicts, "scorecard"), (site, "stage")):
+        monkeypatch.setattr(module, name, work)
+    monkeypatch.setattr(site, "ROOT", root)
+    (root / place).parent.mkdir(parents=True, exist_ok=True)
+    (root / place).mkdir() if place.endswith("/") else (root / place).touch()
+    assert call(*(one.format(root=root) for one in arguments)) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and "could not write" in lines[0]
+
+
+@pytest.mark.parametrize("error", [
+    OSError(errno.ENOSPC, "No space left on device"),
+    shutil.Error([("a", "b", "[Errno 28] No space left on device: 'a' -> 'b'")] * 50)])
+def test_a_full_disk_is_said_in_one_line(root: Path, monkeypatch: pytest.MonkeyPatch,
+                                         capsys: pytest.CaptureFixture[str], error: OSError) -> None:
+    def make(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(site, "make", make)
+    assert call("book", "--profile", "smoke") == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "PCGraphError: No space left on device. Free space; the same command goes on from what was finished."]
 
 
 def test_options_that_do_not_exist_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

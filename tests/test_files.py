@@ -104,6 +104,30 @@ def test_what_cannot_be_written_is_said_in_a_line(tmp_path: Path, make):
     assert json.dumps([p.name for p in target.parent.iterdir()]) in ('["file"]', "[]")
 
 
+@pytest.mark.parametrize("name", ["a folder", "a file/x", "a file/x/y", "a" * 300, "a" * 250, "\0"])
+def test_what_could_not_be_written_is_refused_before_the_work(tmp_path: Path, name: str):
+    (tmp_path / "a folder").mkdir()
+    (tmp_path / "a file").write_text("before")
+    with pytest.raises(PCGraphError, match="could not write"):
+        files.ready(tmp_path / name)
+    with pytest.raises(PCGraphError, match="could not write"), files.write_aside(tmp_path / name):
+        pytest.fail("the work was begun")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a file", "a folder"]
+
+
+def test_what_can_be_written_is_ready_and_not_touched(tmp_path: Path):
+    assert files.ready(tmp_path / "new/file") == tmp_path / "new/file"
+    assert not list((tmp_path / "new").iterdir())
+
+
+def test_no_epoch_is_trained_for_a_checkpoint_that_cannot_be_written(tmp_path: Path):
+    graph = PCGraph(topology.generative(2, [3], 4))
+    before = graph.weight
+    with pytest.raises(PCGraphError, match="could not write"):
+        fit(graph, DATA, epochs=1, checkpoint=tmp_path / ("a" * 250), progress=False)
+    assert torch.equal(graph.weight, before)
+
+
 @pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file or directory", "elsewhere"),
                                    PermissionError(13, "Permission denied", "/a", None, "/b"),
                                    ConnectionError("the server is gone"), BrokenPipeError(32, "Broken pipe")])

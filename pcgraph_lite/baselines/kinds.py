@@ -37,8 +37,8 @@ class Baseline(nn.Module, ABC):
     def check(self, data: Labelled, validation: Labelled | None = None) -> None:
         """Raise WrongShape, BadValues or BadInput unless both are images with a class number for each."""
         for pair in (data,) if validation is None else (data, validation):
-            if not isinstance(pair, list | tuple) or len(pair) != 2:
-                raise BadInput(f"the data is {shown(pair)}; expected (images, labels).")
+            if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(isinstance(p, Tensor) for p in pair):
+                raise BadInput(f"the data is {shown(pair)}; expected (images, labels), two tensors.")
             valid.labels(pair[1], count=len(valid.images(pair[0], pixels=self.pixels)), classes=self.labels)
 
 
@@ -51,6 +51,7 @@ class Classifier(Baseline):
     def scores(self, images: Tensor) -> Tensor:
         """``(batch, pixels)`` in [0, 1] to ``(batch, labels)``."""
 
+    @valid.checked
     @torch.no_grad()
     def classify(self, images: Tensor) -> Tensor:
         """``(batch, pixels)`` to class numbers ``(batch,)``. Raises WrongShape, BadValues."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Link = Annotated[Sequence[CountOrNone], Len(2, 2)]                                 # from cluster, to cluster
 MATRIX, PAIRS = 4096, 2**26            # vertices of a networkx graph, pairs of clusters: above them, edges are listed
+RARE, SEVERAL = 0.01, 1000             # and so are those of clusters that are rarer than that, if there are as many
 CONSTRUCTORS: dict[str, Callable[..., Topology]] = {}
 
 
@@ -126,7 +127,7 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     n = sum(groups.values())
-    require_memory(n**2, f"the mask of {n} vertices", size=1)
+    require_memory(n**2, f"the mask of {n} vertices, and what is looked at on the way,", size=11)    # measured
     if not 2 <= neighbours < n or neighbours % 2:
         raise BadInput(f"neighbours = {neighbours}; expected an even number from 2 to {n - 1} for {n} vertices.")
     seed = int(torch.randint(2**31, (), generator=generator))
@@ -252,7 +253,8 @@ def _bernoulli(sources: Mapping[str, int], targets: Mapping[str, int], p: float,
                generator: torch.Generator) -> list[Edges]:
     """Edges from one cluster to another (or to itself, without self-loops), each there with probability ``p``."""
     shape, rows, columns = (sum(sources.values()), sum(targets.values())), slices(sources), slices(targets)
-    if shape[0] * shape[1] > PAIRS:
+    pairs = shape[0] * shape[1]
+    if pairs > PAIRS or (p < RARE and p * pairs > SEVERAL):
         return _few(sources, targets, p, shape, generator)
     mask = torch.rand(shape, generator=generator) < p
     if sources == targets:

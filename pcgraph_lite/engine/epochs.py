@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from .. import valid
 from ..errors import BadFile, BadInput, BadValues, shown
-from ..files import load_tensors, save_tensors, tensor_digest
+from ..files import load_tensors, ready, save_tensors, tensor_digest
 from ..valid import Count, NotNegative, OneOf, Rate
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
@@ -174,9 +174,12 @@ def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[],
         one row an epoch.
 
     Raises:
-        BadFile: a checkpoint that is damaged or of other settings. BadValues: a score that is not finite.
+        BadFile: a checkpoint that is damaged or of other settings. PCGraphError: one that cannot be written. BadValues:
+        a score that is not finite.
     """
     state.resume()
+    if state.path and not state.ended():
+        ready(state.path)                                                  # or an epoch would be lost
     with tqdm(total=state.schedule.epochs, initial=state.epoch, desc="epochs", disable=not progress) as bar:
         while not state.ended():
             state.end_epoch(epoch(), None if score is None else score())

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from .. import valid
 from ..errors import BadInput, WrongShape, one_of, require_memory
+from ..files import tensor_digest
 from ..valid import NotNegative, OneOf, PartOf
 from . import activations
 from .activations import ACTIVATIONS, Activation
@@ -76,6 +77,7 @@ class PCGraph(nn.Module):
         self.register_buffer("scale", torch.ones((), dtype=self.layout.dtype), persistent=False)    # dtype and device
         self._draw(stds, generator or torch.Generator().manual_seed(0))
         self.to(self.layout.device)
+        self.register_state_dict_post_hook(_with_edges)
 
     # ---- section 2, equation by equation -------------------------------------------------------------------------
 
@@ -144,7 +146,8 @@ class PCGraph(nn.Module):
     def weight(self) -> Tensor:
         """All weights as ``(..., n, n)``, rows are sources, 0 where there is no edge (a copy)."""
         shape = (*self.layout.lead, self.topology.n, self.topology.n)
-        require_memory(math.prod(shape), f"the weights of {self.topology.n} vertices as a matrix")
+        require_memory(2 * math.prod(shape), f"the weights of {self.topology.n} vertices as a matrix, and its blocks,",
+                       self.dtype.itemsize)
         matrix = torch.zeros(shape, dtype=self.dtype, device=self.device)
         for block, weight in zip(self.blocks, self.weights, strict=True):
             matrix[..., self.segments[block.source], self.segments[block.target]] = block.dense(weight)
@@ -215,8 +218,16 @@ class PCGraph(nn.Module):
             pools[self.home[pool[0]][0]].append([self.home[group][1] for group in pool])
         return [TopK(base, top_k, p) for p in pools]
 
+    def _edges(self) -> str:
+        """Digest of which edges there are between groups, where some are and some are not."""
+        some = {_pair(e): e.pairs() for e in self.topology.edges if e.mask is not None}
+        size = {_pair(e): self.topology.size(e.source) * self.topology.size(e.target) for e in self.topology.edges}
+        return tensor_digest({pair: ends.cpu() for pair, ends in some.items() if 0 < ends.shape[1] < size[pair]})
+
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
         """Take up weights whichever plan wrote them: as a matrix, or of existing edges alone."""
+        if (edges := rest[0].get("edges")) and edges != self._edges():     # none in a file: who writes it says whose
+            raise BadInput(f"these weights belong to another graph than {self.topology}: its edges are not the same.")
         for k, block in enumerate(self.blocks):
             if (key := f"{prefix}weights.{k}") in state_dict:
                 saved = valid.finite(state_dict[key], key, self.dtype)
@@ -229,33 +240,40 @@ class PCGraph(nn.Module):
 
     @torch.no_grad()
     def _draw(self, stds: Mapping[str, float | None], generator: torch.Generator) -> None:
-        """Draw group by group, so that all plans start from the same weights."""
+        """Draw group by group, so that all plans start from the same weights; where edges are listed, those alone."""
         degree = self.topology.in_degree().clamp_min(1).to(self.dtype)     # (n,)
-        if any(e.listed for e in self.topology.edges) and all(isinstance(block, Sparse) for block in self.blocks):
-            return self._draw_listed(stds, degree, generator)
+        few = any(e.listed for e in self.topology.edges)
         matrix = {(b.source, b.target): torch.zeros(*self.layout.lead, *b.shape, dtype=self.dtype)
-                  for b in self.blocks}
+                  for b in self.blocks if not (few and isinstance(b, Sparse))}
         for e in self.topology.edges:
             (s, rows), (t, columns) = self.home[e.source], self.home[e.target]
+            if (s, t) not in matrix:
+                continue
             shape = (*self.layout.lead, self.topology.size(e.source), self.topology.size(e.target))
             drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
             std = stds.get(_pair(e))
             drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std
             matrix[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.dense()
         for block, weight in zip(self.blocks, self.weights, strict=True):
-            weight.copy_(block.cut(matrix[block.source, block.target]))
+            whole = matrix.get((block.source, block.target))
+            weight.copy_(self._drawn(block, stds, degree, generator) if whole is None else block.cut(whole))
 
-    def _draw_listed(self, stds: Mapping[str, float | None], degree: Tensor, generator: torch.Generator) -> None:
-        """Draw existing edges alone, block by block; ``degree`` ``(n,)``."""
-        for block, weight in zip(self.blocks, self.weights, strict=True):
-            scale = degree[self.segments[block.target]].rsqrt()[block.columns.long()]            # (edges,)
-            rows = block.rows()
-            for e in (e for e in self.topology.edges if (std := stds.get(_pair(e))) is not None):
-                (s, source), (t, target) = self.home[e.source], self.home[e.target]
-                if (s, t) == (block.source, block.target):
-                    inside = (rows >= source.start) & (rows < source.stop)
-                    scale[inside & (block.columns >= target.start) & (block.columns < target.stop)] = std
-            weight.copy_(torch.randn(block.edges, generator=generator, dtype=self.dtype) * scale)
+    def _drawn(self, block: Sparse, stds: Mapping[str, float | None], degree: Tensor,
+               generator: torch.Generator) -> Tensor:
+        """First weights of existing edges alone, ``(edges,)``; ``degree`` ``(n,)``."""
+        scale = degree[self.segments[block.target]].rsqrt()[block.columns.long()]                # (edges,)
+        rows = block.rows()
+        for e in (e for e in self.topology.edges if (std := stds.get(_pair(e))) is not None):
+            (s, source), (t, target) = self.home[e.source], self.home[e.target]
+            if (s, t) == (block.source, block.target):
+                inside = (rows >= source.start) & (rows < source.stop)
+                scale[inside & (block.columns >= target.start) & (block.columns < target.stop)] = std
+        return torch.randn(block.edges, generator=generator, dtype=self.dtype) * scale
+
+
+def _with_edges(graph: PCGraph, state: dict[str, Tensor], prefix: str, about: dict[str, Any]) -> None:
+    """Note in a ``state_dict`` whose edges its weights are of."""
+    about["edges"] = graph._edges()
 
 
 def _stds(given: float | Mapping[str, float | None] | None, topology: Topology) -> Mapping[str, float | None]:

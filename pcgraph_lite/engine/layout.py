@@ -1,6 +1,7 @@
 """How a graph is held: its vertices cut into segments, the edges between two segments gathered in one block."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -17,6 +18,7 @@ from .weights import Dense, Sparse
 Replicas = Annotated[int, Ge(1), Le(10_000)]
 # A block is stored by its edges where that was measured to be faster (results/bench): big, and at most so full.
 SPARSE_SHARE, SPARSE_SIZE = 0.15, 512 * 512
+DRAWN = 5                              # numbers that a pair of vertices takes at most while weights are drawn, measured
 
 
 @valid.checked
@@ -72,8 +74,7 @@ class Layout:
                 home: dict[str, tuple[int, slice]]) -> Dense:
         """A block from lists of edges; whole only where that was asked for, or for replicas."""
         if self.lead or self.plan == "dense":
-            require_memory(math.prod((*self.lead, *shape)),
-                           f"the weights of {shape[0]} x {shape[1]} vertices as a matrix")
+            self._require(shape)
             return Dense(source, target, _merged(edges, shape, home))
         parts = []
         for e in edges:
@@ -85,7 +86,14 @@ class Layout:
     def _block(self, source: int, target: int, mask: Tensor) -> Dense:
         few = mask.numel() >= SPARSE_SIZE and mask.sum() <= SPARSE_SHARE * mask.numel()
         sparse = (self.plan == "sparse" and not mask.all()) or (self.plan == "auto" and not self.lead and few)
+        if not sparse:
+            self._require(mask.shape)
         return (Sparse if sparse else Dense)(source, target, mask)
+
+    def _require(self, shape: Sequence[int]) -> None:
+        """Memory for a whole block while its first weights are drawn."""
+        require_memory(math.prod((*self.lead, *shape)), f"the weights of {shape[0]} x {shape[1]} vertices as a matrix",
+                       DRAWN * self.dtype.itemsize)
 
 
 def homes(topology: Topology, segments: list[slice]) -> dict[str, tuple[int, slice]]:

@@ -117,7 +117,7 @@ class Topology:
 
     def mask(self) -> Tensor:
         """The adjacency matrix, ``(n, n)`` bool; rows are sources."""
-        require_memory(self.n**2, f"the mask of {self.n} vertices as a matrix", size=1)
+        require_memory(self.n**2, f"the mask of {self.n} vertices as a matrix", size=2)
         mask = torch.zeros(self.n, self.n, dtype=torch.bool)
         for edges in self.edges:
             mask[self.slice(edges.source), self.slice(edges.target)] = True if edges.mask is None else edges.dense()

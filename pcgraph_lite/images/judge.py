@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadFile, BadInput, WrongShape, one_of
+from ..errors import BadFile, BadInput, one_of
 from ..files import load_tensors, tensor_digest
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -49,9 +49,7 @@ class Judge(nn.Module):
 
     def features(self, images: Tensor) -> Tensor:
         """Return the last hidden layer, ``(batch, 64)``, of images ``(batch, 784)``; contrast leaves no trace in it."""
-        if images.ndim != 2 or images.shape[1] != PIXELS:
-            raise WrongShape(f"the judge reads images (batch, {PIXELS}); got {tuple(images.shape)}.")
-        seen = images.clamp(0, 1)
+        seen = valid.images(images, pixels=PIXELS).to(self.head.weight).clamp(0, 1)
         seen = seen / seen.amax(1, keepdim=True).clamp(min=LEAST_CONTRAST)
         return self.body(seen.view(-1, 1, SIDE, SIDE))         # black is 0, as beyond the border
 

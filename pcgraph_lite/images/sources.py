@@ -31,7 +31,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ..errors import BadFile, one_of
+from ..errors import BadFile, one_of, shown
 
 SAMPLE = Path(__file__).parent / "sample"
 DEBIAN_FASHION = Path("/usr/share/datasets/fashion-mnist")      # where the package dataset-fashion-mnist puts its files
@@ -151,8 +151,11 @@ def _read_root(name: str, split: str, root: Path | None) -> Pixels:
     """Read a data set below a root folder, in any of the layouts of ``HOMES``."""
     if root is None:
         raise _NotHere("not set")
-    if not root.is_dir():
-        raise _NotHere(f"no such folder as {root}")
+    try:
+        if not root.is_dir():
+            raise _NotHere(f"no such folder as {root}")
+    except OSError as error:                                   # a name that no system could have
+        raise _NotHere(f"{shown(str(root))}: {error.strerror}") from error
     for home in HOMES[name]:
         try:
             return _read(name, split, root / home)

@@ -27,9 +27,14 @@ TAGS = {"table", "thead", "tbody", "tr", "th", "td", "br", "style", "div", "span
         "caption", "code", "small", "sub", "sup"}
 ATTRIBUTES = {"id", "class", "type", "colspan", "rowspan", "scope", "style", "title", "border"}
 LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code, which nothing in it ends
-LOADS = re.compile(r"url\s*\(|@import|expression\s*\(|javascript:|\\", re.IGNORECASE)     # in a style
+# A tag that every parser reads alike: whole, and no bracket inside. One that differs, a browser may see and ours not.
+TAG = re.compile(r"""</[a-z0-9]+\s*+>|<[a-z0-9]+(\s++[\w-]++(\s*+=\s*+("[^"<>]*+"|'[^'<>]*+'|[\w%#.-]++))?)*+\s*+/?>""",
+                 re.IGNORECASE)
+LOADS = re.compile(r"url\s*\(|src\s*\(|image(-set)?\s*\(|@import|expression\s*\(|javascript:|\\",
+                   re.IGNORECASE)                                          # in a style
 SETTINGS = {"tags": list, "mystnb": dict}                                  # of a cell
 BUILDER = {"figure", "image"}                                              # of those, what the builder may be told
+PLAIN = re.compile(r"[\w.:+-]{1,40}")                                       # which Markdown shows as it is
 INJECTED = "injected-parameters"                                           # papermill's tag
 # modules that have moved since a page ran, and do the same
 MOVED = re.compile(r"\bpcgraph_lite\.(book|evidence)\b"), r"reproduction.\1"
@@ -47,7 +52,7 @@ def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
     for source in _sources(name, root):
         if _code(source.cells) == _code(cell for cell in ran if not _injected(cell)):
-            return _filled(source, ran, executed.metadata.get("papermill", {}), name)
+            return _filled(source, ran, _run(executed.metadata), name)
     raise BadFile(f"the code cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at "
                   f"any commit of it. Run it again: pcgraph run {name}")
 
@@ -83,6 +88,17 @@ def _filled(source: NotebookNode, ran: Sequence[NotebookNode], run: NotebookNode
     metadata = NotebookNode(kernelspec={"name": "python3", "display_name": "Python 3", "language": "python"},
                             language_info={"name": "python"}, papermill=run)
     return NotebookNode(nbformat=4, nbformat_minor=5, metadata=metadata, cells=cells)
+
+
+def _run(metadata: NotebookNode) -> NotebookNode:
+    """Of what papermill noted of the run, what a page tells: plain words and numbers."""
+    noted = metadata.get("papermill")
+    found = noted if isinstance(noted, dict) else {}
+    given = found.get("parameters")
+    told = {key: found[key] for key, kind in (("duration", float), ("end_time", str))
+            if isinstance(found.get(key), kind) and PLAIN.fullmatch(str(found[key]))}
+    profile = str(given.get("profile")) if isinstance(given, dict) else ""
+    return NotebookNode(told | ({"parameters": {"profile": profile}} if PLAIN.fullmatch(profile) else {}))
 
 
 def _parameters(injected: NotebookNode) -> NotebookNode:
@@ -137,7 +153,7 @@ def _table(html: str) -> str | None:
             return f"a table with <{tag.name} {' '.join(tag.attrs)}>"
         if LOADS.search(str(tag.attrs.get("style", ""))) or (tag.name == "style" and LOADS.search(tag.get_text())):
             return "a style that loads something"
-    return "a comment in a table" if "<!" in html or "<?" in html else None
+    return "a table with a bracket of no tag" if re.search(r"<(?![\s\d=])", TAG.sub("\0", html)) else None
 
 
 def _picture(content: str) -> str | None:

@@ -20,8 +20,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from pcgraph_lite import checkout
-from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, unknown
-from pcgraph_lite.files import read_text, write_aside
+from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, shown, unknown
+from pcgraph_lite.files import read_text, ready, write_aside
 
 from ..evidence import config
 from ..evidence.config import Profile
@@ -29,7 +29,7 @@ from ..evidence.config import Profile
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters that the command line gives by an option
-LEAST = {"seed": 0, "seeds": 1}                                            # whatever the notebook
+LEAST, MOST = {"seeds": 1}, 10**9                                          # of a number, whatever the notebook; else 0
 LONGEST_NAME = 120                                                         # of a folder: systems allow 255 bytes
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 OPTIONS = re.compile(r"\A(?:---\n(?P<block>.*?)^---\n|(?P<lines>(?::[\w-]+:[^\n]*\n)+))", re.MULTILINE | re.DOTALL)
@@ -165,6 +165,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     folder = Path(out).absolute() if str(out) else _folder(name, profile, given) if given else usual
     if "out" in values:
         values["out"] = "" if folder == usual else checkout.shown(folder)
+    ready(folder / "records" / f"{name}.json")
     with contextlib.chdir(checkout.ROOT):
         if plain:
             return _run_plain(name, values, folder)
@@ -190,17 +191,18 @@ def _cell(match: re.Match, path: Path, text: str) -> Cell:
 def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:
     if key not in known:
         raise type(error := unknown("parameter", key, known))(f"{origin}: {error}")
-    wanted = known[key].type
+    wanted, least = known[key].type, 0 if "0: not run" in known[key].help else LEAST.get(key, 0)
+    number = "int" in wanted or "float" in wanted
     try:
         is_text = isinstance(value, str) and wanted != "str"
         read = ast.literal_eval(value.title() if value.lower() in ("true", "false") else value) if is_text else value
         typed = TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
-        if key in LEAST and typed < LEAST[key] and "0: not run" not in known[key].help:
+        if number and not all(least <= one <= MOST for one in (typed if isinstance(typed, list) else [typed])):
             raise ValueError
         return typed
     except (ValidationError, ValueError, SyntaxError, RecursionError, MemoryError):
-        least = f" of at least {LEAST[key]}" if key in LEAST else ""
-        raise BadInput(f"{origin}: parameter {key!r} = {value!r}; expected {wanted}{least}, for example "
+        limits = f" from {least} to {MOST:g}" * number
+        raise BadInput(f"{origin}: parameter {key!r} = {shown(value)}; expected {wanted}{limits}, for example "
                        f"{known[key].default!r}.") from None
 
 
@@ -230,7 +232,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
             with warnings.catch_warnings(action="ignore"):       # papermill remarks that .part is no notebook name
                 done = papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
                                                   kernel_name="python3", cwd=".", progress_bar=True,
-                                                  extra_arguments=["--log-level=ERROR"])
+                                                  extra_arguments=["--log-level=CRITICAL"])
         except Exception as error:
             if part.exists():
                 part.replace(failed)

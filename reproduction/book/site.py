@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 
 from pcgraph_lite.checkout import ROOT, shown
 from pcgraph_lite.errors import BadFile, PCGraphError
-from pcgraph_lite.files import read_text
+from pcgraph_lite.files import read_text, ready
 
 from ..evidence import claims, findings, records, verdicts
 from ..evidence.config import read_yaml
@@ -103,8 +103,7 @@ def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], mad
 
 def make(profile: str, published: bool = False) -> Path:
     """``stage`` and ``build``; returns the first page. Two at once share their folders, so one waits for the other."""
-    path = ROOT / "_build" / f"{'published' if published else profile}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = ready(ROOT / "_build" / f"{'published' if published else profile}.lock")
     with suppress(Timeout), FileLock(path, timeout=0):
         return _make(profile, published)
     print("another build of this book is at work; waiting for it", flush=True)

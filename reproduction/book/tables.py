@@ -321,6 +321,8 @@ def run_of(records: Path, notebook: "NotebookNode") -> dict[str, Any]:
     if records.is_file():
         saved = json.loads(records.read_text(encoding="utf-8"))
         run = saved["provenance"] | {"profile": saved["profile"], "versions": _versions(saved["provenance"]) or None}
+        if not isinstance(run.get("seconds"), int | float):
+            run["seconds"] = None
         return {key: escaped(value) if isinstance(value, str) else value for key, value in run.items()} | {
             "commit": _commit(run)}
     noted = notebook.metadata.get("papermill", {})
@@ -336,8 +338,8 @@ def made_by(run: Mapping[str, Any]) -> str:
 
 
 def escaped(text: object) -> str:
-    """Text that Markdown shows as it is; a dash for nothing."""
-    return re.sub(r"([\\`*_\[\]<>${}#])", r"\\\1", str(text)) or DASH
+    """Text that Markdown shows as it is, in one line; a dash for nothing."""
+    return re.sub(r"([\\`*_\[\]<>${}#])", r"\\\1", " ".join(str(text).split())) or DASH
 
 
 def _versions(run: Mapping[str, Any]) -> str:
@@ -345,8 +347,8 @@ def _versions(run: Mapping[str, Any]) -> str:
 
 
 def _commit(run: Mapping[str, Any]) -> str:
-    return f"`{run['commit'][:9]}`" + " with changes" * bool(run.get("dirty"))
+    return f"`{re.sub(r'[^0-9a-z]', '', str(run['commit']))[:9]}`" + " with changes" * bool(run.get("dirty"))
 
 
 def _date(moment: str) -> str:
-    return moment[:16].replace("T", " ")
+    return str(moment)[:16].replace("T", " ")

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import pandas as pd
 from pydantic import Field, ValidationError
 
-from pcgraph_lite import checkout
-from pcgraph_lite.errors import BadFile, BadInput, BadValues
+from pcgraph_lite import checkout, valid
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, shown
 from pcgraph_lite.files import read_text, write_aside
 
 from . import claims, config
@@ -73,7 +73,7 @@ class Recorder:
     def __init__(self, notebook: str, profile: str, device: object, out: str | Path = "") -> None:
         if not isinstance(notebook, str) or not re.fullmatch(NAME, notebook):
             raise BadInput(f"notebook = {notebook!r}; expected the name of a page, of letters, digits, '-' and '_'.")
-        self.notebook, self.profile, self.device = notebook, profile, device
+        self.notebook, self.profile, self.device = notebook, profile, _device_words(device)
         self.folder = folder(profile, out)
         self.rows: dict[tuple[str, ...], Record] = {}
         self._claims = claims.load_claims()
@@ -88,7 +88,7 @@ class Recorder:
         """
         claims.check_known(claim, quantity, self._claims)
         what = f"{quantity} of claim {claim} (dataset {dataset}, model {model}, seed {seed})"
-        number = float(value)
+        number = _number(value, what)
         if not math.isfinite(number):
             raise BadValues(f"{what} is {number}; a record holds a finite number. Find out why before recording it.")
         try:
@@ -96,7 +96,7 @@ class Recorder:
                             seed=_plain(seed), n=_plain(n), parameters={k: _plain(v) for k, v in parameters.items()})
         except ValidationError as error:
             first = error.errors()[0]
-            raise BadInput(f"{what}: {first['loc'][0]} = {first['input']!r}: {first['msg'].lower()}.") from None
+            raise BadInput(f"{what}: {first['loc'][0]} = {shown(first['input'])}: {first['msg'].lower()}.") from None
         if record.key() in self.rows:
             raise BadInput(f"{what} with parameters {record.parameters} is recorded twice; tell the two apart by a "
                            "parameter.")
@@ -137,6 +137,7 @@ class Recorder:
         return path
 
 
+@valid.checked
 def folder(profile: str, out: str | Path = "") -> Path:
     """The folder that a run writes to: ``out``, or ``_build/<profile>``. Raises UnknownName for the profile."""
     config.load_profile(profile)
@@ -198,14 +199,22 @@ def _read(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
 
 
 def _device_words(device: object) -> str:
+    """Raises BadInput: it is no device, or one that is not here."""
     if isinstance(device, str) and device not in ("auto", "cpu", "cuda"):
         return device
     from pcgraph_lite import hardware  # only here: it needs torch
     return hardware.describe(hardware.pick_device(device) if isinstance(device, str) else device)
 
 
+def _number(value: Any, what: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise BadInput(f"{what} is {shown(value)}; a record holds a finite number.") from None
+
+
 def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
+    return value.item() if getattr(value, "ndim", 1) == 0 else value
 
 
 def _version(package: str) -> str:

@@ -25,7 +25,7 @@ from pydantic import Field
 
 from pcgraph_lite import checkout, hardware
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnstableStep, one_of
-from pcgraph_lite.files import write_aside
+from pcgraph_lite.files import ready, write_aside
 from pcgraph_lite.valid import Count
 
 from . import config, records, zoo
@@ -128,8 +128,8 @@ def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
     Returns the file of rows, see ``load``. Raises UnknownName, BadInput, and BadFile where rows or data are damaged.
     """
     runs, target, picked = plan(name, profile), path(name, profile), hardware.pick_device(device)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(target.with_suffix(".lock")):
+    lock, _ = map(ready, (target.with_suffix(".lock"), target))
+    with FileLock(lock):
         rows = _rows(name, profile)
         done = set(rows["identity"])
         for number, one in enumerate(sorted(runs, key=lambda run: run.seed), start=1):   # all settings once, then again

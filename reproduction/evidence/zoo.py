@@ -29,7 +29,7 @@ from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.scale import Scale
 from pcgraph_lite.engine.topology import Topology
 from pcgraph_lite.errors import BadFile, BadInput
-from pcgraph_lite.files import load_tensors, save_tensors, tensor_digest, write_aside
+from pcgraph_lite.files import load_tensors, ready, save_tensors, tensor_digest, write_aside
 from pcgraph_lite.images import datasets
 from pcgraph_lite.images import scale as scales
 from pcgraph_lite.images.datasets import ImageSet
@@ -97,8 +97,8 @@ def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress
     target, wanted = path(name, profile, seed), identity(name, profile, seed)
     hardware.pick_device(device)                       # refused before a folder is made
     checkpoint = target.with_suffix(f".{wanted[:12]}-{numerics.version(spec(name, profile))[:8]}.checkpoint")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(target.with_suffix(".lock")):        # two notebooks may want the same model at the same time
+    lock, *_ = map(ready, (target.with_suffix(".lock"), target.with_suffix(".csv"), target))
+    with FileLock(lock):                               # two notebooks may want the same model at the same time
         if force:
             checkpoint.unlink(missing_ok=True)
         elif fingerprint_of(target) == fingerprint(name, profile, seed):

@@ -5,20 +5,22 @@ Oracle: the source, cell by cell; outputs and text that a browser or the builder
 
 import base64
 import copy
+import re
 from io import BytesIO
 from pathlib import Path
 
 import jupytext
 import nbformat
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
 from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.errors import BadFile
-from reproduction.book import gate, site
+from reproduction.book import gate, site, tables
 
 
 def png(size: tuple[int, int] = (2, 2)) -> str:
@@ -141,10 +143,45 @@ def test_code_that_changed_shows_the_latest_page_with_the_code_that_ran(
     "<style>@import 'a.css'</style>", "<td style='background: url(x)'>", "<a href='javascript:a()'>x</a>",
     "<svg></svg>", "<!--x-->", "<object data='x'>", "<base href='/'>", "<link href='x'>",
     "<meta http-equiv='refresh'>", "<form></form>",
-    r"<style>@\69mport 'a'</style>"])
+    r"<style>@\69mport 'a'</style>", "<img src=x onerror=a() ", "<script src=//x ", "<b onclick=a()",
+    "<style></style x><script>a()</script></style>", "<style></style/><script>a()</script></style>",
+    "<style>td {background: image-set('//x/y.png' 1x)}</style>",
+    "<td style='background: -webkit-image-set(\"//x\" 1x)'>",
+    "<td title='<'>", "</td x='y'>", "</ script>"])
 def test_html_that_does_anything_is_refused(root: Path, html: str) -> None:
     with pytest.raises(BadFile, match="cell 3"):
         gate.admit(executed(new_output("execute_result", {"text/html": f"<table></table>{html}"})), "page", root)
+
+
+BITS = st.sampled_from(["<", ">", "/", " ", "</", "<!--", "-->", "'", '"', "=", "style", "script", "img src=x", "td",
+                        "b", "onerror=a()", "class='a'", "<td>", "</td>", "<style>", "</style>", "x", "&lt;", "1"])
+
+
+@given(st.lists(BITS, max_size=12).map("".join))
+@example("<table><img src=x onerror=a()")
+def test_what_passes_has_no_tag_that_a_browser_could_see_otherwise(html):
+    """Oracle: a browser begins a tag at each bracket before a letter, a stroke or a mark, closed or not."""
+    if gate._table(html) is None:
+        begun = re.findall(r"<(/?)([a-z!?/][^\s/>]*)([^>]*)(>?)", html, re.IGNORECASE)
+        assert all(name in gate.TAGS and end for _, name, _, end in begun), html
+        assert not re.search(r"<[^>]*onerror", html)
+
+
+def test_plain_words_with_a_less_sign_pass(root: Path) -> None:
+    words = {"text/html": "<table><td>p < 0.05, 1 <2</td></table>"}
+    gate.admit(executed(new_output("execute_result", words)), "page", root)
+
+
+@given(TREE, TREE, TREE)
+@example("x` ```{raw} html\n<script>", {"profile": "x\n\n```{include} /etc/passwd\n```"}, "```{include} x\n```")
+def test_no_words_of_papermill_reach_a_page_but_plain_ones(moment, given, duration):
+    """They are told on a page whose run left no records."""
+    noted = gate._run(nbformat.from_dict({"papermill": {
+        "end_time": moment, "parameters": given, "duration": duration, "input_path": "x", "version": "y"}}))
+    assert noted.keys() <= {"duration", "end_time", "parameters"} and "papermill" not in noted
+    told = (noted.get("end_time"), *noted.get("parameters", {}).values())
+    assert not re.search(r"[`<{\[\n\\]", "".join(map(str, told)))
+    assert tables.made_by(tables.run_of(Path("nowhere"), NotebookNode(metadata={"papermill": noted}))).count("\n") == 0
 
 
 @pytest.mark.parametrize("content", [

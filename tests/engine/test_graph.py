@@ -1,5 +1,8 @@
 """Equations 1 to 4 against autograd in float64, loops over vertices, and equal graphs written differently."""
 
+import copy
+import itertools
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -78,7 +81,7 @@ def test_a_sparse_plan_stores_existing_edges_alone_and_exchanges_weights_with_th
     assert torch.equal(sparse.weight, block.weight)
     drawn_anew.load_state_dict(sparse.state_dict())
     assert torch.equal(drawn_anew.weight, block.weight)
-    with pytest.raises(RuntimeError, match="size mismatch"):
+    with pytest.raises(BadInput, match="belong to another graph"):
         PCGraph(topology.generative(2, [8], 5)).load_state_dict(sparse.state_dict(), strict=False)
     name = next(name for name, saved in sparse.state_dict().items() if saved.ndim == 1 and len(saved) > 1)
     for saved in (sparse.state_dict()[name][:-1], sparse.state_dict()[name].repeat(2)):      # of other edges
@@ -86,6 +89,20 @@ def test_a_sparse_plan_stores_existing_edges_alone_and_exchanges_weights_with_th
             drawn_anew.load_state_dict({name: saved}, strict=False)
     with pytest.raises(BadInput, match="does not do replicas"):
         PCGraph(t, plan="sparse", replicas=2)
+
+
+@pytest.mark.parametrize("plans", [("dense", "dense"), *itertools.product(["blocks", "sparse"], repeat=2)])
+def test_weights_are_not_taken_for_those_of_as_many_other_edges(plans):
+    """A small world has the same number of edges whatever the seed; stored by its edges, weights would fit any."""
+    one, other = (topology.small_world(5, 2, 8, neighbours=2, rewire=0.5, generator=torch.Generator().manual_seed(seed))
+                  for seed in (0, 1))
+    assert one.edge_count() == other.edge_count() and not torch.equal(one.mask(), other.mask())
+    state = PCGraph(one, plan=plans[0]).state_dict()
+    for made in (other, topology.from_mask(other.mask().to_sparse(), other.groups)):
+        with pytest.raises(BadInput, match="another graph"):
+            PCGraph(made, plan=plans[1]).load_state_dict(state)
+    for made in (one, topology.from_mask(one.mask().to_sparse(), one.groups)):
+        PCGraph(made, plan=plans[1]).load_state_dict(copy.deepcopy(state))
 
 
 def test_auto_stores_big_blocks_with_few_edges_by_their_edges():

@@ -28,9 +28,11 @@ elif {kind!r} == "networkx":
     nx.set_node_attributes(links, {{k: "pixels" if k < 784 else "others" for k in range(n)}}, "group")
     made = topology.from_networkx(links)
 else:
-    made = topology.assemblies(clusters=5, size=10_000, p=250_000 / 9e8, pixels=784, generator=generator)
+    p = 2e5 / 19 / 25e6                                                    # and the labels' edges
+    made = topology.assemblies(clusters=10, size=5_000, p=p, pixels=784, labels=10, generator=generator)
 graph, images = PCGraph(made, "tanh"), torch.rand(20, 784, generator=generator)
-fit(graph, {{"pixels": images}}, epochs=1, steps=5, batch_size=20, progress=False)
+data = {{"pixels": images}} | ({{"labels": torch.arange(20) % 10}} if "labels" in made.groups else {{}})
+fit(graph, data, epochs=1, steps=5, batch_size=20, progress=False)
 query(graph, {{"pixels": observed(images[:2], torch.arange(784) < 392)}}, steps=20)
 graph.load_state_dict(graph.state_dict())
 used = resource.getrusage(resource.RUSAGE_SELF)
@@ -91,12 +93,52 @@ def test_many_pairs_are_drawn_as_a_list(monkeypatch, rows, columns, listed):
     assert edges.listed is listed
 
 
+@pytest.mark.parametrize(("p", "listed"), [(0.02, False), (0.009, True), (0.0001, False)])
+def test_rare_edges_are_listed_and_few_pairs_are_not(p, listed):
+    """Those of 160,000 pairs: of one in a hundred there are 1,600, of one in ten thousand only 16."""
+    [edges] = constructors._bernoulli({"a": 400}, {"b": 400}, p, torch.Generator().manual_seed(0))
+    assert edges.listed is listed
+
+
+@pytest.mark.parametrize("std", [None, {"cluster1 -> cluster1": 0.5, "labels -> cluster1": 0.25}])
+def test_lists_of_edges_beside_whole_blocks_are_drawn_alone(monkeypatch, std):
+    """The labels of assemblies send edges to a whole cluster, which is no reason to make matrices of the others."""
+    monkeypatch.setattr(constructors, "PAIRS", 0)
+    made = topology.assemblies(clusters=4, size=200, p=0.05, pixels=50, labels=10, generator=torch.Generator())
+    graph = PCGraph(made, init_std=std)
+    assert {weight.ndim for weight in graph.weights} == {1, 2} and torch.equal(graph.weight != 0, made.mask())
+    for a, b in (("cluster1", "cluster1"), ("labels", "cluster1"), ("cluster1", "cluster2")):
+        rows, columns = made.slice(a), made.slice(b)
+        drawn = graph.weight[rows, columns] * (made.in_degree()[columns] ** 0.5 if not std or b != "cluster1" else 1)
+        wanted = (std or {}).get(f"{a} -> {b}", 1.0)
+        assert float(drawn[made.mask()[rows, columns]].std()) == pytest.approx(wanted, rel=0.1)
+
+
+@pytest.mark.parametrize("call", [
+    lambda n: PCGraph(topology.fully_connected(n // 2, 0, n // 2)), lambda n: PCGraph(ring(n), plan="dense"),
+    lambda n: PCGraph(ring(n)).weight, lambda n: ring(n).mask(),
+    lambda n: topology.small_world(n // 2, 0, n // 2, neighbours=2, generator=torch.Generator())])
+def test_what_does_not_fit_with_all_that_is_made_on_the_way_is_refused(monkeypatch, call):
+    """Of a matrix that itself would fit, but not its copies, the system would kill the process."""
+    n = 200
+    call(n)
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": int(n**2 * 4 / 3), "SC_PAGE_SIZE": 1}.__getitem__)
+    with pytest.raises(BadInput, match=r"would take .* GiB"):
+        call(n)
+
+
+def ring(n: int) -> topology.Topology:
+    ends = torch.arange(n)
+    return topology.from_mask(torch.sparse_coo_tensor(torch.stack([ends, ends.roll(1)]), torch.ones(n), (n, n),
+                                                      check_invariants=False))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mask", "networkx", "assemblies"])
 def test_a_large_sparse_graph_trains_answers_and_loads_within_two_gigabytes_and_a_minute(kind):
     done = subprocess.run([sys.executable, "-c", LARGE.format(kind=kind)], capture_output=True, text=True, check=True)
     vertices, edges, memory, seconds = map(float, done.stdout.split())
-    assert vertices == 50_000 and edges == pytest.approx(250_000, rel=0.02) and memory < 2 and seconds < 60
+    assert vertices in (50_000, 50_010) and edges == pytest.approx(250_000, rel=0.02) and memory < 2 and seconds < 60
 
 
 def test_a_sparse_mask_lists_edges_and_not_weights():

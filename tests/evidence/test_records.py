@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
 from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName
@@ -172,3 +173,17 @@ def test_a_frame_without_the_column_is_refused(root: Path, asked: dict) -> None:
     frame = pd.DataFrame({"seed": [0], "mse": [0.1]})
     with pytest.raises(BadInput, match="no column 'psnr'; it has seed, mse"):
         records.Recorder("n", "laptop", CPU).add_frame(frame, claim="gen-c", **asked)
+
+
+@pytest.mark.parametrize("value", ["x", None, 1j, [1], 10**400, torch.ones(2), pd.NA, "nan",
+                                   torch.tensor(float("nan"))], ids=type)
+def test_what_is_no_finite_number_is_named(root, value):
+    with pytest.raises(BadInput, match="holds a finite number"):
+        records.Recorder("03a-fully-connected", "laptop", CPU).add(claim="gen-e", quantity="mse", value=value)
+
+
+@pytest.mark.parametrize("device", [3, None, "cuda", torch.device("cuda", 99)], ids=repr)
+def test_a_device_that_is_not_there_is_refused_before_the_page_has_run(root, monkeypatch, device):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(BadInput, match="device"):
+        records.Recorder("03a-fully-connected", "laptop", device)

@@ -158,7 +158,7 @@ def test_read_refuses_other_shapes(shape):
 
 
 def test_features_refuse_other_shapes():
-    with pytest.raises(WrongShape, match=r"\(batch, 784\)"):
+    with pytest.raises(WrongShape, match=r"\(count, 784\)"):
         judge.Judge()(torch.zeros(2, 3072))
 
 
