@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from pcgraph_lite.files import read_text
 from ..evidence import claims, findings, records, verdicts
 from ..evidence.config import read_yaml
 from ..evidence.findings import Book, Finding
-from . import download, gate, house, live, polish, result, score, tables
+from . import download, gate, house, live, polish, result, score, tables, tidy
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 LARGEST = 2**26                                              # bytes of an executed notebook
@@ -94,7 +94,7 @@ def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], mad
     if turn := json.loads(read_text(turns)).get(name) if turns.is_file() else None:
         kept = records.read(root / "results/turns")
         result.put_turn(notebook, turn, findings.told(kept[kept["notebook"] == name]))
-    _describe(notebook, book)
+    _describe(notebook, book, mine)
     download.figures(name, notebook, source / "vendor/records/figures")
     live.insert(root, name, notebook)
     notebook.cells.insert(0, download.first_cell(root))
@@ -217,12 +217,21 @@ def _copy_pages(root: Path, source: Path) -> None:
     shutil.copy2(mathjax / "tex-mml-chtml.js", target)
 
 
-def _describe(notebook: NotebookNode, book: Book) -> None:
-    """Give every picture a text for readers who do not see it, and every table words for the names of records."""
+def _describe(notebook: NotebookNode, book: Book, found: Sequence[Finding]) -> None:
+    """Give every picture a text for readers who do not see it, and every table words for the names of records.
+
+    A picture that shows a claim (``found``) says what was found of it.
+    """
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
-                output.data["text/html"] = tables.in_words(output.data["text/html"], book)
+                output.data["text/html"] = tidy.tidied(tables.in_words(output.data["text/html"], book))
         if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
             shown = cell.metadata.setdefault("mystnb", NotebookNode())     # else the builder takes the name of its file
-            shown.setdefault("image", NotebookNode())["alt"] = tables.alt_text(cell)
+            said = [f"{one.name}: {one.sentences[0]}" for one in found
+                    if one.figure == shown.get("figure", {}).get("name") and one.sentences and not one.exact]
+            shown.setdefault("image", NotebookNode())["alt"] = " ".join([_sentence(tables.alt_text(cell)), *said])
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."

@@ -243,7 +243,8 @@ def _finding(one: Verdict, claim: Claim, book: Book, records: pd.DataFrame) -> F
         lead=f"It holds {words.remark}." if held and words.remark else LEADS[one.verdict],
         sentences=tuple(said(words.finding, quantities)), ours="".join(said([words.ours], quantities)),
         paper=claim.paper, lacks=tuple(_lacks(one, book.words, uneven)), hangs=tuple(_hangs(one, book.words)),
-        figure=words.figure.removeprefix("none") if words.figure else page.figure if page else "", kind=cause[0], cause=tuple(cause[1]),
+        figure=(words.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
+        cause=tuple(cause[1]),
         exact=claim.needs.profile == "any")
 
 
@@ -326,11 +327,14 @@ def _hangs(one: Verdict, words: Mapping[str, str]) -> list[str]:
                                                       f"the verdict is {verdict}.")
                 for name, verdict in one.readings.items()]
     beside: dict[str, list[str]] = {}
-    for rival in one.rivals:
+    order = list(words)                                                    # digits before clothing
+    for rival in sorted(one.rivals, key=lambda rival: [order.index(part) if part in order else 0
+                                                       for part in rival.what.split(", ")[1:]]):
         word, name, values = COMPARED.fullmatch(rival.said).groups()
         quantity, *about = rival.what.split(", ")
         where = words.get(quantity, quantity)
-        told = [where if where.startswith(("in ", "where ")) else f"in {where}", *(words.get(part, part) for part in about)]
+        where = where if where.startswith(("in ", "where ")) else f"in {where}"
+        told = [where, *(words.get(part, part) for part in about)]
         beside.setdefault(name, []).append(f"{LEVELS.get(word, word)} {', '.join(told)} ({values})")
     return readings + [f"Beside {name}, a simple rival: {'; '.join(said)}." for name, said in beside.items()]
 
