@@ -254,9 +254,12 @@ def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode]
     natural = picture.width
     wide = max(THUMBNAIL, round(READABLE * natural))                       # as far as its letters can be read
     picture.thumbnail((wide, 2 * wide))
+    dark = polish.darkened(np.asarray(picture))                            # a palette has too few shades to tell
     polish.by_palette(picture).save(place, optimize=True)
     width, height = picture.size
     kind = ' class="wide"' if wide > THUMBNAIL else ""                     # its words stand below it
-    return (f'<a{kind} href="notebooks/{claim.notebook}.html#{one.figure}"><img src="../_static/causes/{place.name}" '
-            f'width="{width}" height="{height}" style="--natural: {natural}" loading="lazy" '
-            f'alt="{escape(result.tables.alt_text(cell))}"></a>')
+    image = (f'<img src="../_static/causes/{place.name}" width="{width}" height="{height}" '
+             f'style="--natural: {natural}" loading="lazy" alt="{escape(result.tables.alt_text(cell))}">')
+    if dark is not None:
+        image = polish.in_both_themes(image, place, dark)
+    return f'<a{kind} href="notebooks/{claim.notebook}.html#{one.figure}">{image}</a>'

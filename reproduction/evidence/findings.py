@@ -302,7 +302,7 @@ def _lacks(one: Verdict, words: Mapping[str, str], uneven: bool) -> list[str]:
                                      "compared")}
     known = [lack for lack in one.lacks if lack.kind in said and (one.profile or lack.kind != "profile")]
     found = [said[lack.kind](lack) + "." for lack in known]
-    if missing := [_plain(lack, words) for lack in one.lacks if lack.check]:
+    if missing := list(dict.fromkeys(_plain(lack, words) for lack in one.lacks if lack.check)):
         found.append(f"not measured yet: {'; '.join(missing[:2])}"
                      + f"; and {_count(len(missing) - 2)} more" * (len(missing) > 2) + ".")
     return [text[0].upper() + text[1:] for text in found]

@@ -169,9 +169,9 @@ def test_a_page_is_whole_on_paper(window: "sync_api.Page", built: Path, name: st
 def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:
     """Of drawings, pictures in grey and photographs: their edge is as dark as the page."""
     window.emulate_media(color_scheme="dark")
-    for name in ("index", "notebooks/03b-classification", "notebooks/c-memory-capacity", "speed"):
+    for name in ("index", "notebooks/03b-classification", "notebooks/c-memory-capacity", "speed", "why"):
         page = show(window, built, name)
-        for figure in page.locator(".bd-article figure img").all():
+        for figure in page.locator(".bd-article :is(figure, .cause) img").all():
             if figure.is_visible():
                 figure.scroll_into_view_if_needed()
                 figure.evaluate("image => image.decode()")
