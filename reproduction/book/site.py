@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +36,7 @@ OLDER = (" [**The notebook has changed since this run.** Text and code on this p
          "the verdict is that of today's rule.]{.made-by}")
 NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
            "To run it: `pcgraph run {name} --profile laptop` (a small version) or `--profile paper`.]{{.made-by}}")
+TABLE = re.compile(r'<table id="T_([^"]+)"')
 MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that pages use beside its script
 
 
@@ -220,12 +222,18 @@ def _copy_pages(root: Path, source: Path) -> None:
 def _describe(notebook: NotebookNode, book: Book, found: Sequence[Finding]) -> None:
     """Give every picture a text for readers who do not see it, and every table words for the names of records.
 
-    A picture that shows a claim (``found``) says what was found of it.
+    A picture and a table that show a claim (``found``) say what was found of it.
     """
+    seen: Counter[str] = Counter()
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
-                output.data["text/html"] = tidy.tidied(tables.in_words(output.data["text/html"], book))
+                html = output.data["text/html"]
+                name = named[1] if (named := TABLE.search(html)) else ""
+                seen[name] += 1
+                name += f" {seen[name]}" * (seen[name] > 1)
+                says = " ".join(one.sentences[0] for one in found if one.table == name and one.sentences)
+                output.data["text/html"] = tidy.tidied(tables.in_words(html, book), says)
         if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
             shown = cell.metadata.setdefault("mystnb", NotebookNode())     # else the builder takes the name of its file
             said = [f"{one.name}: {one.sentences[0]}" for one in found

@@ -13,12 +13,17 @@ CONSTANT = ("seeds", "training images", "epochs", "sweep", "images", "steps", "b
 FIGURE_SPACE = "\u2007"                            # as wide as a digit
 
 
-def tidied(html: str) -> str:
-    """The HTML of tables with the points of numbers below one another, and with what is the same in all rows in a
-    sentence below. Those cells stay, unseen, for the CSV; verdicts stay as they are.
+def tidied(html: str, says: str = "") -> str:
+    """The HTML of a table with the points of numbers below one another, with what is the same in all rows in a sentence
+    below, and with what it shows (``says``) above it. Cells that are all the same stay, unseen, for the CSV; verdicts
+    stay as they are.
     """
     page = BeautifulSoup(html, "html.parser")
     for table in page.find_all("table", id=re.compile("^T_(?!verdicts)")):
+        if says:
+            above = page.new_tag("p", attrs={"class": "table-says", "id": f"says-{table['id']}"})
+            above.string, table["aria-describedby"] = says, above["id"]
+            table.insert_before(above)
         rows = [row.find_all(["td", "th"]) for row in table.find_all("tr")]
         if len({len(row) for row in rows}) != 1 or len(rows) < 3:
             continue

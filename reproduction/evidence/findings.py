@@ -58,6 +58,7 @@ class Words(Strict):
     remark: str = ""
     ours: str = "{0}"
     figure: str = ""
+    table: str = ""
     cause: Cause | None = None
 
 
@@ -98,6 +99,7 @@ class Finding:
     cause: tuple[str, ...]
     figure: str
     exact: bool
+    table: str = ""
 
 
 @dataclass(frozen=True)
@@ -245,7 +247,7 @@ def _finding(one: Verdict, claim: Claim, book: Book, records: pd.DataFrame) -> F
         paper=claim.paper, lacks=tuple(_lacks(one, book.words, uneven)), hangs=tuple(_hangs(one, book.words)),
         figure=(words.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
         cause=tuple(cause[1]),
-        exact=claim.needs.profile == "any")
+        exact=claim.needs.profile == "any", table=words.table)
 
 
 def _in_order(cases: list[Measured], words: Mapping[str, str]) -> list[Measured]:

@@ -18,6 +18,7 @@ import jupytext
 import matplotlib.image
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 import typer
 from bs4 import BeautifulSoup
@@ -26,7 +27,7 @@ from sphinx.search.en import SearchEnglish
 
 from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.errors import BadFile, PCGraphError
-from reproduction.book import site
+from reproduction.book import site, tables
 from reproduction.cli import app
 from reproduction.evidence import findings, records
 from reproduction.evidence.claims import load_claims
@@ -216,8 +217,11 @@ def test_the_figure_of_a_claim_says_what_was_found_and_the_home_page_has_a_graph
         "figure": {"name": "fig-b2-classifier", "caption": "Bars"}}})
     found = dataclasses.replace(findings.findings(records.read(Path("/nowhere")))["decay-class"],
                                 sentences=("Weak decay reads more.",))
-    site._describe(new_notebook(cells=[cell]), findings.load(), [found])
+    rows = [new_code_cell("", outputs=[new_output("display_data", {"text/html": tables.plain(
+        pd.DataFrame({"decay": ["weak"]}), "by-decay").to_html()})]) for _ in range(2)]
+    site._describe(new_notebook(cells=[cell, *rows]), findings.load(), [found])
     assert cell.metadata["mystnb"]["image"]["alt"] == f"Bars. {found.name}: Weak decay reads more."
+    assert ["Weak decay" in row.outputs[0].data["text/html"] for row in rows] == [False, True]     # by-decay 2
     assert "generated/home.md" in (ROOT / "book/index.md").read_text()
 
 

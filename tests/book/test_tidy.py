@@ -37,6 +37,12 @@ def test_points_of_numbers_stand_below_one_another() -> None:
     assert [row[1] for row in cells(html)[1:]] == ["1", "two", "3", "4"]
 
 
+def test_what_a_table_shows_stands_above_it_and_is_its_description() -> None:
+    page = BeautifulSoup(tidy.tidied(shown(model=["a", "b"]), "B is < A."), "html.parser")
+    said = page.find("p", class_="table-says")
+    assert said.text == "B is < A." and said.find_next_sibling("table")["aria-describedby"] == said["id"]
+
+
 def test_verdicts_stay_as_they_are() -> None:
     html = tables.plain(pd.DataFrame({"claim": ["a", "b"], "seeds": ["5", "5"]}), "verdicts-page").to_html()
     assert cells(tidy.tidied(html)) == cells(html)

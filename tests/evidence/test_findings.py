@@ -189,6 +189,13 @@ def test_every_claim_that_can_fail_has_a_cause_and_every_figure_is_on_its_page()
     )
 
 
+def test_every_table_of_a_claim_is_on_its_published_page() -> None:
+    for name, words in BOOK.claims.items():
+        table, _, number = words.table.partition(" ")
+        page = (ROOT / "book/notebooks" / f"{RULES[name].notebook}.ipynb").read_text(encoding="utf-8")
+        assert page.count(f'<table id=\\"T_{table}\\"') >= int(number or 1) or not table, name
+
+
 @pytest.mark.parametrize("name", list(RULES))
 def test_what_fails_never_reads_as_a_success(name: str) -> None:
     """Every check of the claim made to fail: the words before say so, and no sentence says otherwise."""
