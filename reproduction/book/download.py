@@ -16,7 +16,7 @@ from ..evidence import findings
 from ..evidence.config import read_yaml
 from . import drawn
 
-TABLE = re.compile(r'<table id="T_[^"]*".*?</table>', re.DOTALL)           # that a notebook showed
+TABLE = re.compile(r'<table [^>]*?id="T_[^"]*".*?</table>', re.DOTALL)     # that a notebook showed
 
 # Tags hide it on the site; models and settings are read from the clone, so the package alone would not do.
 FIRST = '''# Where pcgraph_lite is missing, install it from a clone of its repository.

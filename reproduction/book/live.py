@@ -38,6 +38,7 @@ def place(root: Path, source: Path) -> None:
     shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages
     generated = source / "book/generated"
     generated.mkdir(parents=True, exist_ok=True)
+    (generated / "home.md").write_text(markup("graph", "../"), encoding="utf-8")     # its words stand on the home page
     for part in PARTS:
         (generated / f"live-{part}.md").write_text(block(root, part, "../"), encoding="utf-8")
 

@@ -16,6 +16,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import ArrowStyle, FancyArrowPatch, Rectangle
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
@@ -149,16 +150,19 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
     figure, axes = _grid(len(parts), 2, 4.6, 3.1)
     for axis, (title, groups) in zip(axes, parts.items(), strict=True):
         numbers, wide = sorted({number for bars in groups.values() for number in bars}), 0.8 / len(groups)
-        for k, (name, bars) in enumerate(groups.items()):
-            at = [numbers.index(number) + (k - (len(groups) - 1) / 2) * wide for number in bars]
-            mean = [sum(values) / len(values) for values in bars.values()]
-            reach = [[m - min(values) for m, values in zip(mean, bars.values(), strict=True)],
-                     [max(values) - m for m, values in zip(mean, bars.values(), strict=True)]]
-            axis.bar(at, list(bars), wide * 0.92, fill=False, edgecolor="0.45", linewidth=0.8)
-            axis.bar(at, mean, wide * 0.92, color=COLORS[k], label=name, yerr=reach, error_kw={"linewidth": 1})
+        for k, (name, repeats) in enumerate(groups.items()):
+            at = [numbers.index(number) + (k - (len(groups) - 1) / 2) * wide for number in repeats]
+            mean = [sum(values) / len(values) for values in repeats.values()]
+            reach = [[m - min(values) for m, values in zip(mean, repeats.values(), strict=True)],
+                     [max(values) - m for m, values in zip(mean, repeats.values(), strict=True)]]
+            axis.bar(at, list(repeats), wide * 0.92, fill=False, edgecolor="0.45", linewidth=0.8)
+            bars = axis.bar(at, mean, wide * 0.92, color=COLORS[k], label=name, yerr=reach, error_kw={"linewidth": 1})
+            axis.bar_label(bars, fmt="%.0f", padding=2, fontsize=SMALLEST, backgroundcolor="white")     # 0, too
         axis.set_xticks(range(len(numbers)), [str(number) for number in numbers])
         axis.set(title=title, xlabel=x, ylabel=y)
-        axis.legend(fontsize=SMALLEST, loc="upper left")
+        axis.margins(y=0.12)                                               # room for the numbers on the bars
+    named = {name: bars for axis in axes for bars, name in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named, loc="outside upper center", ncols=4, fontsize=SMALLEST)
     return figure
 
 
@@ -180,7 +184,7 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
            log: bool = False, log_x: bool = False, one_legend: bool = False) -> Figure:
     """Small multiples of ``curves`` on common axes, by title; the first line of each part is drawn in grey.
 
-    ``one_legend``: above the whole figure, that of the first part, instead of one in each.
+    ``one_legend``: above the whole figure, that of the first part, instead of one in each; so are legends that agree.
     """
     figure, axes = _grid(len(parts), 2 if len(parts) in (4, 8) else 3, 3.5, 2.9, sharex=True, sharey=True)
     for axis, (title, lines) in zip(axes, parts.items(), strict=True):
@@ -188,8 +192,10 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
         axis.set(title=title)
         if log_x:
             axis.xaxis.set_minor_formatter("")                             # labels at powers of ten alone
-        if not one_legend:
-            axis.legend(fontsize=SMALLEST, loc="best")
+    told = [axis.get_legend_handles_labels()[1] for axis in axes]
+    one_legend |= len(told) > 1 and all(names == told[0] for names in told)
+    for axis in () if one_legend else axes:
+        axis.legend(fontsize=SMALLEST, loc="best")
     if one_legend:
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=SMALLEST)
     figure.supxlabel(x, fontsize="medium")
@@ -213,6 +219,7 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
         low, high = axis.get_xlim()
         axis.axvspan(*((low, 0) if label in less_is_better else (0, high)), color=COLORS[2], alpha=0.1, zorder=0)
         axis.set(xlabel=label, xlim=(low, high))
+        axis.xaxis.set_major_locator(MaxNLocator(4))                       # else the numbers of a narrow panel touch
     return figure
 
 
@@ -281,7 +288,9 @@ def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
         axis.set_yticks(centres, [name for name, _ in large], fontsize=SMALLEST)
         axis.set_xticks(centres, [name for name, _ in large], fontsize=SMALLEST, rotation=90)
         axis.grid(False)
-        axis.set(title=title, xlabel="target vertex", ylabel="source vertex")
+        thin = [name for name in topology.groups if name not in dict(large)]
+        axis.set(title=title, xlabel="target vertex" + f"\n(too thin to name: {', '.join(thin)})" * bool(thin),
+                 ylabel="source vertex")
     return figure
 
 

@@ -130,6 +130,11 @@ def _image(tag: str, folder: Path) -> str:
     tag = tag.replace("<img ", f"<img {late}{size}", 1)
     if dark is None:
         return tag
+    return in_both_themes(tag, file, dark)
+
+
+def in_both_themes(tag: str, file: Path, dark: np.ndarray) -> str:
+    """The image of a ``file`` and, saved beside it, its second one for the dark theme."""
     Image.fromarray(dark).save(file.with_suffix(".dark.png"), optimize=True)
     return _classed(tag, "only-light") + _classed(tag, "only-dark").replace(".png", ".dark.png", 1)
 

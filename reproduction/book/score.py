@@ -51,7 +51,8 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
         '<p><a href="../records/scorecard.csv" download>This table (CSV)</a></p>\n'
         '<script src="../_static/scorecard.js" defer></script>\n', encoding="utf-8")
     (folder / "cite.md").write_text(cite(root / "CITATION.cff"), encoding="utf-8")
-    play = "**{doc}`Play with a trained graph <play>`** in the browser; there is nothing to install.\n"
+    play = ("**{doc}`Play with trained graphs <play>`** explains this one and has more: a memory, three vertices with "
+            "every number in sight, masks, and relaxed time. Nothing is installed and nothing is sent.\n")
     (folder / "play.md").write_text(play * (root / "book/play.md").is_file(), encoding="utf-8")
     (folder / "why.md").write_text(why(shown, rules, notebooks, folder), encoding="utf-8")
 
@@ -226,6 +227,7 @@ def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mappi
     links.append('<a href="../records/claims.yaml">Rules</a>')
     links.append(f'<a href="changes.html#{f"change-{one.claim.lower()}" if told else "runs"}">Changes</a>')
     measured = str(row["ours"]).split("; ") if row["ours"] else [claims.rule(check) for check in claim.checks]
+    measured = [result.tables.told(text, findings.load()) for text in measured]
     more = (f"<p>The rule, and what was measured:</p>{result.listed(measured)}"
             + result.listed([*one.lacks, *one.hangs]) + f'<p>{" · ".join(links)}</p>'
             f"<pre>{escape(str(row['command']))}</pre>"
@@ -252,9 +254,12 @@ def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode]
     natural = picture.width
     wide = max(THUMBNAIL, round(READABLE * natural))                       # as far as its letters can be read
     picture.thumbnail((wide, 2 * wide))
+    dark = polish.darkened(np.asarray(picture))                            # a palette has too few shades to tell
     polish.by_palette(picture).save(place, optimize=True)
     width, height = picture.size
     kind = ' class="wide"' if wide > THUMBNAIL else ""                     # its words stand below it
-    return (f'<a{kind} href="notebooks/{claim.notebook}.html#{one.figure}"><img src="../_static/causes/{place.name}" '
-            f'width="{width}" height="{height}" style="--natural: {natural}" loading="lazy" '
-            f'alt="{escape(result.tables.alt_text(cell))}"></a>')
+    image = (f'<img src="../_static/causes/{place.name}" width="{width}" height="{height}" '
+             f'style="--natural: {natural}" loading="lazy" alt="{escape(result.tables.alt_text(cell))}">')
+    if dark is not None:
+        image = polish.in_both_themes(image, place, dark)
+    return f'<a{kind} href="notebooks/{claim.notebook}.html#{one.figure}">{image}</a>'

@@ -10,7 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from pcgraph_lite.files import read_text, ready
 from ..evidence import claims, findings, records, verdicts
 from ..evidence.config import read_yaml
 from ..evidence.findings import Book, Finding
-from . import download, gate, house, live, polish, result, score, tables
+from . import download, gate, house, live, polish, result, score, tables, tidy
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 LARGEST = 2**26                                              # bytes of an executed notebook
@@ -35,6 +36,7 @@ OLDER = (" [**The notebook has changed since this run.** Text and code on this p
          "the verdict is that of today's rule.]{.made-by}")
 NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
            "To run it: `pcgraph run {name} --profile laptop` (a small version) or `--profile paper`.]{{.made-by}}")
+TABLE = re.compile(r'<table id="T_([^"]+)"')
 MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that pages use beside its script
 
 
@@ -94,7 +96,7 @@ def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], mad
     if turn := json.loads(read_text(turns)).get(name) if turns.is_file() else None:
         kept = records.read(root / "results/turns")
         result.put_turn(notebook, turn, findings.told(kept[kept["notebook"] == name]))
-    _describe(notebook, book)
+    _describe(notebook, book, mine)
     download.figures(name, notebook, source / "vendor/records/figures")
     live.insert(root, name, notebook)
     notebook.cells.insert(0, download.first_cell(root))
@@ -216,12 +218,27 @@ def _copy_pages(root: Path, source: Path) -> None:
     shutil.copy2(mathjax / "tex-mml-chtml.js", target)
 
 
-def _describe(notebook: NotebookNode, book: Book) -> None:
-    """Give every picture a text for readers who do not see it, and every table words for the names of records."""
+def _describe(notebook: NotebookNode, book: Book, found: Sequence[Finding]) -> None:
+    """Give every picture a text for readers who do not see it, and every table words for the names of records.
+
+    A picture and a table that show a claim (``found``) say what was found of it.
+    """
+    seen: Counter[str] = Counter()
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
-                output.data["text/html"] = tables.in_words(output.data["text/html"], book)
+                html = output.data["text/html"]
+                name = named[1] if (named := TABLE.search(html)) else ""
+                seen[name] += 1
+                name += f" {seen[name]}" * (seen[name] > 1)
+                says = " ".join(one.sentences[0] for one in found if one.table == name and one.sentences)
+                output.data["text/html"] = tidy.tidied(tables.in_words(html, book), says)
         if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
             shown = cell.metadata.setdefault("mystnb", NotebookNode())     # else the builder takes the name of its file
-            shown.setdefault("image", NotebookNode())["alt"] = tables.alt_text(cell)
+            said = [f"{one.name}: {one.sentences[0]}" for one in found
+                    if one.figure == shown.get("figure", {}).get("name") and one.sentences and not one.exact]
+            shown.setdefault("image", NotebookNode())["alt"] = " ".join([_sentence(tables.alt_text(cell)), *said])
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."

@@ -40,6 +40,7 @@ WHOLE = re.compile(r"^\d(?:\.\d+)?e\+\d+$")
 TOLD = ("measured, and the rule", BESIDE, "what is missing for a final verdict", "check")     # columns with NAMEs
 MEASURES = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
 DASH = "—"
+SWITCHES = {"True": "yes", "False": "no"}
 ALIKE = ("profile", "device", "versions")          # columns of the ledger that go into a sentence where all rows agree
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
 LONG = re.compile(r"(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
@@ -287,17 +288,27 @@ def in_words(html: str, book: findings.Book) -> str:
 
 
 def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
-    """What a cell of a column with this title says."""
+    """What a cell of a column with this title says; a dash where it says nothing."""
+    if not text.strip():
+        return text if heads else DASH
     if heads:
         return escape(book.columns[text], quote=False) if text in book.columns else text
     if title == "claim" and text in book.claims:
         return escape(book.claims[text].name, quote=False)
+    if title == "verdict" and text.partition(":")[0] in BADGES:
+        return f'<span class="verdict {BADGES[text.partition(":")[0]]}">{text}</span>'
+    if text in SWITCHES:
+        return SWITCHES[text]
     if title in TOLD:
-        text = NAME.sub(lambda name: MEASURES.get(name[0]) or book.words.get(name[0], name[0]), digits.again(text))
-        return text.replace(" < ", " &lt; ")
-    told = SETTING.sub(lambda name: book.words.get(name[0], name[0]), digits.again(text))
-    told = WHOLE.sub(lambda one: f"{float(one[0]):.0f}", told)
-    return escape(book.words[text], quote=False) if text in book.words else told
+        return told(digits.again(text), book).replace(" < ", " &lt; ")
+    named = SETTING.sub(lambda name: book.words.get(name[0], name[0]), digits.again(text))
+    named = WHOLE.sub(lambda one: f"{float(one[0]):.0f}", named)
+    return escape(book.words[text], quote=False) if text in book.words else named
+
+
+def told(text: str, book: findings.Book) -> str:
+    """What was measured, with the names of models, data sets and measures in words."""
+    return NAME.sub(lambda name: MEASURES.get(name[0]) or book.words.get(name[0], name[0]), text)
 
 
 def _four_digits(value: object) -> str:

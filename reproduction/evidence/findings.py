@@ -32,6 +32,8 @@ KINDS = {"paper": "In the paper", "setting": "In a setting that the paper leaves
          "open": "Not known yet"}
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+COMPARED = re.compile(r"(better|worse|not told apart) (?:than|from) (.+) \((.+ against .+)\)")      # of a rival
+LEVELS = {"not told apart": "level"}
 FEW = 3                                            # so many cases are listed one by one; of more the range is said
 
 
@@ -56,6 +58,7 @@ class Words(Strict):
     remark: str = ""
     ours: str = "{0}"
     figure: str = ""
+    table: str = ""
     cause: Cause | None = None
 
 
@@ -96,6 +99,7 @@ class Finding:
     cause: tuple[str, ...]
     figure: str
     exact: bool
+    table: str = ""
 
 
 @dataclass(frozen=True)
@@ -241,8 +245,9 @@ def _finding(one: Verdict, claim: Claim, book: Book, records: pd.DataFrame) -> F
         lead=f"It holds {words.remark}." if held and words.remark else LEADS[one.verdict],
         sentences=tuple(said(words.finding, quantities)), ours="".join(said([words.ours], quantities)),
         paper=claim.paper, lacks=tuple(_lacks(one, book.words, uneven)), hangs=tuple(_hangs(one, book.words)),
-        figure=words.figure or (page.figure if page else ""), kind=cause[0], cause=tuple(cause[1]),
-        exact=claim.needs.profile == "any")
+        figure=(words.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
+        cause=tuple(cause[1]),
+        exact=claim.needs.profile == "any", table=words.table)
 
 
 def _in_order(cases: list[Measured], words: Mapping[str, str]) -> list[Measured]:
@@ -299,7 +304,7 @@ def _lacks(one: Verdict, words: Mapping[str, str], uneven: bool) -> list[str]:
                                      "compared")}
     known = [lack for lack in one.lacks if lack.kind in said and (one.profile or lack.kind != "profile")]
     found = [said[lack.kind](lack) + "." for lack in known]
-    if missing := [_plain(lack, words) for lack in one.lacks if lack.check]:
+    if missing := list(dict.fromkeys(_plain(lack, words) for lack in one.lacks if lack.check)):
         found.append(f"not measured yet: {'; '.join(missing[:2])}"
                      + f"; and {_count(len(missing) - 2)} more" * (len(missing) > 2) + ".")
     return [text[0].upper() + text[1:] for text in found]
@@ -320,10 +325,20 @@ def _plain(lack: Lack, words: Mapping[str, str]) -> str:
 
 def _hangs(one: Verdict, words: Mapping[str, str]) -> list[str]:
     """The verdict under other readings of the text, and what the result is worth beside something simple."""
-    readings = [f"Read otherwise ({name}), " + ("it was not measured." if verdict == "not run" else
-                                                f"the verdict is {verdict}.") for name, verdict in one.readings.items()]
-    return readings + [f"Beside a simple rival, {words.get(rival.what, rival.what)}: {rival.said}."
-                       for rival in one.rivals]
+    readings = [f"Under another reading ({name}) " + ("it was not measured." if verdict == "not run" else
+                                                      f"the verdict is {verdict}.")
+                for name, verdict in one.readings.items()]
+    beside: dict[str, list[str]] = {}
+    order = list(words)                                                    # digits before clothing
+    for rival in sorted(one.rivals, key=lambda rival: [order.index(part) if part in order else 0
+                                                       for part in rival.what.split(", ")[1:]]):
+        word, name, values = COMPARED.fullmatch(rival.said).groups()
+        quantity, *about = rival.what.split(", ")
+        where = words.get(quantity, quantity)
+        where = where if where.startswith(("in ", "where ")) else f"in {where}"
+        told = [where, *(words.get(part, part) for part in about)]
+        beside.setdefault(name, []).append(f"{LEVELS.get(word, word)} {', '.join(told)} ({values})")
+    return readings + [f"Beside {name}, a simple rival: {'; '.join(said)}." for name, said in beside.items()]
 
 
 def _count(number: int, noun: str = "") -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pcgraph_lite.checkout import ROOT
-from reproduction.book import download
+from reproduction.book import download, tidy
 from reproduction.evidence import records
 
 RECORDS = ROOT / "results/records"
@@ -39,6 +39,7 @@ def test_each_table_that_a_notebook_showed_can_be_taken_away(tmp_path: Path) -> 
     """Oracle: the data frames; a table of the text stays as it is."""
     frames = [pd.DataFrame({"graph": ["a, b", "c"], "error": ["0.1 ± 0.2", "–"]}), pd.DataFrame({"x < y": [1, 2]})]
     shown = [frame.style.hide(axis="index").set_uuid(f"n{k}").to_html() for k, frame in enumerate(frames)]
+    shown[1] = tidy.tidied(shown[1], "What it shows.")                     # which stands before, and is no cell
     page, other = tmp_path / "book/notebooks/page.html", '<table class="table"><tr><td>text</td></tr></table>'
     page.parent.mkdir(parents=True)
     built = download.tables(f"<p>{shown[0]}{other}{shown[1]}</p>", page, tmp_path / "records/tables")

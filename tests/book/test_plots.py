@@ -240,6 +240,24 @@ def test_counts_draw_means_ranges_and_the_number_itself():
     assert (axis.get_title(), axis.get_xlabel(), axis.get_ylabel()) == ("half", "stored", "retrieved")
 
 
+def test_a_bar_of_nothing_says_so():
+    figure = plots.counts({"noise": {"small": {50: [0]}}, "half": {"large": {50: [7]}}}, "stored", "retrieved")
+    assert [text.get_text() for axis in figure.axes for text in axis.texts] == ["0", "7"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["small", "large"]
+
+
+def test_panels_that_name_the_same_lines_have_one_legend():
+    """Outside of them, where it covers nothing."""
+    line = {"base": ([1, 2], torch.tensor([3.0, 4.0]))}
+    figure = plots.panels({"a": line, "b": line}, "epoch", "accuracy")
+    assert len(figure.legends) == 1 and not any(axis.get_legend() for axis in figure.axes)
+
+
+def test_groups_too_thin_to_name_are_named_below_their_mask():
+    axis = plots.mask_picture({"graph": topology.fully_connected(784, 10, 206)}).axes[0]
+    assert axis.get_xlabel() == "target vertex\n(too thin to name: labels)"
+
+
 def test_curves_mark_a_position():
     axis = plots.curves({"a": ([1, 2], torch.tensor([1.0, 2.0]))}, "t", "E", marks={"here": 1.5}).axes[0]
     assert axis.lines[1].get_xdata() == [1.5, 1.5]

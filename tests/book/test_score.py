@@ -1,10 +1,16 @@
 """The score, the scorecard and the causes show what the findings say. Oracles: records made here, numbers by hand."""
 
+import base64
+import dataclasses
 import re
+from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from PIL import Image
 
 from pcgraph_lite.checkout import ROOT
 from reproduction.book import score
@@ -92,6 +98,20 @@ def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(writt
     assert names["eq1"].name not in text and names["mlp-mnist"].name in text
     data = text.partition("## In files that could not be reached")[2].partition("\n## ")[0]
     assert names["class-svhn"].name in data and names["mlp-mnist"].name not in data
+
+
+@pytest.mark.parametrize("photo", [True, False])
+def test_only_a_small_picture_of_photographs_has_another_for_the_dark_theme(tmp_path: Path, photo: bool) -> None:
+    pixels = np.full((200, 200, 3), 255, np.uint8)
+    pixels[20:180, 20:180] = np.random.default_rng(0).integers(0, 256, (160, 160, 3)) if photo else (0, 0, 255)
+    Image.fromarray(pixels).save(file := BytesIO(), "png")
+    shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
+    cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
+    one = dataclasses.replace(findings.findings(kept())["mlp-mnist"], figure="fig-x")
+    claim = RULES["mlp-mnist"]
+    html = score._thumbnail(one, claim, {claim.notebook: new_notebook(cells=[cell])}, tmp_path / "generated")
+    assert html.count("<img") == 1 + photo and ("only-dark" in html) == photo
+    assert (tmp_path / "_static/causes/fig-x.dark.png").is_file() == photo
 
 
 def test_the_citation_is_that_of_the_file() -> None:

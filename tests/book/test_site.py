@@ -4,6 +4,7 @@ Oracles: HTML of our own making for the address finder; the files given in for w
 """
 
 import base64
+import dataclasses
 import json
 import re
 import shutil
@@ -17,6 +18,7 @@ import jupytext
 import matplotlib.image
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 import typer
 from bs4 import BeautifulSoup
@@ -25,9 +27,9 @@ from sphinx.search.en import SearchEnglish
 
 from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.errors import BadFile, PCGraphError
-from reproduction.book import site
+from reproduction.book import site, tables
 from reproduction.cli import app
-from reproduction.evidence import findings
+from reproduction.evidence import findings, records
 from reproduction.evidence.claims import load_claims
 
 RECORDS = {
@@ -207,6 +209,20 @@ def test_pages_describe_themselves_and_leave_the_icon_script_out(built: Path) ->
     assert not list((built / "_static/scripts").glob("fontawesome*"))
     assert all("loading=" in image for image in re.findall(r"<img [^>]*>", page.partition("<article")[2])
                if "result-figure" not in image)
+
+
+def test_the_figure_of_a_claim_says_what_was_found_and_the_home_page_has_a_graph_to_ask() -> None:
+    """The record of a claim about trained models, told beside what its picture shows."""
+    cell = new_code_cell("", outputs=[new_output("display_data", {"image/png": "x"})], metadata={"mystnb": {
+        "figure": {"name": "fig-b2-classifier", "caption": "Bars"}}})
+    found = dataclasses.replace(findings.findings(records.read(Path("/nowhere")))["decay-class"],
+                                sentences=("Weak decay reads more.",))
+    rows = [new_code_cell("", outputs=[new_output("display_data", {"text/html": tables.plain(
+        pd.DataFrame({"decay": ["weak"]}), "by-decay").to_html()})]) for _ in range(2)]
+    site._describe(new_notebook(cells=[cell, *rows]), findings.load(), [found])
+    assert cell.metadata["mystnb"]["image"]["alt"] == f"Bars. {found.name}: Weak decay reads more."
+    assert ["Weak decay" in row.outputs[0].data["text/html"] for row in rows] == [False, True]     # by-decay 2
+    assert "generated/home.md" in (ROOT / "book/index.md").read_text()
 
 
 def test_a_page_offers_its_numbers_and_a_notebook_that_installs_what_it_needs(built: Path) -> None:

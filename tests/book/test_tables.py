@@ -228,3 +228,10 @@ def test_names_are_put_in_words_and_nothing_else_changes() -> None:
     assert re.findall(r"<td[^>]*>([^<]*)<", changed) == [book.words["rbm"], "1", "rbm, 256", "2"]
     assert re.findall(r"<th[^>]*>([^<&\n]+)<", changed) [:2] == ["model", "noisy input: PSNR (dB)"]
     assert re.sub(r">[^<]*<", "><", changed) == re.sub(r">[^<]*<", "><", html)
+
+
+def test_empty_cells_have_a_dash_and_verdicts_their_colour() -> None:
+    frame = pd.DataFrame({"verdict": ["preliminary: partly", ""], "above": ["True", ""], "note": ["", "x"]})
+    shown = tables.in_words(tables.plain(frame, "x").to_html(), findings.load())
+    assert re.findall(r"<td[^>]*>(.*?)</td>", shown) == [
+        '<span class="verdict preliminary">preliminary: partly</span>', "yes", "—", "—", "—", "x"]

@@ -31,6 +31,8 @@ HEAVIEST = 1_500_000                               # bytes of a page with all it
 PACKED = {".html", ".css", ".js", ".svg"}          # by gzip
 PAPER = 680                                        # pixels between the margins of A4
 LETTER = 0.7                                       # of its size, below which a figure's letters have less than 9 pixels
+STARTED = """() => [...document.querySelectorAll(".pc-live")].every(part => part.dataset.ready === "yes"
+  || part.getBoundingClientRect().top > innerHeight + 600)"""
 BADGES, FIGURE = 700, 1000                         # above these heights stand the verdicts and findings, and the figure
 CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre, .bd-article img")].filter(shown => {
   if (shown.closest("details:not([open])")) return false;
@@ -118,7 +120,12 @@ def test_without_javascript_every_row_of_the_scorecard_is_shown(chromium: "sync_
 
 
 def test_the_home_page_is_short_and_has_the_score(window: "sync_api.Page", built: Path) -> None:
+    """And a trained graph that a reader can ask at once: it finishes half a digit, and its energy falls."""
     page = show(window, built, "index")
+    page.wait_for_function(STARTED)
+    page.locator(".pc-main").first.click()
+    page.wait_for_function("() => /steps/.test(document.querySelector('.pc-say').textContent)")
+    assert page.locator(".pc-live").bounding_box()["y"] < BADGES
     tall = page.evaluate("() => [...document.querySelectorAll('.bd-article table')].map(table => table.offsetHeight)")
     assert max(tall) < 1000 and page.locator(".chips li").count() > 40
 
@@ -137,9 +144,10 @@ def test_nothing_serious_keeps_readers_out(window: "sync_api.Page", built: Path,
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_light(window: "sync_api.Page", built: Path, name: str) -> None:
-    """With images far down, which are loaded only when they come near."""
+    """With images far down, which are loaded only when they come near, and with the live parts that are near."""
     window.asked.clear()
     page = show(window, built, name)
+    page.wait_for_function(STARTED)
     images = page.evaluate("() => [...document.images].filter(one => one.checkVisibility()).map(one => one.src)")
     files = {Path(unquote(urlsplit(address).path)) for address in [*page.asked, *images] if address.startswith("file:")}
     sizes = {file.name: len(gzip.compress(file.read_bytes())) if file.suffix in PACKED else file.stat().st_size
@@ -169,9 +177,9 @@ def test_a_page_is_whole_on_paper(window: "sync_api.Page", built: Path, name: st
 def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:
     """Of drawings, pictures in grey and photographs: their edge is as dark as the page."""
     window.emulate_media(color_scheme="dark")
-    for name in ("index", "notebooks/03b-classification", "notebooks/c-memory-capacity", "speed"):
+    for name in ("index", "notebooks/03b-classification", "notebooks/c-memory-capacity", "speed", "why"):
         page = show(window, built, name)
-        for figure in page.locator(".bd-article figure img").all():
+        for figure in page.locator(".bd-article :is(figure, .cause) img").all():
             if figure.is_visible():
                 figure.scroll_into_view_if_needed()
                 figure.evaluate("image => image.decode()")

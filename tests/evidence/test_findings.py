@@ -181,11 +181,19 @@ def test_every_claim_that_can_fail_has_a_cause_and_every_figure_is_on_its_page()
     for name, words in BOOK.claims.items():
         page = (ROOT / "notebooks" / f"{RULES[name].notebook}.md").read_text(encoding="utf-8")
         assert words.cause or RULES[name].needs.profile == "any" or not RULES[name].comparable, name
-        assert f"name: {words.figure or BOOK.pages[RULES[name].notebook].figure}\n" in page, name
+        figure = words.figure or BOOK.pages[RULES[name].notebook].figure
+        assert figure == "none" or f"name: {figure}\n" in page, name
     assert set(BOOK.pages) == set(site.notebook_names(ROOT / "_toc.yml"))
     assert all(
         f"name: {page.figure}\n" in (ROOT / f"notebooks/{name}.md").read_text() for name, page in BOOK.pages.items()
     )
+
+
+def test_every_table_of_a_claim_is_on_its_published_page() -> None:
+    for name, words in BOOK.claims.items():
+        table, _, number = words.table.partition(" ")
+        page = (ROOT / "book/notebooks" / f"{RULES[name].notebook}.ipynb").read_text(encoding="utf-8")
+        assert page.count(f'<table id=\\"T_{table}\\"') >= int(number or 1) or not table, name
 
 
 @pytest.mark.parametrize("name", list(RULES))

@@ -1,0 +1,48 @@
+"""Tables of pages, made easier to read. Oracle: tables written by the test, cell by cell."""
+
+import pandas as pd
+from bs4 import BeautifulSoup
+
+from reproduction.book import tables, tidy
+
+
+def cells(html: str, seen: bool = True) -> list[list[str]]:
+    """The rows of a table, without (or with) what readers do not see."""
+    rows = BeautifulSoup(html, "html.parser").find_all("tr")
+    return [[cell.get_text().strip("\n ") for cell in row.find_all(["td", "th"])
+             if not (seen and cell.has_attr("hidden"))] for row in rows]
+
+
+def shown(**columns: list) -> str:
+    return tables.plain(pd.DataFrame(columns), "x").to_html()
+
+
+def test_what_all_rows_share_is_a_sentence_and_stays_for_the_csv() -> None:
+    html = tidy.tidied(shown(model=["a", "b"], seeds=["5", "5"], sweep=["hyper", "hyper"], error=["1", "1"]))
+    assert cells(html)[0] == ["model", "error"]                            # a result is no setting
+    assert BeautifulSoup(html, "html.parser").find("p", class_="alike").text == "In all rows: 5 seeds; sweep hyper."
+    assert cells(html, seen=False)[1] == ["a", "5", "hyper", "1"]
+    assert "1 seed." in tidy.tidied(shown(model=["a", "b"], seeds=["1", "1"]))
+
+
+def test_settings_that_differ_and_single_rows_stay() -> None:
+    for html in (shown(model=["a", "b"], seeds=["5", "3"]), shown(model=["a"], seeds=["5"])):
+        assert cells(tidy.tidied(html)) == cells(html) and "alike" not in tidy.tidied(html)
+
+
+def test_points_of_numbers_stand_below_one_another() -> None:
+    html = tidy.tidied(shown(steps=["9.5 ± 1", "1,024.2", "—", "100 %"], name=["1", "two", "3", "4"]))
+    space = tidy.FIGURE_SPACE
+    assert [row[0] for row in cells(html)[1:]] == [f"{4 * space}9.5 ± 1", "1,024.2", "—", f"{2 * space}100 %"]
+    assert [row[1] for row in cells(html)[1:]] == ["1", "two", "3", "4"]
+
+
+def test_what_a_table_shows_stands_above_it_and_is_its_description() -> None:
+    page = BeautifulSoup(tidy.tidied(shown(model=["a", "b"]), "B is < A."), "html.parser")
+    said = page.find("p", class_="table-says")
+    assert said.text == "B is < A." and said.find_next_sibling("table")["aria-describedby"] == said["id"]
+
+
+def test_verdicts_stay_as_they_are() -> None:
+    html = tables.plain(pd.DataFrame({"claim": ["a", "b"], "seeds": ["5", "5"]}), "verdicts-page").to_html()
+    assert cells(tidy.tidied(html)) == cells(html)
