@@ -105,20 +105,27 @@ def _scaling(curve: Curve) -> list[str]:
 
 
 def _floor_figure(rows: Sequence[Row]) -> Figure:
-    """Bars: each contender's time over that of the bare products."""
+    """Dots, each at a contender's time over that of the bare products: on a logarithmic axis a bar has no length."""
     figure, axis = plt.subplots(figsize=(7, 1 + 0.9 * len(rows)))
     names = list(dict.fromkeys(c.name for row in rows for c in row.contenders))
     for k, name in enumerate(names):
-        bars = [(place, _timing(row, name).over(_timing(row, "products"))) for place, row in enumerate(rows)
+        lower = (k - (len(names) - 1) / 2) * 0.8 / len(names)
+        dots = [(place + lower, _timing(row, name).over(_timing(row, "products"))) for place, row in enumerate(rows)
                 if name in {c.name for c in row.contenders}]
-        at = [place + (k - (len(names) - 1) / 2) * 0.8 / len(names) for place, _ in bars]
-        drawn = axis.barh(at, [ratio for _, ratio in bars], height=0.7 / len(names), color=plots.COLORS[k], label=name)
-        axis.bar_label(drawn, fmt="%.2f", padding=3, fontsize="x-small")
+        heights, ratios = zip(*dots, strict=True)
+        axis.hlines(heights, 1, ratios, color=plots.COLORS[k], alpha=0.4)
+        axis.plot(ratios, heights, "o", color=plots.COLORS[k], label=name)
+        for height, ratio in dots:
+            axis.annotate(f"{ratio:.2f}", (ratio, height), (6, 0), textcoords="offset points", va="center",
+                          fontsize="x-small")
     axis.set_yticks(range(len(rows)), [row.name for row in rows])
     axis.invert_yaxis()
     axis.margins(x=0.12)
     axis.axvline(1, color="0.35", linewidth=1)
     axis.set(xlabel="time over the time of the bare products", xscale="log")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.grid(visible=False, axis="y")
     axis.legend(fontsize="small", loc="lower right")
     return figure
 
