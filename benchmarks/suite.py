@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from benchmarks.scaling import Curve
 from benchmarks.timing import clock_name
 from pcgraph_lite import hardware
 from pcgraph_lite.errors import unknown
+from pcgraph_lite.files import ready
 from reproduction.evidence import records
 from reproduction.evidence.config import Strict
 
@@ -47,7 +49,7 @@ class Bench(Strict):
 
 @torch.no_grad()
 def run(only: Sequence[str] = (), quick: bool = False, device: str = "cpu", threads: int = 1, tf32: bool = False,
-        cuda_graphs: bool = False, say: Callable[[str], object] = print) -> Bench:
+        cuda_graphs: bool = False, say: Callable[[str], object] = print, target: Path | None = None) -> Bench:
     """Measure the rows named in ``only`` (all where it is empty), in the order of ROWS.
 
     Args:
@@ -55,6 +57,7 @@ def run(only: Sequence[str] = (), quick: bool = False, device: str = "cpu", thre
         threads, tf32: see ``hardware.prepare``.
         cuda_graphs: record plain steps on a GPU (layout.Layout).
         say: told what is being measured.
+        target: a file that the caller will write, tried once the arguments are known to be right.
 
     Raises:
         UnknownName: a row or device that does not exist. BadInput: no GPU here.
@@ -67,6 +70,8 @@ def run(only: Sequence[str] = (), quick: bool = False, device: str = "cpu", thre
     busy = os.getloadavg()[0]
     chosen = hardware.prepare(threads, tf32=tf32) | {"cuda_graphs": cuda_graphs}
     sizes = Sizes(quick, picked.type, cuda_graphs)
+    if target is not None:
+        ready(target)
     rows, curves = [], []
     for name in only or names:
         say(name)

@@ -258,10 +258,10 @@ def bench(
     folder: Annotated[str, typer.Option("--out", help="Folder for tables, JSON and figures.")] = "",
 ) -> None:
     """Measure speed, memory and scaling beside the bare matrix products. Writes under _build/bench."""
-    if folder:
-        ready(Path(folder) / "bench.json")
+    target = Path(folder) / "bench.json" if folder else None
     suite, report = (checkout.from_checkout("benchmarks", name) for name in ("suite", "report"))
-    made = suite.run(only or (), quick, device, threads, tf32, cuda_graphs, lambda row: say(f"measuring {row}"))
+    made = suite.run(only or (), quick, device, threads, tf32, cuda_graphs, lambda row: say(f"measuring {row}"),
+                     target)
     part = "-tf32" * tf32 + "-graphs" * cuda_graphs + ("-quick" if quick else "-part" if only else "")
     place = Path(folder).absolute() if folder else checkout.ROOT / f"_build/bench/{made.setting['device']}{part}"
     path = report.write(made, place)
