@@ -157,7 +157,8 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
                      [max(values) - m for m, values in zip(mean, repeats.values(), strict=True)]]
             axis.bar(at, list(repeats), wide * 0.92, fill=False, edgecolor="0.45", linewidth=0.8)
             bars = axis.bar(at, mean, wide * 0.92, color=COLORS[k], label=name, yerr=reach, error_kw={"linewidth": 1})
-            axis.bar_label(bars, fmt="%.0f", padding=2, fontsize=SMALLEST, backgroundcolor="white")     # 0, too
+            axis.bar_label(bars, fmt="%.0f", padding=3, fontsize=SMALLEST,                              # 0, too
+                           bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})                # above the bar
         axis.set_xticks(range(len(numbers)), [str(number) for number in numbers])
         axis.set(title=title, xlabel=x, ylabel=y)
         axis.margins(y=0.12)                                               # room for the numbers on the bars
