@@ -378,6 +378,17 @@ def test_bad_calls(arguments: list[str], words: list[str], tmp_path: Path, capsy
     assert not (tmp_path / "made").exists()
 
 
+def test_an_unwritable_folder_is_refused_before_anything_is_measured(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file is where the folder should be."""
+    monkeypatch.setitem(suite.ROWS, "memory", lambda *_: pytest.fail("the work was begun"))
+    (tmp_path / "made").touch()
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["bench", "--quick", "--only", "memory", "--out", str(tmp_path / "made")])
+    lines = capsys.readouterr().err.splitlines()
+    assert stopped.value.code == 2 and "could not write" in lines[-1] and len(lines) == 1, lines
+
+
 def test_an_installed_package_says_that_the_checkout_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                                capsys: pytest.CaptureFixture[str]) -> None:
     """benchmarks/ is not installed."""

@@ -96,7 +96,7 @@ def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.Capture
     ("_build/smoke/sweeps/tiny.csv/", ["sweep", "tiny", "--profile", "smoke"]),
     ("_build/smoke/notebooks/01-tiny.ipynb/", ["run", "01-tiny", "--profile", "smoke"]),
     ("_build/smoke/records/01-tiny.json/", ["run", "01-tiny", "--profile", "smoke"]),
-    ("card/", ["scorecard", "--csv", "{root}/card"]), ("out", ["bench", "--quick", "--out", "{root}/out"])])
+    ("card/", ["scorecard", "--csv", "{root}/card"])])
 def test_what_cannot_be_written_is_said_in_one_line_before_any_work(
         root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str,
         arguments: list[str]) -> None:
