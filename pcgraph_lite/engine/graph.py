@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadInput, WrongShape, one_of, require_memory
+from ..errors import BadInput, WrongShape, one_of, require_memory, shown
 from ..files import tensor_digest
 from ..valid import NotNegative, OneOf, PartOf
 from . import activations
@@ -223,6 +223,17 @@ class PCGraph(nn.Module):
         some = {_pair(e): e.pairs() for e in self.topology.edges if e.mask is not None}
         size = {_pair(e): self.topology.size(e.source) * self.topology.size(e.target) for e in self.topology.edges}
         return tensor_digest({pair: ends.cpu() for pair, ends in some.items() if 0 < ends.shape[1] < size[pair]})
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """As torch's. Raises BadInput: names that are missing or unknown, weights of other shapes or of other edges."""
+        if not isinstance(state_dict, Mapping):
+            raise BadInput(f"state_dict is {shown(state_dict)}; it should be what graph.state_dict() gives.")
+        try:
+            return super().load_state_dict(state_dict, strict=strict, assign=assign)
+        except RuntimeError as error:                                      # torch's has a line for each name
+            why = " ".join(str(error).partition(":")[2].split())
+            raise BadInput(f"these weights do not fit {self.topology}: {why} They should be the state_dict() of a "
+                           "graph of the same topology.") from error
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
         """Take up weights whichever plan wrote them: as a matrix, or of existing edges alone."""

@@ -85,10 +85,27 @@ def test_a_sparse_plan_stores_existing_edges_alone_and_exchanges_weights_with_th
         PCGraph(topology.generative(2, [8], 5)).load_state_dict(sparse.state_dict(), strict=False)
     name = next(name for name, saved in sparse.state_dict().items() if saved.ndim == 1 and len(saved) > 1)
     for saved in (sparse.state_dict()[name][:-1], sparse.state_dict()[name].repeat(2)):      # of other edges
-        with pytest.raises(RuntimeError, match="size mismatch"):
+        with pytest.raises(BadInput, match="size mismatch"):
             drawn_anew.load_state_dict({name: saved}, strict=False)
     with pytest.raises(BadInput, match="does not do replicas"):
         PCGraph(t, plan="sparse", replicas=2)
+
+
+@pytest.mark.parametrize(("change", "expected"), [
+    (lambda state: state.pop("weights.0"), "Missing key.*weights.0"),
+    (lambda state: state.update(other=torch.zeros(2)), "Unexpected key.*other"),
+    (lambda state: state.update({"weights.0": torch.zeros(3, 3)}), "size mismatch.*weights.0"),
+    (lambda state: state["weights.0"].fill_(float("nan")), "weights.0.*NaN"),
+])
+def test_weights_with_other_names_or_shapes_are_named_in_a_line(change, expected):
+    graph = PCGraph(topology.generative(2, [8], 5))
+    before, state = graph.weight.clone(), copy.deepcopy(graph.state_dict())
+    change(state)
+    with pytest.raises(BadInput, match=expected) as caught:
+        graph.load_state_dict(state)
+    assert "\n" not in str(caught.value) and torch.equal(graph.weight, before)
+    with pytest.raises(BadInput, match="state_dict is 3"):
+        graph.load_state_dict(3)
 
 
 @pytest.mark.parametrize("plans", [("dense", "dense"), *itertools.product(["blocks", "sparse"], repeat=2)])
