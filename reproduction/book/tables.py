@@ -41,7 +41,7 @@ TOLD = ("measured, and the rule", BESIDE, "what is missing for a final verdict",
 MEASURES = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
 DASH = "—"
 SWITCHES = {"True": "yes", "False": "no"}
-ALIKE = ("profile", "device", "versions")          # columns of the ledger that go into a sentence where all rows agree
+ALIKE = ("profile", "device", "versions", "numerics")      # columns of the ledger that become a sentence where alike
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
 LONG = re.compile(r"(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 SCALING = "Time of a training batch against one size, the others fixed."
@@ -58,7 +58,7 @@ def write_ledger(folder: Path, records: Path, notebooks: "Mapping[str, NotebookN
     Columns that no run knows are left out.
     """
     words = {"profile": str, "device": str, "seconds": "{:.0f}".format, "memory": str, "date": _date, "commit": str,
-             "versions": str}
+             "versions": str, "numerics": "`{}`".format}
     rows = []
     for name, notebook in notebooks.items():
         run = run_of(records / f"{name}.json", notebook)

@@ -11,6 +11,7 @@ import json
 from functools import cache
 from pathlib import Path
 
+from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images.scale import SCALES
 
@@ -18,6 +19,7 @@ from .config import Model
 
 COMMAND = "python tests/golden.py"
 FILE = Path(__file__).with_suffix(".json")
+BEFORE = "pcgraph_lite/evidence/numerics.json"             # where it lay until both packages were parted
 
 
 def parts(spec: Model) -> list[str]:
@@ -34,6 +36,19 @@ def version(spec: Model) -> str:
     if missing := [part for part in parts(spec) if part not in known]:
         raise BadFile(f"numerics.json has no numbers for {missing[0]!r} yet; commit them: {COMMAND}")
     return hashlib.sha256(json.dumps([known[part] for part in parts(spec)]).encode()).hexdigest()[:16]
+
+
+def digest(text: str | None = None) -> str:
+    """Of all committed numbers, today's or those of a numerics.json with this text: alike where no number has moved."""
+    return hashlib.sha256((FILE.read_text(encoding="utf-8") if text is None else text).encode()).hexdigest()[:16]
+
+
+def at(commit: str) -> str | None:
+    """``digest`` as it was at a commit. None: git does not know the commit, or no numbers were kept then."""
+    for place in (FILE.relative_to(checkout.ROOT), BEFORE):
+        if text := checkout.git("show", f"{commit}:{place}"):
+            return digest(f"{text}\n")
+    return None
 
 
 @cache

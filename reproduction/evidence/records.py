@@ -19,7 +19,7 @@ from pcgraph_lite import checkout, valid
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, shown
 from pcgraph_lite.files import read_text, write_aside
 
-from . import claims, config
+from . import claims, config, numerics
 from .config import Strict
 
 PACKAGES = ("torch", "torchvision", "torchmetrics", "numpy")
@@ -154,7 +154,7 @@ def provenance(device: object, seconds: float | None = None,
     import platform
     commit, dirty = version or checkout.version()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10      # Linux counts in KiB, macOS in bytes
-    return {"commit": commit, "dirty": dirty,
+    return {"commit": commit, "dirty": dirty, "numerics": numerics.digest(),
             "device": _device_words(device), "memory": f"{peak / (2**10 if sys.platform == 'darwin' else 1):.0f} MiB",
             "seconds": None if seconds is None else round(seconds, 1),
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),

@@ -3,6 +3,7 @@
 Oracle: the committed numbers; changes of the numbers and of the sources made by the test.
 """
 
+import json
 from pathlib import Path
 
 import golden
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from pcgraph_lite.baselines import dam
+from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.engine import constructors, learning
 from pcgraph_lite.engine.weights import Sparse
 from pcgraph_lite.errors import BadFile
@@ -71,6 +73,23 @@ def test_a_version_follows_what_a_model_is_made_of(monkeypatch: pytest.MonkeyPat
     del changed["topology generative"]
     with pytest.raises(BadFile, match=r"no numbers for 'topology generative' yet.*python tests/golden.py"):
         numerics.version(graph)
+
+
+def test_published_pages_compute_the_same_numbers() -> None:
+    """Each names the digest of its commit's numbers, and all that of today's: pages of several commits compare."""
+    files = (ROOT / "results/records").glob("*.json")
+    facts = {file.stem: json.loads(file.read_text())["provenance"] for file in files}
+    assert {page: one["numerics"] for page, one in facts.items()} == dict.fromkeys(facts, numerics.digest())
+    known = [one for one in facts.values() if numerics.at(one["commit"])]
+    if not known:
+        pytest.skip("the history of the repository is not here")
+    assert {numerics.at(one["commit"]) for one in known} == {numerics.digest()}
+
+
+def test_moved_numbers_have_another_digest() -> None:
+    text = numerics.FILE.read_text()
+    assert numerics.digest(text) == numerics.digest() != numerics.digest(text.replace("0.", "1.", 1))
+    assert numerics.at("no-such-commit") is None
 
 
 def test_committing_leaves_unmoved_numbers_bit_for_bit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
