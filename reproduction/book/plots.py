@@ -38,7 +38,7 @@ SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
 WIRES = {True: RIGHT, False: WRONG}                                # excitatory, inhibitory
 FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
 
-FEW = 5                                    # names that a legend inside a figure has room for
+LINE = 0.068                               # of one name beside a figure of curves, in heights of its axis
 SMALLEST = "x-small"                       # letters of 9 pixels where a page shows a figure at 71 %, its least size
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # of a mask's picture
 
@@ -126,14 +126,44 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
         log, log_x: logarithmic y and x axis.
         levels, marks: name -> height of a dashed line to compare with, position of an upright one.
     """
-    figure, axis = plt.subplots(figsize=(6.4, 3.8))
+    figure, axis = plt.subplots(figsize=(7.4, 3.8))
     _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=y)
-    if len(handles := axis.get_legend_handles_labels()[0]) > FEW:          # so many would cover what they name
-        figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize="small")
-    else:
-        axis.legend(fontsize="small")
+    _name(axis)
     return figure
+
+
+def _name(axis: Axes) -> None:
+    """Put the name of each line beside its right end, that of an upright one above it: a legend would cover lines."""
+    (low, high), ends = axis.get_xlim(), []
+    for line in axis.get_lines():
+        at, values = (np.asarray(data, dtype=float) for data in (line.get_xdata(), line.get_ydata()))
+        if line.get_transform() == axis.get_xaxis_transform():             # upright, from bottom to top
+            axis.annotate(line.get_label(), (at[0], 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
+                          textcoords="offset points", ha="center", fontsize=SMALLEST)
+        elif (known := np.isfinite(values)).any():
+            level = line.get_transform() == axis.get_yaxis_transform()     # from left to right
+            end = (high if level else at[known][-1], values[known][-1])
+            height = axis.transAxes.inverted().transform(axis.transData.transform(end))[1]
+            ends.append((float(height), end, line))
+    ends.sort(key=lambda one: one[0])
+    for height, (_, end, line) in zip(_apart([height for height, *_ in ends]), ends, strict=True):
+        axis.annotate(line.get_label(), end, xytext=(1.06, height), textcoords="axes fraction", va="center",
+                      fontsize="small", arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 1.2,
+                                                    "linestyle": line.get_linestyle(), "shrinkA": 1, "shrinkB": 2})
+    axis.set_xlim(low, high)
+
+
+def _apart(heights: Sequence[float]) -> list[float]:
+    """Rising heights, moved as little as it takes for a line of letters between them, and to end within the axis."""
+    groups: list[list[float]] = []
+    for k, height in enumerate(heights):
+        groups.append([height - k * LINE])
+        while len(groups) > 1 and np.mean(groups[-2]) > np.mean(groups[-1]):
+            last = groups.pop()
+            groups[-1] += last
+    free = [float(np.mean(group)) for group in groups for _ in group]
+    return [min(max(place, 0), max(1 - (len(heights) - 1) * LINE, 0)) + k * LINE for k, place in enumerate(free)]
 
 
 def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[float], Tensor]]:

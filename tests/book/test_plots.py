@@ -28,7 +28,33 @@ def test_curves_draw_mean_band_levels_and_labels():
     assert axis.lines[0].get_ydata().tolist() == [2.0, 4.0]
     assert len(axis.collections) == 1                                      # a band only where there are repeats
     assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_yscale()) == ("t", "E", "log")
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a", "b", "low"]
+    assert axis.get_legend() is None and {text.get_text() for text in axis.texts} == {"a", "b", "low"}
+
+
+@pytest.mark.parametrize("log_x", [False, True])
+def test_names_stand_beside_their_lines_in_the_same_order_and_cover_nothing(log_x):
+    """Lines that end at nearly the same height; a level above all; one line that ends in what was not measured."""
+    plots.use_style()
+    lines = {f"a line of number {k}": ([1, 10], torch.tensor([1.0 + k, 2 + 0.001 * k])) for k in range(5)}
+    lines["cut short"] = ([1, 10], torch.tensor([0.5, torch.nan]))
+    figure = plots.curves(lines, "t", "E", log_x=log_x, levels={"level": 6.0}, marks={"from here": 3.0})
+    figure.canvas.draw()
+    axis = figure.axes[0]
+    boxes = {text.get_text(): Text.get_window_extent(text) for text in axis.texts}       # without the pointers
+    assert boxes.keys() == {*lines, "level", "from here"}
+    for name, box in boxes.items():
+        others = [box.overlaps(other) for key, other in boxes.items() if key != name]
+        assert not any(others) and not box.overlaps(axis.get_window_extent()), name
+        assert figure.bbox.containsx(box.x1) and figure.bbox.containsy(box.y1), name
+    assert sorted(lines, key=lambda name: boxes[name].y0) == ["cut short", *list(lines)[:-1]]
+    assert boxes["level"].y0 > boxes["a line of number 4"].y0
+
+
+def test_names_move_as_little_as_it_takes():
+    """Far apart they stay; two at one place move half a line each; at the edges they stay inside."""
+    assert plots._apart([0.2, 0.8]) == [0.2, 0.8] and plots._apart([]) == []
+    assert plots._apart([0.5, 0.5]) == pytest.approx([0.5 - plots.LINE / 2, 0.5 + plots.LINE / 2])
+    assert plots._apart([1.0, 1.0]) == pytest.approx([1 - plots.LINE, 1]) and plots._apart([0, 0])[0] == 0
 
 
 def test_lines_of_a_frame_have_a_column_a_seed():
