@@ -12,7 +12,7 @@ import seaborn as sns
 import torch
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import ArrowStyle, FancyArrowPatch, Rectangle
@@ -38,7 +38,7 @@ SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
 WIRES = {True: RIGHT, False: WRONG}                                # excitatory, inhibitory
 FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
 
-FEW = 5                                    # names that a legend inside a figure has room for
+LINE, THIN = 0.068, 0.075                  # height of a name beside curves and beside a mask, in those of their axes
 SMALLEST = "x-small"                       # letters of 9 pixels where a page shows a figure at 71 %, its least size
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # of a mask's picture
 
@@ -108,13 +108,15 @@ def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words
             count: int = 10) -> Figure:
     """The same for each data set in turn, and the originals: rows by (dataset, model, seed), those of the lowest seed.
 
+    Where there is one data set alone, no row names it.
+
     Args:
         cases: by data set; their test images are the originals.
         words: what data sets and models are called, where not by their own names.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
     rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
-    return trials({f"{words.get(name, name)}: {words.get(key[1], key[1])}": row for name in names
+    return trials({f"{words.get(name, name)}: " * (len(names) > 1) + words.get(key[1], key[1]): row for name in names
                    for key, row in rows.items() if (key[0], key[2]) == (name, seed)}, count)
 
 
@@ -126,14 +128,44 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
         log, log_x: logarithmic y and x axis.
         levels, marks: name -> height of a dashed line to compare with, position of an upright one.
     """
-    figure, axis = plt.subplots(figsize=(6.4, 3.8))
+    figure, axis = plt.subplots(figsize=(7.4, 3.8))
     _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=y)
-    if len(handles := axis.get_legend_handles_labels()[0]) > FEW:          # so many would cover what they name
-        figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize="small")
-    else:
-        axis.legend(fontsize="small")
+    _name(axis)
     return figure
+
+
+def _name(axis: Axes) -> None:
+    """Put the name of each line beside its right end, that of an upright one above it: a legend would cover lines."""
+    (low, high), ends = axis.get_xlim(), []
+    for line in axis.get_lines():
+        at, values = (np.asarray(data, dtype=float) for data in (line.get_xdata(), line.get_ydata()))
+        if line.get_transform() == axis.get_xaxis_transform():             # upright, from bottom to top
+            axis.annotate(line.get_label(), (at[0], 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
+                          textcoords="offset points", ha="center", fontsize=SMALLEST)
+        elif (known := np.isfinite(values)).any():
+            level = line.get_transform() == axis.get_yaxis_transform()     # from left to right
+            end = (high if level else at[known][-1], values[known][-1])
+            height = axis.transAxes.inverted().transform(axis.transData.transform(end))[1]
+            ends.append((float(height), end, line))
+    ends.sort(key=lambda one: one[0])
+    for height, (_, end, line) in zip(_apart([height for height, *_ in ends], LINE), ends, strict=True):
+        axis.annotate(line.get_label(), end, xytext=(1.06, height), textcoords="axes fraction", va="center",
+                      fontsize="small", arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 1.2,
+                                                    "linestyle": line.get_linestyle(), "shrinkA": 1, "shrinkB": 2})
+    axis.set_xlim(low, high)
+
+
+def _apart(heights: Sequence[float], line: float) -> list[float]:
+    """Rising heights, moved as little as it takes for a ``line`` of letters between them and to stay from 0 to 1."""
+    groups: list[list[float]] = []
+    for k, height in enumerate(heights):
+        groups.append([height - k * line])
+        while len(groups) > 1 and np.mean(groups[-2]) > np.mean(groups[-1]):
+            last = groups.pop()
+            groups[-1] += last
+    free = [float(np.mean(group)) for group in groups for _ in group]
+    return [min(max(place, 0), max(1 - (len(heights) - 1) * line, 0)) + k * line for k, place in enumerate(free)]
 
 
 def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[float], Tensor]]:
@@ -238,7 +270,9 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
             axis.plot(list(published.values()), [names.index(name) for name in published], "|", color="black",
                       markersize=15, markeredgewidth=2, label="the paper's")
         axis.set(xlabel=x, title=title)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=SMALLEST)
+        axis.xaxis.get_major_locator().set_params(integer=all((_numbers(row) % 1 == 0).all() for row in rows.values()))
+    if marks:                                                              # else there are dots alone
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=SMALLEST)
     return figure
 
 
@@ -269,29 +303,29 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
 
 
 def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
-    """The adjacency matrix of each topology, rows are sources, with its groups named along the rows; of large ones the
-    share of edges in blocks.
+    """The adjacency matrix of each topology, rows are sources, with every group named beside its rows; of large ones
+    the share of edges in blocks, few edges darker than their share.
 
     The paper's mask figure has sources in its columns (ambiguity log, point 15).
     """
-    figure, axes = _grid(len(topologies), 3, 3.2, 3.4)
+    figure, axes = _grid(len(topologies), 3, 3.4, 2.9)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
         share = avg_pool2d(topology.mask()[None].float(), block := -(-topology.n // PIXELS), ceil_mode=True)[0].numpy()
         ends = len(share) * block - 0.5
-        axis.imshow(share, cmap=DENSITY, vmin=0, vmax=1, extent=(-0.5, ends, ends, -0.5))
-        cuts = [topology.slice(name) for name in topology.groups]
-        for cut in cuts[1:]:
+        axis.imshow(share, cmap=DENSITY, norm=PowerNorm(0.5, 0, 1), extent=(-0.5, ends, ends, -0.5))
+        cuts = {name: topology.slice(name) for name in topology.groups}
+        for cut in list(cuts.values())[1:]:
             axis.axhline(cut.start - 0.5, color="0.6", linewidth=0.6)
             axis.axvline(cut.start - 0.5, color="0.6", linewidth=0.6)
-        large = [(name, cut) for name, cut in zip(topology.groups, cuts, strict=True)
-                 if cut.stop - cut.start > 0.04 * topology.n]
-        centres = [(cut.start + cut.stop - 1) / 2 for _, cut in large]
-        axis.set_yticks(centres, [name for name, _ in large], fontsize=SMALLEST)
-        axis.set_xticks(centres, [name for name, _ in large], fontsize=SMALLEST, rotation=90)
+        centres = {name: (cut.start + cut.stop - 1) / 2 for name, cut in reversed(cuts.items())}
+        heights = _apart([1 - (centre + 0.5) / (ends + 0.5) for centre in centres.values()], THIN)
+        for height, (name, centre) in zip(heights, centres.items(), strict=True):
+            axis.annotate(name, (0, centre), xycoords=("axes fraction", "data"), xytext=(-0.1, height),
+                          textcoords="axes fraction", ha="right", va="center", fontsize=SMALLEST,
+                          arrowprops={"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0})
+        axis.set(title=title, xlabel="target vertex", ylabel="source vertex", xticks=[], yticks=[])
+        axis.yaxis.set_label_coords(-0.44, 0.5)
         axis.grid(False)
-        thin = [name for name in topology.groups if name not in dict(large)]
-        axis.set(title=title, xlabel="target vertex" + f"\n(too thin to name: {', '.join(thin)})" * bool(thin),
-                 ylabel="source vertex")
     return figure
 
 

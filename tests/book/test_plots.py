@@ -1,6 +1,7 @@
 """Figures are made from objects: what they draw is what the objects hold, and every axis has a name."""
 
 import os
+from itertools import pairwise
 from types import SimpleNamespace
 
 import matplotlib
@@ -28,7 +29,33 @@ def test_curves_draw_mean_band_levels_and_labels():
     assert axis.lines[0].get_ydata().tolist() == [2.0, 4.0]
     assert len(axis.collections) == 1                                      # a band only where there are repeats
     assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_yscale()) == ("t", "E", "log")
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a", "b", "low"]
+    assert axis.get_legend() is None and {text.get_text() for text in axis.texts} == {"a", "b", "low"}
+
+
+@pytest.mark.parametrize("log_x", [False, True])
+def test_names_stand_beside_their_lines_in_the_same_order_and_cover_nothing(log_x):
+    """Lines that end at nearly the same height; a level above all; one line that ends in what was not measured."""
+    plots.use_style()
+    lines = {f"a line of number {k}": ([1, 10], torch.tensor([1.0 + k, 2 + 0.001 * k])) for k in range(5)}
+    lines["cut short"] = ([1, 10], torch.tensor([0.5, torch.nan]))
+    figure = plots.curves(lines, "t", "E", log_x=log_x, levels={"level": 6.0}, marks={"from here": 3.0})
+    figure.canvas.draw()
+    axis = figure.axes[0]
+    boxes = {text.get_text(): Text.get_window_extent(text) for text in axis.texts}       # without the pointers
+    assert boxes.keys() == {*lines, "level", "from here"}
+    for name, box in boxes.items():
+        others = [box.overlaps(other) for key, other in boxes.items() if key != name]
+        assert not any(others) and not box.overlaps(axis.get_window_extent()), name
+        assert figure.bbox.containsx(box.x1) and figure.bbox.containsy(box.y1), name
+    assert sorted(lines, key=lambda name: boxes[name].y0) == ["cut short", *list(lines)[:-1]]
+    assert boxes["level"].y0 > boxes["a line of number 4"].y0
+
+
+def test_names_move_as_little_as_it_takes():
+    """Far apart they stay; two at one place move half a line each; at the edges they stay inside."""
+    assert plots._apart([0.2, 0.8], 0.1) == [0.2, pytest.approx(0.8)] and plots._apart([], 0.1) == []
+    assert plots._apart([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
+    assert plots._apart([1.0, 1.0], 0.1) == pytest.approx([0.9, 1]) and plots._apart([0, 0], 0.1)[0] == 0
 
 
 def test_lines_of_a_frame_have_a_column_a_seed():
@@ -86,6 +113,11 @@ def test_dots_draw_every_seed_and_the_published_value():
     assert list(first.lines[2].get_xdata()) == [7.0] and list(first.lines[2].get_ydata()) == [1]
     assert [line.get_xdata().tolist() for line in second.lines] == [[2.0], [4.0]]
     assert [tick.get_text() for tick in first.get_yticklabels()] == ["a", "b"] and first.get_xlabel() == "accuracy (%)"
+
+
+def test_dots_of_places_stand_at_whole_numbers():
+    axis = plots.dots({"task": {"f": torch.tensor([1, 2, 2])}}, "place").axes[0]
+    assert all(float(place).is_integer() for place in axis.get_xticks())
 
 
 def test_mistakes_are_shares_of_the_true_class_in_rows():
@@ -148,6 +180,8 @@ def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
         "digits: a", "digits: second", "digits: original", "y: a", "y: second", "y: original"]
     shown = torch.as_tensor(np.asarray(figure.axes[0].images[2].get_array()))
     assert torch.equal(shown.flatten(), rows["x", "b", 1][0])
+    alone = plots.gallery({key: row for key, row in rows.items() if key[0] == "x"}, cases, {"b": "second"}, 2)
+    assert [label.get_text() for label in alone.axes[0].get_yticklabels()] == ["a", "second", "original"]
 
 
 def test_image_rows_take_a_shape_each_and_draw_colours():
@@ -253,9 +287,17 @@ def test_panels_that_name_the_same_lines_have_one_legend():
     assert len(figure.legends) == 1 and not any(axis.get_legend() for axis in figure.axes)
 
 
-def test_groups_too_thin_to_name_are_named_below_their_mask():
-    axis = plots.mask_picture({"graph": topology.fully_connected(784, 10, 206)}).axes[0]
-    assert axis.get_xlabel() == "target vertex\n(too thin to name: labels)"
+def test_every_group_of_a_mask_is_named_however_thin():
+    """From top to bottom in the order of the groups, without touching one another or the next mask."""
+    plots.use_style()
+    masks = {"complete": topology.fully_connected(784, 10, 206), "lateral": topology.lateral(10, [8, 8], 784)}
+    figure = plots.mask_picture(masks)
+    figure.canvas.draw()
+    boxes = [[Text.get_window_extent(text) for text in axis.texts] for axis in figure.axes]
+    for axis, drawn, placed in zip(figure.axes, masks.values(), boxes, strict=True):
+        assert [text.get_text() for text in axis.texts] == list(reversed(drawn.groups))
+        assert all(above.y0 >= below.y1 for below, above in pairwise(placed))
+        assert not any(box.overlaps(other.get_window_extent()) for box in placed for other in figure.axes)
 
 
 def test_curves_mark_a_position():
