@@ -118,7 +118,7 @@ def test_functions_that_differ_far_from_zero_have_two_names(bound):
 
 
 @pytest.mark.parametrize("kink", [-1.0, 0.0, 1.0])
-def test_functions_whose_slopes_differ_at_a_kink_alone_have_two_names(kink):
+def test_functions_whose_slopes_differ_at_a_kink_alone_have_two_names(kink: float) -> None:
     """Vertices that start there leave it by one and not by the other."""
     one, two = (Activation(functional.relu, lambda x, at=at: ((x > kink) + at * (x == kink)).to(x.dtype))
                 for at in (0, 1))
@@ -126,7 +126,7 @@ def test_functions_whose_slopes_differ_at_a_kink_alone_have_two_names(kink):
 
 
 @pytest.mark.parametrize("name", ["hardtanh", "relu"])
-def test_what_gives_the_same_has_one_name_outside_the_registry(name):
+def test_what_gives_the_same_has_one_name_outside_the_registry(name: str) -> None:
     """Made anew, or put together from the parts of one that is in it: a checkpoint is of what a graph computes."""
     assert dataclasses.replace(ACTIVATIONS[name]).name == Activation(*FUNCTIONS[name]).name != name
 

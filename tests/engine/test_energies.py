@@ -64,7 +64,7 @@ def test_an_untraced_descent_ends_with_the_energy_of_its_last_step(steps):
     assert relaxed.energy[-1].item() == pytest.approx(graph.energy(relaxed.x).item(), rel=1e-12)
 
 
-def test_an_example_may_converge_at_the_last_step_wherever_it_falls():
+def test_an_example_may_converge_at_the_last_step_wherever_it_falls() -> None:
     """By hand, from 0: E = 1.4 + 2.5 (0.8 (1 - 5 g)^t)^2; the tolerance is between its changes up to 300 and 303."""
     graph, x, held = chain(), torch.tensor([[1.0, 0.0, 1.0]], dtype=torch.float64), torch.tensor([True, False, True])
     energy = [1.4 + 1.6 * (1 - 5e-3) ** (2 * t) for t in range(304)]
@@ -75,7 +75,7 @@ def test_an_example_may_converge_at_the_last_step_wherever_it_falls():
         assert relaxed.steps == steps and relaxed.converged.tolist() == [rests]
 
 
-def test_every_vertex_may_round_by_32_of_its_last_places():
+def test_every_vertex_may_round_by_32_of_its_last_places() -> None:
     """Each error is then off by as much of the largest value, and the energy of 7 vertices by half of 7 such squares.
 
     The half stays as a margin; each example has its own largest value.

@@ -115,7 +115,7 @@ def test_auto_stores_big_blocks_with_few_edges_by_their_edges():
 
 
 @pytest.mark.parametrize("plan", ["dense", "blocks", "sparse"])
-def test_a_plan_is_told_by_what_it_says(plan):
+def test_a_plan_is_told_by_what_it_says(plan: str) -> None:
     """Python keeps a name in a program once, and those of a settings file wherever they stand."""
     ring, read = topology.from_mask(torch.eye(9).roll(1, 0), {"a": 4, "b": 5}), "".join(list(plan))
     assert read == plan and read is not plan

@@ -315,7 +315,7 @@ def test_a_training_has_as_many_epochs_as_asked_for():
     assert history["epoch"].tolist() == list(range(1, epochs + 1))
 
 
-def test_one_line_of_progress_is_left(capsys: pytest.CaptureFixture[str]):
+def test_one_line_of_progress_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     """Of all epochs: the lines down that are not taken back up. The bar of an epoch leaves with it."""
     fit(small(), toy(), epochs=2, steps=1, batch_size=20)
     shown = capsys.readouterr().err

@@ -98,7 +98,7 @@ def test_an_example_moves_while_at_most_half_of_its_steps_are_taken_back():
 
 
 @pytest.mark.parametrize("part", [2, 4, 8])
-def test_an_example_held_back_rests_only_if_no_share_of_the_first_step_goes_down(part):
+def test_an_example_held_back_rests_only_if_no_share_of_the_first_step_goes_down(part: int) -> None:
     """1 -> x -> 1 with E = (x - 2)^2 / 2 + (relu(x) - 1)^2 / 2 from x = 2: 0.5 there, and 0.25 in the minimum at 1.5.
 
     The curvature is 2, so that a step of 1 / 2 ends in the minimum. Here it is a half, 4th or 8th of the first one; the

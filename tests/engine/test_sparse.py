@@ -159,7 +159,7 @@ def test_what_must_be_dense_says_how_much_it_would_take():
 
 
 @pytest.mark.parametrize(("bytes_", "what"), [(599, "the mask"), (600, "the weights"), (11_999, "the weights")])
-def test_the_first_block_that_does_not_fit_is_named(monkeypatch, bytes_, what):
+def test_the_first_block_that_does_not_fit_is_named(monkeypatch: pytest.MonkeyPatch, bytes_: int, what: str) -> None:
     """20 labels above 30 vertices: 600 bytes say where edges are, and five numbers a pair are 12,000 bytes."""
     made = topology.generative(20, [30], 5)
     monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": bytes_, "SC_PAGE_SIZE": 1}.__getitem__)
@@ -168,7 +168,7 @@ def test_the_first_block_that_does_not_fit_is_named(monkeypatch, bytes_, what):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_as_many_numbers_a_pair_are_reckoned_with_as_drawing_takes(dtype):
+def test_as_many_numbers_a_pair_are_reckoned_with_as_drawing_takes(dtype: torch.dtype) -> None:
     """Oracle: what torch's profiler counts; the mask's bytes, one a pair, are less than half a number."""
     n = 300
     made = topology.from_mask(torch.rand(n, n, generator=torch.Generator().manual_seed(0)) < 0.5)

@@ -1,5 +1,6 @@
 """Topologies against their definitions, edge by edge."""
 
+from collections.abc import Callable
 from inspect import signature
 
 import networkx as nx
@@ -141,7 +142,7 @@ def test_small_world_links_go_both_ways_and_keep_their_number():
     assert clustering == pytest.approx(3 * (6 - 2) / (4 * (6 - 1)))        # of a ring lattice (Watts and Strogatz)
 
 
-def test_small_worlds_are_drawn_from_many_rings():
+def test_small_worlds_are_drawn_from_many_rings() -> None:
     """Degrees and closed triangles do not change with the places on the ring, so they tell rings apart."""
     rings = set()
     for seed in range(60):
@@ -151,7 +152,7 @@ def test_small_worlds_are_drawn_from_many_rings():
 
 
 @pytest.mark.parametrize("make", topology.CONSTRUCTORS.values(), ids=topology.CONSTRUCTORS)
-def test_pictures_are_those_of_mnist_where_nothing_is_said(make):
+def test_pictures_are_those_of_mnist_where_nothing_is_said(make: Callable[..., topology.Topology]) -> None:
     """28 x 28 pixels."""
     assert signature(make).parameters["pixels"].default == 28 * 28
 
