@@ -28,16 +28,16 @@ RESULT = ROOT / "results/mutants.json"
 CPU = 60                                                                   # seconds of work; then it hangs: killed
 SAMPLE = 16                                                                # of each file that is not tried completely
 COMPLETE = ("equations", "engine/curvature", "engine/topk")
-GRAPH, EXACT, QUERY, ENERGY, SPARSE, SOLVE, LEARN, TOPOLOGY = (f"tests/engine/test_{name}.py" for name in (
-    "graph", "exactness", "query", "energies", "sparse", "solvers", "learning", "topology"))
+GRAPH, EXACT, QUERY, ENERGY, SPARSE, SOLVE, LEARN, TOPOLOGY, SCALE = (f"tests/engine/test_{name}.py" for name in (
+    "graph", "exactness", "query", "energies", "sparse", "solvers", "learning", "topology", "pixel_scale"))
 TESTS = {"equations": ["tests/engine/test_equations.py"], "engine/curvature": [QUERY, ENERGY],
          "engine/topk": [GRAPH, EXACT], "engine/graph": [GRAPH, SPARSE, EXACT], "engine/layout": [GRAPH, SPARSE, EXACT],
          "engine/weights": [GRAPH, SPARSE, EXACT, LEARN], "engine/inference": [QUERY, ENERGY, EXACT],
          "engine/query": [QUERY], "engine/conditioned": [SOLVE, QUERY, EXACT], "engine/solvers": [SOLVE, QUERY, ENERGY],
          "engine/activations": ["tests/engine/test_activations.py", EXACT, QUERY],
          "engine/topology": [TOPOLOGY, SPARSE], "engine/constructors": [TOPOLOGY, SPARSE],
-         "engine/learning": [LEARN, EXACT], "engine/epochs": [LEARN, "tests/test_files.py"],
-         "engine/scale": ["tests/engine/test_pixel_scale.py", "tests/images/test_scale.py"],
+         "engine/learning": [LEARN, SCALE, EXACT], "engine/epochs": [LEARN, "tests/test_files.py"],
+         "engine/scale": [SCALE, "tests/images/test_scale.py"],
          "evidence/claims": ["tests/evidence/test_claims.py"], "evidence/verdicts": ["tests/evidence/test_claims.py"],
          "images/metrics": ["tests/images/test_metrics.py"]}
 

@@ -4,11 +4,12 @@ A new activation needs a line in ``ACTIVATIONS`` and one in ``TORCH``.
 """
 
 import copy
+import dataclasses
 import pickle
 
 import pytest
 import torch
-from strategies import values
+from strategies import FUNCTIONS, values
 from torch.nn import functional
 
 from pcgraph_lite import Activation, PCGraph, equations, fit, relax, topology
@@ -114,6 +115,20 @@ def test_functions_that_differ_far_from_zero_have_two_names(bound):
     """A fingerprint looks as far as values go."""
     one, two = (Activation(lambda x, k=k: k * x * ((x - bound) * bound > 0), torch.zeros_like) for k in (1, 2))
     assert one.name != two.name
+
+
+@pytest.mark.parametrize("kink", [-1.0, 0.0, 1.0])
+def test_functions_whose_slopes_differ_at_a_kink_alone_have_two_names(kink: float) -> None:
+    """Vertices that start there leave it by one and not by the other."""
+    one, two = (Activation(functional.relu, lambda x, at=at: ((x > kink) + at * (x == kink)).to(x.dtype))
+                for at in (0, 1))
+    assert one.name != two.name
+
+
+@pytest.mark.parametrize("name", ["hardtanh", "relu"])
+def test_what_gives_the_same_has_one_name_outside_the_registry(name: str) -> None:
+    """Made anew, or put together from the parts of one that is in it: a checkpoint is of what a graph computes."""
+    assert dataclasses.replace(ACTIVATIONS[name]).name == Activation(*FUNCTIONS[name]).name != name
 
 
 @pytest.mark.parametrize(("activation", "error", "says"), [

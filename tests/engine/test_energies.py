@@ -9,6 +9,7 @@ from strategies import graphs, values
 from pcgraph_lite import PCGraph, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.curvature import curvature
+from pcgraph_lite.engine.inference import _above
 from pcgraph_lite.errors import UnstableStep
 
 
@@ -61,6 +62,30 @@ def test_an_untraced_descent_ends_with_the_energy_of_its_last_step(steps):
     graph, x, held = chain(), torch.tensor([[1.0, 0.0, 1.0]], dtype=torch.float64), torch.tensor([True, False, True])
     relaxed = relax(graph, x, held, steps=steps, value_lr=1e-4, trace=False)
     assert relaxed.energy[-1].item() == pytest.approx(graph.energy(relaxed.x).item(), rel=1e-12)
+
+
+def test_an_example_may_converge_at_the_last_step_wherever_it_falls() -> None:
+    """By hand, from 0: E = 1.4 + 2.5 (0.8 (1 - 5 g)^t)^2; the tolerance is between its changes up to 300 and 303."""
+    graph, x, held = chain(), torch.tensor([[1.0, 0.0, 1.0]], dtype=torch.float64), torch.tensor([True, False, True])
+    energy = [1.4 + 1.6 * (1 - 5e-3) ** (2 * t) for t in range(304)]
+    change = [energy[t - 10] - energy[t] for t in (300, 303)]
+    for steps, rests in ((300, False), (303, True)):
+        relaxed = relax(graph, x, held, steps=steps, value_lr=1e-3, tolerance=sum(change) / 2 / energy[0])
+        assert relaxed.energy[-1].item() == pytest.approx(energy[steps], rel=1e-9)
+        assert relaxed.steps == steps and relaxed.converged.tolist() == [rests]
+
+
+def test_every_vertex_may_round_by_32_of_its_last_places() -> None:
+    """Each error is then off by as much of the largest value, and the energy of 7 vertices by half of 7 such squares.
+
+    The half stays as a margin; each example has its own largest value.
+    """
+    graph = PCGraph(topology.generative(2, [3], 2), dtype=torch.float64)
+    x = torch.zeros(2, 7, dtype=torch.float64)
+    x[0, 3], x[1, 5] = -4.0, 0.5
+    rounding = 7 * (32 * 2.0**-52 * torch.tensor([4.0, 0.5], dtype=torch.float64)) ** 2
+    problem, limit = Conditioned(graph, x, torch.arange(7) < 2), torch.zeros(2, dtype=torch.float64)
+    assert not _above(problem, 0.99 * rounding, limit).any() and _above(problem, 1.01 * rounding, limit).all()
 
 
 @given(graphs(activation="linear", replicas=False), st.floats(0.5, 1.5), st.integers(1, 300), st.integers(0, 99))

@@ -127,6 +127,17 @@ def test_auto_stores_big_blocks_with_few_edges_by_their_edges():
                  for share in (0.1, 0.3))
     by_edges = [PCGraph(few), PCGraph(many), PCGraph(few, replicas=2)]
     assert [graph.weights[0].ndim == 1 for graph in by_edges] == [True, False, False]
+    small = topology.from_mask(torch.rand(500, 500, generator=torch.Generator().manual_seed(0)) < 0.1)
+    assert PCGraph(small).weights[0].ndim == 2
+
+
+@pytest.mark.parametrize("plan", ["dense", "blocks", "sparse"])
+def test_a_plan_is_told_by_what_it_says(plan: str) -> None:
+    """Python keeps a name in a program once, and those of a settings file wherever they stand."""
+    ring, read = topology.from_mask(torch.eye(9).roll(1, 0), {"a": 4, "b": 5}), "".join(list(plan))
+    assert read == plan and read is not plan
+    one, other = (PCGraph(ring, plan=word) for word in (plan, read))
+    assert [weight.shape for weight in one.weights] == [weight.shape for weight in other.weights]
 
 
 def test_a_masked_fully_connected_graph_is_the_layerwise_network():

@@ -216,6 +216,15 @@ def test_images_go_to_the_pixels_and_labels_to_the_labels(make):
     assert torch.equal(batch["pixels"], images) and torch.equal(batch["labels"].argmax(-1), labels)
 
 
+def test_whole_numbers_are_classes_in_whatever_group() -> None:
+    """By hand: of three vertices the one of that number is 1. Other numbers are values, and need a vertex each."""
+    digits = PCGraph(topology.from_mask(torch.ones(5, 5), {"pixels": 2, "digits": 3}))
+    batch = as_batch(digits, {"pixels": torch.ones(2, 2), "digits": torch.tensor([2, 0])})
+    assert batch["digits"].tolist() == [[0, 0, 1], [1, 0, 0]]
+    with pytest.raises(WrongShape, match=r"digits is \(2,\); expected \(batch, 3\)"):
+        as_batch(digits, {"pixels": torch.ones(2, 2), "digits": torch.tensor([2.0, 0.0])})
+
+
 def test_images_alone_do_where_there_are_no_labels():
     """As the same images in a mapping, whatever the order of the groups; a graph with labels asks for them."""
     images, mask = torch.rand(6, 2, 2), torch.ones(5, 5)
@@ -304,6 +313,13 @@ def test_a_training_has_as_many_epochs_as_asked_for():
     """Also more than Python keeps small numbers for."""
     history = fit(small(), toy(6), epochs=(epochs := 300), steps=1, batch_size=6, value_lr=0.1, progress=False)
     assert history["epoch"].tolist() == list(range(1, epochs + 1))
+
+
+def test_one_line_of_progress_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of all epochs: the lines down that are not taken back up. The bar of an epoch leaves with it."""
+    fit(small(), toy(), epochs=2, steps=1, batch_size=20)
+    shown = capsys.readouterr().err
+    assert "epoch 2" in shown and shown.count("\n") - shown.count("\x1b[A") == 1
 
 
 def test_a_finished_training_can_be_prolonged(tmp_path: Path):

@@ -34,6 +34,14 @@ def by_hand(scale: Scale, images: Tensor = IMAGES) -> Tensor:
     return (images - scale.offset) / scale.unit
 
 
+@pytest.mark.parametrize("scale", [SIGNED, STANDARD, Scale("twice", 0.0, 0.5), Scale("half", 0.0, 2.0),
+                                   Scale("shifted", 0.5, 1.0)], ids=lambda scale: scale.name)
+def test_a_scale_is_applied_and_undone_as_it_says(scale: Scale) -> None:
+    scaled = scale.apply(IMAGES)
+    torch.testing.assert_close(scaled, by_hand(scale))
+    torch.testing.assert_close(scale.undo(scaled), IMAGES)
+
+
 def held(images: Tensor) -> dict[str, object]:
     return {"clamp": {"pixels": images}}
 
@@ -134,6 +142,14 @@ def test_learning_from_pixels_scaled_by_hand_is_refused() -> None:
         with pytest.raises(BadInput, match="scales them itself"):
             fit(graph(SIGNED), {"pixels": IMAGES}, validation={"pixels": images}, **LEARN)
     fit(graph(), {"pixels": by_hand(SIGNED)}, **LEARN)
+
+
+def test_resampled_pictures_may_leave_the_scale_by_a_tenth() -> None:
+    """At either end, so that one end beyond it is refused whatever the other."""
+    fit(graph(SIGNED), {"pixels": 1.18 * IMAGES - 0.09}, **LEARN)          # from -0.09 to 1.09
+    for images in (1.11 * IMAGES, 1.11 * IMAGES - 0.11):
+        with pytest.raises(BadInput, match="scales them itself"):
+            fit(graph(SIGNED), {"pixels": images}, **LEARN)
 
 
 @pytest.mark.parametrize("bytes_", [(IMAGES * 255).byte(), IMAGES * 255], ids=["uint8", "floats"])

@@ -8,8 +8,9 @@ import networkx as nx
 import pytest
 import torch
 
+from benchmarks import memory
 from pcgraph_lite import PCGraph, topology
-from pcgraph_lite.engine import constructors
+from pcgraph_lite.engine import constructors, layout
 from pcgraph_lite.errors import BadInput, require_memory
 
 N = 40
@@ -155,6 +156,24 @@ def test_what_must_be_dense_says_how_much_it_would_take():
     for call in (made.mask, lambda: PCGraph(made).weight, lambda: PCGraph(made, plan="dense")):
         with pytest.raises(BadInput, match=r"would take .* GiB"):
             call()
+
+
+@pytest.mark.parametrize(("bytes_", "what"), [(599, "the mask"), (600, "the weights"), (11_999, "the weights")])
+def test_the_first_block_that_does_not_fit_is_named(monkeypatch: pytest.MonkeyPatch, bytes_: int, what: str) -> None:
+    """20 labels above 30 vertices: 600 bytes say where edges are, and five numbers a pair are 12,000 bytes."""
+    made = topology.generative(20, [30], 5)
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": bytes_, "SC_PAGE_SIZE": 1}.__getitem__)
+    with pytest.raises(BadInput, match=f"{what} of 20 x 30 vertices"):
+        PCGraph(made)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_as_many_numbers_a_pair_are_reckoned_with_as_drawing_takes(dtype: torch.dtype) -> None:
+    """Oracle: what torch's profiler counts; the mask's bytes, one a pair, are less than half a number."""
+    n = 300
+    made = topology.from_mask(torch.rand(n, n, generator=torch.Generator().manual_seed(0)) < 0.5)
+    most = memory.peak_bytes(lambda: PCGraph(made, plan="dense", dtype=dtype))
+    assert round(most / n**2 / dtype.itemsize) == layout.DRAWN
 
 
 @pytest.mark.parametrize("told", [None, -1, 2**10], ids=["no such call", "not known", "1 MiB"])

@@ -1,5 +1,8 @@
 """Topologies against their definitions, edge by edge."""
 
+from collections.abc import Callable
+from inspect import signature
+
 import networkx as nx
 import pytest
 import torch
@@ -139,6 +142,21 @@ def test_small_world_links_go_both_ways_and_keep_their_number():
     assert clustering == pytest.approx(3 * (6 - 2) / (4 * (6 - 1)))        # of a ring lattice (Watts and Strogatz)
 
 
+def test_small_worlds_are_drawn_from_many_rings() -> None:
+    """Degrees and closed triangles do not change with the places on the ring, so they tell rings apart."""
+    rings = set()
+    for seed in range(60):
+        made = topology.small_world(20, 0, 20, neighbours=4, rewire=0.5, generator=generator(seed)).mask().double()
+        rings.add((*made.sum(0).sort().values.tolist(), float((made @ made @ made).trace())))
+    assert len(rings) > 50
+
+
+@pytest.mark.parametrize("make", topology.CONSTRUCTORS.values(), ids=topology.CONSTRUCTORS)
+def test_pictures_are_those_of_mnist_where_nothing_is_said(make: Callable[..., topology.Topology]) -> None:
+    """28 x 28 pixels."""
+    assert signature(make).parameters["pixels"].default == 28 * 28
+
+
 @pytest.mark.parametrize(("make", "error", "says"), [
     (lambda: topology.from_mask(torch.ones(2, 3)), WrongShape, r"\(2, 3\).*square"),
     (lambda: topology.from_mask(torch.ones(3, 2)), WrongShape, r"\(3, 2\).*square"),
@@ -163,6 +181,8 @@ def test_small_world_links_go_both_ways_and_keep_their_number():
     (lambda: topology.Topology({"a": 2, "b": 1}, [topology.Edges("a", "b", torch.ones(2, 3).bool())]), WrongShape,
      r"'a' -> 'b' is \(2, 3\).*expected \(2, 1\)"),
     (lambda: topology.Topology({"a": 2, "b": 1}, [], pools=[["a"]]), BadInput, "exactly once"),
+    (lambda: topology.Topology({"a": 2}, [], pools=[["a"], ["b"]]), UnknownGroup, "'b'"),
+    (lambda: topology.Topology({"a": 2}, [], sensory=["b"]), UnknownGroup, "'b'"),
 ])
 def test_bad_input_is_refused(make, error, says):
     with pytest.raises(error, match=says):

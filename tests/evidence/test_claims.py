@@ -101,6 +101,7 @@ def test_smaller_runs_are_preliminary() -> None:
     assert verdict(claim(check, LESS), frame(*seeds("q", 1, 1, 1))) == "preliminary: reproduced"
     exact = claim(check, profile="any", needed=1)
     assert verdict(exact, frame(*seeds("q", 1), profile="smoke")) == "reproduced"
+    assert verdict(exact, frame(*seeds("q", 1), profile="of the reader's own")) == "preliminary: reproduced"
 
 
 @pytest.mark.parametrize(("graphs", "expected"), [
@@ -153,6 +154,20 @@ def test_a_model_can_be_held_against_what_has_none() -> None:
     assert verdict(claim(LESS), frame(*rows[0], *without)) == "not run"
 
 
+def test_a_record_of_no_seed_is_not_one_of_the_first() -> None:
+    """By hand: 0.5 is below 1 on each seed; -9 has no seed, and would pull the first down to -4."""
+    theirs = [*seeds("theirs", 1, 1, 1), {"quantity": "theirs", "value": -9.0, "seed": None}]
+    assert verdict(claim(LESS), frame(*seeds("ours", 0.5, 0.5, 0.5), *theirs)) == "reproduced"
+
+
+def test_one_seed_is_a_case_without_a_spread() -> None:
+    """Of one number there is no deviation."""
+    rows, rules = frame(*seeds("q", 0.9, model="a")), claim({"quantity": "q", "at_least": 0.5, "percent": True})
+    [[case]] = verdicts.measured("c", rows, rules)
+    assert (case.model, case.values.tolist()) == ("a", [0.9])
+    assert verdicts.scorecard(rows, rules)["ours"].item() == "q 90.00 % (at least 50.00 %)"
+
+
 def test_each_case_is_told_by_its_own_model() -> None:
     """A rule for all models: every model of the records is a case; a rule that names one: that one."""
     rows = frame(*seeds("q", 1, 2, model="a"), *seeds("q", 3, 5, model="b"))
@@ -176,9 +191,10 @@ def test_every_dataset_must_hold() -> None:
     assert verdict(claim(LESS), paired) == "not reproduced"
 
 
-def test_paper_records_count_before_smaller_ones() -> None:
+@pytest.mark.parametrize("smaller", ["laptop", "smoke", "any", "of the reader's own"])
+def test_paper_records_count_before_smaller_ones(smaller: str) -> None:
     """Where both profiles have records of a claim, the larger decides alone."""
-    rows = pd.concat([frame(*seeds("q", 0, 0, 0), profile="paper"), frame(*seeds("q", 1, 1, 1), profile="laptop")])
+    rows = pd.concat([frame(*seeds("q", 0, 0, 0), profile="paper"), frame(*seeds("q", 1, 1, 1), profile=smaller)])
     row = verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5})).iloc[0]
     assert (row["verdict"], row["profile"], row["n"]) == ("not reproduced", "paper", 3)
 
