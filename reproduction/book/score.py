@@ -253,8 +253,10 @@ def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode]
     picture = Image.open(BytesIO(result.picture(cell))).convert("RGB")
     natural = picture.width
     wide = max(THUMBNAIL, round(READABLE * natural))                       # as far as its letters can be read
+    dark = polish.darkened(np.asarray(picture))                            # small, even lines have many shades
     picture.thumbnail((wide, 2 * wide))
-    dark = polish.darkened(np.asarray(picture))                            # a palette has too few shades to tell
+    if dark is not None:
+        dark = np.asarray(Image.fromarray(dark).resize(picture.size, Image.Resampling.LANCZOS))
     polish.by_palette(picture).save(place, optimize=True)
     width, height = picture.size
     kind = ' class="wide"' if wide > THUMBNAIL else ""                     # its words stand below it

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
@@ -112,6 +113,21 @@ def test_only_a_small_picture_of_photographs_has_another_for_the_dark_theme(tmp_
     html = score._thumbnail(one, claim, {claim.notebook: new_notebook(cells=[cell])}, tmp_path / "generated")
     assert html.count("<img") == 1 + photo and ("only-dark" in html) == photo
     assert (tmp_path / "_static/causes/fig-x.dark.png").is_file() == photo
+
+
+def test_the_small_picture_of_many_thin_lines_is_no_photograph(tmp_path: Path) -> None:
+    """Drawn smaller, their edges have as many shades as one."""
+    figure = Figure(figsize=(11, 9), dpi=100)
+    for k, axis in enumerate(figure.subplots(3, 3).flat):
+        for line in range(6):
+            axis.plot(np.random.default_rng(10 * k + line).normal(size=60).cumsum(), linewidth=0.8)
+    figure.savefig(file := BytesIO())
+    shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
+    cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
+    one = dataclasses.replace(findings.findings(kept())["mlp-mnist"], figure="fig-x")
+    claim = RULES["mlp-mnist"]
+    html = score._thumbnail(one, claim, {claim.notebook: new_notebook(cells=[cell])}, tmp_path / "generated")
+    assert html.count("<img") == 1 and "only-dark" not in html
 
 
 def test_the_citation_is_that_of_the_file() -> None:
