@@ -101,6 +101,20 @@ def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(writt
     assert names["class-svhn"].name in data and names["mlp-mnist"].name not in data
 
 
+def test_a_figure_stands_once_among_the_causes_and_beside_no_claim_that_was_not_run(tmp_path: Path) -> None:
+    Image.new("RGB", (40, 40), "blue").save(file := BytesIO(), "png")
+    shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
+    cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
+    found = findings.findings(kept())
+    claim, seen = RULES["mlp-mnist"], {}
+    pages = {claim.notebook: new_notebook(cells=[cell])}
+    first = dataclasses.replace(found["mlp-mnist"], figure="fig-x")
+    told = [score._because(one, RULES, pages, tmp_path / "generated", seen) for one in (
+        dataclasses.replace(first, verdict="not run"), first, first)]
+    assert ["<img" in html for html in told] == [False, True, False]
+    assert "will measure it" in told[0] and f"beside “{first.name}”" in told[2].replace("&#x27;", "'")
+
+
 @pytest.mark.parametrize("photo", [True, False])
 def test_only_a_small_picture_of_photographs_has_another_for_the_dark_theme(tmp_path: Path, photo: bool) -> None:
     pixels = np.full((200, 200, 3), 255, np.uint8)
