@@ -156,11 +156,34 @@ def darkened(pixels: np.ndarray) -> np.ndarray | None:
     turned = PAGE + turned * (255 - 2 * PAGE) // 255                       # white to the colour of the page
     frames = np.any([np.abs(wide - color).max(2) < NEAR for color in FRAMES], axis=0)
     tiles, _ = ndimage.label((pixels < 250).any(2) & ~frames)              # frames touch, and would join rows
-    for place in ndimage.find_objects(tiles):
-        inside = (vivid & ~frames)[place][4:-4, 4:-4]
-        if min(vivid[place].shape) > TILE and inside.mean() > 0.005:       # grey ones have but the edge of a tick
-            turned[place] = wide[place]
+    large = [place for place in ndimage.find_objects(tiles) if min(vivid[place].shape) > TILE]
+    coloured = [place for place in large if (vivid & ~frames)[place][4:-4, 4:-4].mean() > 0.005    # or a tick's edge
+                and (pixels[place] < 245).any(2).mean() > 0.5]             # and no panel with lines on white
+    if not coloured:
+        return None
+    marks = ndimage.binary_closing(_large(frames), iterations=2)           # with the ticks in them
+    for place in large:
+        row = [other for other in large if _beside(place, other)]
+        if place in coloured or 2 * sum(other in coloured for other in row) > len(row):    # a grey car among cars
+            rim = np.ones(vivid[place].shape, bool)                        # frame and tick; a red car is inside
+            rim[4:-4, 4:-4] = False
+            rim[:len(rim) // 4, -(len(rim) // 4):] = True
+            turned[place] = np.where((marks[place] & rim)[..., None], turned[place], wide[place])
     return turned.astype(np.uint8)
+
+
+def _large(frames: np.ndarray) -> np.ndarray:
+    """Those of the marked pixels that hang together over more than ``TILE``, as a frame does."""
+    parts, _ = ndimage.label(frames, np.ones((3, 3)))
+    sizes = [max(part.shape) for part in map(parts.__getitem__, ndimage.find_objects(parts))]
+    return np.isin(parts, [k for k, size in enumerate(sizes, 1) if size > TILE])
+
+
+def _beside(tile: tuple[slice, slice], other: tuple[slice, slice]) -> bool:
+    """Whether two tiles are of one row: each of them reaches over the middle of the other."""
+    rows, others = tile[0], other[0]
+    return (rows.start <= (others.start + others.stop) // 2 < rows.stop
+            and others.start <= (rows.start + rows.stop) // 2 < others.stop)
 
 
 def description(article: str) -> str:

@@ -111,23 +111,32 @@ def chips(found: Sequence[Finding], rules: Mapping[str, Claim], notebooks: Itera
 def why(found: Sequence[Finding], rules: Mapping[str, Claim], notebooks: Mapping[str, NotebookNode],
         folder: Path) -> str:
     """The causes by kind, as Markdown: what the paper says, what was found, why, and the figure that shows it."""
-    text = ""
+    text, seen = "", {}                                                    # figures, and the claim each stood beside
     for kind, title in KINDS.items():
         of_kind = [one for one in found if one.kind == kind]
         if not of_kind:
             continue
         text += f"## {title}\n\n"
         for one in of_kind:
-            text += f"### {one.name}\n\n{result.raw(_because(one, rules, notebooks, folder))}\n\n"
+            text += f"### {one.name}\n\n{result.raw(_because(one, rules, notebooks, folder, seen))}\n\n"
     return text or "Every claim that was measured holds.\n"
 
 
-def _because(one: Finding, rules: Mapping[str, Claim], notebooks: Mapping[str, NotebookNode], folder: Path) -> str:
-    claim = rules[one.claim]
+def _because(one: Finding, rules: Mapping[str, Claim], notebooks: Mapping[str, NotebookNode], folder: Path,
+             seen: dict[str, str]) -> str:
+    """The cause of one claim. Its figure stands beside the first claim that it belongs to (``seen``), and beside none
+    that was not run: it shows nothing of that one.
+    """
+    claim, measured = rules[one.claim], one.verdict != "not run"
     said = [f"{result.badge(one.verdict)} The paper: {escape(claim.statement)}", escape(" ".join(one.cause)),
             f'<span class="finding-lacks">{escape(" ".join(one.lacks[:1]))}</span>',
-            _linked(one, rules, notebooks, "What was measured")]
-    return (f'<div class="cause">{_thumbnail(one, claim, notebooks, folder)}<div>'
+            _linked(one, rules, notebooks, "What was measured" if measured else "The page that will measure it")]
+    figure = ""
+    if measured and one.figure in seen:
+        said[-1] += f". Its figure stands above, beside “{escape(seen[one.figure])}”."
+    elif measured and (figure := _thumbnail(one, claim, notebooks, folder)):
+        seen[one.figure] = one.name
+    return (f'<div class="cause">{figure}<div>'
             + "".join(f"<p>{line}</p>" for line in said) + "</div></div>")
 
 
@@ -253,8 +262,10 @@ def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode]
     picture = Image.open(BytesIO(result.picture(cell))).convert("RGB")
     natural = picture.width
     wide = max(THUMBNAIL, round(READABLE * natural))                       # as far as its letters can be read
+    dark = polish.darkened(np.asarray(picture))                            # small, even lines have many shades
     picture.thumbnail((wide, 2 * wide))
-    dark = polish.darkened(np.asarray(picture))                            # a palette has too few shades to tell
+    if dark is not None:
+        dark = np.asarray(Image.fromarray(dark).resize(picture.size, Image.Resampling.LANCZOS))
     polish.by_palette(picture).save(place, optimize=True)
     width, height = picture.size
     kind = ' class="wide"' if wide > THUMBNAIL else ""                     # its words stand below it

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
-from reproduction.book import polish, result
+from reproduction.book import plots, polish, result
 from reproduction.evidence.findings import Finding, PageWords
 
 PIXEL = "iVBORw0KGgo="  # decodes; nothing here looks at the picture
@@ -165,6 +166,20 @@ def test_in_the_dark_theme_a_figure_turns_dark_and_its_photographs_stay(tmp_path
     Image.fromarray(figure).save(tmp_path / "a.png")
     page = polish.polished('<head></head><article class="bd-article"><img src="a.png">', tmp_path)
     assert 'class="only-light"' in page and 'src="a.dark.png"' in page and (tmp_path / "a.dark.png").is_file()
+
+
+def test_a_grey_photograph_among_coloured_ones_stays_and_the_tick_on_its_frame_turns() -> None:
+    """Three photographs, of which the last is grey; the first has a frame, and a round mark with a white tick on it."""
+    figure = np.full((60, 200, 3), 255, np.uint8)
+    for left in (10, 70):
+        figure[10:50, left:left + 40] = np.random.default_rng(left).integers(0, 240, (40, 40, 3))
+    figure[10:50, 130:170] = 200
+    green = [round(255 * part) for part in to_rgb(plots.RIGHT)]
+    figure[10:50, [8, 9, 50, 51]] = figure[[8, 9, 50, 51], 8:52] = figure[6:16, 44:54] = green
+    figure[10:13, 48:50] = 255                                             # the tick
+    dark = polish.darkened(figure).astype(int)
+    assert (dark[10:50, 130:170] == 200).all() and (dark[20:40, 20:40] == figure[20:40, 20:40]).all()
+    assert (dark[10:13, 48:50] == 18).all() and np.ptp(dark[7:9, 45:53].reshape(-1, 3), axis=0).max() == 0
 
 
 def test_the_parameters_of_the_run_are_folded() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
@@ -100,6 +101,20 @@ def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(writt
     assert names["class-svhn"].name in data and names["mlp-mnist"].name not in data
 
 
+def test_a_figure_stands_once_among_the_causes_and_beside_no_claim_that_was_not_run(tmp_path: Path) -> None:
+    Image.new("RGB", (40, 40), "blue").save(file := BytesIO(), "png")
+    shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
+    cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
+    found = findings.findings(kept())
+    claim, seen = RULES["mlp-mnist"], {}
+    pages = {claim.notebook: new_notebook(cells=[cell])}
+    first = dataclasses.replace(found["mlp-mnist"], figure="fig-x")
+    told = [score._because(one, RULES, pages, tmp_path / "generated", seen) for one in (
+        dataclasses.replace(first, verdict="not run"), first, first)]
+    assert ["<img" in html for html in told] == [False, True, False]
+    assert "will measure it" in told[0] and f"beside “{first.name}”" in told[2].replace("&#x27;", "'")
+
+
 @pytest.mark.parametrize("photo", [True, False])
 def test_only_a_small_picture_of_photographs_has_another_for_the_dark_theme(tmp_path: Path, photo: bool) -> None:
     pixels = np.full((200, 200, 3), 255, np.uint8)
@@ -112,6 +127,21 @@ def test_only_a_small_picture_of_photographs_has_another_for_the_dark_theme(tmp_
     html = score._thumbnail(one, claim, {claim.notebook: new_notebook(cells=[cell])}, tmp_path / "generated")
     assert html.count("<img") == 1 + photo and ("only-dark" in html) == photo
     assert (tmp_path / "_static/causes/fig-x.dark.png").is_file() == photo
+
+
+def test_the_small_picture_of_many_thin_lines_is_no_photograph(tmp_path: Path) -> None:
+    """Drawn smaller, their edges have as many shades as one."""
+    figure = Figure(figsize=(11, 9), dpi=100)
+    for k, axis in enumerate(figure.subplots(3, 3).flat):
+        for line in range(6):
+            axis.plot(np.random.default_rng(10 * k + line).normal(size=60).cumsum(), linewidth=0.8)
+    figure.savefig(file := BytesIO())
+    shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
+    cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
+    one = dataclasses.replace(findings.findings(kept())["mlp-mnist"], figure="fig-x")
+    claim = RULES["mlp-mnist"]
+    html = score._thumbnail(one, claim, {claim.notebook: new_notebook(cells=[cell])}, tmp_path / "generated")
+    assert html.count("<img") == 1 and "only-dark" not in html
 
 
 def test_the_citation_is_that_of_the_file() -> None:
