@@ -175,7 +175,7 @@ def test_a_page_is_whole_on_paper(window: "sync_api.Page", built: Path, name: st
 
 
 def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:
-    """Of drawings, pictures in grey and photographs: their edge is as dark as the page, and most of what is inside is."""
+    """Of drawings, grey pictures and photographs: their edge is as dark as the page, and most of what is inside is."""
     window.emulate_media(color_scheme="dark")
     for name in ("index", "notebooks/03b-classification", "notebooks/c-memory-capacity", "speed", "why"):
         page = show(window, built, name)
