@@ -45,7 +45,7 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
         Topology(9 vertices: pixels 4, labels 2, internal 3; 72 edges)
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
-    require_memory(max(groups.values())**2, "the pairs of its largest group", size=1)
+    require_memory(max(groups.values())**2, "the pairs of its largest group", size=2)
     bare, left_out = Topology(groups, ()), {tuple(pair) for pair in without or ()}
     for name in {name for pair in left_out for name in pair}:
         bare.slice(name)                                                   # or UnknownGroup
@@ -243,7 +243,7 @@ def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Top
 
 def _with_lateral(base: Topology, self_loops: bool, others: Sequence[str] = ()) -> Topology:
     """The same with edges inside the hidden layers and others."""
-    require_memory(max(base.groups.values())**2, "the pairs of its largest group", size=1)
+    require_memory(max(base.groups.values())**2, "the pairs of its largest group", size=2)
     inside = [Edges(a, a, None if self_loops else ~torch.eye(base.size(a), dtype=torch.bool))
               for a in (*(name for name in base.groups if name.startswith("hidden")), *others)]
     return Topology(base.groups, [*base.edges, *inside], base.sensory)

@@ -176,6 +176,16 @@ def test_as_many_numbers_a_pair_are_reckoned_with_as_drawing_takes(dtype: torch.
     assert round(most / n**2 / dtype.itemsize) == layout.DRAWN
 
 
+@pytest.mark.parametrize("make", [
+    lambda: topology.lateral(2, [300], 5, self_loops=False),
+    lambda: topology.fully_connected(5, 2, 300, self_loops=False),
+], ids=["lateral", "fully connected"])
+def test_constructors_ask_for_the_memory_that_they_take(monkeypatch, make):
+    asked = []
+    monkeypatch.setattr(constructors, "require_memory", lambda entries, what, size=4: asked.append(entries * size))
+    assert memory.peak_bytes(make) == pytest.approx(max(asked), rel=0.05)
+
+
 @pytest.mark.parametrize("told", [None, -1, 2**10], ids=["no such call", "not known", "1 MiB"])
 def test_nothing_is_refused_where_the_system_does_not_say_its_memory(monkeypatch, told):
     """Windows has no ``os.sysconf``; others answer -1 to a question that they cannot answer."""
