@@ -33,7 +33,7 @@
       this.mark.setAttribute("x1", this.x(time));
       this.mark.setAttribute("x2", this.x(time));
       for (const p of this.points) p.dot.setAttribute("class", there.includes(p) ? "pc-point pc-near" : "pc-point");
-      const said = there.map((p) => `${number(p.score, this.digits)} (T = ${p.T}, γ = ${p.gamma}, ${p.decay ? `decay ${p.decay}` : "no decay"})`);
+      const said = there.map((p) => `${number(p.score, this.digits)} (T\u00a0=\u00a0${p.T}, γ\u00a0=\u00a0${p.gamma}, ${p.decay ? `decay ${p.decay}` : "no decay"})`);
       this.said.textContent = near < 0.12 ? said.join("; ") : `nearest run, Tγ = ${number(there[0].relaxed)}: ${said.join("; ")}`;
       this.words.textContent = `${this.task}: ${this.said.textContent}`;
     }

@@ -16,6 +16,7 @@ from ..evidence import findings
 from ..evidence.config import read_yaml
 from . import drawn
 
+COUNTS = re.compile("<summary>.*?</summary>")                              # of comparisons, which are listed behind it
 TABLE = re.compile(r'<table [^>]*?id="T_[^"]*".*?</table>', re.DOTALL)     # that a notebook showed
 
 # Tags hide it on the site; models and settings are read from the clone, so the package alone would not do.
@@ -83,7 +84,7 @@ def tables(text: str, page: Path, folder: Path) -> str:
         with file.open("w", newline="", encoding="utf-8") as target:
             csv.writer(target, lineterminator="\n").writerows(
                 [" ".join(cell.get_text(" ").split()) for cell in row.find_all(["th", "td"])]
-                for row in BeautifulSoup(found[0], "html.parser").find_all("tr"))
+                for row in BeautifulSoup(COUNTS.sub("", found[0]), "html.parser").find_all("tr"))
         return f'{found[0]}<p class="made-by"><a href="{relpath(file, page.parent)}" download>This table (CSV)</a></p>'
 
     return TABLE.sub(linked, text)

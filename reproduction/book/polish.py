@@ -22,8 +22,13 @@ PICTURES = re.compile(r'(<figure[^>]*>\s*|<div class="result-picture[^>]*>\s*)((
 SPOKEN = {'<summary><span class="toctree-toggle"':                         # the theme's arrow beside "How to"
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
           '<div role="list" class="citation-list">': '<div class="citation-list">'}       # it holds no list items
-CODE = re.compile(r"(<pre.*?</pre>|<script.*?</script>)", re.DOTALL)
-LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))")
+CODE = re.compile(r'<(pre|script|style).*?</\1>|<(span|div) class="math[^>]*>.*?</\2>', re.DOTALL)
+LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))"
+                   r"|(?<=\d) (?=(?:ms|s|dB|MB|GB|MiB|GiB)\b)|(?<=\[\d,) (?=\d\])|(?<=\[-\d,) (?=\d\])"
+                   r"|(?<=\b[A-Za-zγσ]) (?== -?\d)|(?<=\b[A-Za-zγσ] =) (?=-?\d)")
+POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)")                  # a number with a power of ten, in no tag
+LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
+STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
 HEAVY = 200_000                            # bytes of a picture
 VIVID, MERGED = 100, 24                    # of 255 levels: lines drawn in colour, and by how much theirs may change
 SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
@@ -53,9 +58,18 @@ def polish(site: Path) -> None:
 
 
 def bound(page: str) -> str:
-    """A page whose lines break neither before a % nor after a ± nor within a short interval. Code stays as it is."""
-    parts = CODE.split(page)
-    return "".join(part if k % 2 else LOOSE.sub("\u00a0", part) for k, part in enumerate(parts))
+    """A page whose lines break neither before a % or a unit nor after a ± nor within a short interval, an assignment or
+    a power of ten. Code and formulas stay as they are.
+    """
+    parts, at = [], 0
+    for code in CODE.finditer(page):
+        parts += [_bound(page[at:code.start()]), code[0]]
+        at = code.end()
+    return "".join([*parts, _bound(page[at:])])
+
+
+def _bound(text: str) -> str:
+    return POWER.sub(r'<span class="whole">\g<0></span>', LOOSE.sub("\u00a0", text))
 
 
 def twins(folder: Path) -> dict[str, str]:
@@ -101,6 +115,7 @@ def polished(page: str, folder: Path) -> str:
     if 'class="math' not in article:
         head = FORMULAS.sub("", head)
     article = re.sub(r"<img [^>]*>", lambda image: _image(image[0], folder), article)
+    article = LISTING.sub(lambda found: found[0].translate(STRAIGHT), article)
     article = PICTURES.sub(r'\1<span class="wide-picture">\2</span>', article)
     if (said := description(article)) and 'name="description"' not in head:
         title = re.search(r"<title>(.*?)</title>", head, re.DOTALL)

@@ -225,6 +225,8 @@ def _describe(notebook: NotebookNode, book: Book, found: Sequence[Finding]) -> N
     """
     seen: Counter[str] = Counter()
     for cell in notebook.cells:
+        if "outputs" in cell:
+            cell.outputs = tidy.joined(cell.outputs)
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
                 html = output.data["text/html"]

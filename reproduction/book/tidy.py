@@ -5,20 +5,27 @@ from collections.abc import Sequence
 from itertools import starmap
 
 from bs4 import BeautifulSoup, Tag
+from nbformat import NotebookNode
 
-from .tables import DASH
+from .tables import BESIDE, DASH
 
 NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # what begins with one, and its whole part
-CONSTANT = ("seeds", "training images", "epochs", "sweep", "images", "steps", "batch size")    # titles of settings
+# titles of settings
+CONSTANT = ("seeds", "training images", "epochs", "sweep", "images", "steps", "batch size", "runs")
 FIGURE_SPACE = "\u2007"                            # as wide as a digit
+LONG = 24                                          # letters of words that need some width on a phone
+FOLDED = 3                                         # comparisons with rivals; more fold behind their count
+OUTCOMES = {"better": "better than", "level": "not told apart from", "worse": "worse than"}
 
 
 def tidied(html: str, says: str = "") -> str:
     """The HTML of a table with the points of numbers below one another, with what is the same in all rows in a sentence
-    below, and with what it shows (``says``) above it. Cells that are all the same stay, unseen, for the CSV; verdicts
-    stay as they are.
+    below, and with what it shows (``says``) above it. Cells that are all the same, or all empty, stay, unseen, for the
+    CSV. Verdicts keep their columns; each check in them is a line of its own.
     """
     page = BeautifulSoup(html, "html.parser")
+    for table in page.find_all("table", id=re.compile("^T_verdicts")):
+        _by_line(page, table)
     for table in page.find_all("table", id=re.compile("^T_(?!verdicts)")):
         if says:
             above = page.new_tag("p", attrs={"class": "table-says", "id": f"says-{table['id']}"})
@@ -30,7 +37,13 @@ def tidied(html: str, says: str = "") -> str:
         alike = {}
         for head, *cells in zip(*rows, strict=True):
             title, texts = _text(head), [_text(cell) for cell in cells]
-            if title in CONSTANT and len(set(texts)) == 1:
+            if any(len(text) > LONG and not NUMBER.match(text) for text in texts):
+                for cell in cells:
+                    cell["class"] = [*cell.get("class", []), "long"]
+            if set(texts) == {DASH}:
+                for cell in (head, *cells):
+                    cell["hidden"] = ""
+            elif title in CONSTANT and len(set(texts)) == 1:
                 alike[title] = texts[0]
                 for cell in (head, *cells):
                     cell["hidden"] = ""
@@ -41,6 +54,38 @@ def tidied(html: str, says: str = "") -> str:
             said.string = f"In all rows: {'; '.join(starmap(_counted, alike.items()))}."
             table.insert_after(said)
     return str(page)
+
+
+def joined(outputs: Sequence[NotebookNode]) -> list[NotebookNode]:
+    """The outputs of a cell without progress bars, and what it printed in turns as one text."""
+    kept: list[NotebookNode] = []
+    for output in outputs:
+        if output.get("name") == "stderr":
+            continue
+        if kept and output.output_type == kept[-1].output_type == "stream":
+            kept[-1].text += output.text
+        else:
+            kept.append(output)
+    return kept
+
+
+def _by_line(page: BeautifulSoup, table: Tag) -> None:
+    """Lines of verdicts as blocks, each cell with its title for narrow screens, and many rivals behind their count."""
+    titles = [_text(cell) for cell in table.find("tr").find_all("th")]
+    for row in table.find_all("tr")[1:]:
+        for title, cell in zip(titles, row.find_all("td"), strict=True):
+            if title not in titles[:2]:
+                cell["data-title"] = title
+            lines = cell.decode_contents().split("<br/>")
+            if len(lines) < 2:
+                continue
+            inside = "".join(f'<span class="line">{line}</span>' for line in lines)
+            if title == BESIDE and len(lines) > FOLDED:
+                said = _text(cell)
+                counts = [f"{word} in {said.count(words)}" for word, words in OUTCOMES.items() if words in said]
+                inside = f"<details><summary>{', '.join(counts)}</summary>{inside}</details>"
+            cell.clear()
+            cell.append(BeautifulSoup(inside, "html.parser"))
 
 
 def _on_the_point(cells: Sequence[Tag]) -> None:

@@ -256,7 +256,7 @@ def test_references_lead_to_the_papers(built: Path) -> None:
 def test_a_page_says_what_made_it(built: Path) -> None:
     page = (built / "book/notebooks/02-pc-graphs.html").read_text()
     line = page.partition('class="made-by"')[2].partition("</p>")[0]
-    assert "smoke" in line and "7 s" in line and "012345678" in line and "ledger.html" in line
+    assert "smoke" in line and "7\u00a0s" in line and "012345678" in line and "ledger.html" in line
 
 
 def test_the_style_of_the_book_is_on_every_page(built: Path) -> None:

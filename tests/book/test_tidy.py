@@ -2,6 +2,7 @@
 
 import pandas as pd
 from bs4 import BeautifulSoup
+from nbformat.v4 import new_output
 
 from reproduction.book import tables, tidy
 
@@ -46,3 +47,29 @@ def test_what_a_table_shows_stands_above_it_and_is_its_description() -> None:
 def test_verdicts_stay_as_they_are() -> None:
     html = tables.plain(pd.DataFrame({"claim": ["a", "b"], "seeds": ["5", "5"]}), "verdicts-page").to_html()
     assert cells(tidy.tidied(html)) == cells(html)
+
+
+def test_many_rivals_fold_behind_their_count_and_every_line_is_kept() -> None:
+    lines = ["a: better than x (2 against 1)", "b: worse than x (1 against 2)", "c: not told apart from x (1 and 1)",
+             "d: worse than y (1 against 2)"]
+    table = pd.DataFrame({"claim": ["a"], "verdict": ["partly"], tables.BESIDE: ["<br>".join(lines)], "seeds": ["5"]})
+    page = BeautifulSoup(tidy.tidied(tables.plain(table, "verdicts-page").to_html()), "html.parser")
+    cell = page.find_all("td")[2]
+    assert cell.find("summary").text == "better in 1, level in 1, worse in 2"
+    assert [line.text for line in cell.find_all(class_="line")] == lines and cell["data-title"] == tables.BESIDE
+    few = tidy.tidied(tables.plain(table.assign(**{tables.BESIDE: "<br>".join(lines[:3])}), "verdicts-page").to_html())
+    assert "<details" not in few and few.count('class="line"') == 3
+
+
+def test_a_column_of_dashes_is_for_the_csv_alone_and_long_cells_are_named() -> None:
+    html = tidy.tidied(shown(model=["a", "b" * 30], sd=["—", "—"], error=["1", "2 (1.000000 to 3.00000000)"]))
+    assert cells(html)[0] == ["model", "error"] and cells(html, seen=False)[0] == ["model", "sd", "error"]
+    assert html.count(" long") == 2
+
+
+def test_what_a_cell_printed_in_turns_is_one_text_without_progress_bars() -> None:
+    outputs = [new_output("stream", name=name, text=text) for name, text in (
+        ("stdout", "a\n"), ("stderr", "10 %"), ("stdout", "b\n"))]
+    picture = new_output("display_data", {"text/plain": "c"})
+    kept = tidy.joined([*outputs, picture, new_output("stream", name="stdout", text="d\n")])
+    assert [one.get("text") for one in kept] == ["a\nb\n", None, "d\n"]

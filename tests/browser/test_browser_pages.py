@@ -29,6 +29,7 @@ PAGES = [*PROSE, *(f"notebooks/{name}" for name in NOTEBOOKS)]
 WAIT = 120_000                                     # milliseconds; the machine may be busy
 HEAVIEST = 1_500_000                               # bytes of a page with all it loads, as a server sends them
 PACKED = {".html", ".css", ".js", ".svg"}          # by gzip
+FADE = 48                                          # pixels at the right edge of what scrolls, where it fades
 PAPER = 680                                        # pixels between the margins of A4
 LETTER = 0.7                                       # of its size, below which a figure's letters have less than 9 pixels
 STARTED = """() => [...document.querySelectorAll(".pc-live")].every(part => part.dataset.ready === "yes"
@@ -50,6 +51,18 @@ SQUEEZED = """() => [...document.querySelectorAll(".bd-article img")].filter(sho
     shown.clientWidth * shown.naturalHeight / (shown.clientHeight * shown.naturalWidth) - 1) > 0.03)
   .map(shown => shown.alt)"""
 
+
+FADED = """fade => [...document.querySelectorAll(".caption-text, .cell_output caption, .table-says")].filter(said => {
+  const box = said.closest(".text_html, .pst-scrollable-table-container"), words = document.createRange();
+  words.selectNodeContents(said);
+  return said.checkVisibility() && box && box.scrollWidth > box.clientWidth + 1
+    && words.getBoundingClientRect().right > box.getBoundingClientRect().right - fade + 1;
+}).map(said => said.textContent)"""
+
+TINY = """least => [...document.querySelectorAll(".pc-live svg text")].filter(text => {
+  const { a, b } = text.getScreenCTM();
+  return text.checkVisibility() && parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b) < least;
+}).map(text => text.textContent)"""
 
 SMALL = """least => [...document.querySelectorAll(".bd-article figure img, .result-figure")].filter(shown =>
   shown.src.endsWith(".png") && shown.clientWidth && shown.clientWidth < least * shown.naturalWidth)
@@ -92,8 +105,29 @@ def test_a_page_opens_with_its_result_and_nothing_is_cut_off(window: "sync_api.P
         assert page.locator("img.result-figure").first.bounding_box()["y"] < FIGURE
     assert page.evaluate(SMALL, LETTER) == []
     page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate(wide) <= 0 and page.evaluate(SMALL, LETTER) == []
+    assert page.evaluate(wide) <= 0 and page.evaluate(SMALL, LETTER) == page.evaluate(FADED, FADE) == []
     assert {address.partition(":")[0] for address in page.asked} <= {"file", "data", "blob"}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_letter_of_a_live_part_is_tiny(window: "sync_api.Page", built: Path, width: int) -> None:
+    page = show(window, built, "play")
+    page.set_viewport_size({"width": width, "height": 900})
+    for part in page.locator(".pc-live").all():
+        part.scroll_into_view_if_needed()
+        page.wait_for_function(STARTED)
+    assert page.locator(".pc-live svg text").count() > 50 and page.evaluate(TINY, 9) == []
+
+
+def test_the_indexes_fit_a_phone_and_are_dark_in_the_dark_theme(window: "sync_api.Page", built: Path) -> None:
+    for name in ("genindex", "py-modindex"):
+        page = show(window, built, f"../{name}")
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    page.emulate_media(color_scheme="dark")
+    bar = np.asarray(Image.open(BytesIO(page.locator("tr.cap").first.screenshot())).convert("L"))
+    page.emulate_media(color_scheme="light")
+    assert np.median(bar) < 80
 
 
 def test_the_scorecard_is_filtered_by_keyboard(window: "sync_api.Page", built: Path) -> None:
@@ -175,7 +209,7 @@ def test_a_page_is_whole_on_paper(window: "sync_api.Page", built: Path, name: st
 
 
 def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:
-    """Of drawings, grey pictures and photographs: their edge is as dark as the page, and most of what is inside is."""
+    """Of drawings, pictures in grey and photographs: as dark as the page at their edge and mostly dark inside."""
     window.emulate_media(color_scheme="dark")
     for name in ("index", "notebooks/03b-classification", "notebooks/c-memory-capacity", "speed", "why"):
         page = show(window, built, name)
