@@ -13,7 +13,7 @@ NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # wh
 # titles of settings
 CONSTANT = ("seeds", "training images", "epochs", "sweep", "images", "steps", "batch size", "runs")
 FIGURE_SPACE = "\u2007"                            # as wide as a digit
-LONG = 24                                          # letters of words that need some width on a phone
+LONG = 32                                          # letters of words that need some width on a phone
 FOLDED = 3                                         # comparisons with rivals; more fold behind their count
 OUTCOMES = {"better": "better than", "level": "not told apart from", "worse": "worse than"}
 

@@ -62,7 +62,7 @@ def test_many_rivals_fold_behind_their_count_and_every_line_is_kept() -> None:
 
 
 def test_a_column_of_dashes_is_for_the_csv_alone_and_long_cells_are_named() -> None:
-    html = tidy.tidied(shown(model=["a", "b" * 30], sd=["—", "—"], error=["1", "2 (1.000000 to 3.00000000)"]))
+    html = tidy.tidied(shown(model=["a", "b" * 40], sd=["—", "—"], error=["1", "2 (1.000000 to 3.00000000)"]))
     assert cells(html)[0] == ["model", "error"] and cells(html, seen=False)[0] == ["model", "sd", "error"]
     assert html.count(" long") == 2
 
