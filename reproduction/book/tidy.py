@@ -34,26 +34,30 @@ def tidied(html: str, says: str = "") -> str:
         rows = [row.find_all(["td", "th"]) for row in table.find_all("tr")]
         if len({len(row) for row in rows}) != 1 or len(rows) < 3:
             continue
-        alike = {}
-        for head, *cells in zip(*rows, strict=True):
-            title, texts = _text(head), [_text(cell) for cell in cells]
-            if any(len(text) > LONG and not NUMBER.match(text) for text in texts):
-                for cell in cells:
-                    cell["class"] = [*cell.get("class", []), "long"]
-            if set(texts) == {DASH}:
-                for cell in (head, *cells):
-                    cell["hidden"] = ""
-            elif title in CONSTANT and len(set(texts)) == 1:
-                alike[title] = texts[0]
-                for cell in (head, *cells):
-                    cell["hidden"] = ""
-            elif all(NUMBER.match(text) for text in texts if text != DASH):
-                _on_the_point(cells)
+        alike = _columns(list(zip(*rows, strict=True)))
         if alike:
             said = page.new_tag("p", attrs={"class": "alike"})
             said.string = f"In all rows: {'; '.join(starmap(_counted, alike.items()))}."
             table.insert_after(said)
     return str(page)
+
+
+def _columns(columns: Sequence[Sequence[Tag]]) -> dict[str, str]:
+    """Hide columns that say nothing or one thing, align numbers, mark long words. Returns what is the same in all rows."""
+    alike = {}
+    for head, *cells in columns:
+        title, texts = _text(head), [_text(cell) for cell in cells]
+        if any(len(text) > LONG and not NUMBER.match(text) for text in texts):
+            for cell in cells:
+                cell["class"] = [*cell.get("class", []), "long"]
+        constant = title in CONSTANT and len(set(texts)) == 1
+        if set(texts) == {DASH} or constant:
+            for cell in (head, *cells):
+                cell["hidden"] = ""
+            alike |= {title: texts[0]} if constant and texts[0] != DASH else {}
+        elif all(NUMBER.match(text) for text in texts if text != DASH):
+            _on_the_point(cells)
+    return alike
 
 
 def joined(outputs: Sequence[NotebookNode]) -> list[NotebookNode]:
