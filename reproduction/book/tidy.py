@@ -43,7 +43,7 @@ def tidied(html: str, says: str = "") -> str:
 
 
 def _columns(columns: Sequence[Sequence[Tag]]) -> dict[str, str]:
-    """Hide columns that say nothing or one thing, align numbers, mark long words. Returns what is the same in all rows."""
+    """Hide columns of one word, align numbers, mark long words. Returns what is the same in all rows."""
     alike = {}
     for head, *cells in columns:
         title, texts = _text(head), [_text(cell) for cell in cells]
