@@ -3,8 +3,8 @@
     python -m benchmarks.choose [--out results/sweeps/quality-fashion.csv]
 
 Every candidate is trained from three seeds on 55,000 images, and read on the 5,000 others after each epoch. The test
-set is not looked at. A standard error of 5,000 images is 0.45 points, so a candidate counts whose mean is a whole point
-above the bar: what is just above it on these images may be below it on others.
+set is not looked at. A standard error of 5,000 images is 0.45 points: the rule is to take what comes soonest to half a
+point above the bar. results/README.md says what became of its choice.
 """
 
 import argparse

@@ -53,7 +53,7 @@ class Course:
 
 RATES = (2e-3, 2e-3, 2e-3, 2e-3, 4e-4)
 COURSES = {course.name: course for course in (Course("quality-mnist", "mnist", 0.98, RATES),
-                                              Course("quality-fashion", "fashion", 0.88, RATES))}   # benchmarks.choose
+                                              Course("quality-fashion", "fashion", 0.88, RATES))}
 QUICK_BARS = {"quality-mnist": 0.85, "quality-fashion": 0.75}              # on the bundled sample
 
 
