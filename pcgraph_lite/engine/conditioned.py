@@ -98,7 +98,8 @@ class Conditioned:
         self._evaluation = [nodes.activate for nodes in self.free.values()]
         self._evaluation += [call for k, nodes in enumerate(self.errors) if nodes.moves
                              for call in self._errors(k, self.arriving[k])]
-        self._differentiation = [call for k in self.free for call in self._gradient(k)]
+        self._differentiation = [call for k in self.free for call in self._gradient(k, self.leaving[k])]
+        self._right: dict[int, Tensor] = {}            # segments whose errors are all exactly 0, and their values then
 
     # ---- what stays the same --------------------------------------------------------------------------------------
 
@@ -106,14 +107,14 @@ class Conditioned:
         graph, sources = self.graph, self.graph.sources
         everywhere = mask if mask.ndim == 1 else mask.all(0)               # (size,)
         whole = not graph.activations[k].elementwise or not all(b.cuts_rows for b in graph.blocks if b.source == k)
-        if everywhere.all():
+        if (count := int(everywhere.sum())) == len(everywhere):
             free, held = None, slice(None)
-        elif whole or not everywhere.any():                                # top-k needs whole pools, CSR whole rows
+        elif whole or not count:                                           # top-k needs whole pools, CSR whole rows
             free, held = slice(None), None
         else:
             free, held = _index((~everywhere).nonzero().flatten()), _index(everywhere.nonzero().flatten())
         hold = None
-        if free is not None and mask[..., free].any():
+        if free is not None and (count or mask.ndim > 1) and mask[..., free].any():
             hold = (~mask[..., free]).to(self.x.dtype)
         flat = None if sources is None else sources[graph.segments[k]]     # (size,)
         pays, some = flat is None or not bool(flat.all()), flat is not None and bool(flat.any())
@@ -186,12 +187,12 @@ class Conditioned:
             calls.append(partial(error.mul_, nodes.roles.owes))
         return calls
 
-    def _gradient(self, k: int) -> list[Call]:
-        """What makes dE/dx of the free vertices of a segment (eq. 3) from the errors."""
+    def _gradient(self, k: int, targets: Joined) -> list[Call]:
+        """What makes dE/dx of the free vertices of a segment (eq. 3) from its errors and those of ``targets``."""
         nodes, errors = self.free[k], self.errors[k]
         gradient = nodes.gradient
-        calls = _sum_of_products(gradient, [(self.errors[j].error, rows) for j, rows in self.leaving[k]])
-        if self.leaving[k]:
+        calls = _sum_of_products(gradient, [(self.errors[j].error, rows) for j, rows in targets])
+        if targets:
             calls.append(nodes.chain)
         if not nodes.roles.pays:
             calls.append(gradient.neg_)
@@ -205,16 +206,22 @@ class Conditioned:
 
     def evaluate(self) -> None:
         """Errors at the current values (eqs. 1 and 2), kept in ``errors``."""
-        _run(self._evaluation)
+        if self._right:
+            self._spread()
+        else:
+            _run(self._evaluation)
 
     def differentiate(self) -> None:
         """dE/dx of the free vertices (eq. 3) from the errors of the last ``evaluate``, into their ``gradient``."""
-        _run(self._differentiation)
+        if not self._right:
+            return _run(self._differentiation)
+        for k in self._reached():
+            _run(self._gradient(k, [(j, rows) for j, rows in self.leaving[k] if j not in self._right]))
 
     def energy(self) -> Tensor:
         """Energy of each example ``(..., batch)`` from the errors of the last ``evaluate``."""
         energy = self._still_energy.clone()
-        for nodes in (nodes for nodes in self.errors if nodes.moves):
+        for nodes in (nodes for k, nodes in enumerate(self.errors) if nodes.moves and k not in self._right):
             norm = torch.linalg.vector_norm(nodes.error, dim=-1)
             energy.addcmul_(norm, norm, value=0.5)
         return energy
@@ -227,6 +234,36 @@ class Conditioned:
             energy += torch.linalg.vector_norm(nodes.error, dim=-1) ** 2 / 2
         return energy
 
+    # ---- the first steps from predictions -------------------------------------------------------------------------
+
+    @property
+    def spreads(self) -> bool:
+        """Whether some errors are still 0, because errors spread by one edge a step.
+
+        Such steps leave out what is 0 or stays as it is, and come to the same values bit for bit.
+        """
+        return bool(self._right)
+
+    def _reached(self) -> list[int]:
+        """Segments whose gradient may differ from 0."""
+        return [k for k in self.free if k not in self._right or any(j not in self._right for j, _ in self.leaving[k])]
+
+    def _spread(self) -> None:
+        """``evaluate`` of the segments that have moved, and of those that they predict."""
+        moved, before = self._reached(), self._right
+        for k in moved:
+            self.free[k].activate()
+        for k in (k for k, nodes in enumerate(self.errors) if nodes.moves):
+            if any(j in moved for j, _ in self.arriving[k]) or (k in moved and k not in before):
+                _run(self._errors(k, self.arriving[k]))
+            elif k in moved:                                               # its prediction is where it started
+                torch.sub(self.free[k].x, before[k], out=self.errors[k].error)
+            else:
+                continue
+            self._right = {j: x for j, x in self._right.items() if j != k}
+        if len(self._right) == len(before):                                # no error will ever reach the others
+            self._right = {}
+
     # ---- around the steps -----------------------------------------------------------------------------------------
 
     def start_at_prediction(self, waves: Iterable[Sequence[str]]) -> None:
@@ -237,24 +274,42 @@ class Conditioned:
                 values must be 0.
         """
         stale = {k for k, nodes in enumerate(self.errors) if nodes.moves}  # whose errors are not those of the values
+        right, seen = set(), set()
         for wave in waves:
             reached = self._columns(wave)
             for k in reached:
-                _run(self._errors(k, [(j, rows) for j, rows in self.arriving[k] if self.free[j].fx.any()]))
+                _run(self._errors(k, [(j, rows) for j, rows in self.arriving[k] if j in seen or self.free[j].fx.any()]))
             for k, columns in reached.items():                             # x = 0 and error = -mu become mu and 0
                 values, errors = self.free[k], self.errors[k]
-                values.x.addcmul_(errors.free, columns[values.roles.free], value=-1)
-                errors.error.addcmul_(errors.error, columns, value=-1)
+                if columns is None:
+                    values.x.sub_(errors.error)
+                    errors.error.zero_()
+                else:
+                    values.x.addcmul_(errors.free, columns[values.roles.free], value=-1)
+                    errors.error.addcmul_(errors.error, columns, value=-1)
                 values.activate()
             stale = (stale - reached.keys()) | {j for k in reached for j, _ in self.leaving[k]}
+            seen |= reached.keys()
+            right |= {k for k, columns in reached.items() if self.roles[k].owes is None and columns is None}
         _run(call for k in stale for call in self._errors(k, self.arriving[k]))
+        self._right = {k: self.free[k].x.clone() for k in right - stale}
+        for k in self._right:
+            self.free[k].gradient.zero_()
 
-    def _columns(self, names: Iterable[str]) -> dict[int, Tensor]:
-        """The segments in which these groups are, and 1 for each vertex of the groups, 0 for others, ``(size,)``."""
-        columns: dict[int, Tensor] = {}
-        for name in names:
-            k, where = self.graph.home[name]
-            columns.setdefault(k, torch.zeros_like(self.xs[k][(0,) * (self.x.ndim - 1)]))[where] = 1
+    def _columns(self, names: Iterable[str]) -> dict[int, Tensor | None]:
+        """The segments in which these groups are: 1 for each vertex of the groups, 0 for others, ``(size,)``.
+
+        None: the groups are all of it.
+        """
+        places: dict[int, list[slice]] = {}
+        for k, where in (self.graph.home[name] for name in names):
+            places.setdefault(k, []).append(where)
+        columns: dict[int, Tensor | None] = dict.fromkeys(places)
+        for k, some in places.items():
+            if sum(where.stop - where.start for where in some) < self.xs[k].shape[-1]:
+                columns[k] = torch.zeros_like(self.xs[k][(0,) * (self.x.ndim - 1)])
+                for where in some:
+                    columns[k][where] = 1
         return columns
 
     @cached_property

@@ -60,7 +60,7 @@ class Recorded(Plain):
 
     def step(self) -> None:
         """One value step: the first is run, the second recorded, and from then on the recording is replayed."""
-        if not self.warm:
+        if not self.warm or self.problem.spreads:                          # its first steps are not those that follow
             super().step()
             self.warm = True
             return

@@ -17,10 +17,13 @@ from pretended_gpu import pretended_gpu
 from strategies import FUNCTIONS, graphs, values
 from torch import Tensor
 
+from benchmarks.counting import product_flops
 from pcgraph_lite import PCGraph, equations, fit, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
+from pcgraph_lite.engine.inference import Settings, settle
+from pcgraph_lite.engine.learning import started
 from pcgraph_lite.engine.query import start_at_prediction
-from pcgraph_lite.engine.solvers import GROWTH, REACH, STRIDE
+from pcgraph_lite.engine.solvers import GROWTH, REACH, STRIDE, Plain
 from pcgraph_lite.errors import BadInput
 
 PLANS = ("dense", "blocks", "sparse")
@@ -165,3 +168,53 @@ def test_a_problem_starts_where_a_query_does(graph, held):
     error = torch.cat([nodes.error for nodes in problem.errors], -1)
     torch.testing.assert_close(error, graph.error(expected), rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(problem.energy(), graph.energy(expected), rtol=1e-10, atol=1e-12)
+
+
+LAYERS = {"edges lead on": lambda: topology.discriminative(pixels=5, hidden=[6, 7, 4], labels=3),
+          "from the labels down": lambda: topology.generative(pixels=5, hidden=[6, 7, 4], labels=3)} | TOPOLOGIES
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("replicas", [None, 2])
+def test_steps_that_leave_out_zeros_come_to_the_same_bits(name, solver, replicas):
+    """From predictions most errors are 0 and spread by an edge a step; oracle: the steps that compute them all."""
+    graph = PCGraph(LAYERS[name](), "tanh", init_std=0.5, plan="blocks", replicas=replicas)
+    batch, settings = {k: v.float() for k, v in data().items()}, Settings(STEPS, trace=False, **SOLVERS[solver])
+    spreading, whole = (started(graph, batch, COUNT) for _ in range(2))
+    assert spreading.spreads == (name in LAYERS.keys() - TOPOLOGIES.keys())
+    whole._right = {}
+    one, other = settle(spreading, settings), settle(whole, settings)
+    assert not spreading.spreads and torch.equal(one.x, other.x) and torch.equal(one.energy, other.energy)
+    gradients, expected = spreading.weight_gradient(), whole.weight_gradient()
+    assert all(torch.equal(gradients[key], expected[key]) for key in expected)
+
+
+@given(graphs(), st.integers(0, 3))
+def test_any_graph_may_leave_out_zeros(graph, steps):
+    """Biases, flat priors, top-k, replicas, cycles: whatever is left out was 0."""
+    groups = list(graph.topology.groups)
+    held, clamped = groups[:len(groups) - 1], torch.zeros(graph.topology.n, dtype=torch.bool)
+    for group in held:
+        clamped[graph.topology.slice(group)] = True
+    problems = [Conditioned(graph, values(graph) * clamped, clamped) for _ in range(2)]
+    for problem in problems:
+        problem.start_at_prediction(graph.topology.outwards(held))
+    problems[1]._right = {}
+    for problem in problems:
+        solver = Plain(problem, 0.05) if problem.free else None
+        for _ in range(steps if solver else 0):
+            solver.step()
+    one, other = problems
+    assert torch.equal(one.assembled(), other.assembled()) and torch.equal(one.energy(), other.energy())
+    assert all(torch.equal(a.error, b.error) for a, b in zip(one.errors, other.errors, strict=True))
+
+
+def test_two_steps_of_two_hidden_layers_need_three_of_five_products():
+    """Of the weights between the layers: the first prediction, and in step 2 the feedback and the prediction."""
+    made = topology.discriminative(pixels=1, hidden=[30, 40], labels=1)
+    graph = PCGraph(made, "tanh", plan="blocks")
+    batch = {"pixels": torch.rand(8, 1), "labels": torch.rand(8, 1)}
+    flops = product_flops(lambda: settle(started(graph, batch, 8), Settings(2, 0.02, trace=False)))
+    between, edges_of_labels, edges_of_pixels = 2 * 8 * 30 * 40, 2 * 8 * 40, 2 * 8 * 30
+    assert flops == 3 * between + 5 * edges_of_labels + edges_of_pixels
