@@ -164,8 +164,7 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
         raise BadInput("mask holds entries other than 0 and 1; weights go to PCGraph.set_weight, not into the mask.")
     groups, cut = _cut(groups, len(mask))
     if sparse:                                                             # nothing as large as all pairs
-        mask = mask.coalesce()
-        return Topology(groups, _between(groups, groups, mask.indices()[:, mask.values() != 0]), sensory, pools)
+        return Topology(groups, _between(groups, groups, mask._indices()[:, entries != 0]), sensory, pools)
     mask = mask.bool()
     blocks = ((a, b, mask[cut[a], cut[b]]) for a in groups for b in groups)
     edges = [Edges(a, b, None if block.all() else block.clone()) for a, b, block in blocks if block.any()]
