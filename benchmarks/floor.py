@@ -20,7 +20,10 @@ class Shape:
 
 
 def flops(shapes: Sequence[Shape], batch: int, steps: int, learn: bool = True) -> int:
-    """Floating-point operations of the floor; a product of (a, b) and (b, c) counts 2 a b c."""
+    """Floating-point operations of the floor; a product of (a, b) and (b, c) counts 2 a b c.
+
+    Every step counts in full. The engine leaves out products of errors that are still 0 in the first steps.
+    """
     per_example = sum(s.clamped * s.target + (2 * steps + 1) * s.free * s.target
                       + learn * (s.free + s.clamped) * s.target for s in shapes)
     return 2 * batch * per_example

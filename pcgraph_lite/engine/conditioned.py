@@ -30,6 +30,13 @@ class Roles:
     hold: Tensor | None                                                    # (..., batch, free): 0 where clamped
     pays: bool                                                             # False: a flat prior, no error at all
     owes: Tensor | None                                                    # (size,): 0 where a flat prior pays nothing
+    turned: bool                                                           # whether a vertex's examples lie together
+
+    def laid_out(self, values: Tensor) -> Tensor:
+        """A copy ``(..., batch, size)`` in the order in which its products read it."""
+        copy = values.mT if self.turned else values
+        copy = copy.clone(memory_format=torch.contiguous_format)
+        return copy.mT if self.turned else copy
 
 
 class ErrorNodes:
@@ -46,7 +53,7 @@ class ErrorNodes:
         if not roles.pays:
             self.error = torch.zeros_like(x)
         elif moves:
-            self.error = torch.empty_like(x, memory_format=torch.contiguous_format)
+            self.error = roles.laid_out(torch.empty_like(x))
         else:
             self.error = constant if roles.owes is None else constant * roles.owes
         self.window = self.error[..., roles.free] if isinstance(roles.free, slice) else None       # a view
@@ -69,7 +76,7 @@ class ValueNodes:
     def __init__(self, start: Tensor, f: Activation | TopK, roles: Roles, errors: ErrorNodes,
                  sends: bool) -> None:
         self.roles, self.errors, self.kinks = roles, errors, f.kinks if sends else ()
-        self.x = start[..., roles.free].clone(memory_format=torch.contiguous_format)
+        self.x = roles.laid_out(start[..., roles.free])
         self.gradient = torch.empty_like(self.x)
         self.fx, self.activate, self.chain = f.on(self.x, self.gradient)
 
@@ -118,7 +125,8 @@ class Conditioned:
             hold = (~mask[..., free]).to(self.x.dtype)
         flat = None if sources is None else sources[graph.segments[k]]     # (size,)
         pays, some = flat is None or not bool(flat.all()), flat is not None and bool(flat.any())
-        return Roles(free, held, hold, pays, (~flat).to(self.x.dtype) if pays and some else None)
+        turned = not all(b.cuts_rows for b in graph.blocks if k in (b.source, b.target))
+        return Roles(free, held, hold, pays, (~flat).to(self.x.dtype) if pays and some else None, turned)
 
     def _joined(self, matrices: list[Matrix]) -> tuple[list[Joined], list[Joined]]:
         """For each segment the rows of W that free vertices send to it, and those, turned, of errors that reach it."""
@@ -136,7 +144,7 @@ class Conditioned:
         graph, constants = self.graph, [None] * len(self.xs)
         for k, (x, roles, segment) in enumerate(zip(self.xs, self.roles, graph.segments, strict=True)):
             if roles.held is not None or graph.bias is not None:
-                constants[k] = x.clone(memory_format=torch.contiguous_format)
+                constants[k] = roles.laid_out(x)
                 if roles.free is not None:
                     constants[k][..., roles.free] = 0
                 if graph.bias is not None:
@@ -145,7 +153,7 @@ class Conditioned:
             held, target = self.roles[block.source].held, block.target
             if held is not None:
                 if constants[target] is None:
-                    constants[target] = torch.zeros_like(self.xs[target], memory_format=torch.contiguous_format)
+                    constants[target] = self.roles[target].laid_out(torch.zeros_like(self.xs[target]))
                 fx = self._known_fx[block.source]
                 if isinstance(held, slice):                                # a view: leave the zeros out
                     fx, matrix = fx[..., held], matrix.rows(held)

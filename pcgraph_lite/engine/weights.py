@@ -176,10 +176,10 @@ class SparseMatrix(Matrix):
         return self                                                        # always asked for all (``cuts_rows``)
 
     def into(self, out: Tensor, x: Tensor) -> Call:
-        return lambda: out.copy_(self(x))
+        return partial(torch.addmm, out.mT, self._left, x.mT, beta=0, out=out.mT)
 
     def onto(self, out: Tensor, x: Tensor, sign: int = 1) -> Call:
-        return lambda: out.add_(self(x), alpha=sign)
+        return partial(torch.addmm, out.mT, self._left, x.mT, alpha=sign, out=out.mT)
 
 
 def _starts(counts: Tensor) -> Tensor:
