@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 from rich.table import Table
@@ -138,22 +139,32 @@ def _scaling_figure(curves: Sequence[Curve]) -> Figure:
     """A log-log panel for each size, measured points and the fitted power."""
     panels = list(dict.fromkeys(curve.x for curve in curves))
     columns = min(2, len(panels))
-    figure, axes = plt.subplots(-(-len(panels) // columns), columns, figsize=(4.4 * columns, 6.4), squeeze=False)
+    figure, axes = plt.subplots(-(-len(panels) // columns), columns, figsize=(5.2 * columns, 6.4), squeeze=False)
     for axis, x in zip(axes.flat, panels, strict=False):
-        for k, curve in enumerate(c for c in curves if c.x == x):
+        drawn = sorted((c for c in curves if c.x == x), key=lambda c: c.seconds[-1])
+        for k, curve in enumerate(drawn):
             exponent, factor = fitted(*curve.upper)
             ends = np.array(curve.upper[0])[[0, -1]]
             axis.plot(curve.at, 1e3 * np.array(curve.seconds), "o", color=plots.COLORS[k])
-            axis.plot(ends, 1e3 * factor * ends**exponent, color=plots.COLORS[k],
-                      label=f"{curve.label}\n$\\propto$ {x}$^{{{exponent:.2f}}}$")
+            axis.plot(ends, 1e3 * factor * ends**exponent, color=plots.COLORS[k])
+            _named(axis, curve, f"grows as {x}$^{{{exponent:.2f}}}$", plots.COLORS[k], k, len(drawn))
         axis.set(xscale="log", yscale="log", xlabel=x, ylabel="ms a training batch")
         for ruler in (axis.xaxis, axis.yaxis):
             ruler.set_major_locator(LogLocator(subs=(1, 2, 5)))
             ruler.set_major_formatter(EngFormatter(sep=""))
             ruler.set_minor_locator(NullLocator())
         axis.tick_params(labelsize="x-small")
-        axis.legend(fontsize="x-small", loc="upper left")
     return figure
+
+
+def _named(axis: Axes, curve: Curve, law: str, color: str, place: int, lines: int) -> None:
+    """The name of a curve beside its right end; of several, the lowest hangs below its end and the others stand above
+    theirs: a legend would cover lines.
+    """
+    aligned = "center" if lines == 1 else "bottom" if place else "top"
+    name = curve.label.replace(", ", "\n")
+    axis.annotate(f"{name}\n{law}", (curve.at[-1], end := 1e3 * curve.seconds[-1]), xytext=(1.03, end), va=aligned,
+                  textcoords=("axes fraction", "data"), fontsize="x-small", color=color)
 
 
 def _save(figure: Figure, path: Path, bench: Bench) -> None:

@@ -319,6 +319,16 @@ def test_a_fitted_exponent_is_that_of_the_law() -> None:
     assert scaling.Curve(x="N", label="", at=[1, 2], seconds=[1, 4]).exponent == pytest.approx(2)
 
 
+def test_curves_are_named_beside_their_ends_and_nothing_covers_them() -> None:
+    """By hand: 1 to 4 while the size doubles twice is the power 1, no growth the power 0. The higher ends above."""
+    curves = [scaling.Curve(x="edges", label=label, at=[1, 2, 4], seconds=seconds)
+              for label, seconds in (("a, b", [1.0, 2.0, 4.0]), ("c", [0.5, 0.5, 0.5]))]
+    [axis] = [axis for axis in report._scaling_figure(curves).axes if axis.get_xlabel() == "edges"]
+    assert axis.get_legend() is None
+    names = {text.get_text().replace("-0.00", "0.00"): (text.get_va(), text.get_position()[0]) for text in axis.texts}
+    assert names == {"a\nb\ngrows as edges$^{1.00}$": ("bottom", 1.03), "c\ngrows as edges$^{0.00}$": ("top", 1.03)}
+
+
 def test_achieved_rate() -> None:
     """Operations over the median."""
     assert rows.Contender(name="ours", seconds=[1.0, 2.0, 9.0], flops=4 * 10**9).gflops == pytest.approx(2)

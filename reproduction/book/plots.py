@@ -1,8 +1,10 @@
 """Every figure style of the book in one place. Each function returns a matplotlib figure with labelled axes."""
 
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -16,7 +18,7 @@ from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import ArrowStyle, FancyArrowPatch, Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
@@ -42,6 +44,11 @@ LINE, THIN = 0.068, 0.075                  # height of a name beside curves and 
 SMALLEST = "x-small"                       # letters of 9 pixels where a page shows a figure at 71 %, its least size
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # of a mask's picture
 
+# What figures and tables call the settings of a sweep and their values.
+NAMES = {"weight_lr": "weight step", "value_lr": "value step", "weight_decay": "weight decay", "steps": "T",
+         "init_std": "first weights", "batch_size": "batch", "without": "edges left out", "self_loops": "self-loops",
+         "hardtanh": "HardTanh", "relu": "ReLU", "true": "yes", "false": "no"}
+
 Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, values ``(positions,)`` or with repeats
 
 
@@ -51,6 +58,11 @@ def use_style() -> None:
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
     plt.rcParams.update({"figure.dpi": 110, "savefig.bbox": "tight", "axes.titlesize": "medium",
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
+
+
+def named(setting: str) -> str:
+    """What readers call the settings of a sweep: ``train.weight_lr = 0.001`` is ``weight step = 0.001``."""
+    return re.sub(r"\b(?:[a-z]+\.)?([a-z]\w*)", lambda word: NAMES.get(word[1], word[1]), setting)
 
 
 def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None, columns: Sequence[str] = (),
@@ -131,8 +143,18 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
     figure, axis = plt.subplots(figsize=(7.4, 3.8))
     _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=y)
+    if log_x and _few(places := sorted({float(place) for at, _ in lines.values() for place in at})):
+        axis.set_xticks(places, [f"{place:g}" for place in places])        # powers of ten would name none of them
+        axis.xaxis.set_minor_locator(NullLocator())
+    elif log_x:
+        axis.xaxis.set_major_formatter("{x:g}")                            # 100 and not 10²
     _name(axis)
     return figure
+
+
+def _few(places: Sequence[float]) -> bool:
+    """Whether rising positions on a logarithmic axis have room for their own numbers."""
+    return 1 < len(places) <= 6 and places[0] > 0 and all(b > 1.5 * a for a, b in pairwise(places))
 
 
 def _name(axis: Axes) -> None:
@@ -152,7 +174,8 @@ def _name(axis: Axes) -> None:
     for height, (_, end, line) in zip(_apart([height for height, *_ in ends], LINE), ends, strict=True):
         axis.annotate(line.get_label(), end, xytext=(1.06, height), textcoords="axes fraction", va="center",
                       fontsize="small", arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 1.2,
-                                                    "linestyle": line.get_linestyle(), "shrinkA": 1, "shrinkB": 2})
+                                                    "linestyle": line.get_linestyle(), "shrinkA": 1, "shrinkB": 2,
+                                                    "relpos": (0, 0.5)})
     axis.set_xlim(low, high)
 
 
@@ -411,7 +434,10 @@ def wires_drawn(axis: Axes) -> set[tuple[Neuron, Neuron, bool]]:
 
 def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mapping[str, Tensor],
               names: Sequence[str]) -> Figure:
-    """The energy over two free vertices, the others held at ``start`` ``(n,)``, and paths ``(steps, n)`` of queries."""
+    """The energy over two free vertices, the others held at ``start`` ``(n,)``, and paths ``(steps, n)`` of queries.
+
+    The name of a path stands where it begins.
+    """
     axis_values = torch.linspace(-1.5, 1.5, 121, dtype=graph.dtype)
     grid = start.repeat(121 * 121, 1)
     grid[:, free[0]], grid[:, free[1]] = (part.flatten() for part in torch.meshgrid(axis_values, axis_values,
@@ -423,8 +449,11 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
     for k, (name, path) in enumerate(paths.items()):
         axis.plot(path[:, free[0]], path[:, free[1]], ".-", markersize=3, linewidth=1, color=COLORS[k + 1], label=name)
         axis.plot(*path[-1, list(free)], "o", color=COLORS[k + 1], markeredgecolor="black")
+        across, up = path[0, list(free)].tolist()
+        inwards = "right" if across > 0.7 else "left" if across < -0.7 else "center"
+        axis.annotate(name, (across, up), xytext=(0, 6 if up > 0 else -6), textcoords="offset points", ha=inwards,
+                      va="bottom" if up > 0 else "top", fontsize="small")
     axis.set(xlabel=f"value of {names[free[0]]}", ylabel=f"value of {names[free[1]]}")
-    axis.legend(fontsize="small", loc="lower left")
     return figure
 
 
@@ -508,7 +537,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
 
     Args:
         frame: one row a measurement; ``panel`` and ``color`` name its columns of words, ``x`` and ``y`` label the axes.
-            Numbers on x get a logarithmic axis, words stand in their order.
+            Numbers on x get a logarithmic axis, words stand in their order; so do panels.
     """
     if frame.empty:
         raise BadInput("facets needs at least one row.")
@@ -521,9 +550,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
         grid.map_dataframe(sns.scatterplot, x=x, y=y, s=28)
         grid.set_titles("{col_name}")
         for axis in grid.axes.flat:
-            axis.set_title(textwrap.fill(axis.get_title(), 24))
-            if "%" in axis.get_title():
-                axis.set_ylim(top=min(axis.get_ylim()[1], 101))            # no share beyond all
+            _facet(axis)
             axis.tick_params("x", rotation=0 if numbers else 25)
         if numbers:
             grid.set(xscale="log")
@@ -531,3 +558,14 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
     finally:                 # no rc_context: the first figure of a notebook turns interactive mode on, and it must stay
         plt.rcParams["figure.constrained_layout.use"] = usual
     return grid.figure
+
+
+def _facet(axis: Axes) -> None:
+    """Break a panel's title between words, keep its points clear of the title, and no number at a share beyond all."""
+    title = axis.get_title().replace("\n", ": ")
+    axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), 31))        # a unit stays with its word
+    axis.margins(y=0.12)
+    low, high = axis.get_ylim()
+    if "%" in title:
+        axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
+        axis.set_ylim(low, high)

@@ -120,9 +120,9 @@ def polished(page: str, folder: Path) -> str:
     if (said := description(article)) and 'name="description"' not in head:
         title = re.search(r"<title>(.*?)</title>", head, re.DOTALL)
         words = {"og:title": unescape(title[1]).strip() if title else "", "og:description": said, "og:type": "article"}
-        if picture := re.search(r'<img [^>]*src="([^"]+\.png)"', article):      # a full address needs html_baseurl
-            base = re.search(r'<link rel="canonical" href="([^"]+)"', head)
-            words |= {"og:image": urljoin(base[1] if base else "", picture[1]), "twitter:card": "summary_large_image"}
+        base = re.search(r'<link rel="canonical" href="([^"]+)"', head)         # where html_baseurl is set
+        if base and (picture := re.search(r'<img [^>]*src="([^"]+\.png)"', article)):      # no card follows other paths
+            words |= {"og:image": urljoin(base[1], picture[1]), "twitter:card": "summary_large_image"}
         tags = f'<meta name="description" content="{escape(said)}">\n' + "".join(
             f'<meta property="{name}" content="{escape(value)}">\n' for name, value in words.items())
         head = head.replace("</head>", f"{tags}</head>", 1)

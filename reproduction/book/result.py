@@ -125,7 +125,7 @@ def _told(one: Finding, brief: bool) -> str:
 def numbers_of(one: Finding) -> str:
     """Our number beside the paper's."""
     return "".join(f'<span class="numbers"><span class="side">{side}</span> {escape(text)}</span> '
-                   for side, text in (("Here", one.ours), ("Paper", one.paper)))
+                   for side, text in (("Here:", one.ours), ("Paper:", one.paper)))
 
 
 def listed(lines: Iterable[str]) -> str:

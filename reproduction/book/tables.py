@@ -22,7 +22,7 @@ from pcgraph_lite.images import metrics
 from ..evidence import digits, findings, records
 from ..evidence.cards import Card
 from ..evidence.records import PACKAGES
-from ..evidence.verdicts import scorecard
+from ..evidence.verdicts import failed, scorecard
 from ..evidence.zoo import Trained
 
 if TYPE_CHECKING:
@@ -43,12 +43,19 @@ DASH = "—"
 SWITCHES = {"True": "yes", "False": "no"}
 ALIKE = ("profile", "device", "versions", "numerics")      # columns of the ledger that become a sentence where alike
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
+INSIDE = re.compile(r"\[([^\[\]]*)\]")              # which records a check looks at
+RULED = re.compile(r"\b(?:at least|at most|near|within) [\d.]+ %(?: ± [\d.]+ %)?")
+SHARE = re.compile(r"[\d.]+(?= %)")
+FAILING = re.compile(r"(one|worst) of (\d+) such cases in (\d+)")          # as earlier runs said it
+HOLDS = re.compile(r"\b1 of (\d+) checks hold\b")
 LONG = re.compile(r"(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 SCALING = "Time of a training batch against one size, the others fixed."
+SLOPE = "A slope is the power of the number of edges with which time or memory grows."
 BENCH = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What was measured.",
          "times.csv": "Times of one batch or query.",
          "floor.svg": "Time over that of the bare products: the upright line is the floor.",
-         "numbers.csv": "Ratios, memory and distances.", "scaling.csv": SCALING,
+         "numbers.csv": "Ratios, memory and distances.",
+         "scaling.csv": f"{SCALING} It grows as the size to the power of the fitted exponent.",
          "scaling.svg": f"{SCALING} Lines are powers, fitted to the larger half of the points."}
 
 
@@ -107,7 +114,7 @@ def write_speed(folder: Path, results: Path) -> None:
         if (place := folder / "bench" / device).joinpath("bench.json").is_file():
             run = json.loads((place / "bench.json").read_text(encoding="utf-8"))["provenance"]
             parts += [f"## {heading}", _benched_by(run, "pcgraph bench")]
-            parts += [_benched(f"{device}/{file}", caption) for file, caption in BENCH.items()
+            parts += [_benched(f"{device}/{file}", _slopes(caption, place / file)) for file, caption in BENCH.items()
                       if (place / file).is_file()]
     if (folder / "bench/peers.csv").is_file():
         run = json.loads((folder / "bench/peers.json").read_text(encoding="utf-8"))
@@ -123,6 +130,11 @@ def _readable(table: Path) -> None:
     for column in cells.columns.drop("commit", errors="ignore"):
         cells[column] = [LONG.sub(lambda one: f"{float(one[0]):,.0f}", text) for text in cells[column]]
     cells.to_csv(table, index=False)
+
+
+def _slopes(caption: str, file: Path) -> str:
+    """A caption that says what a slope is, where its table has one."""
+    return f"{caption} {SLOPE}" if file.suffix == ".csv" and "slope of" in file.read_text(encoding="utf-8") else caption
 
 
 def _benched(file: str, caption: str) -> str:
@@ -307,7 +319,13 @@ def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
 
 
 def told(text: str, book: findings.Book) -> str:
-    """What was measured, with the names of models, data sets and measures in words."""
+    """What was measured, with the names of models, data sets, settings and measures in words. The numbers of a rule
+    have no zeros that neither the paper nor the rule has: near 88 % and not 88.00 %.
+    """
+    text = RULED.sub(lambda rule: SHARE.sub(lambda share: f"{float(share[0]):g}", rule[0]), text)
+    text = FAILING.sub(lambda said: f"{said[1]} of {failed(int(said[2]), int(said[3]))}", text)
+    text = HOLDS.sub(lambda one: "the one check holds" if one[1] == "1" else f"{one[0]}s", text)
+    text = INSIDE.sub(lambda which: f"[{', '.join(book.words.get(part, part) for part in which[1].split(', '))}]", text)
     return NAME.sub(lambda name: MEASURES.get(name[0]) or book.words.get(name[0], name[0]), text)
 
 

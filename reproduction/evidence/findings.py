@@ -4,6 +4,7 @@ Sentences state numbers taken from the claim's checks. The verdict in words stan
 cannot read as if it had.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ KINDS = {"paper": "In the paper", "setting": "In a setting that the paper leaves
          "data": "In files that could not be reached", "means": "In the computing time that we had",
          "open": "Not known yet"}
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
+PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 COMPARED = re.compile(r"(better|worse|not told apart) (?:than|from) (.+) \((.+ against .+)\)")      # of a rival
 LEVELS = {"not told apart": "level"}
@@ -145,8 +147,22 @@ class Quantity:
     @property
     def asked(self) -> str:
         """What the rule asks for."""
-        limits = (self.check.at_least, self.check.at_most)
-        return number(next(limit for limit in limits if limit is not None), self.check)
+        limit = next(limit for limit in (self.check.at_least, self.check.at_most) if limit is not None)
+        return number(limit, self.check) if self.check.percent else f"{limit:g}"
+
+    @property
+    def place(self) -> str:
+        """A rank as a word: first, second."""
+        return self._listed([case.values.mean() for case in self.cases], _place)
+
+    @property
+    def lowered(self) -> str:
+        """What a gain does to an error: ``lower by 0.2``; ``higher by 0.2`` where it is a loss."""
+        labels, told = self._labels(), {"lower": [], "higher": []}
+        for case, label in zip(self.cases, labels, strict=True):
+            gain = float(case.values.mean())
+            told["lower" if gain >= 0 else "higher"].append(number(abs(gain), self.check) + f" ({label})" * bool(label))
+        return " and ".join(f"{word} by {' and '.join(amounts)}" for word, amounts in told.items() if amounts)
 
     @property
     def beside(self) -> str:
@@ -155,7 +171,7 @@ class Quantity:
         shown = f"{abs(100 * difference):.1f}" if self.check.percent else f"{abs(difference):.3g}"
         if not float(shown):
             return f"as much as the paper's {self.paper}"
-        shown = shown.removesuffix(".0") + " point" * self.check.percent + "s" * (self.check.percent and shown != "1.0")
+        shown += " points" * self.check.percent
         return f"{shown} {'more' if difference > 0 else 'less'} than the paper's {self.paper}"
 
     @property
@@ -169,13 +185,14 @@ class Quantity:
         """Whether the check holds."""
         return (any if self.check.any_case else all)(case.holds for case in self.cases)
 
-    def _listed(self, values: list[float]) -> str:
+    def _listed(self, values: list[float], say: Callable[[float, Check], str] | None = None) -> str:
         """One number, some with their names, or the range of many."""
-        shown = [number(value, self.check) for value in values]
+        say = say or number
+        shown = [say(value, self.check) for value in values]
         if len(set(shown)) == 1:
             return shown[0]
         if len(shown) > FEW:
-            return f"{number(min(values), self.check)} to {number(max(values), self.check)}"
+            return f"{say(min(values), self.check)} to {say(max(values), self.check)}"
         *first, last = [f"{text} ({label})" for text, label in zip(shown, self._labels(), strict=True)]
         return f"{', '.join(first)} and {last}"
 
@@ -231,7 +248,16 @@ def number(value: float, check: Check) -> str:
     if check.percent:
         shown = f"{value:.1f}"
         return (f"{value:.2f}" if shown in ("0.0", "100.0") else shown) + tail
-    return f"{value:.0e}".replace("e-0", "e-") if abs(value) < 1e-6 else f"{value:#.3g}".removesuffix(".")
+    if abs(value) < 1e-6:
+        return f"{value:.0e}".replace("e-0", "e-")
+    if abs(value) < 1e-4:                                                  # where Python turns to powers of ten
+        return f"{value:.{2 - math.floor(math.log10(abs(value)))}f}"
+    return f"{value:#.3g}".removesuffix(".")
+
+
+def _place(value: float, check: Check) -> str:
+    """A rank in words; one between two places as a number."""
+    return PLACES[round(value) - 1] if value in range(1, len(PLACES) + 1) else number(value, check)
 
 
 def _finding(one: Verdict, claim: Claim, book: Book, records: pd.DataFrame) -> Finding:
@@ -325,20 +351,31 @@ def _plain(lack: Lack, words: Mapping[str, str]) -> str:
 
 def _hangs(one: Verdict, words: Mapping[str, str]) -> list[str]:
     """The verdict under other readings of the text, and what the result is worth beside something simple."""
-    readings = [f"Under another reading ({name}) " + ("it was not measured." if verdict == "not run" else
-                                                      f"the verdict is {verdict}.")
+    readings = [f"Under another reading ({name}) {LEADS[verdict][0].lower()}{LEADS[verdict][1:]}"
                 for name, verdict in one.readings.items()]
-    beside: dict[str, list[str]] = {}
+    beside: dict[str, dict[str, list[str]]] = {}                           # rival -> level and task -> numbers
     order = list(words)                                                    # digits before clothing
     for rival in sorted(one.rivals, key=lambda rival: [order.index(part) if part in order else 0
                                                        for part in rival.what.split(", ")[1:]]):
         word, name, values = COMPARED.fullmatch(rival.said).groups()
         quantity, *about = rival.what.split(", ")
         where = words.get(quantity, quantity)
-        where = where if where.startswith(("in ", "where ")) else f"in {where}"
-        told = [where, *(words.get(part, part) for part in about)]
-        beside.setdefault(name, []).append(f"{LEVELS.get(word, word)} {', '.join(told)} ({values})")
-    return readings + [f"Beside {name}, a simple rival: {'; '.join(said)}." for name, said in beside.items()]
+        where = where if where.startswith(("in ", "at ")) else f"in {where}"
+        told, unit = ", ".join(words.get(part, part) for part in about), " dB" * quantity.endswith("psnr")
+        beside.setdefault(name, {}).setdefault(f"{LEVELS.get(word, word)} {where}", []).append(
+            f"{told}: ".removeprefix(": ") + _evened(values) + unit)
+    return readings + [f"Beside {name}, a simple rival: "
+                       + "; ".join(f"{so} ({', '.join(numbers)})" for so, numbers in said.items()) + "."
+                       for name, said in beside.items()]
+
+
+def _evened(values: str) -> str:
+    """Both numbers of ``0.0455 against 0.04571`` with the same decimals; others as they are."""
+    sides = values.split(" against ")
+    if not all(re.fullmatch(r"-?\d+(\.\d+)?", side) for side in sides):
+        return values
+    places = max(len(side.partition(".")[2]) for side in sides)
+    return " against ".join(f"{float(side):.{places}f}" for side in sides)
 
 
 def _count(number: int, noun: str = "") -> str:

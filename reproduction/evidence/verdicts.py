@@ -51,9 +51,11 @@ class Lack:
         if self.check:
             return (f"no record of {claims.label(self.check)}" if self.kind == "record" else
                     f"no two records to compare for {claims.rule(self.check)}")
-        return {"seeds": f"needs {self.number:g} seeds", "profile": f"needs the {self.what} profile",
+        return {"seeds": f"needs {self.number:g} seed{'s' * (self.number != 1)}",
+                "profile": f"needs the {self.what} profile",
                 "least": f"needs {self.number:g} {self.what}",
-                "counterpart": f"{self.number:g} runs have no counterpart to be compared with"}[self.kind]
+                "counterpart": f"{self.number:g} run{' has' if self.number == 1 else 's have'} no counterpart to be "
+                               "compared with"}[self.kind]
 
 
 @dataclass(frozen=True)
@@ -333,7 +335,13 @@ def _of_cases(check: Check, failing: int, cases: int) -> str:
     shown = "one" if check.other else "worst"
     if cases == 1:
         return ""
-    return f", {shown} of {failing} such cases in {cases}" if failing else f", {shown} of {cases} cases, which all hold"
+    return f", {shown} of {failed(failing, cases) if failing else f'{cases} cases, which all hold'}"
+
+
+def failed(failing: int, cases: int) -> str:
+    """How many of the cases of a check fail, one at least."""
+    return f"{cases} cases, " + ("which all fail" if failing == cases else
+                                 f"{failing} of which fail{'s' * (failing == 1)}")
 
 
 def _bare(text: str) -> str:

@@ -305,6 +305,18 @@ def test_curves_mark_a_position():
     assert axis.lines[1].get_xdata() == [1.5, 1.5]
 
 
+def test_a_logarithmic_axis_has_plain_numbers():
+    axis = plots.curves({"a": (list(range(1, 200)), torch.ones(199))}, "t", "E", log_x=True).axes[0]
+    axis.figure.canvas.draw()
+    assert {"1", "10", "100"} <= {label.get_text() for label in axis.get_xticklabels()}
+
+
+def test_settings_have_the_names_that_readers_know():
+    said = {"base: init_std = 0.03, steps = 20": "base: first weights = 0.03, T = 20", "train.weight_lr": "weight step",
+            "topology.without = labels to internal": "edges left out = labels to internal", "5e-05": "5e-05"}
+    assert {setting: plots.named(setting) for setting in said} == said
+
+
 def test_a_notebook_shows_every_figure_of_facets():
     """The first one in a kernel used to be the last one shown."""
     frame = 'pd.DataFrame({"x": [1, 2], "y": [1, 2], "part": ["a", "a"], "by": ["b", "b"]})'

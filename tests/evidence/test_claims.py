@@ -270,9 +270,10 @@ def test_what_has_no_counterpart_makes_a_verdict_preliminary():
     theirs = [row | {"value": row["value"] + 1} for row in theirs]
     rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
     assert verdict(rules, frame(*ours, *theirs)) == "reproduced"
-    for more in (seeds("q", 9, 9, 9, model="a", dataset="fashion"), [ours[0] | {"seed": 3, "value": 9.0}]):
+    for more, said in ((seeds("q", 9, 9, 9, model="a", dataset="fashion"), "3 runs have no counterpart"),
+                       ([ours[0] | {"seed": 3, "value": 9.0}], "1 run has no counterpart")):
         row = verdicts.scorecard(frame(*ours, *theirs, *more), rules).iloc[0]
-        assert row["verdict"] == "preliminary: reproduced" and f"{len(more)} runs have no counterpart" in row["note"]
+        assert row["verdict"] == "preliminary: reproduced" and said in row["note"]
 
 
 def test_the_seeds_of_a_verdict_are_those_of_its_smallest_part():
@@ -318,7 +319,16 @@ def test_of_several_comparisons_that_fail_the_first_is_shown():
              for dataset, gap in (("fashion", -1.0), ("mnist", -2.0), ("svhn", -3.0)) for seed in range(3)
              for model, value in (("a", 5.0), ("b", 5.0 + gap))]
     rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
-    assert "b 4, one of 3" in verdicts.scorecard(frame(*pairs), rules).iloc[0]["ours"]
+    assert verdicts.scorecard(frame(*pairs), rules)["ours"].item().endswith("b 4, one of 3 cases, which all fail")
+
+
+def test_how_many_cases_fail_is_said() -> None:
+    """Of three data sets, one, two or three are below 0.5."""
+    for below, said in ((1, "1 of which fails"), (2, "2 of which fail"), (3, "which all fail"), (0, "which all hold")):
+        rows = frame(*(row for k, data in enumerate(("a", "b", "c"))
+                       for row in seeds("q", 0.1 if k < below else 0.9, dataset=data)))
+        shown = verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
+        assert shown.endswith(f", worst of 3 cases, {said}")
 
 
 def test_another_reading_has_its_own_verdict() -> None:

@@ -161,6 +161,59 @@ def test_numbers_are_short_and_exact_where_they_are() -> None:
     ]
 
 
+def test_small_numbers_of_a_sentence_have_one_notation() -> None:
+    """Python writes 0.00007349 as 7.35e-05, and 0.0001412 without a power."""
+    plain = Check(quantity="q", at_least=0)
+    assert [findings.number(value, plain) for value in (0.0001412, 0.00007349, -0.0000123, 0.000001)] == [
+        "0.000141", "0.0000735", "-0.0000123", "0.00000100"]
+
+
+def test_a_negative_gain_raises_an_error() -> None:
+    """No sentence lowers by less than nothing."""
+    check = Check(quantity="deep_gain", at_most=0)
+    five, six = ({"layers": 5.0}, {"layers": 6.0})
+    for values, said in (((0.25, 0.5), "lower by 0.250 (five layers) and 0.500 (six layers)"),
+                         ((0.25, -0.00482), "lower by 0.250 (five layers) and higher by 0.00482 (six layers)"),
+                         ((-0.25, -0.5), "higher by 0.250 (five layers) and 0.500 (six layers)")):
+        cases = [case(value, parameters=about) for value, about in zip(values, (five, six), strict=True)]
+        assert Quantity(check, cases, BOOK.words).lowered == said
+    assert Quantity(check, [case(-0.00482)], BOOK.words).lowered == "higher by 0.00482"
+
+
+def test_ranks_are_words_and_limits_are_as_the_rule_has_them() -> None:
+    check = Check(quantity="rank", at_most=0.01)
+    ranks = [case(value, parameters={"task": task}) for value, task in ((3.0, "completion"), (2.0, "denoising"))]
+    assert Quantity(check, ranks, BOOK.words).place == "third (completion) and second (denoising)"
+    assert [Quantity(check, [case(value)], {}).place for value in (1.0, 1.4)] == ["first", "1.40"]
+    assert Quantity(check, ranks, {}).asked == "0.01"
+
+
+def test_what_a_result_is_worth_is_told_by_task() -> None:
+    """One rival, two data sets and two measures: each outcome once, both numbers with the same decimals."""
+    quantities = {"fixed_point_psnr": (14.5, 13.25), "denoised_psnr": (15.5, 15.5), "linear_psnr": (16.25, 16.25)}
+    kept = rows("gen-c", *((name, data, "fully-connected", value) for name, values in quantities.items()
+                           for data, value in zip(("fashion", "mnist"), values, strict=True)))
+    assert told(kept, "gen-c").hangs[-1] == (
+        "Beside the best linear map, a simple rival: worse at the end of the query (digits: 13.25 against 16.25 dB, "
+        "clothing: 14.50 against 16.25 dB); worse in denoising (digits: 15.50 against 16.25 dB, "
+        "clothing: 15.50 against 16.25 dB).")
+
+
+def test_other_readings_are_told_as_the_verdict_is() -> None:
+    kept = rows("any-ff", ("denoised_psnr", "mnist", "generative", 15.0), ("settled_psnr", "mnist", "generative", 3.0))
+    said = " ".join(told(kept, "any-ff").hangs)
+    assert "(the larger fully connected graph of section 3) it has not been measured yet." in said
+    assert "the verdict is" not in said
+
+
+def test_findings_of_one_page_begin_each_in_its_own_way() -> None:
+    """A page with several claims shows their first sentences below one another."""
+    for page in BOOK.pages:
+        begins = [" ".join(BOOK.claims[name].finding[0].split()[:4]) for name, rule in RULES.items()
+                  if rule.notebook == page]
+        assert len(begins) == len(set(begins)), page
+
+
 def test_every_claim_has_its_sentences_and_every_sentence_its_checks() -> None:
     assert list(BOOK.claims) == list(RULES)
     for name, words in BOOK.claims.items():
