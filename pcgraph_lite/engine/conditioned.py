@@ -315,7 +315,7 @@ class Conditioned:
         columns: dict[int, Tensor | None] = dict.fromkeys(places)
         for k, some in places.items():
             if sum(where.stop - where.start for where in some) < self.xs[k].shape[-1]:
-                columns[k] = torch.zeros_like(self.xs[k][(0,) * (self.x.ndim - 1)])
+                columns[k] = self.x.new_zeros(self.xs[k].shape[-1])
                 for where in some:
                     columns[k][where] = 1
         return columns
