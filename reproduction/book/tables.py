@@ -122,6 +122,26 @@ def write_speed(folder: Path, results: Path) -> None:
                   _benched("peers.csv", "The same works by packages from PyPI, compilation not timed.")]
     text = "\n\n".join(parts) or "No benchmark has been committed yet; `pcgraph bench` measures this machine."
     (folder / "speed.md").write_text(text + "\n", encoding="utf-8")
+    found = [_speeds(file) for device in BENCHED if (file := folder / "bench" / device / "targets.csv").is_file()]
+    (folder / "speed-lead.md").write_text("\n\n".join(found) + "\n", encoding="utf-8")
+
+
+def _speeds(targets: Path) -> str:
+    """What a benchmark found, in two sentences: the ratios to the bare products, and which targets are met."""
+    asked = pd.read_csv(targets, dtype=str, keep_default_na=False)
+    asked = asked[asked.get("measured", pd.Series(DASH, asked.index)) != DASH]
+    if asked.empty:
+        return ""
+    floor = asked[asked["quantity"] == "ours / products"]
+    ratios = _listed([f"{row.measured} times as long ({row.work})" for row in floor.itertuples()])
+    missed = [f"{row.work}, {row.quantity}: {row.measured}, {row.target} asked"
+              for row in asked[asked["met"] == "no"].itertuples()]
+    met = f"{len(asked) - len(missed)} of {len(asked)} targets are met{'; not met: ' if missed else ''}{'; '.join(missed)}."
+    return f"**A training batch takes {ratios} as its bare matrix products.** {met}" if len(floor) else f"**{met}**"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def _readable(table: Path) -> None:

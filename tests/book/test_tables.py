@@ -145,6 +145,19 @@ def test_a_benchmark_is_shown_for_each_device_that_has_one(tmp_path: Path) -> No
     assert (tmp_path / "generated/bench/cuda/targets.csv").is_file()
 
 
+def test_the_speed_page_opens_with_what_was_found(tmp_path: Path) -> None:
+    """Ratios to the products, and the one target of three that is not met; a row without a measurement is no target."""
+    folder = tmp_path / "results/bench/cpu"
+    folder.mkdir(parents=True)
+    (folder / "targets.csv").write_text("work,quantity,target,measured,met\na,ours / products,at most 2,1.1,yes\n"
+                                        "b,ours / products,at most 2,1.3,yes\nb,other,at most 1,1.23,no\n"
+                                        "c,\u2014,\u2014,\u2014,no\n")
+    tables.write_speed(tmp_path / "generated", tmp_path / "results/bench")
+    assert (tmp_path / "generated/speed-lead.md").read_text() == (
+        "**A training batch takes 1.1 times as long (a) and 1.3 times as long (b) as its bare matrix products.** "
+        "2 of 3 targets are met; not met: b, other: 1.23, at most 1 asked.\n")
+
+
 def test_seeds_of_a_group_become_one_row_under_its_words() -> None:
     """By hand: mean and deviation of 1 and 3; no deviation of one; a dash for nothing; data sets stay together."""
     rows = [("b", "x", 1.0, 5.0), ("a", "x", 2.0, math.nan), ("b", "x", 3.0, 5.0), ("b", "y", 4.0, 5.0)]
