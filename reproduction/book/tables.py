@@ -136,7 +136,8 @@ def _speeds(targets: Path) -> str:
     ratios = _listed([f"{row.measured} times as long ({row.work})" for row in floor.itertuples()])
     missed = [f"{row.work}, {row.quantity}: {row.measured}, {row.target} asked"
               for row in asked[asked["met"] == "no"].itertuples()]
-    met = f"{len(asked) - len(missed)} of {len(asked)} targets are met{'; not met: ' if missed else ''}{'; '.join(missed)}."
+    besides = f"; not met: {'; '.join(missed)}." if missed else "."
+    met = f"{len(asked) - len(missed)} of {len(asked)} targets are met{besides}"
     return f"**A training batch takes {ratios} as its bare matrix products.** {met}" if len(floor) else f"**{met}**"
 
 
