@@ -176,7 +176,7 @@ def race(contenders: Mapping[str, Callable[[], tuple[float, float]]], bar: float
 
 
 def _load_optimizer() -> None:
-    """Take a step of nothing: torch loads its compiler at the first one, and no compilation counts, ours or a peer's."""
+    """Take a step of nothing: torch loads its compiler at the first one, and no compiling counts, ours or a peer's."""
     nothing = torch.zeros(1, requires_grad=True)
     optimizer, nothing.grad = torch.optim.Adam([nothing]), torch.zeros(1)
     optimizer.step()
