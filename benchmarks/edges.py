@@ -4,7 +4,7 @@ Each size runs in a process of its own, whose memory the system counts. ``python
 size alone, 10^6 vertices here, too large for every run of the benchmark.
 
 The edges of the first graphs lead anywhere. Their values outgrow one cache after the other, and a product that jumps to
-and fro among them slows down by edge, whoever computes it: the bare product of the largest block is timed beside it.
+and fro among them slows down by edge, whoever computes it: the bare product of the whole matrix is timed beside it.
 Where edges lead to near vertices alone the caches serve all sizes, and what is left is the growth of the work itself.
 """
 

@@ -32,11 +32,10 @@ class Roles:
     owes: Tensor | None                                                    # (size,): 0 where a flat prior pays nothing
     turned: bool                                                           # whether a vertex's examples lie together
 
-    def laid_out(self, values: Tensor) -> Tensor:
-        """A copy ``(..., batch, size)`` in the order in which its products read it."""
-        copy = values.mT if self.turned else values
-        copy = copy.clone(memory_format=torch.contiguous_format)
-        return copy.mT if self.turned else copy
+    def room(self, like: Tensor) -> Tensor:
+        """A new buffer ``(..., batch, size)``, laid out as its products read it."""
+        shape = like.mT.shape if self.turned else like.shape
+        return like.new_empty(shape).mT if self.turned else like.new_empty(shape)
 
 
 class ErrorNodes:
@@ -53,7 +52,7 @@ class ErrorNodes:
         if not roles.pays:
             self.error = torch.zeros_like(x)
         elif moves:
-            self.error = roles.laid_out(torch.empty_like(x))
+            self.error = roles.room(x)
         else:
             self.error = constant if roles.owes is None else constant * roles.owes
         self.window = self.error[..., roles.free] if isinstance(roles.free, slice) else None       # a view
@@ -76,7 +75,8 @@ class ValueNodes:
     def __init__(self, start: Tensor, f: Activation | TopK, roles: Roles, errors: ErrorNodes,
                  sends: bool) -> None:
         self.roles, self.errors, self.kinks = roles, errors, f.kinks if sends else ()
-        self.x = roles.laid_out(start[..., roles.free])
+        values = start[..., roles.free]
+        self.x = roles.room(values).copy_(values)
         self.gradient = torch.empty_like(self.x)
         self.fx, self.activate, self.chain = f.on(self.x, self.gradient)
 
@@ -144,7 +144,7 @@ class Conditioned:
         graph, constants = self.graph, [None] * len(self.xs)
         for k, (x, roles, segment) in enumerate(zip(self.xs, self.roles, graph.segments, strict=True)):
             if roles.held is not None or graph.bias is not None:
-                constants[k] = roles.laid_out(x)
+                constants[k] = roles.room(x).copy_(x)
                 if roles.free is not None:
                     constants[k][..., roles.free] = 0
                 if graph.bias is not None:
@@ -153,7 +153,7 @@ class Conditioned:
             held, target = self.roles[block.source].held, block.target
             if held is not None:
                 if constants[target] is None:
-                    constants[target] = self.roles[target].laid_out(torch.zeros_like(self.xs[target]))
+                    constants[target] = self.roles[target].room(self.xs[target]).zero_()
                 fx = self._known_fx[block.source]
                 if isinstance(held, slice):                                # a view: leave the zeros out
                     fx, matrix = fx[..., held], matrix.rows(held)
@@ -259,18 +259,17 @@ class Conditioned:
     def _spread(self) -> None:
         """``evaluate`` of the segments that have moved, and of those that they predict."""
         moved, before = self._reached(), self._right
+        pushed = {k for k, sources in enumerate(self.arriving) if any(j in moved for j, _ in sources)}
+        wrong = {k for k in pushed.union(moved) if self.errors[k].moves}
         for k in moved:
             self.free[k].activate()
-        for k in (k for k, nodes in enumerate(self.errors) if nodes.moves):
-            if any(j in moved for j, _ in self.arriving[k]) or (k in moved and k not in before):
-                _run(self._errors(k, self.arriving[k]))
-            elif k in moved:                                               # its prediction is where it started
+        for k in wrong:
+            if k in before and k not in pushed:                            # its prediction is where it started
                 torch.sub(self.free[k].x, before[k], out=self.errors[k].error)
             else:
-                continue
-            self._right = {j: x for j, x in self._right.items() if j != k}
-        if len(self._right) == len(before):                                # no error will ever reach the others
-            self._right = {}
+                _run(self._errors(k, self.arriving[k]))
+        # where none went wrong, no error will ever reach the others
+        self._right = {k: x for k, x in before.items() if k not in wrong} if wrong & before.keys() else {}
 
     # ---- around the steps -----------------------------------------------------------------------------------------
 

@@ -77,7 +77,6 @@ class State:
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
         self.steps, self.carried = 0, {}                                   # the latter: name -> tensor
-        self.room: dict[int, Tensor] = {}                                  # memory to use again, by count of examples
         self.saved = self.writing = 0.0                                    # seconds: end and length of the last save
 
     @torch.no_grad()

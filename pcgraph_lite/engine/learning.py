@@ -178,7 +178,7 @@ def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:
     keep = schedule.value_lr == "safe" and state.steps % CURVATURE_EVERY
     value_lr = state.carried["value_lr"] if keep else None                 # a checkpoint holds it, so resuming is exact
     try:
-        relaxed = settle(started(graph, batch, count, state.room), schedule.relaxation(value_lr))
+        relaxed = settle(started(graph, batch, count), schedule.relaxation(value_lr))
     except UnstableStep:
         if schedule.value_lr != "safe":
             raise
@@ -191,23 +191,15 @@ def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:
 
 
 @torch.no_grad()
-def started(graph: PCGraph, batch: Batch, count: int, room: dict[int, Tensor] | None = None) -> Conditioned:
+def started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
     """Clamp a batch on the graph's own scale in every replica, start the other groups at their predictions, and
     evaluate there.
-
-    Args:
-        room: values of earlier batches by their count, whose memory is used again: new memory costs as much as a
-            product. They must not be needed any more.
     """
-    room = {} if room is None else room
-    if count not in room:
-        room[count] = torch.empty(count, graph.topology.n, dtype=graph.dtype, device=graph.device)
-    x = room[count]
+    x = torch.zeros(count, graph.topology.n, dtype=graph.dtype, device=graph.device)
     clamped = torch.zeros(graph.topology.n, dtype=torch.bool, device=graph.device)
-    for name in graph.topology.groups:
+    for name, values in batch.items():
         where = graph.topology.slice(name)
-        x[:, where] = batch[name].to(graph.device, non_blocking=True) if name in batch else 0
-        clamped[where] = name in batch
+        x[:, where], clamped[where] = values.to(graph.device, non_blocking=True), True
     if graph.replicas is not None:
         x = x.expand(graph.replicas, *x.shape).clone()                     # every replica sees the same batch
     problem = Conditioned(graph, x, clamped)

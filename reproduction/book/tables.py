@@ -133,16 +133,12 @@ def _speeds(targets: Path) -> str:
     if asked.empty:
         return ""
     floor = asked[asked["quantity"] == "ours / products"]
-    ratios = _listed([f"{row.measured} times as long ({row.work})" for row in floor.itertuples()])
+    ratios = ", ".join(f"{row.measured} ({row.work})" for row in floor.itertuples())
     missed = [f"{row.work}, {row.quantity}: {row.measured}, {row.target} asked"
               for row in asked[asked["met"] == "no"].itertuples()]
     besides = f"; not met: {'; '.join(missed)}." if missed else "."
     met = f"{len(asked) - len(missed)} of {len(asked)} targets are met{besides}"
-    return f"**A training batch takes {ratios} as its bare matrix products.** {met}" if len(floor) else f"**{met}**"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+    return f"**Time of a training batch over that of its bare matrix products: {ratios}.** {met}" if ratios else met
 
 
 def _readable(table: Path) -> None:

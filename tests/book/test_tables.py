@@ -154,7 +154,7 @@ def test_the_speed_page_opens_with_what_was_found(tmp_path: Path) -> None:
                                         "c,\u2014,\u2014,\u2014,no\n")
     tables.write_speed(tmp_path / "generated", tmp_path / "results/bench")
     assert (tmp_path / "generated/speed-lead.md").read_text() == (
-        "**A training batch takes 1.1 times as long (a) and 1.3 times as long (b) as its bare matrix products.** "
+        "**Time of a training batch over that of its bare matrix products: 1.1 (a), 1.3 (b).** "
         "2 of 3 targets are met; not met: b, other: 1.23, at most 1 asked.\n")
 
 
