@@ -17,6 +17,7 @@ import time
 import torch
 from torch import Tensor
 
+from benchmarks import resident
 from benchmarks.rows import Row, Sizes, Target
 from benchmarks.scaling import fitted
 from pcgraph_lite import PCGraph, fit, observed, query, topology
@@ -106,8 +107,10 @@ def _apart(edges: int, kind: str) -> dict[str, float]:
 
 
 def _peak() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10      # Linux counts in KiB, macOS in bytes
-    return peak / 2**10 if sys.platform == "darwin" else peak
+    """MiB. On Linux a new process has the peak of its parent in ``ru_maxrss``, so a large parent would hide its own."""
+    if resident.STATUS.is_file():
+        return resident.kib("VmHWM") / 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20      # macOS counts in bytes
 
 
 if __name__ == "__main__":

@@ -25,14 +25,15 @@ def main(quick: bool) -> None:
     batch = training.first_images(work.topology, work.batch)
     with torch.no_grad():
         RESET.write_text("5")
-        before = _kib("VmRSS")
+        before = kib("VmRSS")
         call = training.trainer(work.graph("cpu"), batch, work.steps)
         for _ in range(3):
             call()
-        print((_kib("VmHWM") - before) / 1024)
+        print((kib("VmHWM") - before) / 1024)
 
 
-def _kib(key: str) -> int:
+def kib(key: str) -> int:
+    """An entry of the process's status: VmRSS is its size, VmHWM the largest size since its start or the last reset."""
     return int(re.search(rf"{key}:\s+(\d+)", STATUS.read_text()).group(1))
 
 

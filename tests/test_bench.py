@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from benchmarks import (
+    edges,
     floor,
     memory,
     quality,
@@ -428,3 +429,9 @@ def test_a_part_does_not_replace_a_whole_run(arguments: list[str], folder: str, 
     with pytest.raises(SystemExit):
         cli.main(["bench", *arguments])
     assert [path.name for path in (tmp_path / "_build/bench").iterdir()] == [folder]
+
+
+def test_a_large_parent_does_not_hide_the_memory_of_edges() -> None:
+    """200,000 edges keep 40 bytes each at the least: a weight and its gradient, two moments of Adam, two orders."""
+    torch.ones(2**27)                                                      # half a GiB, touched and freed
+    assert edges._apart(200_000, "near")["MiB"] > 200_000 * 40 / 2**20
