@@ -207,7 +207,7 @@ def scorecard(
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
     """Print the verdict on every claim of the paper, from the records that are there."""
-    from .evidence import config, records, verdicts
+    from .evidence import config, findings, records, verdicts
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # elsewhere nothing would look like nothing run yet
@@ -216,18 +216,21 @@ def scorecard(
     if csv is not None:
         ready(csv)
     own = [profile] if profile else [] if published else ["laptop", "paper"]
-    card = verdicts.scorecard(records.read(*records.places(own, published=not profile)))
+    known = records.read(*records.places(own, published=not profile))
+    told = findings.findings(known)
+    card = verdicts.scorecard(known)
+    card["finding"] = [" ".join(told[claim].sentences) for claim in card["claim"]]
     if csv is not None:
         with write_aside(csv) as part:
             card.to_csv(part, index=False)
     if as_json:
         print(json.dumps(card.to_dict("records"), indent=1, ensure_ascii=False))
         return
-    table = Table("claim", "verdict", "n", "profile", "paper", "ours")
+    table = Table("claim", "verdict", "n", "profile", "paper", "what was found")
     for row in card.itertuples():
         style = STYLES[row.verdict.removeprefix("preliminary: ")]
         table.add_row(row.claim, f"[{style}]{row.verdict}[/]", str(row.n), row.profile, escape(row.paper),
-                      escape(row.ours))
+                      escape(row.finding))
     out.print(table)
 
 

@@ -21,7 +21,7 @@ from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
 from . import plots, tables
 
-TITLES = {"mnist": "digits", "fashion": "clothing", "svhn": "house numbers", "cifar10": "colour photographs"}
+TITLES = tables.TITLES
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +109,10 @@ class Page:
         rows, spec = sweeps.load(name, self.profile, str(self.device.type)), sweeps.plan(name, self.profile)[0].spec
         failed = rows.loc[rows["status"] != "ok", ["setting", "status"]].drop_duplicates()
         shown = {key.replace("_", " "): value for key, value in more.items()} | {
-            "data": spec.data, "activation": spec.activation, "T": spec.train.steps,
-            "weight step": f"{spec.train.optimizer} {spec.train.weight_lr}", "weight decay": spec.train.weight_decay,
-            "batch": spec.train.batch_size, "epochs": spec.train.epochs, "training images": rows["n"].iloc[0],
+            "images of": TITLES.get(spec.data, spec.data), "f": plots.named(spec.activation), "T": spec.train.steps,
+            "weight step": f"{spec.train.weight_lr:g}, {spec.train.optimizer.capitalize()}",
+            "weight decay": spec.train.weight_decay, "batch": spec.train.batch_size, "epochs": spec.train.epochs,
+            "training images": rows["n"].iloc[0],
             "validation images": spec.validation_count, "seeds": rows["seed"].nunique(),
             "made on": " and ".join(sorted(set(rows["device"]))),
             "at commit": ", ".join(sorted({commit[:9] for commit in rows["commit"]})),

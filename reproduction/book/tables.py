@@ -24,6 +24,7 @@ from ..evidence.cards import Card
 from ..evidence.records import PACKAGES
 from ..evidence.verdicts import failed, scorecard
 from ..evidence.zoo import Trained
+from .plots import named
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode  # not there where notebooks run with --plain
@@ -38,6 +39,7 @@ SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")
 NAME = re.compile(r"(?<![\w-])[a-z]\w*(?:-\w+)*")
 WHOLE = re.compile(r"^\d(?:\.\d+)?e\+\d+$")
 TOLD = ("measured, and the rule", BESIDE, "what is missing for a final verdict", "check")     # columns with NAMEs
+TITLES = {"mnist": "digits", "fashion": "clothing", "svhn": "house numbers", "cifar10": "colour photographs"}
 MEASURES = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
 DASH = "—"
 SWITCHES = {"True": "yes", "False": "no"}
@@ -229,7 +231,7 @@ def models(trained: Mapping[tuple, Trained | Card], words: Mapping[str, str] | N
         paper: what the paper says, by column.
         more: further columns, each with what it holds of a trained model; ``_`` stands for a space.
     """
-    words, first = words or {}, {}
+    words, first = TITLES | dict(words or {}), {}
     for key, t in trained.items():
         first.setdefault(key[:2], t)
     frame = pd.DataFrame([
@@ -251,7 +253,7 @@ def _trained_row(t: Trained | Card) -> dict[str, object]:
     train = t.spec.train
     return {"vertices": t.vertices or "", "parameters": f"{t.parameters:,}",
             "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
-            "f": getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else ""),
+            "f": named(getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else "")),
             **_relaxation(t),
             "weight step": getattr(train, "weight_lr", ""), "weight decay": getattr(train, "weight_decay", ""),
             "seconds": round(t.seconds), "device": t.provenance["device"]}

@@ -45,7 +45,7 @@ class Check(Strict):
     ``guard``: what must hold beside the claim, such as an answer better than a blank picture. Where it fails, the claim
     is not reproduced in full; where it holds, that says nothing for the claim. ``any_case``: one of the data sets,
     models and settings that fit is enough; else all must hold. ``seeds``: how many it needs, if fewer than the claim.
-    ``tested``: a mean beyond ``at_least`` or ``at_most`` counts only where the test of an order tells it from that.
+    ``tested``: a mean beyond ``at_least`` or ``at_most`` counts only where the t-test tells it from that.
     ``of``: the claims whose records a reading looks at, where they are not its own.
     """
 
@@ -177,7 +177,7 @@ def bound(check: Check) -> str:
         return f"{sign} {', '.join(filter(None, parts))}"
     side = "at most" if check.at_least is None else "at least"
     limit = check.at_most if check.at_least is None else check.at_least
-    return f"{side} {number(limit, check)}" + ", by the test of an order" * check.tested
+    return f"{side} {number(limit, check)}" + ", by a t-test" * check.tested
 
 
 def number(value: float, check: Check) -> str:

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from string import Formatter
 from typing import Literal
@@ -168,7 +169,7 @@ class Quantity:
     def beside(self) -> str:
         """How far from the paper's number."""
         difference = self.cases[0].values.mean() - self.check.near.value
-        shown = f"{abs(100 * difference):.1f}" if self.check.percent else f"{abs(difference):.3g}"
+        shown = f"{abs(100 * difference):.{self._places}f}" if self.check.percent else f"{abs(difference):.3g}"
         if not float(shown):
             return f"as much as the paper's {self.paper}"
         shown += " points" * self.check.percent
@@ -187,7 +188,7 @@ class Quantity:
 
     def _listed(self, values: list[float], say: Callable[[float, Check], str] | None = None) -> str:
         """One number, some with their names, or the range of many."""
-        say = say or number
+        say = say or partial(number, places=self._places)
         shown = [say(value, self.check) for value in values]
         if len(set(shown)) == 1:
             return shown[0]
@@ -195,6 +196,11 @@ class Quantity:
             return f"{say(min(values), self.check)} to {say(max(values), self.check)}"
         *first, last = [f"{text} ({label})" for text, label in zip(shown, self._labels(), strict=True)]
         return f"{', '.join(first)} and {last}"
+
+    @property
+    def _places(self) -> int:
+        """Decimals of a per cent: as many as the paper prints, so that one can be taken from the other."""
+        return max(1, len(self.paper.removesuffix(" %").partition(".")[2]))
 
     def _labels(self) -> list[str]:
         """What tells the cases apart, in words."""
@@ -236,8 +242,8 @@ def told(records: pd.DataFrame) -> list[str]:
             if one.sentences and one.verdict != "not run"]
 
 
-def number(value: float, check: Check) -> str:
-    """A number for a sentence: per cent with one decimal, else three digits; nothing is rounded to none or to all.
+def number(value: float, check: Check, places: int = 1) -> str:
+    """A number for a sentence: per cent with ``places`` decimals, else three digits; none is rounded to none or to all.
 
     Whole numbers stand without decimals, and no other number looks like one: 16.04 is 16.0, and 0.93 is 93 %.
     """
@@ -246,7 +252,7 @@ def number(value: float, check: Check) -> str:
     if whole or abs(value) >= 1000:
         return f"{value:,.0f}{tail}"
     if check.percent:
-        shown = f"{value:.1f}"
+        shown = f"{value:.{places}f}"
         return (f"{value:.2f}" if shown in ("0.0", "100.0") else shown) + tail
     if abs(value) < 1e-6:
         return f"{value:.0e}".replace("e-0", "e-")

@@ -67,7 +67,7 @@ def case(value: float = 1.0, theirs: float | None = 2.0, holds: bool = False, **
 
 
 def test_an_accuracy_stands_beside_the_papers() -> None:
-    """By hand: 92.9 % is 1.1 points more than 91.76 %, and 93.4 % at five seeds beats nothing here."""
+    """By hand, to the paper's places: 92.90 % is 1.14 points more than 91.76 %, and 93.4 % beats nothing here."""
     kept = rows(
         "class-mnist",
         ("accuracy", "mnist", "fully-connected", 0.929),
@@ -78,12 +78,12 @@ def test_an_accuracy_stands_beside_the_papers() -> None:
     )
     one = told(kept, "class-mnist")
     assert one.sentences[0] == (
-        "The graph reads 92.9 % of test digits right; it beats the Hopfield network, loses to the Boltzmann machine "
+        "The graph reads 92.90 % of test digits right; it beats the Hopfield network, loses to the Boltzmann machine "
         "and loses to recurrent backpropagation."
     )
-    assert one.sentences[1].startswith("The graph reads 1.1 points more than the paper's 91.76 %.")
+    assert one.sentences[1].startswith("The graph reads 1.14 points more than the paper's 91.76 %.")
     assert one.lead == "So far it holds in part." and one.lacks == ("Two seeds so far; the rule asks for five.",)
-    assert one.kind == "paper" and "14.2 points more than the paper's 79.23 %" in one.cause[0]
+    assert one.kind == "paper" and "14.17 points more than the paper's 79.23 %" in one.cause[0]
 
 
 def test_a_claim_that_holds_has_no_cause_and_lacks_nothing() -> None:
@@ -286,7 +286,7 @@ def test_committed_records_give_sentences_without_gaps() -> None:
         (kept["claim"] == "mlp-mnist") & (kept["model"] == "discriminative") & (kept["quantity"] == "accuracy")
     ]
     if len(value):
-        assert f"{100 * value['value'].mean():.1f}".removesuffix(".0") + " %" in found["mlp-mnist"].sentences[0]
+        assert f"{100 * value['value'].mean():.2f} %" in found["mlp-mnist"].sentences[0]
 
 
 def test_equations_printed_in_another_index_order_say_so() -> None:
