@@ -1,6 +1,8 @@
 """Which device computes, and how fast without losing digits."""
 
 import platform
+import re
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +16,7 @@ from .errors import BadInput, one_of
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("bf16", "ieee")                                               # fastest first
 Threads = Annotated[int, Ge(1), Le(1024)]                                  # of which a system can start so many
+STATUS = Path("/proc/self/status")                                         # of the process, on Linux
 LARGEST_ERROR = 1e-5                                                       # relative, of a float32 product
 
 
@@ -38,6 +41,19 @@ def processor() -> str:
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def peak_memory() -> float:
+    """MiB: the largest size of this process since its start.
+
+    On Linux a new process starts with the peak of its parent in ``ru_maxrss``, so that a large parent would hide its
+    own; the kernel's high-water mark does not.
+    """
+    if STATUS.is_file():
+        return int(re.search(r"VmHWM:\s+(\d+)", STATUS.read_text()).group(1)) / 2**10
+    import resource  # not on Windows
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss              # macOS counts in bytes, others in KiB
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 @valid.checked

@@ -6,6 +6,8 @@ engine's own training step; a power law made by the test.
 
 import csv
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -31,7 +33,7 @@ from benchmarks import (
 from benchmarks.counting import Products, product_flops
 from benchmarks.fastest import fastest_peer
 from benchmarks.peers import compare, courses, worker
-from pcgraph_lite import PCGraph, checkout, fit, query, topology
+from pcgraph_lite import PCGraph, checkout, fit, hardware, query, topology
 from pcgraph_lite.baselines import mlp
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.studies import oracles
@@ -435,3 +437,14 @@ def test_a_large_parent_does_not_hide_the_memory_of_edges() -> None:
     """200,000 edges keep 40 bytes each at the least: a weight and its gradient, two moments of Adam, two orders."""
     torch.ones(2**27)                                                      # half a GiB, touched and freed
     assert edges._apart(200_000, "near")["MiB"] > 200_000 * 40 / 2**20
+
+
+@pytest.mark.skipif(not hardware.STATUS.is_file(), reason="only Linux keeps a process's own peak")
+def test_the_peak_of_a_process_is_its_own() -> None:
+    """A child that allocates 100 MiB has them in its peak, also when they are freed, and not what its parent has."""
+    torch.ones(2**28)                                                      # a GiB, touched and freed
+    code = ("from pcgraph_lite import hardware; import torch; before = hardware.peak_memory(); torch.ones(25 * 2**20); "
+            "print(before, hardware.peak_memory())")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=checkout.ROOT)
+    before, after = map(float, done.stdout.split())
+    assert before + 90 < after < hardware.peak_memory() - 300

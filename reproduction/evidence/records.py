@@ -3,8 +3,6 @@
 import json
 import math
 import re
-import resource
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -152,10 +150,11 @@ def provenance(device: object, seconds: float | None = None,
     they were when the run began, for runs so long that the checkout may have moved on; None: as they are now.
     """
     import platform
+
+    from pcgraph_lite import hardware  # only here: it needs torch
     commit, dirty = version or checkout.version()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10      # Linux counts in KiB, macOS in bytes
     return {"commit": commit, "dirty": dirty, "numerics": numerics.digest(),
-            "device": _device_words(device), "memory": f"{peak / (2**10 if sys.platform == 'darwin' else 1):.0f} MiB",
+            "device": _device_words(device), "memory": f"{hardware.peak_memory():.0f} MiB",
             "seconds": None if seconds is None else round(seconds, 1),
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
             **{package: _version(package) for package in PACKAGES}}
