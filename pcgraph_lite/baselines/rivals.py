@@ -1,7 +1,8 @@
 """Simple rivals beside every picture: closed forms that know nothing of graphs, fitted on training images in seconds.
 
 A completed or denoised picture is worth something if it beats these. Completion: the mean image, the nearest neighbour,
-ridge regression. Denoising: a box filter, the Wiener filter, and the best linear map of all.
+ridge regression. Denoising: a box filter, the Wiener filter, and the best linear map of all. Foreign images: the error
+of a few principal components.
 Images are ``(batch, pixels)`` in [0, 1], noise is Gaussian of a known variance in these units.
 """
 
@@ -14,7 +15,7 @@ from torch.nn.functional import avg_pool2d
 
 from .. import valid
 from ..errors import BadInput
-from ..valid import Rate
+from ..valid import Count, Rate
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)                                        # of ridge regression, times the images
 
@@ -94,6 +95,20 @@ def best_linear(train: Tensor, variance: Rate) -> LinearMap:
     mean, covariance = images.mean(0), _covariance(images, images)         # (pixels,), (pixels, pixels)
     noisy = covariance + variance * torch.eye(len(covariance), dtype=covariance.dtype)
     return LinearMap(torch.linalg.solve(noisy, covariance), mean, mean).to(train.dtype)
+
+
+@valid.checked
+def principal_components(train: Tensor, count: Count) -> LinearMap:
+    """The linear map through ``count`` numbers with the least squared error on the training images.
+
+    Images unlike them come back worse, so the error finds foreign ones. Raises BadInput: more components than pixels.
+    """
+    images = train.double()
+    mean, covariance = images.mean(0), _covariance(images, images)         # (pixels,), (pixels, pixels)
+    if count > len(mean):
+        raise BadInput(f"count = {count}; images of {len(mean)} pixels have at most as many principal components.")
+    axes = torch.linalg.eigh(covariance).eigenvectors[:, -count:]          # (pixels, count), of the largest variances
+    return LinearMap(axes @ axes.T, mean, mean).to(train.dtype)
 
 
 @valid.checked

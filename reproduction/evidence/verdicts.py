@@ -357,9 +357,9 @@ def _spread(values: pd.Series, check: Check) -> str:
 
 
 def _over_examples(case: pd.DataFrame, check: Check) -> str:
-    """The 95 % interval of a share over the examples of one seed (Wilson), beside the spread over seeds."""
+    """The 95 % interval (Wilson) that such a share of the examples of one seed has, beside the spread over seeds."""
     if not check.percent or check.other or case["n"].isna().any() or not case["value"].between(0, 1).all():
         return ""
     n = int(case["n"].min())
     low, high = (claims.number(end, check) for end in metrics.share_interval(round(float(case["value"].mean()) * n), n))
-    return f" (95 % interval over the {n:,} examples of one seed: {low} to {high})"
+    return f" (95 % interval of such a share of {n:,} examples: {low} to {high})"

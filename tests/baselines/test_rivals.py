@@ -1,4 +1,4 @@
-"""Simple rivals: closed forms of completion and denoising.
+"""Simple rivals: closed forms of completion, denoising and telling foreign images.
 
 Oracle: loops over pixels, least squares by another route, and two equivalences: where the covariance of the images does
 not depend on the place (all cyclic shifts of a picture), the best linear map is the Wiener filter.
@@ -91,7 +91,16 @@ def test_best_linear_map_is_the_regression_on_noisy_images(images):
     assert float(gradient.abs().max()) < 1e-10
 
 
+def test_principal_components_are_the_truncated_singular_vectors(images):
+    """Eckart and Young: of all matrices of that rank, U S V with the largest S comes nearest to the centred images."""
+    mean = images.mean(0)
+    u, s, v = torch.linalg.svd(images - mean, full_matrices=False)
+    nearest = (u[:, :5] * s[:5]) @ v[:5] + mean
+    torch.testing.assert_close(rivals.principal_components(images, 5)(images), nearest.clamp(0, 1))
+
+
 @pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda x: rivals.principal_components(x, 37), BadInput, "count = 37; images of 36 pixels"),
     (lambda x: rivals.ridge(x, x, torch.ones(36, dtype=torch.bool)), BadInput, "unknown pixel"),
     (lambda x: rivals.ridge(x, x, top_half(), [0.0]), BadInput, "penalties.0. = 0.0"),
     (lambda x: rivals.ridge(x, x[:, :35], top_half()), WrongShape, r"expected \(count, 36\)"),

@@ -213,7 +213,7 @@ def test_a_share_has_its_interval_over_examples_beside_the_spread_over_seeds() -
     z = stats.norm.ppf(0.975)
     centre, width = 0.9 + z**2 / 20, z * (0.9 * 0.1 / 10 + z**2 / 400) ** 0.5
     low, high = (100 * (centre + sign * width) / (1 + z**2 / 10) for sign in (-1, 1))
-    assert row["ours"] == (f"q 90.00 % ± 10.00 % (95 % interval over the 10 examples of one seed: {low:.2f} % to "
+    assert row["ours"] == (f"q 90.00 % ± 10.00 % (95 % interval of such a share of 10 examples: {low:.2f} % to "
                            f"{high:.2f} %) (at least 50.00 %)")
     assert "examples" not in verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
 
