@@ -238,6 +238,20 @@ def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
     return pd.Series({seed: some.groupby(key)[measure].mean().idxmin() for seed, some in others.items()})
 
 
+def own_penalties(ends: pd.DataFrame) -> pd.DataFrame:
+    """The error of the widest graph less that of the best width, each decay by itself: one row a model, decay and seed.
+
+    Args:
+        ends: rows of ``finals`` with dataset, model, n, width, decay. The best width has the lowest mean ``choice_mse``
+            over seeds; the errors are ``other_mse``, of the images that did not choose it.
+    """
+    keys = ["dataset", "model", "decay"]
+    best = ends.groupby([*keys, "width"])["choice_mse"].mean().groupby(keys).idxmin().str[-1].rename("best")
+    errors = ends.join(best, on=keys).set_index([*keys, "seed", "n"])
+    widest, chosen = (errors[errors["width"] == width]["other_mse"] for width in (ends["width"].max(), errors["best"]))
+    return (widest - chosen).rename("own_penalty").reset_index()
+
+
 def said(setting: str) -> str:
     """What differs from the base, without the parts of the specification: ``train.steps = 5`` is ``steps = 5``."""
     return re.sub(r"\b[a-z]+\.(?=[a-z])", "", setting)

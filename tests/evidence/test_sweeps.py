@@ -274,6 +274,17 @@ def test_a_seed_has_no_part_in_its_own_choice() -> None:
     assert sweeps.best_by_others(ends[ends["seed"] == 0], "width", "mse").to_dict() == {0: "b"}
 
 
+def test_own_penalties_choose_the_width_within_each_decay() -> None:
+    """By hand: weak decay is best at width 1 by means of 2, 3 and 4, strong decay at the widest, so at no cost."""
+    chosen = {("weak", 1): (1.0, 3.0), ("weak", 2): (3.0, 3.0), ("weak", 4): (4.0, 4.0),
+              ("strong", 1): (9.0, 9.0), ("strong", 2): (8.0, 8.0), ("strong", 4): (7.0, 7.0)}
+    ends = pd.DataFrame([{"dataset": "mnist", "model": "recurrent", "decay": decay, "width": width, "seed": seed,
+                          "n": 5, "choice_mse": value, "other_mse": 10.0 * width + seed * (width == 4)}
+                         for (decay, width), values in chosen.items() for seed, value in enumerate(values)])
+    found = sweeps.own_penalties(ends).set_index(["decay", "seed"])["own_penalty"].to_dict()
+    assert found == {("weak", 0): 30.0, ("weak", 1): 31.0, ("strong", 0): 0.0, ("strong", 1): 0.0}
+
+
 @pytest.mark.parametrize("model", ["other", "copier"])
 def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> None:
     """A graph without labels is asked for none; an autoencoder has no value step either."""
