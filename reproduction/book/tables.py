@@ -51,6 +51,7 @@ SHARE = re.compile(r"[\d.]+(?= %)")
 FAILING = re.compile(r"(one|worst) of (\d+) such cases in (\d+)")          # as earlier runs said it
 HOLDS = re.compile(r"\b1 of (\d+) checks hold\b")
 LONG = re.compile(r"(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
+RACED = re.compile(r"\b(quality)?-?\b(mnist|fashion)\b")
 SCALING = "Time of a training batch against one size, the others fixed."
 SLOPE = "A slope is the power of the number of edges with which time or memory grows."
 BENCH = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What was measured.",
@@ -144,10 +145,14 @@ def _speeds(targets: Path) -> str:
 
 
 def _readable(table: Path) -> None:
-    """Rewrite a table of the benchmark with its long numbers in groups of three digits: 16,590 for 1.659e+04."""
+    """Rewrite a table of the benchmark for readers: 16,590 for 1.659e+04, data by their titles, targets alone."""
     cells = pd.read_csv(table, dtype=str, keep_default_na=False)
     for column in cells.columns.drop("commit", errors="ignore"):
-        cells[column] = [LONG.sub(lambda one: f"{float(one[0]):,.0f}", text) for text in cells[column]]
+        texts = [LONG.sub(lambda one: f"{float(one[0]):,.0f}", text) for text in cells[column]]
+        cells[column] = [RACED.sub(lambda one: " on ".join(filter(None, (one[1], TITLES[one[2]]))), text)
+                         for text in texts]
+    if "target" in cells:
+        cells = cells[cells["target"] != DASH]
     cells.to_csv(table, index=False)
 
 

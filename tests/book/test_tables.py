@@ -145,6 +145,19 @@ def test_a_benchmark_is_shown_for_each_device_that_has_one(tmp_path: Path) -> No
     assert (tmp_path / "generated/bench/cuda/targets.csv").is_file()
 
 
+def test_the_tables_of_speed_have_readers_words(tmp_path: Path) -> None:
+    """By hand: long numbers in groups, data by their titles, and a note among the targets is no row."""
+    made = tmp_path / "results/cpu"
+    made.mkdir(parents=True)
+    (made / "targets.csv").write_text("work,quantity,target,measured,met\n"
+                                      "quality-mnist,s,at most 2,1.659e+04,no\nc,\u2014,\u2014,\u2014,a note\n")
+    (made / "works.csv").write_text("work,what\nquality-fashion,88% on the fashion test images\n")
+    tables.write_speed(tmp_path / "generated", tmp_path / "results")
+    targets, works = (pd.read_csv(tmp_path / "generated/bench/cpu" / name) for name in ("targets.csv", "works.csv"))
+    assert targets.to_numpy().tolist() == [["quality on digits", "s", "at most 2", "16,590", "no"]]
+    assert works.to_numpy().tolist() == [["quality on clothing", "88% on the clothing test images"]]
+
+
 def test_the_speed_page_opens_with_what_was_found(tmp_path: Path) -> None:
     """Ratios to the products, and the one target of three that is not met; a row without a measurement is no target."""
     folder = tmp_path / "results/bench/cpu"
