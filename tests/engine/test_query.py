@@ -227,6 +227,17 @@ def test_replicas_are_asked_together():
         torch.testing.assert_close(answer.x[k], alone.x)
 
 
+def test_a_step_for_each_replica_is_that_of_the_replica_alone():
+    graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", replicas=3, dtype=torch.float64)
+    pixels, value_lr = torch.rand(5, 4), torch.tensor([0.05, 0.1, 0.2], dtype=torch.float64)
+    answer = query(graph, {"pixels": pixels}, steps=7, tolerance=None, value_lr=value_lr)
+    for k, step in enumerate(value_lr.tolist()):
+        single = PCGraph(graph.topology, "tanh", dtype=torch.float64)
+        single.set_weight(graph.weight[k])
+        alone = query(single, {"pixels": pixels}, steps=7, tolerance=None, value_lr=step)
+        torch.testing.assert_close(answer.x[k], alone.x)
+
+
 def test_values_of_each_replica_are_asked_each_of_its_own():
     graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", replicas=3, dtype=torch.float64)
     pixels = torch.rand(3, 5, 4)
