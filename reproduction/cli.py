@@ -217,9 +217,8 @@ def scorecard(
         ready(csv)
     own = [profile] if profile else [] if published else ["laptop", "paper"]
     known = records.read(*records.places(own, published=not profile))
-    told = findings.findings(known)
-    card = verdicts.scorecard(known)
-    card["finding"] = [" ".join(told[claim].sentences) for claim in card["claim"]]
+    told = [" ".join(one.sentences) for one in findings.findings(known).values()]       # in the order of the claims
+    card = verdicts.scorecard(known).assign(finding=told)
     if csv is not None:
         with write_aside(csv) as part:
             card.to_csv(part, index=False)

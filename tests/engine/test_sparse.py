@@ -16,9 +16,9 @@ from pcgraph_lite.errors import BadInput, require_memory
 N = 40
 MASK = torch.rand(N, N, generator=torch.Generator().manual_seed(0)) < 0.1
 LARGE = """
-import resource, torch
+import time, torch
 import networkx as nx
-from pcgraph_lite import PCGraph, fit, observed, query, topology
+from pcgraph_lite import PCGraph, fit, hardware, observed, query, topology
 generator, n = torch.Generator().manual_seed(0), 50_000
 if {kind!r} == "mask":
     pairs = torch.randint(n, (2, 250_000), generator=generator)
@@ -36,8 +36,7 @@ data = {{"pixels": images}} | ({{"labels": torch.arange(20) % 10}} if "labels" i
 fit(graph, data, epochs=1, steps=5, batch_size=20, progress=False)
 query(graph, {{"pixels": observed(images[:2], torch.arange(784) < 392)}}, steps=20)
 graph.load_state_dict(graph.state_dict())
-used = resource.getrusage(resource.RUSAGE_SELF)
-print(made.n, made.edge_count(), used.ru_maxrss / 2**20, used.ru_utime)
+print(made.n, made.edge_count(), hardware.peak_memory() / 2**10, time.process_time())
 """
 
 
