@@ -6,7 +6,6 @@ by ``memory.peak_of_process``. Linux only: the kernel's high-water mark is reset
 
 import re
 import sys
-from pathlib import Path
 
 import torch
 
@@ -14,8 +13,6 @@ from benchmarks import training
 from benchmarks.memory import RESET
 from benchmarks.rows import Sizes
 from pcgraph_lite import hardware
-
-STATUS = Path("/proc/self/status")
 
 
 def main(quick: bool) -> None:
@@ -34,7 +31,7 @@ def main(quick: bool) -> None:
 
 def kib(key: str) -> int:
     """An entry of the process's status: VmRSS is its size, VmHWM the largest size since its start or the last reset."""
-    return int(re.search(rf"{key}:\s+(\d+)", STATUS.read_text()).group(1))
+    return int(re.search(rf"{key}:\s+(\d+)", hardware.STATUS.read_text()).group(1))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,65 @@
+"""What sentences say of other files than the checks of their own claim, which fill in no number.
+
+Oracle: the committed records and sweeps that they speak of.
+"""
+
+import pandas as pd
+import pytest
+
+from pcgraph_lite.checkout import ROOT
+from reproduction.evidence import records
+
+KEPT = records.read(ROOT / "results/records")
+
+
+def mean(claim: str, quantity: str, model: str, **parameters: object) -> float:
+    """Over seeds and data sets."""
+    some = KEPT[(KEPT["claim"] == claim) & (KEPT["quantity"] == quantity) & (KEPT["model"] == model)]
+    fits = [parameters.items() <= one.items() for one in some["parameters"]]
+    return float(some.loc[fits, "value"].mean())
+
+
+def sweep(name: str) -> pd.DataFrame:
+    """The runs of a sweep that ended well, one row an epoch."""
+    rows = pd.read_csv(ROOT / "results/sweeps" / f"{name}.csv")
+    return rows[rows["status"] == "ok"]
+
+
+def test_with_the_papers_decay_no_graph_copies_noise_and_the_recurrent_one_is_nearer_to_foreign_images() -> None:
+    """Half-noise and foreign."""
+    for model in ("generative", "recurrent"):
+        assert mean("half-noise", "noise_residual", f"{model}-mild") > mean("half-noise", "constant_residual", model)
+        assert mean("foreign", "foreign_distance", f"{model}-mild") < mean("foreign", "foreign_distance", model)
+    recurrent, feedforward = (mean("foreign", "foreign_distance", f"{model}-mild") for model in ("recurrent", "generative"))
+    assert recurrent < feedforward
+
+
+@pytest.mark.parametrize("better", ["train.weight_lr = 0.0005", "train.weight_decay = 0.03"])
+def test_beyond_the_papers_grid_settings_do_better(better: str) -> None:
+    """Hyper: both tasks."""
+    ends = sweep("hyper").groupby("setting")[["completion_mse", "denoised_mse"]].mean()
+    assert (ends.loc[better] < ends.loc["base"]).all()
+
+
+def test_the_widest_graphs_are_not_equally_trained() -> None:
+    """Width and width-rec: the best epoch of four, by held-out images; and which feedforward graph overfits."""
+    rows = sweep("width-depth")
+    widest = rows[rows["topology.hidden"] == "1536 and 1536"]
+    course = widest.groupby(["topology.constructor", "train.weight_decay", "epoch"])[["validation", "energy"]].mean()
+    best = course["validation"].groupby(level=[0, 1]).idxmax().str[-1]
+    assert best.to_dict() == {("generative", 0.003): 1, ("generative", 0.03): 4, ("recurrent", 0.003): 1,
+                              ("recurrent", 0.03): 1}
+    energy = course["energy"]["generative"][0.003]
+    assert energy[4] < energy[1] / 2
+
+
+def test_recurrent_graphs_with_strong_decay_draw_nothing_from_a_label() -> None:
+    """Decay speaks of page 4c; memo of queries that did not come to rest."""
+    assert mean("any-rec", "generated_agreement", "recurrent") == 0
+    assert mean("memo", "converged_share", "fully-connected", corruption="noise") < 0.05
+
+
+def test_a_judge_reads_no_more_of_the_clothes_originals_than_the_rule_asks_of_completions() -> None:
+    """Completion of clothing (page 3a), gen-b."""
+    originals = KEPT[(KEPT["quantity"] == "original_judge_agreement") & (KEPT["dataset"] == "fashion")]
+    assert originals["value"].mean() < 0.9
