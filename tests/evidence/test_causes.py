@@ -30,8 +30,8 @@ def test_with_the_papers_decay_no_graph_copies_noise_and_the_recurrent_one_is_ne
     for model in ("generative", "recurrent"):
         assert mean("half-noise", "noise_residual", f"{model}-mild") > mean("half-noise", "constant_residual", model)
         assert mean("foreign", "foreign_distance", f"{model}-mild") < mean("foreign", "foreign_distance", model)
-    recurrent, feedforward = (mean("foreign", "foreign_distance", f"{model}-mild") for model in ("recurrent", "generative"))
-    assert recurrent < feedforward
+    recurrent, other = (mean("foreign", "foreign_distance", f"{model}-mild") for model in ("recurrent", "generative"))
+    assert recurrent < other
 
 
 @pytest.mark.parametrize("better", ["train.weight_lr = 0.0005", "train.weight_decay = 0.03"])
