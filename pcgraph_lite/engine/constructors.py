@@ -177,7 +177,7 @@ def _between(sources: Mapping[str, int], targets: Mapping[str, int], pairs: Tens
     row, column = (torch.bucketize(ends, torch.tensor([cut.start for cut in cuts.values()]), right=True) - 1
                    for ends, cuts in zip(pairs, (rows, columns), strict=True))
     block, edges = row * len(targets) + column, []
-    for k in block.unique().tolist():
+    for k in block.bincount().nonzero()[:, 0].tolist():                   # unique would sort all edges
         (a, source), (b, target) = (list(groups.items())[at] for groups, at in
                                     zip((sources, targets), divmod(k, len(targets)), strict=True))
         inside = pairs[:, block == k] - torch.tensor([[rows[a].start], [columns[b].start]])

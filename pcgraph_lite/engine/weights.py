@@ -80,7 +80,7 @@ class Sparse(Dense):
 
     def _keep(self, mask: Tensor) -> None:
         rows, columns = mask.indices() if mask.is_sparse else mask.nonzero().T     # (edges,)
-        order = torch.argsort(columns, stable=True)                        # edge numbers, target by target
+        order = torch.argsort(columns.int(), stable=True)                  # edge numbers, target by target
         buffers = {"starts": _starts(rows.bincount(minlength=mask.shape[0])), "columns": columns, "order": order,
                    "starts_t": _starts(columns.bincount(minlength=mask.shape[1])), "columns_t": rows[order]}
         for name, index in buffers.items():                                # int32 is what the CPU kernels work on
