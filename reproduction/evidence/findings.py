@@ -128,6 +128,17 @@ class Quantity:
         return self._listed([case.theirs.mean() for case in self.cases])
 
     @property
+    def both(self) -> str:
+        """Both sides of a comparison, case by case: ``digits: 16.0 against 15.4, clothing: 16.1 against 15.8``."""
+        if len(self.cases) > FEW:
+            return f"{self} against {self.theirs}"
+        shown = [" against ".join(number(side.mean(), self.check, self._places) for side in (case.values, case.theirs))
+                 for case in self.cases]
+        if len(set(shown)) == 1:
+            return shown[0]
+        return ", ".join(f"{label}: {text}" for label, text in zip(self._labels(), shown, strict=True))
+
+    @property
     def held(self) -> str:
         """In how many of the cases the check holds."""
         holding = sum(case.holds for case in self.cases)
