@@ -88,7 +88,7 @@ def rows(kept: dict[str, Any], mutants: dict[str, Any]) -> list[tuple[str, str]]
             shown.append((f"small changes of the code that tests notice ({text} {', '.join(some)}{rest})",
                           f"{dead} of {tried}"))
     if mutants:
-        shown.append(("changes that no test noticed and that do nothing (listed below); the others are gaps",
+        shown.append(("changes that no test noticed and that do nothing (listed below); any other is a gap",
                       f"{len(survivors(mutants))} of {sum(len(row['survivors']) for row in mutants.values())}"))
     shown.append(("packages locked by version and content", str(len(locked()))))
     return shown

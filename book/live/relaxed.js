@@ -42,7 +42,8 @@
   PCLive.parts.relaxed = async (body) => {
     const { panels } = await PCLive.need("relaxed-time");
     const times = [...new Set(panels.flatMap((p) => p.points.map((q) => q.relaxed)))].sort((a, b) => a - b);
-    const x = (v) => LEFT + 8 + ((Math.log(v) - Math.log(0.05)) / (Math.log(11) - Math.log(0.05))) * (RIGHT - LEFT - 14);
+    const ends = [times[0], times[times.length - 1]].map(Math.log);
+    const x = (v) => LEFT + 8 + ((Math.log(v) - ends[0]) / (ends[1] - ends[0])) * (RIGHT - LEFT - 14);
     const drawn = panels.map((panel) => new Panel(panel, x));
     const show = (k) => drawn.forEach((panel) => panel.show(times[k]));
     const move = slider({ label: "Relaxed time Tγ", min: 0, max: times.length - 1, step: 1, value: 1, show: (k) => number(times[k]), oninput: show });

@@ -9,7 +9,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ MEASURES = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid
 DASH = "—"
 SWITCHES = {"True": "yes", "False": "no"}
 ALIKE = ("profile", "device", "versions", "numerics")      # columns of the ledger that become a sentence where alike
+PEERS = {"fabricpc": "FabricPC", "pcx": "PCX"}              # in the table of other projects
 BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> heading
 INSIDE = re.compile(r"\[([^\[\]]*)\]")              # which records a check looks at
 RULED = re.compile(r"\b(?:at least|at most|near|within) [\d.]+ %(?: ± [\d.]+ %)?")
@@ -146,7 +147,9 @@ def _speeds(targets: Path) -> str:
 
 def _readable(table: Path) -> None:
     """Rewrite a table of the benchmark for readers: 16,590 for 1.659e+04, data by their titles, targets alone."""
-    cells = pd.read_csv(table, dtype=str, keep_default_na=False)
+    cells = pd.read_csv(table, dtype=str, keep_default_na=False).replace({"by": PEERS})
+    if "commit" in cells and cells["commit"].nunique() == 1:               # stands above the table
+        cells = cells.drop(columns="commit")
     for column in cells.columns.drop("commit", errors="ignore"):
         texts = [LONG.sub(lambda one: f"{float(one[0]):,.0f}", text) for text in cells[column]]
         cells[column] = [RACED.sub(lambda one: " on ".join(filter(None, (one[1], TITLES[one[2]]))), text)
@@ -335,11 +338,24 @@ def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
         return f'<span class="verdict {BADGES[text.partition(":")[0]]}">{text}</span>'
     if text in SWITCHES:
         return SWITCHES[text]
+    if text.startswith("{&quot;") or text.startswith('{"'):
+        return _settings(text)
     if title in TOLD:
         return told(digits.again(text), book).replace(" < ", " &lt; ")
     named = SETTING.sub(lambda name: book.words.get(name[0], name[0]), digits.again(text))
     named = WHOLE.sub(lambda one: f"{float(one[0]):.0f}", named)
     return escape(book.words[text], quote=False) if text in book.words else named
+
+
+def _settings(text: str) -> str:
+    """Settings in JSON, as a cell of HTML has them, in words: ``labels to hidden1 1, hidden1 to hidden1 0``."""
+    try:
+        settings = json.loads(unescape(text))
+    except json.JSONDecodeError:
+        return text
+    words = (f"{name.replace('->', 'to')} {value:g}" if isinstance(value, float) else f"{name} {value}"
+             for name, value in settings.items())
+    return escape(", ".join(words), quote=False)
 
 
 def told(text: str, book: findings.Book) -> str:

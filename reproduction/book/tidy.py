@@ -13,6 +13,7 @@ NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # wh
 # titles of settings
 CONSTANT = ("seeds", "training images", "epochs", "sweep", "images", "steps", "batch size", "runs")
 FIGURE_SPACE = "\u2007"                            # as wide as a digit
+WIDE = 20                                          # letters of a title that would wrap into many lines on a phone
 LONG = 32                                          # letters of words that need some width on a phone
 FOLDED = 3                                         # comparisons with rivals; more fold behind their count
 OUTCOMES = {"better": "better than", "level": "not told apart from", "worse": "worse than"}
@@ -47,6 +48,8 @@ def _columns(columns: Sequence[Sequence[Tag]]) -> dict[str, str]:
     alike = {}
     for head, *cells in columns:
         title, texts = _text(head), [_text(cell) for cell in cells]
+        if len(title) > WIDE:
+            head["class"] = [*head.get("class", []), "long"]
         if any(len(text) > LONG and not NUMBER.match(text) for text in texts):
             for cell in cells:
                 cell["class"] = [*cell.get("class", []), "long"]
@@ -57,6 +60,8 @@ def _columns(columns: Sequence[Sequence[Tag]]) -> dict[str, str]:
             alike |= {title: texts[0]} if constant and texts[0] != DASH else {}
         elif all(NUMBER.match(text) for text in texts if text != DASH):
             _on_the_point(cells)
+            for cell in cells:
+                cell["class"] = [*cell.get("class", []), "number"]
     return alike
 
 
