@@ -32,6 +32,7 @@ from pcgraph_lite.studies.trials import Case, Key, Trial
 from . import drawn
 
 COLORS = sns.color_palette("colorblind")
+STYLES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))          # of three lines each: colours turn alike in the dark theme
 RIGHT, WRONG = COLORS[2], "#c8281e"                                        # told apart by those who see no green or red
 # Where the neurons of a vertex sit around it, what they are called, and their colour.
 PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0, -0.9), "interneuron": (-1.15, -0.1)}
@@ -173,8 +174,8 @@ def _name(axis: Axes) -> None:
     ends.sort(key=lambda one: one[0])
     for height, (_, end, line) in zip(_apart([height for height, *_ in ends], LINE), ends, strict=True):
         axis.annotate(line.get_label(), end, xytext=(1.06, height), textcoords="axes fraction", va="center",
-                      fontsize="small", arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 1.2,
-                                                    "linestyle": line.get_linestyle(), "shrinkA": 1, "shrinkB": 2,
+                      fontsize="small", arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.8,
+                                                    "linestyle": ":", "shrinkA": 1, "shrinkB": 2,         # no curve
                                                     "relpos": (0, 0.5)})
     axis.set_xlim(low, high)
 
@@ -281,18 +282,20 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
 
 def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
          marks: Mapping[str, Mapping[str, float]] | None = None) -> Figure:
-    """One column a part, one row a name, one dot a repeat, on a common axis, published ``marks`` as black bars.
+    """One panel a part, one row a name, one dot a repeat, on a common axis, published ``marks`` as black bars.
+
+    The panels stand one below the other, so that a phone shows all of a row.
 
     ``parts``: title -> name -> ``(repeats,)``; every part has the same names.
     """
     names = list(next(iter(parts.values()), ()))
-    figure, axes = _grid(len(parts), 9, 3.3, 0.36 * len(names) + 1.4, margin=1.9, sharex=True, sharey=True)
+    figure, axes = _grid(len(parts), 1, 4.7, 0.3 * len(names) + 0.8, sharex=True)
     for axis, (title, rows) in zip(axes, parts.items(), strict=True):
         _dots(axis, rows, names)
         if published := (marks or {}).get(title):
             axis.plot(list(published.values()), [names.index(name) for name in published], "|", color="black",
                       markersize=15, markeredgewidth=2, label="the paper's")
-        axis.set(xlabel=x, title=title)
+        axis.set(xlabel=x if axis is axes[-1] else "", title=title)
         axis.xaxis.get_major_locator().set_params(integer=all((_numbers(row) % 1 == 0).all() for row in rows.values()))
     if marks:                                                              # else there are dots alone
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=SMALLEST)
@@ -508,7 +511,7 @@ def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log
     """Lines, with a band from min to max where values repeat, upright marks and dashed levels."""
     for k, (name, (at, values)) in enumerate(lines.items()):
         values, color = _numbers(values).reshape(len(at), -1), colors[k % len(colors)]
-        axis.plot(at, values.mean(1), color=color, label=name)
+        axis.plot(at, values.mean(1), color=color, linestyle=STYLES[k // 3 % len(STYLES)], label=name)
         if values.shape[1] > 1:
             axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0,
                               label=f"_{name}")

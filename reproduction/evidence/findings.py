@@ -304,7 +304,7 @@ def _cause(cause: Cause | None, verdict: str, quantities: list[Quantity]) -> tup
     if cause is None or verdict.removeprefix("preliminary: ") in ("reproduced", "not comparable"):
         return "", []
     if verdict == "not run":
-        return cause.kind, [cause.unmeasured or "It has not been measured yet; the scorecard has the command that runs it."]
+        return cause.kind, [cause.unmeasured or "It has not been measured yet; the scorecard has the command for it."]
     fits = (all(quantities[k].cases and not quantities[k].passed for k in cause.fails)
             and all(quantities[k].cases and quantities[k].passed for k in cause.holds))
     sentences = said(cause.finding, quantities) if fits else []

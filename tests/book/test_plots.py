@@ -112,7 +112,7 @@ def test_dots_draw_every_seed_and_the_published_value():
     assert [line.get_xdata().tolist() for line in first.lines[:2]] == [[1.0, 3.0], [5.0]]
     assert list(first.lines[2].get_xdata()) == [7.0] and list(first.lines[2].get_ydata()) == [1]
     assert [line.get_xdata().tolist() for line in second.lines] == [[2.0], [4.0]]
-    assert [tick.get_text() for tick in first.get_yticklabels()] == ["a", "b"] and first.get_xlabel() == "accuracy (%)"
+    assert [tick.get_text() for tick in first.get_yticklabels()] == ["a", "b"] and second.get_xlabel() == "accuracy (%)"
 
 
 def test_dots_of_places_stand_at_whole_numbers():

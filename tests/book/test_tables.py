@@ -7,6 +7,7 @@ import csv
 import json
 import math
 import re
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -262,6 +263,13 @@ def test_settings_in_a_cell_have_their_words() -> None:
     assert re.findall(r"<td[^>]*>(.*?)</td>", shown) == ["base: weight step = 0.1, no_such = 2", "10000"]
 
 
+def test_settings_that_a_sweep_keeps_as_json_are_words() -> None:
+    kept = ['{"labels -> hidden1": 1.0, "hidden1 -> hidden1": 0.0}', '{"labels": 1', "0.03"]
+    shown = tables.in_words(tables.plain(pd.DataFrame({"init std": kept}), "x").to_html(), findings.load())
+    assert [unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", shown)] == [
+        "labels to hidden1 1, hidden1 to hidden1 0", kept[1], kept[2]]
+
+
 def test_what_all_runs_share_is_a_sentence_of_the_ledger(tmp_path: Path) -> None:
     noted = [new_notebook(metadata={"papermill": {"duration": seconds, "parameters": {"profile": "smoke"}}})
              for seconds in (3, 4)]
@@ -274,9 +282,12 @@ def test_long_numbers_of_the_benchmark_are_grouped(tmp_path: Path) -> None:
     (tmp_path / "results/cpu").mkdir(parents=True)
     (tmp_path / "results/cpu/times.csv").write_text(
         'edges,ms,commit,note\n3998000,1.02e+03 to 988,12345678,"1.0000010; 2014, 1,055"\n')
+    (tmp_path / "results/peers.csv").write_text("by,commit\nfabricpc,a\npcx,b\n")
+    (tmp_path / "results/peers.json").write_text(json.dumps({"device": "cpu", "date": "", "commit": "a"}))
     tables.write_speed(tmp_path / "out", tmp_path / "results")
     assert rows(tmp_path / "out/bench/cpu/times.csv") == [
-        {"edges": "3,998,000", "ms": "1,020 to 988", "commit": "12345678", "note": "1.0000010; 2014, 1,055"}]
+        {"edges": "3,998,000", "ms": "1,020 to 988", "note": "1.0000010; 2014, 1,055"}]       # one commit: above
+    assert rows(tmp_path / "out/bench/peers.csv") == [{"by": "FabricPC", "commit": "a"}, {"by": "PCX", "commit": "b"}]
 
 
 def test_names_are_put_in_words_and_nothing_else_changes() -> None:

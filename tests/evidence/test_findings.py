@@ -79,7 +79,7 @@ def test_an_accuracy_stands_beside_the_papers() -> None:
     one = told(kept, "class-mnist")
     assert one.sentences[0] == (
         "The graph reads 92.90 % of test digits right; it beats the Hopfield network, loses to the Boltzmann machine "
-        "and loses to recurrent backpropagation."
+        "and loses to recurrent backpropagation (Almeida-Pineda)."
     )
     assert one.sentences[1].startswith("The graph reads 1.14 points more than the paper's 91.76 %.")
     assert one.lead == "So far it holds in part." and one.lacks == ("Two seeds so far; the rule asks for five.",)
