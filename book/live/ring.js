@@ -56,7 +56,8 @@
       this.equations = h("div", { class: "pc-equations", tabindex: 0, role: "group",
                                   "aria-label": "The equations with the numbers of the moment" });
       body.append(this.tries.row, this.say, h("div", { class: "pc-columns" },
-        h("div", { class: "pc-column" }, this.picture(), buttons),
+        h("div", { class: "pc-column" }, this.picture(),
+          h("p", { class: "pc-better" }, "Drag a circle or a weight up or down. Thick outline: large error. Thick arrow: large weight."), buttons),
         h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Values"),
           ...this.values.map((v, i) => h("div", { class: "pc-held" }, v.row,
             h("label", { for: `pc-hold-${i}` }, this.clamps[i], " hold"))),
