@@ -55,7 +55,8 @@ def put_turn(notebook: NotebookNode, measured: Mapping[str, Any], told: Sequence
     said = "".join(f"\n- {tables.escaped(line)}" for line in told)
     time = f"This takes about {measured['seconds']:.0f} s of one core, once `make book` has run"
     cell.source = cell.source.replace(begin, f"{begin}\n{time}" + (f", and ends with\n{said}\n" if said else ".\n"), 1)
-    cell.source = cell.source.replace("\nor with plain tools\n", "\nOr with plain tools, the other parameters of the page as they stand:\n")
+    plain = "\nOr with plain tools, the other parameters of the page as they stand:\n"
+    cell.source = cell.source.replace("\nor with plain tools\n", plain)
 
 
 def box(found: Sequence[Finding], aim: str) -> str:

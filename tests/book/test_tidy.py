@@ -1,5 +1,7 @@
 """Tables of pages, made easier to read. Oracle: tables written by the test, cell by cell."""
 
+import re
+
 import pandas as pd
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_output
@@ -65,6 +67,12 @@ def test_a_column_of_dashes_is_for_the_csv_alone_and_long_cells_are_named() -> N
     html = tidy.tidied(shown(model=["a", "b" * 40], sd=["—", "—"], error=["1", "2 (1.000000 to 3.00000000)"]))
     assert cells(html)[0] == ["model", "error"] and cells(html, seen=False)[0] == ["model", "sd", "error"]
     assert html.count(" long") == 2
+
+
+def test_a_long_title_and_numbers_have_a_class_for_the_phone() -> None:
+    html = tidy.tidied(shown(model=["a", "b"], n=["1", "2"], **{"at the end of the query: PSNR": ["0.5", "0.25"]}))
+    named = {name: re.findall(rf'<t[hd] class="[^"]* {name}"', html) for name in ("long", "number")}
+    assert {name: len(cells) for name, cells in named.items()} == {"long": 1, "number": 4}
 
 
 def test_what_a_cell_printed_in_turns_is_one_text_without_progress_bars() -> None:

@@ -137,6 +137,15 @@ def test_cases_are_listed_digits_first_unless_they_agree(values: dict[str, float
     assert told(kept, "gen-b").ours == f"{said} read right"
 
 
+def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
+    check = Check(quantity="mse", less_than={"model": "b"})
+    digits, clothing = case(16.04, 15.4), case(16.12, 15.82, dataset="fashion")
+    for cases, said in (([digits], "16.0 against 15.4"), ([digits, digits], "16.0 against 15.4"),
+                        ([digits, clothing], "digits: 16.0 against 15.4, clothing: 16.1 against 15.8"),
+                        ([digits, clothing] * 2, "16.0 to 16.1 against 15.4 to 15.8")):
+        assert Quantity(check, cases, BOOK.words).both == said
+
+
 def test_words_follow_the_check() -> None:
     check = Check(quantity="accuracy", model="a", greater_than={"model": "b"})
     held, failed = (Quantity(check, [case(holds=holds)], {}) for holds in (True, False))
