@@ -152,7 +152,7 @@ def cite(file: Path) -> str:
     paper = work["references"][0]
     authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
     own = {"author": "{" + work["authors"][0]["name"] + "}", "title": "{" + work["title"] + "}",
-           "version": work["version"], "note": "Reproduction of the paper below"}
+           "year": work["date-released"].year, "version": work["version"], "note": "Reproduction of the paper below"}
     theirs = {"author": authors, "title": "{" + paper["title"] + "}", "booktitle": paper["collection-title"],
               "volume": paper["volume"], "pages": f"{paper['start']}--{paper['end']}", "year": paper["year"],
               "url": paper["url"]}

@@ -148,6 +148,7 @@ def test_the_citation_is_that_of_the_file() -> None:
     text = score.cite(ROOT / "CITATION.cff")
     assert "@software{pcgraph-lite," in text and "Salvatori, Tommaso and Pinchetti, Luca" in text
     assert "pages = {38232--38244}" in text
+    assert text.count("  year = {20") == 2, "BibTeX styles warn of an entry without a year"
 
 
 def test_rows_link_to_what_changed(written: Path) -> None:

@@ -1,0 +1,40 @@
+"""A list of references with the labels that the text has: "Hopfield, 1982", where the styles of pybtex have "Hop82"."""
+
+from collections.abc import Iterable, Iterator
+from string import ascii_lowercase
+
+from pybtex.database import Entry
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.plain import Style as Plain
+from pybtex.style.labels import BaseLabelStyle
+from sphinx.application import Sphinx
+
+NAMED = 2            # of more authors the first alone is named
+
+
+class Labels(BaseLabelStyle):
+    """Last names and year, as sphinxcontrib-bibtex's ``author_year`` cites them."""
+
+    def format_labels(self, sorted_entries: Iterable[Entry]) -> Iterator[str]:
+        labels = [_label(entry) for entry in sorted_entries]
+        for place, label in enumerate(labels):
+            letter = ascii_lowercase[labels[:place].count(label)] if labels.count(label) > 1 else ""
+            yield label + letter
+
+
+def _label(entry: Entry) -> str:
+    names = [" ".join(author.last_names) for author in entry.persons["author"]]
+    shown = " and ".join(names) if len(names) <= NAMED else f"{names[0]} et al."
+    return f"{shown}, {entry.fields['year']}"
+
+
+class Style(Plain):
+    """Entries as in pybtex's plain style, by the names of their authors."""
+
+    default_label_style = Labels
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Sphinx calls this: ``bibtex_default_style: author_year`` is known from here on."""
+    register_plugin("pybtex.style.formatting", "author_year", Style)
+    return {"parallel_read_safe": True}
