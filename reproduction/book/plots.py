@@ -223,17 +223,24 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
     return figure
 
 
-def roc(scores: Mapping[str, Tensor], positive: Tensor) -> Figure:
-    """ROC curves of several scores of the same examples, the first one in grey, with their areas in the legend.
+def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figure:
+    """ROC curves of several scores of the same examples, their areas in the legend, the first ``simple`` ones in grey.
 
-    ``scores``: name -> ``(batch,)``, higher means more ``positive`` ``(batch,)`` bool.
+    ``scores``: name -> ``(batch,)``, higher means more ``positive`` ``(batch,)`` bool. The x axis is logarithmic from
+    half a negative example on: good scores differ at its left end alone.
     """
-    figure, axis = plt.subplots(figsize=(4.6, 4.2))
-    axis.plot([0, 1], [0, 1], color="0.8", linewidth=1, linestyle=":")
-    for color, (name, values) in zip(["0.5", *COLORS], scores.items(), strict=False):
-        axis.plot(*metrics.roc(values, positive), color=color, label=f"{name}: {metrics.auroc(values, positive):.3f}")
-    axis.set(xlabel="share of familiar images called foreign", ylabel="share of foreign images found", aspect="equal")
-    axis.legend(fontsize="small", loc="lower right", title="area", title_fontsize="small")
+    figure, axis = plt.subplots(figsize=(6.4, 4.4))
+    least = 0.5 / int((~positive).sum())
+    axis.plot(chance := np.geomspace(least, 1, 200), chance, color="0.8", linewidth=1, linestyle=":")
+    looks = [("0.5", style) for style in STYLES[:simple]] + [(color, "-") for color in COLORS]
+    for (color, style), (name, values) in zip(looks, scores.items(), strict=False):
+        axis.plot(*metrics.roc(values, positive), color=color, linestyle=style, drawstyle="steps-post",
+                  label=f"{name}: {metrics.auroc(values, positive):.3f}")
+    axis.set_xscale("log", nonpositive="clip")
+    axis.set(xlim=(least, 1), xlabel="share of familiar images called foreign", ylabel="share of foreign images found")
+    axis.xaxis.set_major_formatter("{x:g}")                                # 0.01 and not a power of ten
+    figure.legend(fontsize="small", loc="outside upper center", ncols=2, title="area below the curve",
+                  title_fontsize="small")
     return figure
 
 

@@ -202,7 +202,8 @@ def _dot(row: tuple, low: float) -> str:
     marks = _mark("paper", place(paper), place(paper - paper_sd), place(paper + paper_sd))
     if ours is not None:
         marks += _mark("ours", place(ours), place(ours - sd), place(ours + sd))
-    said = "not measured" if ours is None else f"{ours:.1f}" + (f" ± {sd:.1f}" if sd >= 0.05 else "") + " %"
+    spread = f" ± {sd:.{1 + (sd < 0.05)}f}" if seeds > 1 else ""            # 0.0 would say that there is none
+    said = "not measured" if ours is None else f"{ours:.1f}{spread} %"
     seeds = "" if ours is None else f' <span class="seeds">{seeds} seed{"s" * (seeds != 1)}</span>'
     return (f'<tr><th scope="row">{escape(label)}</th><td><span class="track">{marks}</span></td>'
             f"<td>{printed} / <strong>{said}</strong>{seeds}</td></tr>")

@@ -51,7 +51,7 @@ RULED = re.compile(r"\b(?:at least|at most|near|within) [\d.]+ %(?: ± [\d.]+ %)
 SHARE = re.compile(r"[\d.]+(?= %)")
 FAILING = re.compile(r"(one|worst) of (\d+) such cases in (\d+)")          # as earlier runs said it
 HOLDS = re.compile(r"\b1 of (\d+) checks hold\b")
-LONG = re.compile(r"(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
+LONG = re.compile(r"^\d{4}$|(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 RACED = re.compile(r"\b(quality)?-?\b(mnist|fashion)\b")
 SCALING = "Time of a training batch against one size, the others fixed."
 SLOPE = "A slope is the power of the number of edges with which time or memory grows."

@@ -257,8 +257,11 @@ def test_roc_draws_each_score_with_its_area():
     """A perfect score has the corner as its curve and an area of 1; a reversed one, 0."""
     positive = torch.tensor([False, False, True])
     axis = plots.roc({"good": torch.tensor([1.0, 2.0, 3.0]), "bad": torch.tensor([3.0, 2.0, 1.0])}, positive).axes[0]
+    assert np.allclose(axis.lines[0].get_xdata(), axis.lines[0].get_ydata()), "chance finds as many of both"
     assert axis.lines[1].get_ydata().tolist() == [0, 1, 1, 1]
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["good: 1.000", "bad: 0.000"]
+    assert [text.get_text() for text in axis.figure.legends[0].get_texts()] == ["good: 1.000", "bad: 0.000"]
+    assert axis.get_xlim() == (0.25, 1), "from half of one of the two negatives on"
+    assert [line.get_color() for line in axis.lines[1:]] == ["0.5", plots.COLORS[0]]
     assert axis.get_xlabel() and axis.get_ylabel()
 
 

@@ -167,3 +167,9 @@ def test_comparisons_with_simple_methods_are_counted() -> None:
     assert "better in <strong>1</strong>, level in <strong>0</strong>, worse in <strong>2</strong>." in (
         score.summary([], beside))
     assert "comparisons" not in score.summary([], ["", ""])
+
+
+@pytest.mark.parametrize(("sd", "seeds", "said"), [(0.2, 5, "98.3 ± 0.2 %"), (0.041, 3, "98.3 ± 0.04 %"),
+                                                   (0.0, 1, "98.3 %")])
+def test_every_number_of_several_seeds_has_its_spread(sd: float, seeds: int, said: str) -> None:
+    assert f"<strong>{said}</strong>" in score._dot(("a graph", "98.5 %", 0.1, 98.27, sd, seeds), 40.)

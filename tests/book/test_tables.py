@@ -152,11 +152,11 @@ def test_the_tables_of_speed_have_readers_words(tmp_path: Path) -> None:
     made.mkdir(parents=True)
     (made / "targets.csv").write_text("work,quantity,target,measured,met\n"
                                       "quality-mnist,s,at most 2,1.659e+04,no\nc,\u2014,\u2014,\u2014,a note\n")
-    (made / "works.csv").write_text("work,what\nquality-fashion,88% on the fashion test images\n")
+    (made / "works.csv").write_text("work,what,ms\nquality-fashion,N = 2000 on the fashion test images,5595\n")
     tables.write_speed(tmp_path / "generated", tmp_path / "results")
     targets, works = (pd.read_csv(tmp_path / "generated/bench/cpu" / name) for name in ("targets.csv", "works.csv"))
     assert targets.to_numpy().tolist() == [["quality on digits", "s", "at most 2", "16,590", "no"]]
-    assert works.to_numpy().tolist() == [["quality on clothing", "88% on the clothing test images"]]
+    assert works.to_numpy().tolist() == [["quality on clothing", "N = 2000 on the clothing test images", "5,595"]]
 
 
 def test_the_speed_page_opens_with_what_was_found(tmp_path: Path) -> None:
