@@ -190,6 +190,22 @@ def test_topologies_that_are_compared_at_equal_size_have_it(name: str) -> None:
     assert not spec.bias and edges == pytest.approx(668_672, rel=0.01)
 
 
+@pytest.mark.parametrize("profile", ["smoke", "laptop", "paper"])
+@pytest.mark.parametrize("layers", ["generative", "recurrent"])
+def test_brief_layered_graphs_see_what_the_assemblies_see(layers: str, profile: str) -> None:
+    """As many images, as often, in as many weight steps; all else is that of the graph whose name they bear."""
+    def seen(spec: zoo.Model) -> tuple[object, ...]:
+        return spec.train_count, spec.validation_count, spec.train.epochs, spec.train.batch_size
+
+    def rest(spec: zoo.Model) -> tuple[object, ...]:
+        return spec.topology, spec.activation, spec.train.weight_lr, spec.train.weight_decay, spec.train.steps
+
+    for data in ("mnist", "fashion"):
+        brief = zoo.spec(f"{layers}-brief-{data}", profile)
+        assert seen(brief) == seen(zoo.spec(f"assemblies-{data}", profile))
+        assert rest(brief) == rest(zoo.spec(f"{layers}-{data}", profile))
+
+
 def test_wrong_calls(root: Path) -> None:
     """Unknown names with a near match; seeds and devices that are none."""
     with pytest.raises(UnknownName, match="Did you mean 'tiny'"):
