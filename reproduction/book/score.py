@@ -254,7 +254,7 @@ def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mappi
 
 
 def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode], folder: Path) -> str:
-    """A small picture of the figure of a claim, linked to it; nothing where there is none."""
+    """A small picture of the figure of a claim, linked to it, and its caption; nothing where there is none."""
     cell = result.figures(notebooks[claim.notebook]).get(one.figure) if claim.notebook in notebooks else None
     if cell is None:
         return ""
@@ -274,4 +274,5 @@ def _thumbnail(one: Finding, claim: Claim, notebooks: Mapping[str, NotebookNode]
              f'style="--natural: {natural}" loading="lazy" alt="{escape(result.tables.alt_text(cell))}">')
     if dark is not None:
         image = polish.in_both_themes(image, place, dark)
-    return f'<a{kind} href="notebooks/{claim.notebook}.html#{one.figure}">{image}</a>'
+    linked = f'<a href="notebooks/{claim.notebook}.html#{one.figure}">{image}</a>'
+    return f"<figure{kind}>{linked}<figcaption>{escape(result.tables.caption(cell))}</figcaption></figure>"

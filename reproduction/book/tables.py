@@ -378,7 +378,13 @@ def _four_digits(value: object) -> str:
 def alt_text(cell: "NotebookNode") -> str:
     """What a reader who does not see a cell's picture is told: its ``alt``, else its caption without markup."""
     alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt")
-    return alt or re.sub(r"[`*$\\{}]", "", _caption(cell)) or "A picture without a caption."
+    return alt or caption(cell) or "A picture without a caption."
+
+
+def caption(cell: "NotebookNode") -> str:
+    """The words below a cell's picture, without markup; a role such as ``{term}`` leaves the words that it shows."""
+    words = re.sub(r"\{\w+\}`([^`<]*?)(?: <[^>]*>)?`", r"\1", _caption(cell))
+    return re.sub(r"[`*$\\{}]", "", words)
 
 
 def _caption(cell: "NotebookNode") -> str:

@@ -112,6 +112,7 @@ def test_a_figure_stands_once_among_the_causes_and_beside_no_claim_that_was_not_
     told = [score._because(one, RULES, pages, tmp_path / "generated", seen) for one in (
         dataclasses.replace(first, verdict="not run"), first, first)]
     assert ["<img" in html for html in told] == [False, True, False]
+    assert ["<figcaption>A</figcaption>" in html for html in told] == [False, True, False]
     assert "will measure it" in told[0] and f"beside “{first.name}”" in told[2].replace("&#x27;", "'")
 
 
