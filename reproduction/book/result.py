@@ -113,7 +113,7 @@ def _told(one: Finding, brief: bool) -> str:
     begin = f'<div class="finding" id="claim-{one.claim}">'
     if brief and (one.exact or not one.ours):                              # the number stands in the sentence
         return f"{begin}<p>{head}. {said}</p></div>"
-    numbers = f'<p class="finding-numbers">{numbers_of(one)}</p>' if one.ours and not one.exact else ""
+    numbers = "" if one.exact else f'<p class="finding-numbers">{numbers_of(one)}</p>'
     lacks, more = escape(" ".join(one.lacks[:1])), listed([*later, *one.lacks[1:], *one.hangs])
     if more:
         title = f"{lacks} · What it hangs on".removeprefix(" · ")
@@ -126,7 +126,7 @@ def _told(one: Finding, brief: bool) -> str:
 def numbers_of(one: Finding) -> str:
     """Our number beside the paper's."""
     return "".join(f'<span class="numbers"><span class="side">{side}</span> {escape(text)}</span> '
-                   for side, text in (("Here:", one.ours), ("Paper:", one.paper)))
+                   for side, text in (("Here:", one.ours or "not measured"), ("Paper:", one.paper)))
 
 
 def listed(lines: Iterable[str]) -> str:

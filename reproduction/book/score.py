@@ -242,7 +242,7 @@ def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mappi
             + result.listed([*one.lacks, *one.hangs]) + f'<p>{" · ".join(links)}</p>'
             f"<pre>{escape(str(row['command']))}</pre>"
             + (f"<p>History of the record:</p>{result.listed(past[name])}" if past[name] else ""))
-    numbers = f'<p class="finding-numbers">{result.numbers_of(one)}</p>' if one.ours and not one.exact else ""
+    numbers = "" if one.exact else f'<p class="finding-numbers">{result.numbers_of(one)}</p>'
     remark = f' <span class="remark">{escape(one.remark)}</span>' if one.remark else ""
     section = f"A{claim.section[1:]}" if claim.section.startswith("appendix") else f"Section {claim.section}"
     return (f'<tr id="{one.claim}" data-verdict="{escape(str(one.verdict))}" data-section="{escape(claim.section)}">'

@@ -49,6 +49,10 @@ BENCHED = {"cpu": "On a CPU", "cuda": "On a GPU"}             # device -> headin
 INSIDE = re.compile(r"\[([^\[\]]*)\]")              # which records a check looks at
 RULED = re.compile(r"\b(?:at least|at most|near|within) [\d.]+ %(?: ± [\d.]+ %)?")
 SHARE = re.compile(r"[\d.]+(?= %)")
+NEAR = re.compile(r"near ([\d.]+ %) ± ([\d.]+) %( or more)?")
+WITHIN = re.compile(r"within ([\d.]+) % of")
+ENDED = re.compile(r"\bfixed point (judge agreement|improved share|\w+)")   # what the query's last step has
+CORRUPTED = re.compile(r"\bcorruption (?:half|plain noise|noise)\b")
 FAILING = re.compile(r"(one|worst) of (\d+) such cases in (\d+)")          # as earlier runs said it
 HOLDS = re.compile(r"\b1 of (\d+) checks hold\b")
 LONG = re.compile(r"^\d{4}$|(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
@@ -333,7 +337,10 @@ def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
     if heads:
         return escape(book.columns[text], quote=False) if text in book.columns else text
     if title == "claim" and text in book.claims:
-        return escape(book.claims[text].name, quote=False)
+        claim = book.claims[text]
+        return escape(f"{claim.name} ({claim.remark})" if claim.remark else claim.name, quote=False)
+    if title == "paper":                                                   # as it is printed there
+        return text
     if title == "verdict" and text.partition(":")[0] in BADGES:
         return f'<span class="verdict {BADGES[text.partition(":")[0]]}">{text}</span>'
     if text in SWITCHES:
@@ -363,10 +370,22 @@ def told(text: str, book: findings.Book) -> str:
     have no zeros that neither the paper nor the rule has: near 88 % and not 88.00 %.
     """
     text = RULED.sub(lambda rule: SHARE.sub(lambda share: f"{float(share[0]):g}", rule[0]), text)
+    text = NEAR.sub(_in_points, WITHIN.sub(lambda one: f"within {_points(one[1])} of", text))
+    text = CORRUPTED.sub(lambda one: book.words[one[0]], ENDED.sub(r"\1 at the end", text))
     text = FAILING.sub(lambda said: f"{said[1]} of {failed(int(said[2]), int(said[3]))}", text)
     text = HOLDS.sub(lambda one: "the one check holds" if one[1] == "1" else f"{one[0]}s", text)
     text = INSIDE.sub(lambda which: f"[{', '.join(book.words.get(part, part) for part in which[1].split(', '))}]", text)
     return NAME.sub(lambda name: MEASURES.get(name[0]) or book.words.get(name[0], name[0]), text)
+
+
+def _in_points(rule: re.Match[str]) -> str:
+    """A tolerance around a per cent, in points: ``within 2 points of 88 %``, ``at least 88 % less 2 points``."""
+    points = _points(rule[2])
+    return f"at least {rule[1]} less {points}" if rule[3] else f"within {points} of {rule[1]}"
+
+
+def _points(number: str) -> str:
+    return f"{number} point{'s' * (float(number) != 1)}"
 
 
 def _four_digits(value: object) -> str:

@@ -117,9 +117,11 @@ class Quantity:
     def __format__(self, choice: str) -> str:
         if not choice:
             return self._listed([case.values.mean() for case in self.cases])
-        holds, opposite, neither = (parts := choice.split("|")) + parts[-1:] * (3 - len(parts))
+        holds, opposite, neither, mixed = (parts := choice.split("|")) + parts[-1:] * (4 - len(parts))
         if self.passed:
             return holds
+        if any(case.holds for case in self.cases):
+            return mixed
         return opposite if all(case.opposite for case in self.cases) else neither
 
     @property
@@ -157,6 +159,12 @@ class Quantity:
         return " and ".join(dict.fromkeys(self._called("dataset", case.dataset) for case in self.cases))
 
     @property
+    def sides(self) -> str:
+        """What was measured, beside the other side of a comparison where there is one."""
+        apart = not self.check.other or self.passed or any(case.opposite for case in self.cases)
+        return (self.both if self.check.other else f"{self}") + ", which the test does not tell apart" * (not apart)
+
+    @property
     def asked(self) -> str:
         """What the rule asks for."""
         limit = next(limit for limit in (self.check.at_least, self.check.at_most) if limit is not None)
@@ -170,10 +178,20 @@ class Quantity:
     @property
     def lowered(self) -> str:
         """What a gain does to an error: ``lower by 0.2``; ``higher by 0.2`` where it is a loss."""
-        labels, told = self._labels(), {"lower": [], "higher": []}
-        for case, label in zip(self.cases, labels, strict=True):
-            gain = float(case.values.mean())
-            told["lower" if gain >= 0 else "higher"].append(number(abs(gain), self.check) + f" ({label})" * bool(label))
+        gains = [float(case.values.mean()) for case in self.cases]
+        return self._changes("lower", "higher", gains, lambda gain: number(gain, self.check))
+
+    @property
+    def lessened(self) -> str:
+        """A ratio to 1 as what it takes away: ``smaller by 10 %``; ``larger by 5 %`` where it adds."""
+        gains = [1 - float(case.values.mean()) for case in self.cases]
+        return self._changes("smaller", "larger", gains, lambda part: f"{100 * part:.0f} %")
+
+    def _changes(self, less: str, more: str, gains: list[float], say: Callable[[float], str]) -> str:
+        """The cases in two groups, ``less`` by so much and ``more`` by so much."""
+        told = {less: [], more: []}
+        for gain, label in zip(gains, self._labels(), strict=True):
+            told[less if gain >= 0 else more].append(say(abs(gain)) + f" ({label})" * bool(label))
         return " and ".join(f"{word} by {' and '.join(amounts)}" for word, amounts in told.items() if amounts)
 
     @property
@@ -279,18 +297,22 @@ def _place(value: float, check: Check) -> str:
 
 def _finding(one: Verdict, claim: Claim, book: Book, records: pd.DataFrame) -> Finding:
     words, measured = book.claims[one.claim], verdicts.measured(one.claim, records, {one.claim: claim})
-    quantities = [Quantity(check, _in_order(cases, book.words), book.words, printed(check, claim.paper))
-                  for check, cases in zip(claim.checks, measured, strict=True)]
+    quantities = _quantities(claim.checks, measured, claim, book)
     uneven, page = any(check.seeds for check in claim.checks), book.pages.get(claim.notebook)
     held, cause = one.verdict == "reproduced", _cause(words.cause, one.verdict, quantities)
     return Finding(
         claim=one.claim, name=words.name, verdict=one.verdict, remark=words.remark if held else "",
         lead=f"It holds {words.remark}." if held and words.remark else LEADS[one.verdict],
         sentences=tuple(said(words.finding, quantities)), ours="".join(said([words.ours], quantities)),
-        paper=claim.paper, lacks=tuple(_lacks(one, book.words, uneven)), hangs=tuple(_hangs(one, book.words)),
+        paper=claim.paper, lacks=tuple(_lacks(one, book.words, uneven)), hangs=tuple(_hangs(one, claim, records, book)),
         figure=(words.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
         cause=tuple(cause[1]),
         exact=claim.needs.profile == "any", table=words.table)
+
+
+def _quantities(checks: list[Check], measured: list[list[Measured]], claim: Claim, book: Book) -> list[Quantity]:
+    return [Quantity(check, _in_order(cases, book.words), book.words, printed(check, claim.paper))
+            for check, cases in zip(checks, measured, strict=True)]
 
 
 def _in_order(cases: list[Measured], words: Mapping[str, str]) -> list[Measured]:
@@ -366,10 +388,21 @@ def _plain(lack: Lack, words: Mapping[str, str]) -> str:
     return text
 
 
-def _hangs(one: Verdict, words: Mapping[str, str]) -> list[str]:
+def _hangs(one: Verdict, claim: Claim, records: pd.DataFrame, book: Book) -> list[str]:
     """The verdict under other readings of the text, and what the result is worth beside something simple."""
-    readings = [f"Under another reading ({name}) {LEADS[verdict][0].lower()}{LEADS[verdict][1:]}"
-                for name, verdict in one.readings.items()]
+    return [_read_so(one, name, claim, records, book) for name in one.readings] + _beside(one, book.words)
+
+
+def _read_so(one: Verdict, name: str, claim: Claim, records: pd.DataFrame, book: Book) -> str:
+    """The verdict under another reading, and its numbers where a single check decides."""
+    cases = verdicts.measured(one.claim, records, {one.claim: claim}, reading=name)
+    known = [quantity for quantity in _quantities(claim.readings[name], cases, claim, book) if quantity.cases]
+    lead, alone = LEADS[one.readings[name]].removesuffix("."), len(claim.readings[name]) == 1 and known
+    return f"Under another reading ({name}) {lead[0].lower()}{lead[1:]}" + (f": {known[0].sides}." if alone else ".")
+
+
+def _beside(one: Verdict, words: Mapping[str, str]) -> list[str]:
+    """What the result is worth beside something simple."""
     beside: dict[str, dict[str, list[str]]] = {}                           # rival -> level and task -> numbers
     order = list(words)                                                    # digits before clothing
     for rival in sorted(one.rivals, key=lambda rival: [order.index(part) if part in order else 0
@@ -381,9 +414,9 @@ def _hangs(one: Verdict, words: Mapping[str, str]) -> list[str]:
         told, unit = ", ".join(words.get(part, part) for part in about), " dB" * quantity.endswith("psnr")
         beside.setdefault(name, {}).setdefault(f"{LEVELS.get(word, word)} {where}", []).append(
             f"{told}: ".removeprefix(": ") + _evened(values) + unit)
-    return readings + [f"Beside {name}, a simple rival: "
-                       + "; ".join(f"{so} ({', '.join(numbers)})" for so, numbers in said.items()) + "."
-                       for name, said in beside.items()]
+    return [f"Beside {name}, a simple rival: "
+            + "; ".join(f"{so} ({', '.join(numbers)})" for so, numbers in said.items()) + "."
+            for name, said in beside.items()]
 
 
 def _evened(values: str) -> str:

@@ -132,11 +132,16 @@ def verdicts(records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) ->
     return {name: _judged(name, claim, records) for name, claim in (rules or claims.load_claims()).items()}
 
 
-def measured(name: str, records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) -> list[list[Measured]]:
-    """The cases behind each check of a claim, in the order of its checks; none where there are no records."""
-    claim = (rules or claims.load_claims())[name]
-    _, records = _of_claim(name, _told_apart(records))
-    return [_measured(check, records) for check in claim.checks]
+def measured(name: str, records: pd.DataFrame, rules: Mapping[str, Claim] | None = None,
+             reading: str = "") -> list[list[Measured]]:
+    """The cases behind each check of a claim, in the order of its checks; none where there are no records.
+
+    ``reading``: of one of its readings, not of its own checks.
+    """
+    claim, records = (rules or claims.load_claims())[name], _told_apart(records)
+    profile, own = _of_claim(name, records)
+    return [_measured(check, _looked_at(check, own, records, profile))
+            for check in (claim.readings[reading] if reading else claim.checks)]
 
 
 def _judged(name: str, claim: Claim, records: pd.DataFrame) -> Verdict:
@@ -144,13 +149,17 @@ def _judged(name: str, claim: Claim, records: pd.DataFrame) -> Verdict:
     outcomes = [_applied(check, records) for check in claim.checks]
     seeds = [outcome.seeds for outcome in outcomes if outcome.passed is not None]
     lacks = _lacks(claim, records, profile, outcomes)
-    elsewhere = everything[everything["profile"] == profile]
     readings = {other: _reading(claim, checks, [
-        _applied(check, elsewhere[elsewhere["claim"].isin(check.of)] if check.of else records) for check in checks])
+        _applied(check, _looked_at(check, records, everything, profile)) for check in checks])
         for other, checks in claim.readings.items() if len(records)}
     beside = [line for rival in claim.rivals for line in _beside(rival, records)]
     return Verdict(name, _verdict(claim, claim.checks, outcomes, bool(lacks)), min(seeds, default=0), profile,
                    tuple(sorted(set(records["device"]))), tuple(outcomes), tuple(lacks), readings, tuple(beside))
+
+
+def _looked_at(check: Check, own: pd.DataFrame, everything: pd.DataFrame, profile: str) -> pd.DataFrame:
+    """The records that a check looks at: those of its claim, or of the claims that it names, of the same profile."""
+    return everything[(everything["profile"] == profile) & everything["claim"].isin(check.of)] if check.of else own
 
 
 def _reading(claim: Claim, checks: list[Check], outcomes: list[Outcome]) -> str:

@@ -156,6 +156,8 @@ def test_words_follow_the_check() -> None:
         "is level with",
     ]
     assert [one.held for one in (held, failed, level)] == ["one of one", "none of one", "one of two"]
+    assert [f"{one:more|fewer|no more|not always more}" for one in (held, failed, level)] == [
+        "more", "fewer", "not always more"]
 
 
 def test_numbers_are_short_and_exact_where_they_are() -> None:
@@ -189,6 +191,14 @@ def test_a_negative_gain_raises_an_error() -> None:
     assert Quantity(check, [case(-0.00482)], BOOK.words).lowered == "higher by 0.00482"
 
 
+def test_a_ratio_is_told_as_what_it_takes_away() -> None:
+    check = Check(quantity="deep_steps_ratio", at_least=1)
+    for values, said in (((0.9, 0.73), "smaller by 10 % (five layers) and 27 % (six layers)"),
+                         ((0.9, 1.05), "smaller by 10 % (five layers) and larger by 5 % (six layers)")):
+        cases = [case(value, parameters={"layers": layers}) for value, layers in zip(values, (5.0, 6.0), strict=True)]
+        assert Quantity(check, cases, BOOK.words).lessened == said
+
+
 def test_ranks_are_words_and_limits_are_as_the_rule_has_them() -> None:
     check = Check(quantity="rank", at_most=0.01)
     ranks = [case(value, parameters={"task": task}) for value, task in ((3.0, "completion"), (2.0, "denoising"))]
@@ -213,6 +223,21 @@ def test_other_readings_are_told_as_the_verdict_is() -> None:
     said = " ".join(told(kept, "any-ff").hangs)
     assert "(the larger fully connected graph of section 3) it has not been measured yet." in said
     assert "the verdict is" not in said
+
+
+def test_a_reading_of_one_check_shows_its_numbers() -> None:
+    """-0.5 and 0.25 with one seed each: the order holds. With seeds that disagree the test tells nothing apart."""
+    def hangs(*values: tuple[float, float]) -> str:
+        kept = pd.concat([rows("width-rec", ("wide_penalty", "mnist", "recurrent", 1.0),
+                               *(("decay_penalty", "mnist", model, value) for model, value in zip(
+                                   ("recurrent", "generative"), pair, strict=True))).assign(seed=seed)
+                          for seed, pair in enumerate(values)])
+        kept["parameters"] = [{"decay": "strong"}] * len(kept)
+        return next(line for line in told(kept, "width-rec").hangs if "(strong decay alone)" in line)
+
+    assert hangs((-0.5, 0.25)) == "Under another reading (strong decay alone) it holds: -0.500 against 0.250."
+    assert hangs((-0.5, 0.25), (0.5, 0.0)) == ("Under another reading (strong decay alone) it does not hold: "
+                                               "0 against 0.125, which the test does not tell apart.")
 
 
 def test_findings_of_one_page_begin_each_in_its_own_way() -> None:
