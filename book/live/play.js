@@ -151,7 +151,7 @@
       this.gamma = select({ label: "γ, value step", options: GAMMAS, value: "safe", onchange: changed });
       this.way = select({ label: "Descent", options: WAYS, value: "accelerated", onchange: changed });
       this.which = this.models.length > 1 ? select({ label: "Trained graph", value: this.model,
-        options: Object.fromEntries(this.models.map((m) => [m.file, m.description.replace(/^(\w+).*\((section \d+)\)$/, "$1 graph of $2")])), onchange: (file) => { this.model = file; this.touched(); } }) : null;
+        options: Object.fromEntries(this.models.map((m) => [m.file, m.description.replace(/^(\w+).*\((section \d+)\)$/, "$2: $1 graph")])), onchange: (file) => { this.model = file; this.touched(); } }) : null;
       return h("div", { class: "pc-settings" }, ...[this.query, this.label, this.steps, this.gamma, this.way, this.which]
         .filter(Boolean).map((part) => part.row));
     }

@@ -231,7 +231,7 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
     """
     figure, axis = plt.subplots(figsize=(6.4, 4.4))
     least = 0.5 / int((~positive).sum())
-    axis.plot(chance := np.geomspace(least, 1, 200), chance, color="0.8", linewidth=1, linestyle=":")
+    axis.plot(chance := np.geomspace(least, 1, 200), chance, color="0.4", linewidth=1.2, linestyle=":")
     looks = [("0.5", style) for style in STYLES[:simple]] + [(color, "-") for color in COLORS]
     for (color, style), (name, values) in zip(looks, scores.items(), strict=False):
         axis.plot(*metrics.roc(values, positive), color=color, linestyle=style, drawstyle="steps-post",
