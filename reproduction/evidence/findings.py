@@ -395,10 +395,13 @@ def _hangs(one: Verdict, claim: Claim, records: pd.DataFrame, book: Book) -> lis
 
 def _read_so(one: Verdict, name: str, claim: Claim, records: pd.DataFrame, book: Book) -> str:
     """The verdict under another reading, and its numbers where a single check decides."""
+    lead, checks = LEADS[one.readings[name]].removesuffix("."), claim.readings[name]
+    said = f"Under another reading ({name}) {lead[0].lower()}{lead[1:]}"
+    if len(checks) > 1:
+        return f"{said}."
     cases = verdicts.measured(one.claim, records, {one.claim: claim}, reading=name)
-    known = [quantity for quantity in _quantities(claim.readings[name], cases, claim, book) if quantity.cases]
-    lead, alone = LEADS[one.readings[name]].removesuffix("."), len(claim.readings[name]) == 1 and known
-    return f"Under another reading ({name}) {lead[0].lower()}{lead[1:]}" + (f": {known[0].sides}." if alone else ".")
+    [decides] = _quantities(checks, cases, claim, book)
+    return f"{said}: {decides.sides}." if decides.cases else f"{said}."
 
 
 def _beside(one: Verdict, words: Mapping[str, str]) -> list[str]:
