@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -146,12 +147,12 @@ def measured(name: str, records: pd.DataFrame, rules: Mapping[str, Claim] | None
 
 def _judged(name: str, claim: Claim, records: pd.DataFrame) -> Verdict:
     everything, (profile, records) = records, _of_claim(name, records)
-    outcomes = [_applied(check, records) for check in claim.checks]
+    seen = partial(_looked_at, own=records, everything=everything, profile=profile)
+    outcomes = [_applied(check, seen(check)) for check in claim.checks]
     seeds = [outcome.seeds for outcome in outcomes if outcome.passed is not None]
     lacks = _lacks(claim, records, profile, outcomes)
-    readings = {other: _reading(claim, checks, [
-        _applied(check, _looked_at(check, records, everything, profile)) for check in checks])
-        for other, checks in claim.readings.items() if len(records)}
+    readings = {other: _reading(claim, checks, [_applied(check, seen(check)) for check in checks])
+                for other, checks in claim.readings.items() if len(records)}
     beside = [line for rival in claim.rivals for line in _beside(rival, records)]
     return Verdict(name, _verdict(claim, claim.checks, outcomes, bool(lacks)), min(seeds, default=0), profile,
                    tuple(sorted(set(records["device"]))), tuple(outcomes), tuple(lacks), readings, tuple(beside))
