@@ -14,7 +14,7 @@ import re
 
 from snakemake.exceptions import WorkflowError
 
-from pcgraph_lite import checkout
+from reproduction import checkout
 from reproduction.book import inputs, notebooks
 from pcgraph_lite.errors import PCGraphError
 from reproduction.evidence import config as settings, findings, sweeps, zoo

@@ -16,9 +16,10 @@ import pandas as pd
 import torch
 
 from benchmarks import quality
-from pcgraph_lite import checkout, hardware
+from pcgraph_lite import hardware
 from pcgraph_lite.files import write_aside
 from pcgraph_lite.images import datasets
+from reproduction import checkout
 from reproduction.evidence import records
 
 COURSE, SEEDS, HELD_OUT = "quality-fashion", (0, 1, 2), 5000

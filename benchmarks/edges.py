@@ -19,7 +19,7 @@ from torch import Tensor
 from benchmarks.rows import Row, Sizes, Target
 from benchmarks.scaling import fitted
 from pcgraph_lite import PCGraph, fit, hardware, observed, query, topology
-from pcgraph_lite.checkout import ROOT
+from reproduction.checkout import ROOT
 
 DEGREE, PIXELS, BATCH, STEPS = 10, 784, 20, 5                              # edges a vertex; the rest of the work
 WORK = ("build", "train", "query")

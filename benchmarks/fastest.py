@@ -4,7 +4,7 @@ import csv
 import json
 from pathlib import Path
 
-from pcgraph_lite.checkout import ROOT
+from reproduction.checkout import ROOT
 
 OURS = "ours"
 

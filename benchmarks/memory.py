@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from pcgraph_lite.checkout import ROOT
+from reproduction.checkout import ROOT
 
 RESET = Path("/proc/self/clear_refs")                                      # where Linux resets its high-water mark
 CPU = 0                                                                    # device type in the profiler's trace

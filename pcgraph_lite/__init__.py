@@ -3,7 +3,7 @@
 from importlib import import_module
 
 __version__ = "0.1.0"
-HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engine.constructors",
+HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engine.topology",
          "Topology": ".engine.topology", "Edges": ".engine.topology", "PCGraph": ".engine.graph",
          "Activation": ".engine.activations",
          "Settings": ".engine.inference",

@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadInput, PCGraphError
 from pcgraph_lite.files import FULL, ready, write_aside
+
+from . import checkout
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
@@ -121,7 +122,7 @@ def train(
                 raise
             failed.append(f"{one}, seed {number}: {error}")
         else:
-            say(f"{one}: {checkout.shown(made)}")
+            say(f"{one}: {checkout.relative(made)}")
     if failed:
         raise PCGraphError(f"{len(failed)} of {len(wanted)} trainings stopped.\n" + "\n".join(failed))
 
@@ -137,7 +138,7 @@ def sweep(
 
     from .evidence import config, sweeps
     hardware.prepare(config.load_profile(profile).threads)
-    say(f"{name}: {checkout.shown(sweeps.run(name, profile, device))}")
+    say(f"{name}: {checkout.relative(sweeps.run(name, profile, device))}")
 
 
 @app.command(epilog="Example: pcgraph run 03a-fully-connected --profile laptop -p seed 1 -p device cpu")
@@ -166,7 +167,7 @@ def run(
         errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
                      highlight=False, soft_wrap=True)
     made = notebooks.run(name, profile, given, folder, plain)
-    say(f"{name}: {checkout.shown(made)}")
+    say(f"{name}: {checkout.relative(made)}")
     for line in findings.told(records.read(notebooks.records_of(made))[lambda rows: rows["notebook"] == name]):
         say(line)
 
@@ -269,7 +270,7 @@ def bench(
     path = report.write(made, place)
     for table in report.shown(made):
         out.print(table)
-    say(f"the benchmark: {checkout.shown(path)}")
+    say(f"the benchmark: {checkout.relative(path)}")
 
 
 @app.command(epilog="Example: pcgraph info --profile paper")

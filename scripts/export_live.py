@@ -22,12 +22,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from pcgraph_lite import checkout
-from pcgraph_lite.engine import constructors
+from pcgraph_lite.engine import topology
 from pcgraph_lite.engine.topology import Topology
 from pcgraph_lite.errors import BadInput
 from pcgraph_lite.files import tensor_digest, write_aside
 from pcgraph_lite.images import datasets
+from reproduction import checkout
 from reproduction.evidence import relaxed_time, zoo
 
 GRAPHS, MEMORY, A_CLASS = ("generative-labels-mnist",), "memory-mnist", 6
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
         path = given.out / f"{name}.js"
         with write_aside(path) as part:
             part.write_text(script(name, content), encoding="utf-8")
-        print(f"{checkout.shown(path)}: {path.stat().st_size / 1e6:.2f} MB")
+        print(f"{checkout.relative(path)}: {path.stat().st_size / 1e6:.2f} MB")
     for old in {path.stem for path in given.out.glob("model-*.js")} - files.keys() if "models" in files else ():
         (given.out / f"{old}.js").unlink()
 
@@ -187,9 +187,9 @@ def masks() -> list[dict[str, object]]:
 
 
 def made(name: str, arguments: Mapping[str, Any]) -> Topology:
-    """A topology of ``engine.constructors``; those that are drawn come from seed 0."""
+    """A topology of ``engine.topology``; those that are drawn come from seed 0."""
     drawn = {"generator": torch.Generator().manual_seed(0)} if name in ("assemblies", "small_world") else {}
-    return constructors.CONSTRUCTORS[name](**arguments, **drawn)
+    return topology.CONSTRUCTORS[name](**arguments, **drawn)
 
 
 def described(topology: Topology) -> dict[str, int]:

@@ -8,8 +8,8 @@ as they were trained and of the file.
 
 import json
 
-from pcgraph_lite import checkout
 from pcgraph_lite.files import load_tensors, save_tensors
+from reproduction import checkout
 from reproduction.evidence import zoo
 
 MODELS = ("generative-labels-mnist", "fully-connected-pixels-equal-mnist", "memory-mnist")
@@ -25,7 +25,7 @@ def main() -> None:
         target = zoo.committed_path(name)
         save_tensors(target, {key: values.half() for key, values in tensors.items()}, about)
         trained = json.loads(header["provenance"])
-        print(f"{checkout.shown(target)}: {target.stat().st_size / 1e6:.2f} MB, trained at {trained['commit'][:9]}")
+        print(f"{checkout.relative(target)}: {target.stat().st_size / 1e6:.2f} MB, trained at {trained['commit'][:9]}")
 
 
 if __name__ == "__main__":

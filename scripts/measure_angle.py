@@ -19,13 +19,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, one_hot
 
-from pcgraph_lite import checkout, hardware
-from pcgraph_lite.engine import constructors, learning
+from pcgraph_lite import hardware
+from pcgraph_lite.engine import learning, topology
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.inference import Settings, settle
 from pcgraph_lite.files import write_aside
 from pcgraph_lite.images import datasets
+from reproduction import checkout
 from reproduction.evidence import records
 
 TIMES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
@@ -70,7 +71,7 @@ def measured(data: str, activation: str, seed: int, steps: int, gamma: float | s
     began, generator = time.monotonic(), torch.Generator().manual_seed(seed)
     images, held_out = datasets.split_off(datasets.load(data), 1000, generator)
     images = images.subset(IMAGES, generator)
-    graph = PCGraph(constructors.discriminative(784, (256, 256), 10), activation, generator=generator)
+    graph = PCGraph(topology.discriminative(784, (256, 256), 10), activation, generator=generator)
     asked, labels, rows, done = held_out.images, one_hot(held_out.labels, 10).float(), [], 0
     for epochs in EPOCHS:
         if epochs > done:

@@ -19,8 +19,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pcgraph_lite import checkout, hardware
+from pcgraph_lite import hardware
 from pcgraph_lite.files import write_aside
+from reproduction import checkout
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "results/turns.json"

@@ -35,7 +35,7 @@ TESTS = {"equations": ["tests/engine/test_equations.py"], "engine/curvature": [Q
          "engine/weights": [GRAPH, SPARSE, EXACT, LEARN], "engine/inference": [QUERY, ENERGY, EXACT],
          "engine/query": [QUERY], "engine/conditioned": [SOLVE, QUERY, EXACT], "engine/solvers": [SOLVE, QUERY, ENERGY],
          "engine/activations": ["tests/engine/test_activations.py", EXACT, QUERY],
-         "engine/topology": [TOPOLOGY, SPARSE], "engine/constructors": [TOPOLOGY, SPARSE],
+         "engine/topology": [TOPOLOGY, SPARSE],
          "engine/learning": [LEARN, SCALE, EXACT], "engine/epochs": [LEARN, "tests/test_files.py"],
          "engine/scale": [SCALE, "tests/images/test_scale.py"],
          "evidence/claims": ["tests/evidence/test_claims.py"], "evidence/verdicts": ["tests/evidence/test_claims.py"],

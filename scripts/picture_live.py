@@ -13,9 +13,9 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.files import write_aside
+from reproduction import checkout
 from reproduction.book import live
 
 STILLS, WIDTH, COLOURS = checkout.ROOT / "book/live/stills", 840, 64

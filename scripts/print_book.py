@@ -12,8 +12,8 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
 
-from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.files import write_aside
+from reproduction.checkout import ROOT
 from reproduction.evidence.config import read_yaml
 
 WAIT = 120_000                                     # milliseconds

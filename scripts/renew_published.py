@@ -14,8 +14,8 @@ from typing import Any
 
 import nbformat
 
-from pcgraph_lite import checkout
 from pcgraph_lite.files import write_aside
+from reproduction import checkout
 from reproduction.book import tables
 from reproduction.evidence import numerics
 

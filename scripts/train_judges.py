@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
-from pcgraph_lite import checkout
 from pcgraph_lite.engine.epochs import Schedule, State, one_pass, run
 from pcgraph_lite.errors import PCGraphError
 from pcgraph_lite.files import save_tensors, tensor_digest, write_aside
@@ -25,6 +24,7 @@ from pcgraph_lite.images import calibration, sources
 from pcgraph_lite.images.calibration import blurred, clouds, specks, uniform
 from pcgraph_lite.images.datasets import ImageSet, load, split_off
 from pcgraph_lite.images.judge import CLASSES, JUDGES, SIDE, UNREADABLE, Judge, load_judge, read, weights_path
+from reproduction import checkout
 
 HELD_OUT = 5_000                               # training images kept back to choose the epoch
 BATCH, PEAK_RATE, DECAY = 128, 3e-3, 1e-2

@@ -22,8 +22,8 @@ from typing import Any
 from mutants import source
 from packaging.requirements import Requirement
 
-from pcgraph_lite import checkout
 from pcgraph_lite.files import digest, write_aside
+from reproduction import checkout
 from reproduction.evidence.config import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent

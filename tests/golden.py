@@ -20,7 +20,7 @@ from pcgraph_lite.baselines.hopfield import RULES
 from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.baselines.linear import METHODS
 from pcgraph_lite.engine.activations import ACTIVATIONS
-from pcgraph_lite.engine.constructors import CONSTRUCTORS
+from pcgraph_lite.engine.topology import CONSTRUCTORS
 from pcgraph_lite.files import write_aside
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.scale import SCALES

@@ -33,11 +33,11 @@ from benchmarks import (
 from benchmarks.counting import Products, product_flops
 from benchmarks.fastest import fastest_peer
 from benchmarks.peers import compare, courses, worker
-from pcgraph_lite import PCGraph, checkout, fit, hardware, query, topology
+from pcgraph_lite import PCGraph, fit, hardware, query, topology
 from pcgraph_lite.baselines import mlp
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.studies import oracles
-from reproduction import cli
+from reproduction import checkout, cli
 
 QUICK = rows.Sizes(quick=True)
 WORKS = [training.fully_connected, training.layered, training.generative]

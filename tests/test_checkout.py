@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from project import git
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile
-from reproduction import cli
+from reproduction import checkout, cli
 from reproduction.book import notebooks
 from reproduction.evidence import config, sweeps
 

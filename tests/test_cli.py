@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import UnstableStep
-from reproduction import cli
+from reproduction import checkout, cli
 from reproduction.book import notebooks, site
 from reproduction.evidence import verdicts, zoo
 
@@ -203,7 +202,7 @@ def test_a_published_run_takes_the_parameters_that_the_profile_keeps_for_it(
     seen = []
 
     def run(name: str, profile: str, given: dict[str, object], out: str, *_: object, **__: object) -> Path:
-        seen.append((profile, given, checkout.shown(out) if out.startswith("/") else out))
+        seen.append((profile, given, checkout.relative(out) if out.startswith("/") else out))
         return root
 
     monkeypatch.setattr(notebooks, "run", run)

@@ -28,9 +28,9 @@ import pytest
 import torchvision.datasets  # noqa: F401
 from counting import counted
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import PCGraphError
 from pcgraph_lite.images import sources
+from reproduction import checkout
 from reproduction.book import notebooks, site
 from reproduction.evidence import claims, config, records, zoo
 

@@ -10,7 +10,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from pcgraph_lite.checkout import ROOT
+from reproduction.checkout import ROOT
 
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 PINS = [Requirement(line) for line in re.findall(r"(?m)^(\w[^\\\n]*) \\$", LOCK)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite.checkout import ROOT
+from reproduction.checkout import ROOT
 
 LINT = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache"]
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 import trust
 
-from pcgraph_lite.checkout import ROOT
+from reproduction.checkout import ROOT
 
 
 @pytest.mark.parametrize("name", ["book/trust.csv", "book/survivors.csv", "book/licences.csv"])

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import pcgraph_lite
-from pcgraph_lite.checkout import ROOT
+from reproduction.checkout import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

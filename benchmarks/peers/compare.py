@@ -29,8 +29,8 @@ from benchmarks.peers.worker import FULL, QUICK, Size
 from benchmarks.rows import Sizes
 from benchmarks.timing import Timing, timed
 from pcgraph_lite import PCGraph, hardware, topology
-from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.files import write_aside
+from reproduction.checkout import ROOT
 from reproduction.evidence import records
 
 FLAGS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"

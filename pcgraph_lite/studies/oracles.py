@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from ..engine import activations
-from ..engine.constructors import from_mask
 from ..engine.graph import PCGraph
 from ..engine.inference import relax
-from ..engine.topology import Topology
+from ..engine.topology import Topology, from_mask
 
 
 def random_graph(generator: torch.Generator, activation: str = "tanh") -> PCGraph:

@@ -13,9 +13,8 @@ import torch
 from annotated_types import Ge
 
 from .. import valid
-from ..engine.constructors import from_networkx
 from ..engine.graph import PCGraph
-from ..engine.topology import Topology
+from ..engine.topology import Topology, from_networkx
 from ..errors import BadInput
 from ..valid import Share
 

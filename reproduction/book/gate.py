@@ -18,9 +18,10 @@ from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.files import read_text
+
+from .. import checkout
 
 LARGEST_PICTURE = 50_000_000                                               # pixels
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "br", "style", "div", "span", "p", "b", "i", "em", "strong",
@@ -36,8 +37,8 @@ SETTINGS = {"tags": list, "mystnb": dict}                                  # of 
 BUILDER = {"figure", "image"}                                              # of those, what the builder may be told
 PLAIN = re.compile(r"[\w.:+-]{1,40}")                                       # which Markdown shows as it is
 INJECTED = "injected-parameters"                                           # papermill's tag
-# modules that have moved since a page ran, and do the same
-MOVED = re.compile(r"\bpcgraph_lite\.(book|evidence)\b"), r"reproduction.\1"
+# Where our own modules lie decides nothing that a page shows; some have moved since a page ran.
+HOMES = re.compile(r"^(from|import) (pcgraph_lite|reproduction)\b.*\n?|\b(trials|frames)\.", re.MULTILINE)
 
 
 def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
@@ -70,8 +71,7 @@ def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
 
 
 def _code(cells: Iterable[NotebookNode]) -> list[str]:
-    pattern, now = MOVED
-    return [pattern.sub(now, cell.source.strip()) for cell in cells if cell.cell_type == "code"]
+    return [HOMES.sub("", cell.source.strip()) for cell in cells if cell.cell_type == "code"]
 
 
 def _filled(source: NotebookNode, ran: Sequence[NotebookNode], run: NotebookNode, name: str) -> NotebookNode:

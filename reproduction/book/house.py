@@ -10,7 +10,7 @@ import grimp
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from pcgraph_lite.checkout import ROOT
+from ..checkout import ROOT
 
 PACKAGES = ("reproduction", "pcgraph_lite")                                # from top to bottom
 BASE = "ground"                                                            # the files that lie beside the rooms

@@ -19,10 +19,10 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, shown, unknown
 from pcgraph_lite.files import read_text, ready, write_aside
 
+from .. import checkout
 from ..evidence import config
 from ..evidence.config import Profile
 
@@ -164,7 +164,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     usual = checkout.ROOT / "_build" / profile
     folder = Path(out).absolute() if str(out) else _folder(name, profile, given) if given else usual
     if "out" in values:
-        values["out"] = "" if folder == usual else checkout.shown(folder)
+        values["out"] = "" if folder == usual else checkout.relative(folder)
     ready(folder / "records" / f"{name}.json")
     with contextlib.chdir(checkout.ROOT):
         if plain:
@@ -230,7 +230,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
         nbformat.write(jupytext.read(source(name)), begun)
         try:
             with warnings.catch_warnings(action="ignore"):       # papermill remarks that .part is no notebook name
-                done = papermill.execute_notebook(checkout.shown(begun), checkout.shown(part), dict(values),
+                done = papermill.execute_notebook(checkout.relative(begun), checkout.relative(part), dict(values),
                                                   kernel_name="python3", cwd=".", progress_bar=True,
                                                   extra_arguments=["--log-level=CRITICAL"])
         except Exception as error:
@@ -239,7 +239,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
             raise PCGraphError(_failure(name, error, failed)) from error
         finally:
             begun.unlink(missing_ok=True)
-        done.metadata.papermill |= {"input_path": f"notebooks/{name}.md", "output_path": checkout.shown(target)}
+        done.metadata.papermill |= {"input_path": f"notebooks/{name}.md", "output_path": checkout.relative(target)}
         nbformat.write(done, part)
     failed.unlink(missing_ok=True)
     return target
@@ -247,7 +247,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
 
 def _failure(name: str, error: Exception, failed: Path) -> str:
     """What a person needs: which cell, its error, where the rest of it is."""
-    kept = f"What ran until then is kept in {checkout.shown(failed)}."
+    kept = f"What ran until then is kept in {checkout.relative(failed)}."
     if not hasattr(error, "ename"):
         return f"notebook {name} stopped: {type(error).__name__}: {error}. {kept}"
     trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).strip().splitlines()

@@ -12,10 +12,9 @@ from pcgraph_lite import hardware
 from pcgraph_lite.images import datasets, metrics, sources
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.judge import load_judge
-from pcgraph_lite.studies import trials
 from pcgraph_lite.studies.trials import Case, Key
 
-from ..evidence import cards, config, sweeps, zoo
+from ..evidence import cards, config, frames, sweeps, zoo
 from ..evidence.cards import Card
 from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
@@ -127,7 +126,7 @@ class Page:
 
 def sizes(models: Mapping[Key, Trained]) -> pd.DataFrame:
     """One row a model, for the records: dataset, model, seed, n (training images), parameters, seconds of training."""
-    return trials.frame({key: {"n": t.provenance["n"], "parameters": t.parameters, "seconds": t.seconds}
+    return frames.frame({key: {"n": t.provenance["n"], "parameters": t.parameters, "seconds": t.seconds}
                          for key, t in models.items()})
 
 
@@ -135,7 +134,7 @@ def scores(cards: Mapping[Key, Card], tests: Mapping[str, ImageSet]) -> pd.DataF
     """One row a classifier: dataset, model, seed, n (test images), accuracy on them and on those held out of training;
     of graphs also the share that converged and the most energy that was left. ``tests``: by data set.
     """
-    return trials.frame({key: {
+    return frames.frame({key: {
         "n": len(tests[key[0]]), "accuracy": metrics.share_right(card.read(tests[key[0]]), tests[key[0]].labels),
         "held_out": card.provenance["validation"], "converged": card.converged, "energy": card.energy}
         for key, card in cards.items()})

@@ -14,9 +14,9 @@ from typing import Any
 import pandas as pd
 import torch
 
-from pcgraph_lite import checkout
 from pcgraph_lite.images import datasets
 
+from .. import checkout
 from ..evidence import claims, config, records, sweeps, verdicts, zoo
 from ..evidence.config import Model
 from . import notebooks
@@ -78,7 +78,7 @@ def run(profile: str = "paper", device: str = "auto", say: Callable[[str], objec
             zoo.train(model, profile, seed, device)
         for sweep in _sweeps(notebooks.resolve(name, config.load_profile(profile), {})):
             sweeps.run(sweep, profile, device)
-        say(f"{name}: {checkout.shown(notebooks.run(name, profile))}")
+        say(f"{name}: {checkout.relative(notebooks.run(name, profile))}")
 
 
 def rates(profile: str = "paper") -> Callable[[Model], float]:

@@ -11,8 +11,7 @@ import pandas as pd
 from nbformat import NotebookNode
 from PIL import Image
 
-from pcgraph_lite import checkout
-
+from .. import checkout
 from ..evidence import claims, config, findings, verdicts
 from ..evidence.claims import Check, Claim
 from ..evidence.findings import KINDS, Finding

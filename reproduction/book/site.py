@@ -21,10 +21,10 @@ from bs4 import BeautifulSoup
 from filelock import FileLock, Timeout
 from nbformat import NotebookNode
 
-from pcgraph_lite.checkout import ROOT, shown
 from pcgraph_lite.errors import BadFile, PCGraphError
 from pcgraph_lite.files import read_text, ready
 
+from ..checkout import ROOT, relative
 from ..evidence import claims, findings, records, verdicts
 from ..evidence.config import read_yaml
 from ..evidence.findings import Book, Finding
@@ -145,7 +145,7 @@ def notebook_names(toc: Path) -> list[str]:
         files = [chapter["file"] for part in content["parts"] for chapter in part["chapters"]]
         return [Path(file).name for file in files if file.startswith("book/notebooks/")]
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadFile(f"{shown(toc)} is no table of contents ({type(error).__name__}: {error}); expected parts with "
+        raise BadFile(f"{relative(toc)} is no table of contents ({type(error).__name__}: {error}); expected parts with "
                       "chapters, and a file in each.") from error
 
 
@@ -153,14 +153,14 @@ def read_notebook(path: Path, profile: str) -> NotebookNode:
     """Read one executed notebook. Raises BadFile, with the command that makes it: it is missing, or holds an error."""
     again = f"Make it: pcgraph run {path.stem} --profile {profile}"
     if not path.is_file():
-        raise BadFile(f"the book needs the executed notebook {path.stem!r}, and {shown(path)} is not there. {again}")
+        raise BadFile(f"the book needs the executed notebook {path.stem!r}, and {relative(path)} is not there. {again}")
     try:
         nbformat.validate(notebook := nbformat.reads(read_text(path, LARGEST), as_version=4))
     except (BadFile, ValueError, TypeError, AttributeError, RecursionError, nbformat.ValidationError) as error:
-        raise BadFile(f"{shown(path)} is not a notebook ({type(error).__name__}). {again}") from error
+        raise BadFile(f"{relative(path)} is not a notebook ({type(error).__name__}). {again}") from error
     failed = [out for cell in notebook.cells for out in cell.get("outputs", []) if out.output_type == "error"]
     if failed:
-        raise BadFile(f"{shown(path)} stopped with {failed[0].ename}: {failed[0].evalue}. {again}")
+        raise BadFile(f"{relative(path)} stopped with {failed[0].ename}: {failed[0].evalue}. {again}")
     return notebook
 
 
@@ -194,7 +194,8 @@ def _run_builder(source: Path, folder: Path) -> Path:
     if run.returncode:
         lines = re.sub(r"\x1b\[[0-9;]*m", "", run.stdout + run.stderr).strip().splitlines()
         warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)] or lines
-        raise PCGraphError(f"the book was not built from {shown(source)}. Last warnings:\n" + "\n".join(warnings[-12:]))
+        raise PCGraphError(f"the book was not built from {relative(source)}. Last warnings:\n"
+                           + "\n".join(warnings[-12:]))
     polish.polish(folder / "_build/html")
     if outside := outside_references(folder / "_build/html"):
         raise PCGraphError("these pages load something from the net, and the book must work without one: "

@@ -284,7 +284,7 @@ def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str
     """Mean and 95 % interval over all images of each group, those of all seeds together.
 
     Args:
-        each: one row an image, as of ``trials.images``.
+        each: one row an image, as of ``frames.images``.
         by, words: as of ``over_seeds``.
         columns: measures -> their titles, in order.
         same_images: every seed was asked for the same ones in the same order; an image counts once, by its mean.

@@ -13,12 +13,12 @@ import pandas as pd
 import torch
 from pydantic import Field, ValidationError
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.files import read_text, write_aside
 from pcgraph_lite.images import datasets
 from pcgraph_lite.images.datasets import ImageSet
 
+from .. import checkout
 from . import config, recalls, zoo
 from .config import Model, Strict
 from .recalls import Recalled
@@ -155,5 +155,5 @@ def _read(file: Path) -> Card:
     try:
         return Card.model_validate_json(read_text(file))
     except ValidationError as error:
-        raise BadFile(f"{checkout.shown(file)} is not a card ({config.explain(error.errors()[0], '')}). Take it from "
-                      "the repository again, or delete it and its model is trained.") from None
+        raise BadFile(f"{checkout.relative(file)} is not a card ({config.explain(error.errors()[0], '')}). Take it "
+                      "from the repository again, or delete it and its model is trained.") from None

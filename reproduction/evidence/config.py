@@ -18,15 +18,16 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model, model_validator
 
-from pcgraph_lite import checkout
 from pcgraph_lite.baselines.kinds import KINDS, Kind
 from pcgraph_lite.engine import learning
-from pcgraph_lite.engine.constructors import CONSTRUCTORS
 from pcgraph_lite.engine.graph import PCGraph
+from pcgraph_lite.engine.topology import CONSTRUCTORS
 from pcgraph_lite.errors import BadFile, BadInput, one_of, shown, unknown
 from pcgraph_lite.files import read_text
 from pcgraph_lite.images.scale import SCALES
 from pcgraph_lite.valid import Count, CountOrNone, OneOf
+
+from .. import checkout
 
 
 class Strict(BaseModel):
@@ -213,7 +214,7 @@ def _text(path: Path) -> str:
     try:
         return read_text(path, LARGEST)
     except BadFile as error:
-        raise BadFile(f"{str(error).replace(str(path), checkout.shown(path))}.") from error
+        raise BadFile(f"{str(error).replace(str(path), checkout.relative(path))}.") from error
 
 
 @lru_cache(maxsize=32)
@@ -223,16 +224,17 @@ def mapping(path: Path, text: str) -> dict[str, Any]:
         content = yaml.load(text, Loader=_Loader)                          # a safe loader, see below
     except (yaml.YAMLError, ValueError, RecursionError) as error:          # a ValueError: a day that no month has
         why = " ".join(str(error).split())[:500]
-        raise BadFile(f"{checkout.shown(path)} is not valid YAML: {why}") from error
+        raise BadFile(f"{checkout.relative(path)} is not valid YAML: {why}") from error
     seen, waiting = 0, [content]
     while waiting and seen < LARGEST:                                      # aliases count as often as they are used
         some = waiting.pop()
         waiting += [*some, *some.values()] if isinstance(some, dict) else some if isinstance(some, list) else ()
         seen += 1
     if waiting:
-        raise BadFile(f"{checkout.shown(path)} holds more than {LARGEST} values; expected settings.")
+        raise BadFile(f"{checkout.relative(path)} holds more than {LARGEST} values; expected settings.")
     if not isinstance(content, dict):
-        raise BadFile(f"{checkout.shown(path)} holds {type(content).__name__}; expected a mapping of keys to values.")
+        raise BadFile(f"{checkout.relative(path)} holds {type(content).__name__}; expected a mapping of keys to "
+                      "values.")
     return content
 
 
@@ -292,4 +294,4 @@ def explain(error: Mapping[str, Any], prefix: str) -> str:
 
 
 def _in_file(path: Path, *problems: object) -> BadInput:
-    return BadInput("\n".join(f"{checkout.shown(path)}: {problem}" for problem in problems))
+    return BadInput("\n".join(f"{checkout.relative(path)}: {problem}" for problem in problems))

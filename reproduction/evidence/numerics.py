@@ -11,10 +11,10 @@ import json
 from functools import cache
 from pathlib import Path
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images.scale import SCALES
 
+from .. import checkout
 from .config import Model
 
 COMMAND = "python tests/golden.py"

@@ -13,10 +13,11 @@ from typing import Annotated, Any
 import pandas as pd
 from pydantic import Field, ValidationError
 
-from pcgraph_lite import checkout, valid
+from pcgraph_lite import valid
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, shown
 from pcgraph_lite.files import read_text, write_aside
 
+from .. import checkout
 from . import claims, config, numerics
 from .config import Strict
 
@@ -193,7 +194,7 @@ def _read(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
         return {(saved.notebook, saved.profile): [row.model_dump() | common for row in saved.records]}
     except (BadFile, ValueError, KeyError) as error:
         why = config.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
-        raise BadFile(f"{checkout.shown(path)} is not a records file ({type(error).__name__}: {why}). Delete it and "
+        raise BadFile(f"{checkout.relative(path)} is not a records file ({type(error).__name__}: {why}). Delete it and "
                       f"run the notebook again: pcgraph run {path.stem}") from error
 
 

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from pcgraph_lite import checkout, hardware
-from pcgraph_lite.engine import constructors, learning
+from pcgraph_lite import hardware
+from pcgraph_lite.engine import learning, topology
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.query import observed, query
 from pcgraph_lite.errors import BadValues, UnstableStep, one_of
@@ -33,6 +33,7 @@ from pcgraph_lite.images import scale as scales
 from pcgraph_lite.images.judge import load_judge, read
 from pcgraph_lite.studies import memory, tasks, trials
 
+from .. import checkout
 from . import config, records
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning
@@ -72,7 +73,7 @@ def measured(run: Run) -> dict[str, object]:
     generator, fixed = torch.Generator().manual_seed(run["seed"]), OF_TASK | run["fixed"]
     images, held_out = datasets.split_off(datasets.load(run["data"]), max(2000, fixed["held_out"]), generator)
     images = images.subset(fixed["images"], generator)
-    made = getattr(constructors, fixed["topology"])(**fixed["arguments"])
+    made = getattr(topology, fixed["topology"])(**fixed["arguments"])
     graph = PCGraph(made, run["activation"], init_std=fixed["init_std"], generator=generator,
                     pixel_scale=scales.named(run["scale"], run["data"]))
     training = {key: fixed[key] for key in ("epochs", "batch_size", "weight_lr", "optimizer")}

@@ -23,11 +23,12 @@ import torch
 from filelock import FileLock
 from pydantic import Field
 
-from pcgraph_lite import checkout, hardware
+from pcgraph_lite import hardware
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnstableStep, one_of
 from pcgraph_lite.files import ready, write_aside
 from pcgraph_lite.valid import Count
 
+from .. import checkout
 from . import config, records, zoo
 from .config import Model, ModelSpec, Strict
 
@@ -270,7 +271,7 @@ def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source:
         base = config.merged(base, value)
     spec = config.validated(dict[str, ModelSpec], {model: base}, source)[model]
     if not spec.validation_count:
-        raise BadInput(f"{checkout.shown(source)}: {model} keeps no validation images; set validation_count in its "
+        raise BadInput(f"{checkout.relative(source)}: {model} keeps no validation images; set validation_count in its "
                        "base.")
     return spec
 
@@ -324,7 +325,7 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
         if lacking := {"seed", *EPOCHS, *FACTS} - set(rows.columns):
             raise ValueError(f"no column {sorted(lacking)[0]!r}")
     except (OSError, ValueError) as error:
-        raise BadFile(f"{checkout.shown(place)} is not a file of sweep rows ({error}). Delete it and run it again: "
+        raise BadFile(f"{checkout.relative(place)} is not a file of sweep rows ({error}). Delete it and run it again: "
                       f"pcgraph sweep {name} --profile {profile}") from error
     return rows
 

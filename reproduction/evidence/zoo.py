@@ -21,13 +21,12 @@ from filelock import FileLock
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from pcgraph_lite import checkout, hardware, valid
+from pcgraph_lite import hardware, valid
 from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.engine import learning
-from pcgraph_lite.engine.constructors import CONSTRUCTORS
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.scale import Scale
-from pcgraph_lite.engine.topology import Topology
+from pcgraph_lite.engine.topology import CONSTRUCTORS, Topology
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.files import load_tensors, ready, save_tensors, tensor_digest, write_aside
 from pcgraph_lite.images import datasets
@@ -35,6 +34,7 @@ from pcgraph_lite.images import scale as scales
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.valid import CountOrNone
 
+from .. import checkout
 from . import config, numerics, records
 from .config import Model
 
@@ -134,7 +134,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress:
         model.load_state_dict(tensors)                       # names and shapes
         history, facts = pd.read_csv(StringIO(header["history"])), json.loads(header["provenance"])
     except (BadFile, KeyError, ValueError, RuntimeError) as error:
-        raise BadFile(f"{checkout.shown(target)} is damaged: {error}. Train it again: "
+        raise BadFile(f"{checkout.relative(target)} is damaged: {error}. Train it again: "
                       f"{training_command(name, profile, seed)}") from error
     return Trained(model, spec(name, profile), history, facts, target, name, profile, seed)
 
@@ -155,7 +155,7 @@ def committed(name: str) -> nn.Module:
     header, tensors = load_tensors(file, HEADER)
     seed = int(header["seed"])
     if header["identity"] != identity(name, header["profile"], seed):
-        raise BadFile(f"{checkout.shown(file)} has other settings than {name}. "
+        raise BadFile(f"{checkout.relative(file)} has other settings than {name}. "
                       "Renew it: python scripts/export_weights.py")
     model, _ = build(spec(name, header["profile"]), seed, torch.device("cpu"))
     model.load_state_dict(tensors)

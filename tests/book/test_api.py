@@ -5,8 +5,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pcgraph_lite
-from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.images import datasets, metrics
+from reproduction.checkout import ROOT
 
 PAGE = (ROOT / "book/api.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^\.\. auto(?:function|class):: pcgraph_lite\.(\S+)", PAGE, re.MULTILINE)

@@ -4,8 +4,8 @@ import re
 
 from pybtex.database import parse_file
 
-from pcgraph_lite.checkout import ROOT
 from reproduction.book import citations
+from reproduction.checkout import ROOT
 
 
 def test_labels_are_last_names_and_the_year() -> None:

@@ -17,7 +17,8 @@ import yaml
 from project import HERE, Project
 from safetensors.torch import load_file
 
-from pcgraph_lite import checkout, hardware
+from pcgraph_lite import hardware
+from reproduction import checkout
 from reproduction.evidence import zoo
 
 SCRIPT = HERE.parent / "scripts/one_node_slurm.sh"

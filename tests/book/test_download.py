@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pcgraph_lite.checkout import ROOT
 from reproduction.book import download, tidy
+from reproduction.checkout import ROOT
 from reproduction.evidence import records
 
 RECORDS = ROOT / "results/records"

@@ -18,9 +18,9 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
-from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.errors import BadFile
 from reproduction.book import gate, site, tables
+from reproduction.checkout import ROOT
 
 
 def png(size: tuple[int, int] = (2, 2)) -> str:

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from pcgraph_lite.checkout import ROOT
 from reproduction.book import house
+from reproduction.checkout import ROOT
 
 PACKAGES = [ROOT / name for name in ("pcgraph_lite", "reproduction")]
 IMPORT = r"^\s*from (\.\.|pcgraph_lite\.)({0}[ .]| import .*\b{0}\b)"

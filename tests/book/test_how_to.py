@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite.checkout import ROOT
 from reproduction.book import notebooks, site
+from reproduction.checkout import ROOT
 from reproduction.evidence import config
 
 PAGES = sorted((ROOT / "book/how-to").glob("*.md"))

@@ -14,9 +14,9 @@ import pytest
 import torch
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.errors import BadFile
 from reproduction.book import live, site
+from reproduction.checkout import ROOT
 
 DATA = ROOT / "book/live/data"
 MODELS = sorted(path.stem for path in DATA.glob("model-*.js"))

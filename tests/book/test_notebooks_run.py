@@ -14,8 +14,8 @@ import nbformat
 import pytest
 from project import HERE, Project
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
+from reproduction import checkout
 from reproduction.book import notebooks
 from reproduction.evidence import cards, config
 

@@ -15,7 +15,7 @@ import nbformat
 import pytest
 import renew_published
 
-from pcgraph_lite import checkout
+from reproduction import checkout
 from reproduction.book import notebooks
 from reproduction.evidence import config
 

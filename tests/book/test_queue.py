@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from pcgraph_lite import checkout
 from pcgraph_lite.images import datasets
+from reproduction import checkout
 from reproduction.book import queue
 from reproduction.evidence import claims, config, verdicts, zoo
 

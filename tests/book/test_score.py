@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
-from pcgraph_lite.checkout import ROOT
 from reproduction.book import score
+from reproduction.checkout import ROOT
 from reproduction.evidence import claims, findings, verdicts
 
 RULES = claims.load_claims()

@@ -25,9 +25,9 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sphinx.search.en import SearchEnglish
 
-from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.errors import BadFile, PCGraphError
 from reproduction.book import site, tables
+from reproduction.checkout import ROOT
 from reproduction.cli import app
 from reproduction.evidence import findings, records
 from reproduction.evidence.claims import load_claims

@@ -18,8 +18,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from scipy import stats
 
-from pcgraph_lite.checkout import ROOT
 from reproduction.book import tables
+from reproduction.checkout import ROOT
 from reproduction.evidence import findings
 
 PIXEL = "iVBORw0KGgo="                        # decodes; nothing here looks at the picture

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite import checkout
+from reproduction import checkout
 from reproduction.book import notebooks
 from reproduction.book.notebooks import Cell
 
 PAGES = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
-ASKS = {"pcg", "plots", "trials", "tasks", "memory", "oracles", "convergence", "circuits", "structure", "learning",
+ASKS = {"pcg", "plots", "trials", "frames", "tasks", "memory", "oracles", "convergence", "circuits", "structure", "learning",
         "equations", "topology", "metrics"}
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
 THIN = [

@@ -16,7 +16,8 @@ import pytest
 from project import HERE, Project
 from safetensors.torch import load_file
 
-from pcgraph_lite import checkout, hardware
+from pcgraph_lite import hardware
+from reproduction import checkout
 from reproduction.evidence import zoo
 
 pytestmark = pytest.mark.slow

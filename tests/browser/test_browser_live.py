@@ -15,9 +15,9 @@ from torch import Tensor
 
 import pcgraph_lite as pcg
 from pcgraph_lite import equations
-from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.images import datasets
 from reproduction.book import live
+from reproduction.checkout import ROOT
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.slow

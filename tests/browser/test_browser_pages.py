@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcgraph_lite.checkout import ROOT
 from reproduction.book import site
+from reproduction.checkout import ROOT
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")

@@ -10,7 +10,7 @@ import torch
 
 from benchmarks import memory
 from pcgraph_lite import PCGraph, topology
-from pcgraph_lite.engine import constructors, layout
+from pcgraph_lite.engine import layout
 from pcgraph_lite.errors import BadInput, require_memory
 
 N = 40
@@ -71,14 +71,14 @@ def test_networkx_by_links_is_networkx_by_matrix(monkeypatch):
     for links in (nx.gnm_random_graph(30, 60, seed=0, directed=True), nx.karate_club_graph(), nx.path_graph(3)):
         matrix = topology.from_networkx(links).mask()
         with monkeypatch.context() as patch:
-            patch.setattr(constructors, "MATRIX", 0)
+            patch.setattr(topology, "MATRIX", 0)
             made = topology.from_networkx(links)
         assert all(e.listed for e in made.edges) and torch.equal(made.mask(), matrix)
 
 
 def test_few_edges_are_as_many_as_bernoulli_ones(monkeypatch):
     """Without the matrix of all pairs: the expected number within five standard deviations, and no self-loop."""
-    monkeypatch.setattr(constructors, "PAIRS", 0)
+    monkeypatch.setattr(topology, "PAIRS", 0)
     made = topology.assemblies(clusters=2, size=200, p=0.05, pixels=50, generator=torch.Generator().manual_seed(0))
     pairs = 3 * 200 * 200 - 2 * 200
     assert abs(made.edge_count() - 0.05 * pairs) < 5 * (pairs * 0.05 * 0.95) ** 0.5
@@ -88,22 +88,22 @@ def test_few_edges_are_as_many_as_bernoulli_ones(monkeypatch):
 @pytest.mark.parametrize(("rows", "columns", "listed"), [(100, 1, True), (1, 100, True), (7, 7, False)])
 def test_many_pairs_are_drawn_as_a_list(monkeypatch, rows, columns, listed):
     """It is their number that counts, whatever the shape."""
-    monkeypatch.setattr(constructors, "PAIRS", 50)
-    [edges] = constructors._bernoulli({"a": rows}, {"b": columns}, 0.5, torch.Generator().manual_seed(0))
+    monkeypatch.setattr(topology, "PAIRS", 50)
+    [edges] = topology._bernoulli({"a": rows}, {"b": columns}, 0.5, torch.Generator().manual_seed(0))
     assert edges.listed is listed
 
 
 @pytest.mark.parametrize(("p", "listed"), [(0.02, False), (0.009, True), (0.0001, False)])
 def test_rare_edges_are_listed_and_few_pairs_are_not(p, listed):
     """Those of 160,000 pairs: of one in a hundred there are 1,600, of one in ten thousand only 16."""
-    [edges] = constructors._bernoulli({"a": 400}, {"b": 400}, p, torch.Generator().manual_seed(0))
+    [edges] = topology._bernoulli({"a": 400}, {"b": 400}, p, torch.Generator().manual_seed(0))
     assert edges.listed is listed
 
 
 @pytest.mark.parametrize("std", [None, {"cluster1 -> cluster1": 0.5, "labels -> cluster1": 0.25}])
 def test_lists_of_edges_beside_whole_blocks_are_drawn_alone(monkeypatch, std):
     """The labels of assemblies send edges to a whole cluster, which is no reason to make matrices of the others."""
-    monkeypatch.setattr(constructors, "PAIRS", 0)
+    monkeypatch.setattr(topology, "PAIRS", 0)
     made = topology.assemblies(clusters=4, size=200, p=0.05, pixels=50, labels=10, generator=torch.Generator())
     graph = PCGraph(made, init_std=std)
     assert {weight.ndim for weight in graph.weights} == {1, 2} and torch.equal(graph.weight != 0, made.mask())
@@ -181,7 +181,7 @@ def test_as_many_numbers_a_pair_are_reckoned_with_as_drawing_takes(dtype: torch.
 ], ids=["lateral", "fully connected"])
 def test_constructors_ask_for_the_memory_that_they_take(monkeypatch, make):
     asked = []
-    monkeypatch.setattr(constructors, "require_memory", lambda entries, what, size=4: asked.append(entries * size))
+    monkeypatch.setattr(topology, "require_memory", lambda entries, what, size=4: asked.append(entries * size))
     assert memory.peak_bytes(make) == pytest.approx(max(asked), rel=0.05)
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import one_hot
 
-from pcgraph_lite.engine import constructors
+from pcgraph_lite.engine import topology
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.inference import Settings, settle
 from pcgraph_lite.engine.learning import started
@@ -14,7 +14,7 @@ from pcgraph_lite.engine.learning import started
 @pytest.fixture
 def problem():
     generator = torch.Generator().manual_seed(3)
-    graph = PCGraph(constructors.discriminative(12, (9, 8), 4), "linear", generator=generator, dtype=torch.float64)
+    graph = PCGraph(topology.discriminative(12, (9, 8), 4), "linear", generator=generator, dtype=torch.float64)
     images = torch.rand(20, 12, generator=generator, dtype=torch.float64)
     labels = one_hot(torch.arange(20) % 4, 4).double()
     return graph, images, labels
@@ -51,7 +51,7 @@ def test_the_error_at_equilibrium_is_the_rescaled_one(problem):
 def test_a_short_relaxation_points_where_backpropagation_does(activation):
     """For a time towards 0 each layer's direction is backpropagation's, and the last layer's gradient is the same."""
     generator = torch.Generator().manual_seed(4)
-    graph = PCGraph(constructors.discriminative(12, (9, 8), 4), activation, generator=generator, dtype=torch.float64)
+    graph = PCGraph(topology.discriminative(12, (9, 8), 4), activation, generator=generator, dtype=torch.float64)
     images = torch.rand(20, 12, generator=generator, dtype=torch.float64)
     labels = one_hot(torch.arange(20) % 4, 4).double()
     theirs = angle.bp_gradient(graph, images, labels)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from pcgraph_lite import checkout
 from pcgraph_lite.engine.query import observed, query
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.images import datasets
+from reproduction import checkout
 from reproduction.evidence import cards, numerics, recalls, zoo
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"

@@ -6,7 +6,7 @@ Oracle: the committed records and sweeps that they speak of.
 import pandas as pd
 import pytest
 
-from pcgraph_lite.checkout import ROOT
+from reproduction.checkout import ROOT
 from reproduction.evidence import records
 
 KEPT = records.read(ROOT / "results/records")

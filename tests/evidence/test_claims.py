@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadInput
+from reproduction import checkout
 from reproduction.evidence import claims, config, records, verdicts
 from reproduction.evidence.claims import Check, Claim
 

@@ -13,11 +13,11 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import ValidationError
 
-from pcgraph_lite import checkout
 from pcgraph_lite import valid as arguments
 from pcgraph_lite.baselines.kinds import KINDS
-from pcgraph_lite.engine import constructors, learning
+from pcgraph_lite.engine import learning, topology
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
+from reproduction import checkout
 from reproduction.book import notebooks
 from reproduction.evidence import config
 
@@ -192,13 +192,13 @@ def test_a_schema_is_the_signature() -> None:
         schema(hidden=[2], generator=None)
 
 
-@pytest.mark.parametrize("name", constructors.CONSTRUCTORS)
+@pytest.mark.parametrize("name", topology.CONSTRUCTORS)
 def test_every_constructor_can_be_named(name: str) -> None:
     """What settings files give reaches it, and it takes no argument that they could not give but the generator."""
     spec = config.SPECS["pcgraph"].model_fields["topology"]
     schema = next(one for one in spec.annotation.__args__ if one.__name__ == name)
     assert schema.model_fields.keys() - {"constructor"} == \
-        inspect.signature(constructors.CONSTRUCTORS[name]).parameters.keys() - {"generator"}
+        inspect.signature(topology.CONSTRUCTORS[name]).parameters.keys() - {"generator"}
 
 
 @pytest.mark.parametrize(("name", "without"), [

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from pcgraph_lite.checkout import ROOT
 from pcgraph_lite.errors import BadInput
 from reproduction.book import result, site
+from reproduction.checkout import ROOT
 from reproduction.evidence import claims, findings, records
 from reproduction.evidence.claims import Check
 from reproduction.evidence.findings import Quantity

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pcgraph_lite import checkout
+from reproduction import checkout
 from reproduction.book import notebooks
 from reproduction.evidence import config
 from reproduction.evidence.records import Record

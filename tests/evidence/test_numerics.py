@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from pcgraph_lite.baselines import dam
-from pcgraph_lite.checkout import ROOT
-from pcgraph_lite.engine import constructors, learning
+from pcgraph_lite.engine import learning, topology
 from pcgraph_lite.engine.weights import Sparse
 from pcgraph_lite.errors import BadFile
+from reproduction.checkout import ROOT
 from reproduction.evidence import config, numerics, zoo
 
 TRAININGS = dict(golden.trainings())
@@ -58,7 +58,7 @@ def test_a_change_of_the_engine_moves_all_graphs(monkeypatch: pytest.MonkeyPatch
 
 def test_other_edges_of_a_constructor_move_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawn or not: a vertex that loses its place is seen, whatever the sizes."""
-    monkeypatch.setitem(constructors.CONSTRUCTORS, "recurrent", constructors.lateral)
+    monkeypatch.setitem(topology.CONSTRUCTORS, "recurrent", topology.lateral)
     assert moved({"topology recurrent", "topology small_world"}) == {"topology recurrent"}
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 import torch
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName
+from reproduction import checkout
 from reproduction.evidence import records
 
 CPU = "a processor"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pcgraph_lite import checkout
 from pcgraph_lite.errors import UnknownName
 from pcgraph_lite.images import datasets
+from reproduction import checkout
 from reproduction.evidence import config, relaxed_time
 
 SMALL = """
@@ -64,7 +64,7 @@ def test_settings_files_name_what_there_is(file: Path) -> None:
     for run in runs.values():
         assert run["task"] in relaxed_time.MEASURES
         assert relaxed_time.scales.named(run["scale"], run["data"])
-        assert hasattr(relaxed_time.constructors, run["fixed"]["topology"])
+        assert hasattr(relaxed_time.topology, run["fixed"]["topology"])
         assert run["gamma"] == "safe" or run["gamma"] > 0
 
 

@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 import torch
 
-from pcgraph_lite import PCGraph, checkout
+from pcgraph_lite import PCGraph
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.images import datasets
 from pcgraph_lite.images.judge import load_judge
 from pcgraph_lite.studies import tasks
+from reproduction import checkout
 from reproduction.evidence import config, sweeps, zoo
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"

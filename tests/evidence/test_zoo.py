@@ -12,11 +12,12 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from pcgraph_lite import checkout, files
+from pcgraph_lite import files
 from pcgraph_lite.engine import epochs, learning
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.images import scale as scales
+from reproduction import checkout
 from reproduction.evidence import config, zoo
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"

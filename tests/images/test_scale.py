@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pcgraph_lite import PCGraph
-from pcgraph_lite.engine import constructors
+from pcgraph_lite.engine import topology
 from pcgraph_lite.engine.query import observed, query
 from pcgraph_lite.errors import BadInput, UnknownName
 from pcgraph_lite.images import datasets, sources
@@ -55,7 +55,7 @@ def test_bad_names_are_refused():
 
 
 def twin(scale, activation="tanh"):
-    graph = PCGraph(constructors.generative(10, [20], 784), activation)
+    graph = PCGraph(topology.generative(10, [20], 784), activation)
     scales.give(graph, scale)
     return graph
 
@@ -63,14 +63,14 @@ def twin(scale, activation="tanh"):
 @pytest.mark.parametrize("name", ["[-1, 1]", "standardized"])
 def test_a_scale_given_later_is_that_of_the_constructor(name):
     scale = scales.named(name, "mnist")
-    made = PCGraph(constructors.generative(10, [20], 784), "tanh", pixel_scale=scale)
+    made = PCGraph(topology.generative(10, [20], 784), "tanh", pixel_scale=scale)
     assert scales.of(twin(scale)) is scales.of(made) is made.pixel_scale is scale
     later, first = (query(graph, {"pixels": observed(IMAGES, KNOWN)}, steps=30) for graph in (twin(scale), made))
     assert torch.equal(later.values["pixels"], first.values["pixels"])
 
 
 def test_without_a_scale_pixels_are_those_of_the_graph():
-    graph = PCGraph(constructors.generative(10, [20], 784), "tanh")
+    graph = PCGraph(topology.generative(10, [20], 784), "tanh")
     assert scales.of(graph) is scales.PLAIN is scales.of(torch.nn.Identity())
     answer = query(graph, init={"pixels": IMAGES}, steps=5)
     assert torch.equal(answer.values["pixels"], answer.x[:, graph.topology.slice("pixels")])

@@ -5,9 +5,7 @@ Oracles: the tasks called by hand; a judge that sees the class where the test pu
 
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 import torch
 from torch import Tensor, nn
@@ -80,9 +78,6 @@ def test_a_path_finds_the_best_step_of_the_task() -> None:
     noisy = datasets.noisy(IMAGES, 0.5, datasets.noise_generator(1, "held-out"))
     seen = tasks.denoise_path(GRAPH, noisy, [3, 10, 25])[0]
     assert path.best == max(seen, key=lambda k: metrics.psnr(seen[k], IMAGES).mean())
-    paths = {("mnist", "a", 0): path, ("mnist", "a", 1): path, ("mnist", "b", 0): path}
-    steps, psnr = trials.curve(paths, "mnist", "a")
-    assert steps == [3, 10, 25] and psnr.T.tolist() == torch.tensor([path.psnr, path.psnr]).tolist()
     plain = trials.path(Autoencoder(784, [8]), TEST, 0.5, 1, [3])
     assert plain.best == 0 and math.isnan(plain.rested)                    # a mean over no steps
 
@@ -117,19 +112,6 @@ def test_simple_rivals_are_fitted_on_training_images() -> None:
     for (_, kind, s), trial in found.items():
         assert torch.equal(trial.images, by_hand[kind](about.noisy(0.3, s)))
     assert list(trials.filtered(about, 0.3, [2], ["box filter"])) == [("mnist", "box filter", 2)]
-    row = trials.beside(found, "mse", trials.FILTERS).set_index("seed").loc[5]
-    assert row["linear_mse"] == found["mnist", "best linear map", 5].each["mse"].mean() and row["n"] == 4
-
-
-def test_frames() -> None:
-    trial = trials.judged(IMAGES, CASE, torch.tensor([3, 5, 3, 0]), error=torch.tensor([1.0, 2.0, 3.0, 6.0]))
-    found = {("mnist", "a", 0, "3/5"): trial}
-    assert trials.means(found, "pair").to_dict("records") == [
-        {"dataset": "mnist", "model": "a", "seed": 0, "pair": "3/5", "n": 4, "error": 3.0, "agrees": 0.75}]
-    each = trials.images(found, "pair")
-    assert each["error"].tolist() == [1, 2, 3, 6] and set(each["pair"]) == {"3/5"}
-    with pytest.raises(ValueError, match="zip"):
-        trials.means(found)
 
 
 def test_a_memory_comes_back_strictly_below_the_threshold() -> None:
@@ -140,9 +122,6 @@ def test_a_memory_comes_back_strictly_below_the_threshold() -> None:
                            torch.tensor([True, True, False, True]), 1, None)
     trial = trials.recalled(recall, memories)
     assert trial.each["agrees"].tolist() == [True, True, False, False] and trial.read.tolist() == [0, 1, 2, 2]
-    found = trials.retrieved({("mnist", "a", 0): trial}).to_dict("records")[0]
-    assert (found["n"], found["retrieved_share"], found["converged_share"]) == (4, 0.5, 0.75)
-    assert found["mse"] == pytest.approx(0.03**2)                          # the lower of the two in the middle
 
 
 def test_classes_are_those_of_the_task() -> None:
@@ -155,15 +134,6 @@ def test_classes_are_those_of_the_task() -> None:
         assert trial.each["energy"].tolist() == answer.energy[-1].tolist()
     network = MLP(784, 10, [8])
     assert torch.equal(trials.classify(network, TEST).read, network.classify(IMAGES))
-
-
-def test_lines_of_all_seeds_side_by_side() -> None:
-    lines = {("mnist", "a", s, "task"): torch.tensor([s, 2.0 * s]) for s in (3, 5)}
-    assert trials.by_seed(lines)["mnist", "a", "task"].tolist() == [[3, 5], [6, 10]]
-    histories = [pd.DataFrame({"validation": values}) for values in ([0.5, 0.75, 1], [0.25, 0.5])]
-    models = {("mnist", "a", s): SimpleNamespace(history=history) for s, history in enumerate(histories)}
-    epochs, values = trials.epochs(models, "mnist", "a")                   # as far as all have come
-    assert list(epochs) == [1, 2] and values.tolist() == [[50, 25], [75, 50]]
 
 
 def test_images_of_some_classes() -> None:

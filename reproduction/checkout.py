@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from .errors import BadFile
+from pcgraph_lite.errors import BadFile
 
 ROOT = Path(__file__).resolve().parent.parent              # config/, notebooks/, results/ and _build/ are here
 
 
-def shown(path: Path | str) -> str:
+def relative(path: Path | str) -> str:
     """A path as messages and files show it: relative to the checkout where it lies inside."""
     path = Path(path).absolute()
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
