@@ -18,8 +18,8 @@ from reproduction.book import notebooks
 from reproduction.book.notebooks import Cell
 
 PAGES = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
-ASKS = {"pcg", "plots", "trials", "frames", "tasks", "memory", "oracles", "convergence", "circuits", "structure", "learning",
-        "equations", "topology", "metrics"}
+ASKS = {"pcg", "plots", "trials", "frames", "tasks", "memory", "oracles", "convergence", "circuits", "structure",
+        "learning", "equations", "topology", "metrics"}
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
 THIN = [
     "01-introduction",
