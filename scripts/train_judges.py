@@ -9,7 +9,6 @@ import argparse
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
 import pandas as pd
@@ -66,7 +65,7 @@ def train(name: str, seed: int = 0, epochs: int | None = None, device: torch.dev
         PCGraphError: the accuracy is below the bar and ``out`` was not given; the committed judge stays.
     """
     committed, recipe = weights_path(name), RECIPES[name]
-    schedule = Schedule(recipe.epochs if epochs is None else epochs, PEAK_RATE, DECAY, BATCH, "adamw")
+    schedule = Schedule(recipe.epochs if epochs is None else epochs, PEAK_RATE, DECAY, BATCH, "adamw", anneal="linear")
     commit, generator = checkout.version()[0], torch.Generator().manual_seed(seed)    # of the running code
     rest, held_out = split_off(load(name, "train", root=data_root), HELD_OUT, generator)
     judge = Judge(generator).to(device)
@@ -85,14 +84,11 @@ def train(name: str, seed: int = 0, epochs: int | None = None, device: torch.dev
 
 
 def _epoch(judge: Judge, data: ImageSet, mirror: bool, state: State, progress: bool) -> dict[str, float]:
-    """One pass; the weight step falls along a line, from its peak at the first batch of all to 0 at the last."""
-    device, k = next(judge.parameters()).device, count()
+    device = next(judge.parameters()).device
 
     def learn(rows: Tensor) -> dict[str, float]:
         images, labels = _batch(data.images[rows], data.labels[rows], mirror, state.generator)
         loss = cross_entropy(judge(images.to(device)), labels.to(device))
-        done = (state.epoch + next(k) * BATCH / len(data)) / state.schedule.epochs
-        state.optimizer.param_groups[0]["lr"] = PEAK_RATE * (1 - done)
         loss.backward()
         return {"loss": loss.item()}
 

@@ -78,7 +78,7 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "Settings": (pcg.Settings, {"steps": 2, "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "trace": True}),
     "Training": (pcg.Training, {"epochs": 1, "weight_lr": 0.1, "steps": 2, "value_lr": 0.1, "momentum": 0.5}),
     "Schedule": (Schedule, {"epochs": 1, "weight_lr": 0.1, "weight_decay": 0.1, "batch_size": 3, "optimizer": "sgd",
-                            "patience": 1}),
+                            "patience": 1, "anneal": "cosine", "warm_up": 0.5}),
     "Layout": (Layout, {"plan": "auto", "replicas": 2, "dtype": torch.float32, "device": "cpu", "cuda_graphs": True}),
     "relax": (pcg.relax, {"graph": NETWORK, "x": START, "clamped": HELD, "settings": pcg.Settings(3), "steps": 2,
                           "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "trace": True}),
@@ -94,7 +94,7 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "fit": (lambda **given: pcg.fit(**{"graph": graph(), "progress": False} | given), {
         "graph": NETWORK, "data": (X, LABELS), "validation": 0.5, "score": "accuracy", "generator": GENERATOR,
         "epochs": 1, "steps": 2, "value_lr": 0.1, "momentum": 0.5, "weight_lr": 0.01, "weight_decay": 0.1,
-        "batch_size": 3, "optimizer": "sgd", "patience": 1}),
+        "batch_size": 3, "optimizer": "sgd", "patience": 1, "anneal": "linear", "warm_up": 0.5}),
     "fit data": (lambda images, labels: pcg.fit(graph(), (images, labels), epochs=1, steps=2, progress=False),
                  {"images": X, "labels": LABELS}),
     "checkpoint": (lambda checkpoint: pcg.fit(graph(), (X, LABELS), epochs=1, steps=1, progress=False,

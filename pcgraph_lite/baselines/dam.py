@@ -72,9 +72,8 @@ class DAM(Classifier):
         return torch.stack([(on.clamp_min(0).pow(self.power) - base).sum(-1) for on in lit], -1)
 
     def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
-        annealing, epoch = state.schedule, state.epoch
-        state.optimizer.param_groups[0]["lr"] = annealing.weight_lr * annealing.lr_decay**epoch
-        temperature = annealing.temperature(epoch)
+        annealing = state.schedule
+        temperature = annealing.temperature(state.epoch)
         self.memory.grad = gradient(self, images, labels, temperature, annealing.loss_power)
         return {"temperature": temperature}
 
@@ -148,6 +147,9 @@ class Annealing(Schedule):
 
     def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> Scaled:
         return Scaled(parameters, lr, self.momentum)
+
+    def rate(self, done: float, batch: float) -> float:
+        return super().rate(done, batch) * self.lr_decay**int(done)
 
     def temperature(self, epoch: int) -> float:
         """Temperature in an epoch, counted from 0."""

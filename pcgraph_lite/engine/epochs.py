@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from math import isfinite
+from math import cos, isfinite, pi
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pandas as pd
 import torch
@@ -22,6 +22,8 @@ from ..valid import Count, NotNegative, OneOf, Rate
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 HEADER = ("fingerprint", "history", "steps")                               # of a checkpoint
 CHECKPOINT_SHARE = 0.1                                                     # of the time may go into checkpoints
+UNSAID = (("anneal", "none"), ("warm_up", 0.0))                            # by checkpoints from before these settings
+FALLS = {"none": lambda t: 1.0, "linear": lambda t: 1 - t, "cosine": lambda t: (1 + cos(pi * t)) / 2}
 
 
 @valid.checked
@@ -37,6 +39,14 @@ class Schedule:
         optimizer: "adam", "adamw" or "sgd", from torch.
         patience: stop after this many epochs without a better validation score. None: run all epochs. With
             validation data the weights of the best epoch are kept in any case.
+        anneal: how the weight step falls to 0 over ``epochs``, anew for every batch: "cosine" (half a period,
+            Loshchilov and Hutter 2017), "linear", or "none". The first step is ``weight_lr``, and the one after the
+            last would be 0. Patience may end the training before that.
+        warm_up: epochs, or parts of one, in which the weight step first rises along a line. The first batch already
+            takes a step above 0; the last one of the warm-up takes ``weight_lr``, and the fall begins after it.
+
+    Raises:
+        BadInput: a warm-up that is as long as the training.
     """
 
     epochs: Count = 20
@@ -45,6 +55,19 @@ class Schedule:
     batch_size: Count = 500
     optimizer: Annotated[str, OneOf(OPTIMIZERS)] = "adam"
     patience: Count | None = None
+    anneal: Literal["none", "linear", "cosine"] = "none"
+    warm_up: NotNegative = 0.0
+
+    def __post_init__(self) -> None:
+        if self.warm_up >= self.epochs:
+            raise BadInput(f"warm_up = {self.warm_up:g} epochs of {self.epochs}; expected fewer, so that some are "
+                           "trained at the full weight step.")
+
+    def rate(self, done: float, batch: float) -> float:
+        """The factor on ``weight_lr`` for a batch that is a share ``batch`` of an epoch, after ``done`` epochs."""
+        if done < self.warm_up:
+            return min(1.0, (done + batch) / self.warm_up)
+        return FALLS[self.anneal]((done - self.warm_up) / (self.epochs - self.warm_up))
 
     def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Optimizer:
         """What moves the weights; fused, it has no temporaries of their size."""
@@ -76,8 +99,15 @@ class State:
         self.optimizer = schedule.stepper(self.parameters.values(), schedule.weight_lr if rates is None else 1.0)
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
+        self.rate = 1.0                                                    # factor on the weight step
         self.steps, self.carried = 0, {}                                   # the latter: name -> tensor
         self.saved = self.writing = 0.0                                    # seconds: end and length of the last save
+
+    def pace(self, share: float, batch: float) -> None:
+        """Set the weight step of a batch, a ``share`` of this epoch being done and the batch itself being another."""
+        self.rate = self.schedule.rate(self.epoch + share, batch)
+        for group in self.optimizer.param_groups if self.rates is None else ():
+            group["lr"] = self.schedule.weight_lr * self.rate
 
     @torch.no_grad()
     def step(self) -> None:
@@ -87,7 +117,7 @@ class State:
         self.optimizer.step()
         self.optimizer.zero_grad()                                         # not held through the next relaxation
         for old, p in zip(before or (), self.parameters.values(), strict=False):
-            torch.lerp(old, p, self.rates, out=p)                          # a step is proportional to its rate
+            torch.lerp(old, p, self.rates * self.rate, out=p)              # a step is proportional to its rate
 
     @property
     def epoch(self) -> int:
@@ -118,7 +148,9 @@ class State:
 
     @cached_property
     def _fingerprint(self) -> str:
-        settings = {k: v for k, v in asdict(self.schedule).items() if k not in ("epochs", "patience")}
+        settings = {k: v for k, v in asdict(self.schedule).items() if k != "patience" and (k, v) not in UNSAID}
+        if self.schedule.anneal == "none":                                 # else the weight step depends on them
+            del settings["epochs"]
         return json.dumps(self.facts | {"settings": settings, "data": tensor_digest(self.data)}, sort_keys=True)
 
     def _save(self) -> None:
@@ -141,7 +173,8 @@ class State:
             raise BadFile(f"the checkpoint {error}; delete it to start anew.") from error
         if header.get("fingerprint") != self._fingerprint:
             raise BadFile(f"the checkpoint {self.path} belongs to another training: its graph, settings, data, score "
-                          "or seed differ. Delete it or name another file.")
+                          "or seed differ (where the weight step falls, epochs are one of the settings). Delete it or "
+                          "name another file.")
         if (done := len(json.loads(header["history"]))) > self.schedule.epochs:
             raise BadFile(f"the checkpoint {self.path} holds {done} epochs, more than the {self.schedule.epochs} that "
                           "are asked for. Ask for at least as many, delete it, or name another file.")
@@ -203,7 +236,9 @@ def one_pass(state: State, count: int, learn: Callable[[Tensor], dict[str, float
     """
     began, sums = time.perf_counter(), {}
     batches = torch.randperm(count, generator=state.generator).split(state.schedule.batch_size)
-    for rows in tqdm(batches, desc=f"epoch {state.epoch + 1}", leave=False, disable=not progress or len(batches) == 1):
+    for k, rows in enumerate(tqdm(batches, desc=f"epoch {state.epoch + 1}", leave=False,
+                                  disable=not progress or len(batches) == 1)):
+        state.pace(k * state.schedule.batch_size / count, len(rows) / count)
         for name, value in learn(rows).items():
             sums[name] = sums.get(name, 0.0) + value * len(rows)
         state.step()

@@ -109,7 +109,7 @@ class Page:
         failed = rows.loc[rows["status"] != "ok", ["setting", "status"]].drop_duplicates()
         shown = {key.replace("_", " "): value for key, value in more.items()} | {
             "images of": TITLES.get(spec.data, spec.data), "f": plots.named(spec.activation), "T": spec.train.steps,
-            "weight step": f"{spec.train.weight_lr:g}, {spec.train.optimizer.capitalize()}",
+            "weight step": f"{tables.weight_step(spec.train)}, {spec.train.optimizer.capitalize()}",
             "weight decay": spec.train.weight_decay, "batch": spec.train.batch_size, "epochs": spec.train.epochs,
             "training images": rows["n"].iloc[0],
             "validation images": spec.validation_count, "seeds": rows["seed"].nunique(),

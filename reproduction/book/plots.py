@@ -47,7 +47,8 @@ DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[
 
 # What figures and tables call the settings of a sweep and their values.
 NAMES = {"weight_lr": "weight step", "value_lr": "value step", "weight_decay": "weight decay", "steps": "T",
-         "init_std": "first weights", "batch_size": "batch", "without": "edges left out", "self_loops": "self-loops",
+         "anneal": "fall of the weight step", "warm_up": "epochs of warm-up", "init_std": "first weights",
+         "batch_size": "batch", "without": "edges left out", "self_loops": "self-loops",
          "hardtanh": "HardTanh", "relu": "ReLU", "true": "yes", "false": "no"}
 
 Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, values ``(positions,)`` or with repeats

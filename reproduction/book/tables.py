@@ -28,6 +28,7 @@ from .plots import named
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode  # not there where notebooks run with --plain
+    from pydantic import BaseModel
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
@@ -267,8 +268,16 @@ def _trained_row(t: Trained | Card) -> dict[str, object]:
             "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
             "f": named(getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else "")),
             **_relaxation(t),
-            "weight step": getattr(train, "weight_lr", ""), "weight decay": getattr(train, "weight_decay", ""),
+            "weight step": weight_step(train), "weight decay": getattr(train, "weight_decay", ""),
             "seconds": round(t.seconds), "device": t.provenance["device"]}
+
+
+def weight_step(train: "BaseModel") -> float | str:
+    """The weight step of settings, in words where it does not stay the same; empty where they have none."""
+    step, falls = getattr(train, "weight_lr", ""), getattr(train, "anneal", "none")
+    fall = "" if falls == "none" else f", falling as a {falls.replace('linear', 'line')}"
+    rise = f", after a warm-up of {train.warm_up:g} epochs" if getattr(train, "warm_up", 0) else ""
+    return f"{step:g}{fall}{rise}" if fall or rise else step
 
 
 def _relaxation(t: Trained | Card) -> dict[str, object]:

@@ -73,6 +73,9 @@ def _as_written(hint: Any) -> Any:
     return hint
 
 
+BEFORE = {"scale": "[0, 1]", "anneal": "none", "warm_up": 0.0}             # what weights had before there was a choice
+
+
 class Model(Strict):
     """What every kind of model has. ``train_count`` null: all images that the profile's data set has."""
 
@@ -88,8 +91,9 @@ class Model(Strict):
     def identity(self, seed: int, sample: bool) -> str:
         """SHA-256 of everything that decides the weights: the settings, the seed, and which data."""
         settings = self.model_dump(mode="json", exclude={"description"}, exclude_none=True)
-        if settings.get("scale") == "[0, 1]":                              # what weights had before there was a choice
-            del settings["scale"]
+        for some in (settings, settings.get("train", {})):
+            for key in [key for key in some.keys() & BEFORE.keys() if some[key] == BEFORE[key]]:
+                del some[key]
         canonical = json.dumps({"settings": settings, "seed": seed, "sample": sample}, sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -77,6 +77,22 @@ def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
     check_resuming(fit_mlp, partial(MLP, 12, 3, [4]), {"activation": "tanh"}, tmp_path / "state", weight_lr=1e-2)
 
 
+def test_it_anneals_as_torch_does():
+    """Whole batches, so in any order: torch's Adam under its own cosine schedule ends at the same weights."""
+    model, twin = MLP(12, 3, [4]).double(), MLP(12, 3, [4]).double()
+    images, labels = bars(40)
+    fit_mlp(model, images.double(), labels, epochs=9, batch_size=40, weight_lr=1e-2, anneal="cosine", progress=False)
+    optimizer = torch.optim.Adam(twin.parameters(), lr=1e-2)
+    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 9)
+    for _ in range(9):
+        optimizer.zero_grad()
+        mlp.loss(twin, images.double(), labels).backward()
+        optimizer.step()
+        falling.step()
+    for ours, theirs in zip(model.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)
+
+
 @pytest.mark.parametrize(("change", "error", "says"), BAD_INPUT)
 def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
     with pytest.raises(error, match=says):

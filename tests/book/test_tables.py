@@ -307,3 +307,14 @@ def test_empty_cells_have_a_dash_and_verdicts_their_colour() -> None:
     shown = tables.in_words(tables.plain(frame, "x").to_html(), findings.load())
     assert re.findall(r"<td[^>]*>(.*?)</td>", shown) == [
         '<span class="verdict preliminary">preliminary: partly</span>', "yes", "—", "—", "—", "x"]
+
+
+def test_a_table_says_how_a_weight_step_falls() -> None:
+    """A number where it stays the same; what baselines without one have is left empty."""
+    def said(**train: object) -> object:
+        return tables.weight_step(SimpleNamespace(**train))
+
+    assert said(weight_lr=1e-3, anneal="none", warm_up=0.0) == 1e-3 and said() == ""
+    assert said(weight_lr=1e-3, anneal="cosine", warm_up=0.0) == "0.001, falling as a cosine"
+    assert said(weight_lr=1e-3, anneal="linear", warm_up=0.5) == \
+        "0.001, falling as a line, after a warm-up of 0.5 epochs"

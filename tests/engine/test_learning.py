@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
 
@@ -14,10 +15,12 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from strategies import FUNCTIONS
+from torch.optim import lr_scheduler
 
 from pcgraph_lite import PCGraph, accuracy, equations, fit, minus_energy, query, relax, topology
 from pcgraph_lite.engine import inference
 from pcgraph_lite.engine.curvature import curvature
+from pcgraph_lite.engine.epochs import Schedule, State, one_pass
 from pcgraph_lite.engine.learning import _split, as_batch, minus_completion_error
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import (
@@ -127,6 +130,89 @@ def test_replicas_have_steps_of_their_own(optimizer):
         torch.testing.assert_close(together.weight[k], single.weight, rtol=1e-8, atol=1e-10)
     with pytest.raises(WrongShape, match="weight_lr has 2 numbers"):
         fit(small(replicas=3), toy(), weight_lr=(1e-3, 1e-2), progress=False)
+
+
+def taken(schedule: Schedule, batches: int) -> list[float]:
+    """The weight steps of a training: plain gradient steps along a slope of 1, two examples a batch."""
+    layer, seen = torch.nn.Linear(1, 1, dtype=torch.float64), []
+    state = State(layer, schedule, torch.Generator(), None, {})
+
+    def learn(rows: torch.Tensor) -> dict[str, float]:
+        layer.weight.grad = torch.ones(1, 1, dtype=torch.float64)
+        seen.append(layer.weight.item())
+        return {}
+
+    for _ in range(schedule.epochs):
+        state.end_epoch(one_pass(state, 2 * batches, learn, progress=False), None)
+    return (-torch.tensor([*seen, layer.weight.item()], dtype=torch.float64).diff()).tolist()
+
+
+@pytest.mark.parametrize("warm_up", [0, 1, 2])
+@pytest.mark.parametrize(("anneal", "fall"), [
+    ("cosine", lr_scheduler.CosineAnnealingLR), ("linear", lambda o, steps: lr_scheduler.LinearLR(o, 1, 0, steps)),
+    ("none", lambda o, steps: lr_scheduler.ConstantLR(o, 1))])
+def test_a_falling_weight_step_is_torchs(anneal: str, fall: Callable, warm_up: int):
+    """Four epochs of three batches, against torch.optim.lr_scheduler; its warm-up is a line to the full step."""
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
+    rising = 3 * warm_up
+    expected, falling = [0.5 * (k + 1) / rising for k in range(rising)], fall(optimizer, 12 - rising)
+    for _ in range(12 - rising):
+        expected.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        falling.step()
+    schedule = Schedule(4, 0.5, batch_size=2, optimizer="sgd", anneal=anneal, warm_up=warm_up)
+    assert taken(schedule, 3) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_warm_up_may_end_within_an_epoch():
+    """By hand, two batches an epoch: 0.5/0.75 of the step, all of it, then down a line from 0.75 to 2 epochs."""
+    schedule = Schedule(2, 1.0, batch_size=2, optimizer="sgd", anneal="linear", warm_up=0.75)
+    assert taken(schedule, 2) == pytest.approx([2 / 3, 1, 1 - 0.25 / 1.25, 1 - 0.75 / 1.25])
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+def test_replicas_anneal_as_graphs_of_their_own(optimizer: str):
+    """Each from its own weight step."""
+    settings = {"epochs": 3, "batch_size": 25, "steps": 9, "value_lr": 0.1, "weight_decay": 0.1, "anneal": "cosine",
+                "warm_up": 0.5, "optimizer": optimizer, "progress": False}
+    together, rates = small(replicas=2), (1e-3, 1e-2)
+    first = together.weight
+    fit(together, toy(), weight_lr=rates, **settings)
+    for k, rate in enumerate(rates):
+        single = small()
+        single.set_weight(first[k])
+        fit(single, toy(), weight_lr=rate, **settings)
+        torch.testing.assert_close(together.weight[k], single.weight, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("replicas", [None, 2])
+def test_a_falling_weight_step_resumes_exactly(tmp_path: Path, replicas: int | None):
+    """Stopped in the third epoch of five, by a score that fails once: the weights of an undisturbed run."""
+    settings = {"epochs": 5, "batch_size": 25, "steps": 5, "anneal": "cosine", "warm_up": 1.5, "progress": False,
+                "validation": 0.2}
+    failing = iter([False, False, True])
+
+    def score(graph: PCGraph, batch: object) -> float:
+        if next(failing, False):
+            raise KeyboardInterrupt
+        return minus_energy(graph, batch)
+
+    interrupted, resumed, undisturbed = (small(replicas=replicas) for _ in range(3))
+    with pytest.raises(KeyboardInterrupt):
+        fit(interrupted, toy(), checkpoint=tmp_path / "s", score=score, **settings)
+    history = fit(resumed, toy(), checkpoint=tmp_path / "s", score=score, **settings)
+    expected = fit(undisturbed, toy(), score=score, **settings)
+    assert torch.equal(resumed.weight, undisturbed.weight) and not torch.equal(resumed.weight, interrupted.weight)
+    pd.testing.assert_frame_equal(history.drop(columns="seconds"), expected.drop(columns="seconds"))
+
+
+def test_a_checkpoint_knows_how_the_weight_step_falls(tmp_path: Path):
+    """Its kind, its warm-up, and the epochs over which it falls."""
+    settings = {"epochs": 2, "anneal": "cosine", "checkpoint": tmp_path / "s", "progress": False}
+    fit(small(), toy(), **settings)
+    for change in ({"anneal": "linear"}, {"anneal": "none"}, {"warm_up": 0.5}, {"epochs": 3}):
+        with pytest.raises(BadFile, match=r"another training.*where the weight step falls, epochs"):
+            fit(small(), toy(), **settings | change)
 
 
 def test_a_sparse_graph_trains_as_its_masked_twin():
@@ -402,6 +488,9 @@ IMAGES, LABELS = toy(10)
     ((IMAGES, LABELS), {"batch_size": 2.5}, BadInput, "batch_size = 2.5"),
     ((IMAGES, LABELS), {"steps": -1}, BadInput, "steps = -1"),
     ((IMAGES, LABELS), {"weight_lr": 0}, BadInput, "weight_lr = 0"),
+    ((IMAGES, LABELS), {"anneal": "cos"}, UnknownName, "'cos'.*Did you mean 'cosine'"),
+    ((IMAGES, LABELS), {"warm_up": -1}, BadInput, "warm_up = -1"),
+    ((IMAGES, LABELS), {"warm_up": 2}, BadInput, "warm_up = 2 epochs of 2; expected fewer"),
     ((IMAGES, LABELS), {"weight_decay": -0.1}, BadInput, "weight_decay = -0.1"),
     ((IMAGES, LABELS), {"optimizer": "Adam"}, UnknownName, "Did you mean 'adam'"),
     ((IMAGES, LABELS), {"validation": 1.5}, BadInput, "validation = 1.5"),

@@ -7,6 +7,8 @@ Settings files may change; this file never does, because weights with these name
 import json
 from pathlib import Path
 
+import pytest
+
 from reproduction.evidence import config
 
 KNOWN = json.loads(Path(__file__).with_name("identities.json").read_text())
@@ -18,6 +20,19 @@ def test_settings_keep_their_identity() -> None:
         settings = {"a model": known["settings"] | {"description": "any"}}
         model = config.validated(dict[str, config.ModelSpec], settings, Path("identities.json"))["a model"]
         assert model.identity(known["seed"], known["sample"]) == known["identity"], known["settings"]
+
+
+@pytest.mark.parametrize("kind", ["pcgraph", "mlp", "autoencoder"])
+def test_a_falling_weight_step_is_another_identity(kind: str) -> None:
+    """It decides the weights; one that does not fall is what all had before there was a choice."""
+    def identity(**train: object) -> str:
+        settings = known["settings"] | {"description": "any", "train": known["settings"]["train"] | train}
+        model = config.validated(dict[str, config.ModelSpec], {"a model": settings}, Path("models.yaml"))["a model"]
+        return model.identity(known["seed"], known["sample"])
+
+    known = next(known for known in KNOWN if known["settings"]["kind"] == kind)
+    assert identity(anneal="none", warm_up=0) == known["identity"]
+    assert len({identity(), identity(anneal="cosine"), identity(anneal="linear"), identity(warm_up=0.5)}) == 4
 
 
 def test_every_kind_and_constructor_was_recorded() -> None:

@@ -103,7 +103,7 @@ def test_score_counts_what_is_read_and_what_must_not_be(monkeypatch):
 def test_weight_step_falls_along_a_line():
     data, steps = datasets.load("mnist", "test", sample=True).subset(512), []
     network, peak = judge.Judge(seeded()), train_judges.PEAK_RATE
-    state = State(network, Schedule(2, peak, 0.0, train_judges.BATCH, "adamw"), seeded(), None, {})
+    state = State(network, Schedule(2, peak, 0.0, train_judges.BATCH, "adamw", anneal="linear"), seeded(), None, {})
     state.step = lambda: steps.append(state.optimizer.param_groups[0]["lr"])
     for _ in range(2):
         state.history.append(train_judges._epoch(network, data, False, state, progress=False))
