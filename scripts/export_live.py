@@ -35,22 +35,22 @@ KINDS = ("int8", "float16")
 # title -> (a small graph to look at, the paper's size or the book's, what there is to see)
 TOPOLOGIES = {
     "Fully connected": (("fully_connected", {"pixels": 40, "labels": 10, "internal": 50}), ("fully_connected", {}),
-                        "Every vertex predicts every other. Nothing is masked but the diagonal."),
+                        "Every vertex predicts every other. Only the diagonal is masked."),
     "Discriminative": (("discriminative", {"pixels": 40, "hidden": [30, 20], "labels": 10}),
                        ("discriminative", {"hidden": [512, 512]}),
-                       "Layers from the pixels to the labels: the classifier that everybody knows."),
+                       "Layers from the pixels to the labels: the familiar classifier."),
     "Generative": (("generative", {"labels": 10, "hidden": [20, 30], "pixels": 40}), ("generative", {}),
-                   "The same layers, turned round: labels predict the picture. It can still be asked for labels."),
+                   "The same layers, reversed: labels predict the image. It can still be asked for labels."),
     "Recurrent": (("recurrent", {"labels": 10, "hidden": [20, 30], "pixels": 40}), ("recurrent", {}),
-                  "The generative graph, and each hidden layer also predicts itself."),
+                  "The generative graph, with hidden layers that also predict themselves."),
     "Lateral": (("lateral", {"labels": 10, "hidden": [20, 30], "pixels": 40}),
-                ("lateral", {"hidden": [58, 58]}), "Edges inside every layer, the pixels included."),
+                ("lateral", {"hidden": [58, 58]}), "Edges within every layer, including the pixels."),
     "Assemblies": (("assemblies", {"clusters": 3, "size": 60, "p": 0.2, "pixels": 40, "labels": 10}),
                    ("assemblies", {"labels": 10}),
-                   "Sparse clusters in a chain, each edge there by chance. The pixels are part of the last cluster."),
+                   "Sparse clusters in a chain, with random edges. The pixels are part of the last cluster."),
     "Small world": (("small_world", {"pixels": 40, "labels": 10, "internal": 50, "neighbours": 10}),
                     ("small_world", {"neighbours": 334}),
-                    "Neighbours on a ring, and some links rewired to anywhere. Not in the paper."),
+                    "Neighbours on a ring, with some links rewired at random. The paper gives no result for it."),
 }
 
 

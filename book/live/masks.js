@@ -51,7 +51,7 @@
   function mask(topology) {
     const { n, edges, title } = topology, bits = PCLive.bytes(topology.mask);
     const canvas = h("canvas", { class: "pc-picture pc-mask", width: n, height: n, role: "img",
-                                 "aria-label": `Mask of the ${title} graph: ${WORDS(edges)} of ${WORDS(n * n)} places hold an edge` });
+                                 "aria-label": `Mask of the ${title} graph: ${WORDS(edges)} of ${WORDS(n * n)} entries are edges` });
     const image = new ImageData(n, n);
     for (let k = 0; k < n * n; k++) image.data.set((bits[k >> 3] >> (7 - (k & 7))) & 1 ? [31, 95, 160, 255] : [243, 243, 243, 255], 4 * k);
     let at = 0;

@@ -35,7 +35,7 @@
   /* Tools: "draw" adds ink, "rub" takes it away, "hide" makes pixels unknown. */
   class Editor extends Picture {
     constructor(onchange) {
-      super("The picture that you ask about, 28 by 28 pixels. Arrow keys move the pen, space uses it.");
+      super("The image you ask about, 28 by 28 pixels. Arrow keys move the pen, space uses it.");
       this.values = new Float64Array(SIDE * SIDE);
       this.known = new Uint8Array(SIDE * SIDE).fill(1);
       this.tool = "hide";

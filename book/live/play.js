@@ -5,6 +5,7 @@
   const { h, s, number, slider, choice, select, button, Chart, Picture, Editor, Graph, Relaxation, place, read, SIDE } = PCLive;
   const PIXELS = SIDE * SIDE, RETRIEVED = 0.001, STOPS = [5, 10, 20, 50, 100, 200, 500, 1000];
   const GAMMAS = { safe: "safe", 0.005: "0.005", 0.01: "0.01", 0.02: "0.02", 0.05: "0.05", 0.1: "0.1", 0.2: "0.2", 0.5: "0.5" };
+  const article = (digit) => `${digit === 8 ? "an" : "a"} ${digit}`;
   const WAYS = { accelerated: "accelerated", guarded: "plain" };
 
   const half = Uint8Array.from({ length: PIXELS }, (_, i) => (i < PIXELS / 2 ? 1 : 0));
@@ -13,25 +14,25 @@
   /* Each sets the bench up; the reader presses Settle. */
   const GRAPH_TRIES = {
     complete: { title: "Finish half a digit", known: half, query: "clamp", label: "free", digit: 9,
-                say: "The lower half is hidden. Press Settle: the graph fills it in, and says on the way which digit it takes it for." },
+                say: "The lower half is hidden. Press Settle: the graph fills it in and tells you which digit it sees." },
     tell: { title: "Tell it the label", known: half, query: "clamp", label: "true", digit: 0, labels: true,
-            say: "The upper half of a 0 might also begin a 6. Now the label is held too. Press Settle, then hold another label." },
+            say: "The upper half of a 0 could also begin a 6. Now the label is held too. Press Settle, then try another label." },
     draw: { title: "Draw from a label", known: none, query: "clamp", label: "3", labels: true,
-            say: "Every pixel is hidden and one label is held. Press Settle: the graph draws that digit. Choose another label." },
+            say: "Every pixel is hidden and one label is held. Press Settle: the graph draws that digit. Then choose another label." },
     read: { title: "Read a digit", known: all, query: "clamp", label: "free", digit: 8,
-            say: "Every pixel is held and the label is free. Press Settle: the bars show which digit the graph reads. Draw one of your own." },
-    noise: { title: "Clean a noisy digit", known: all, query: "init", label: "free", noise: 0.4, digit: 7, steps: 20,
-             say: "The pixels only start at the noisy picture; nothing is held. Press Settle, then drag the step back and forth. Then try T = 200: the digit fades too." },
+            say: "Every pixel is held and the label is free. Press Settle: the bars show which digit the graph reads. Then draw one of your own." },
+    noise: { title: "Remove noise", known: all, query: "init", label: "free", noise: 0.4, digit: 7, steps: 20,
+             say: "The pixels only start at the noisy image; nothing is held. Press Settle, then drag the step back and forth. Now try T = 200: the digit fades too." },
   };
   const MEMORY_TRIES = {
     half: { title: "Half is enough", known: half, query: "clamp", digit: 0,
-            say: "The lower half of a stored digit is hidden. Press Settle: the memory brings back this very digit, pixel for pixel." },
+            say: "The lower half of a stored digit is hidden. Press Settle: the memory fills in this very digit, pixel for pixel." },
     little: { title: "A third is enough", known: Uint8Array.from({ length: PIXELS }, (_, i) => (i < 10 * SIDE ? 1 : 0)), query: "clamp", digit: 3,
-              say: "Only the top ten rows are held. Press Settle. Then hide more of it: how little is enough?" },
+              say: "Only the top ten rows are held. Press Settle. Then hide more: how little is enough?" },
     noise: { title: "From noise", known: all, query: "init", noise: 0.2, digit: 2,
-             say: "The pixels start at a noisy version and nothing is held. Press Settle: the picture runs down into the memory nearby." },
+             say: "The pixels start at a noisy version, and nothing is held. Press Settle: how close does the answer come to the stored digit?" },
     stranger: { title: "A digit never seen", known: half, query: "clamp", digit: 1, strange: true,
-                say: "This half belongs to a test digit that the memory does not store. Press Settle: it answers with what it knows." },
+                say: "This half belongs to a digit that the memory never stored. Press Settle: it can only answer with a blend of what it knows." },
   };
 
   /* Both benches in one: what differs is the gallery, the labels and the last sentence. */
@@ -54,7 +55,7 @@
       this.bar = choice({ legend: "Try this", value: Object.keys(this.tries)[0], onchange: (key) => this.take(key),
                           options: Object.fromEntries(Object.entries(this.tries).map(([key, t]) => [key, t.title])) });
       this.editor = new Editor(() => this.touched());
-      this.answer = new Picture("The answer: nothing yet");
+      this.answer = new Picture("No answer yet");
       this.chart = new Chart();
       this.go = button("Settle", () => (this.frame ? this.stop() : this.settle()), { class: "pc-main" });
       this.scrub = slider({ label: "Look at step", min: 0, max: 1, step: 1, value: 0, show: (v) => `${v}`,
@@ -65,19 +66,19 @@
         part("ask", head("You ask"), this.editor.canvas), part("answers", head("It answers"), this.answer.canvas),
         part("go", this.go, this.scrub.row),
         part("curves", head("Energy, step by step"), this.chart.svg, ...(this.bars ? [head("Label vertices"), this.bars.svg] : [])),
-        part("change", head("Change the picture, or take another"), this.tools(), this.galleryRow())), this.settings());
+        part("change", head("Edit the image, or pick another"), this.tools(), this.galleryRow())), this.settings());
       this.take(Object.keys(this.tries)[0]);
     }
 
     tools() {
-      this.tool = choice({ legend: "Tool", hidden: true, value: "hide", options: { hide: "Hide", draw: "Draw", rub: "Rub out" },
+      this.tool = choice({ legend: "Tool", hidden: true, value: "hide", options: { hide: "Hide", draw: "Draw", rub: "Erase" },
                            onchange: (tool) => { this.editor.tool = tool; } });
       const edit = (change) => () => { change(); this.touched(); };
       return h("div", { class: "pc-tools" }, this.tool.row, h("div", { class: "pc-buttons pc-small" },
         button("Hide lower half", edit(() => this.hide((i) => i >= PIXELS / 2))),
         button("Hide right half", edit(() => this.hide((i) => i % SIDE >= SIDE / 2))),
         button("Add noise", edit(() => this.disturb(0.3))),
-        button("Empty sheet", edit(() => { this.editor.set(new Float64Array(PIXELS)); this.tool.set("draw"); this.editor.tool = "draw"; })),
+        button("Blank sheet", edit(() => { this.editor.set(new Float64Array(PIXELS)); this.tool.set("draw"); this.editor.tool = "draw"; })),
         button("Start over", edit(() => this.editor.set(this.clean())))));
     }
 
@@ -94,7 +95,7 @@
     galleryRow() {
       this.thumbs = h("div", { class: "pc-thumbs" });
       return h("div", {}, this.thumbs, h("div", { class: "pc-buttons pc-small" },
-        button("Ten other digits", () => { this.page++; this.fillThumbs(); })));
+        button("Show ten others", () => { this.page++; this.fillThumbs(); })));
     }
 
     source() { return this.strange ? this.strangers : this.gallery; }
@@ -107,7 +108,7 @@
         const k = (this.page % pages) * 10 + i, small = new Picture(`digit ${labels[k]}`, true);
         small.show(this.clean(k));
         small.canvas.setAttribute("aria-hidden", "true");
-        return h("button", { type: "button", class: "pc-thumb", "aria-label": `Take this ${labels[k]}`, "aria-pressed": `${k === this.digit}`,
+        return h("button", { type: "button", class: "pc-thumb", "aria-label": `Use this ${labels[k]}`, "aria-pressed": `${k === this.digit}`,
                              onclick: () => this.pick(k) }, small.canvas);
       }));
     }
@@ -123,7 +124,7 @@
     }
 
     labelBars() {
-      const svg = s("svg", { viewBox: "0 0 320 120", class: "pc-labels", role: "img" }), words = s("title", {}, "Label vertices: nothing yet");
+      const svg = s("svg", { viewBox: "0 0 320 120", class: "pc-labels", role: "img" }), words = s("title", {}, "Label vertices: no answer yet");
       const bars = Array.from({ length: 10 }, (_, k) => s("rect", { x: 12 + 30 * k, width: 22, y: 84, height: 0 }));
       const top = s("text", { y: 14, "text-anchor": "middle", class: "pc-now" });
       svg.append(words, top, s("path", { class: "pc-axis", d: "M6 84H314" }), ...bars,
@@ -191,7 +192,7 @@
       this.frames = [];
       this.energies = [];
       this.chart.show([], 0, STOPS[this.steps.value]);
-      this.answer.show(new Float64Array(PIXELS), none, "The answer: nothing yet. Press Settle.");
+      this.answer.show(new Float64Array(PIXELS), none, "No answer yet. Press Settle.");
       if (this.bars) this.bars.show(new Array(10).fill(0), false);
       this.scrub.input.max = 1;
       this.scrub.set(0);
@@ -222,7 +223,7 @@
       this.frame = -1;
       const graph = await this.graph(), { given, clamp, options, steps } = this.question();
       const { x, held } = place(graph, given, clamp);
-      if (held.every(Boolean)) { this.stop(); this.tell("Everything is held, so there is nothing to ask. Free the label or hide some pixels."); return; }
+      if (held.every(Boolean)) { this.stop(); this.tell("Everything is held, so there is nothing left to ask. Free the label or hide some pixels."); return; }
       this.labelsHeld = !!clamp.labels;
       this.run = new Relaxation(graph, x, held, options);
       this.record();
@@ -269,17 +270,17 @@
       const { run } = this;
       if (run.diverged) {
         const bound = 2 / run.problem.curvature();
-        this.tell(`The energy rose after ${run.steps} steps: γ = ${run.first} is too large here. The linear bound is ${number(bound, 4)}. Choose a smaller γ, or "safe".`);
+        this.tell(`The energy rose after ${run.steps} steps: γ = ${run.first} is too large here. In a linear graph the bound would be ${number(bound, 4)}. Choose a smaller γ, or "safe".`);
         return;
       }
-      const way = `${run.steps} steps, γ from ${number(run.first, 4)}: the energy went from ${number(run.energies[0], 1)} to ${number(run.energy, run.energy < 1 ? 4 : 2)}. `;
-      this.tell(way + (this.memory ? this.compare() : this.reading()));
+      this.tell(`After ${run.steps} steps ${this.memory ? this.compare() : this.reading()}`);
     }
 
     reading() {
       const { labels } = this.frames[this.frames.length - 1];
-      if (this.labelsHeld) return `The label was held at ${labels.indexOf(Math.max(...labels))}. Hold another one and settle again, or drag the step back.`;
-      return `The label vertices are highest at ${labels.indexOf(Math.max(...labels))}. Drag the step back to see how it came about.`;
+      const [first, second] = labels.map((_, k) => k).sort((a, b) => labels[b] - labels[a]);
+      if (this.labelsHeld) return `this is its answer, with the label held at ${first}. Hold another label and settle again, or drag the step back.`;
+      return `it reads ${article(first)} (${number(labels[first])}; next best ${second}). Drag the step back to see how it got there.`;
     }
 
     /* Which stored image the answer is nearest to, in mean squared error over the pixels. */
@@ -291,9 +292,9 @@
         for (let i = 0; i < PIXELS; i++) { const d = Math.max(0, Math.min(1, pixels[i])) - stored[PIXELS * k + i] / 255; sum += d * d; }
         if (sum < best) { best = sum; which = k; }
       }
-      const error = best / PIXELS < 1e-4 ? "below 0.0001" : number(best / PIXELS, 4), name = `stored image ${which + 1}, a ${this.gallery.labels[which]}`;
-      if (best / PIXELS >= RETRIEVED) return `Nearest is ${name}: mean squared error ${error}. That is not below ${RETRIEVED}, so it does not count as retrieved.`;
-      return `This is ${name}${!this.strange && which === this.digit ? ", the one you asked for" : ""}: mean squared error ${error}.`;
+      const error = best / PIXELS < 1e-4 ? "below 0.0001" : number(best / PIXELS, 4), name = `stored image ${which + 1}, ${article(this.gallery.labels[which])}`;
+      if (best / PIXELS >= RETRIEVED) return `no stored image comes back. The nearest is ${name}, with a mean squared error of ${error}; below ${RETRIEVED} it would count as retrieved.`;
+      return `it returns ${name}${!this.strange && which === this.digit ? ", the one you asked for" : ""} (mean squared error ${error}).`;
     }
   }
 

@@ -21,8 +21,8 @@
         ...[0.1, 1, 10].map((v) => s("text", { x: x(v), y: BOTTOM + 15, "text-anchor": "middle" }, `${v}`)), this.mark,
         ...points.map((p) => { p.dot = s(p.decay ? "rect" : "circle", p.decay ? { x: x(p.relaxed) - 4, y: this.y(p.score) - 4, width: 8, height: 8 } :
           { cx: x(p.relaxed), cy: this.y(p.score), r: 4.5 }); return p.dot; }));
-      const better = more ? "more is better" : "less is better";
-      this.box = h("div", { class: "pc-panel" }, h("p", { class: "pc-head" }, task), h("p", { class: "pc-better" }, `${better}; along the axis Tγ`), this.svg, this.said);
+      const better = more ? "higher is better" : "lower is better";
+      this.box = h("div", { class: "pc-panel" }, h("p", { class: "pc-head" }, task), h("p", { class: "pc-better" }, `${better}; horizontal axis: Tγ`), this.svg, this.said);
       this.task = task;
     }
 
@@ -47,7 +47,7 @@
     const drawn = panels.map((panel) => new Panel(panel, x));
     const show = (k) => drawn.forEach((panel) => panel.show(times[k]));
     const move = slider({ label: "Relaxed time Tγ", min: 0, max: times.length - 1, step: 1, value: 1, show: (k) => number(times[k]), oninput: show });
-    body.append(h("p", { class: "pc-say" }, "Move the slider from short to long. Each panel is a task, each mark a training: circles without weight decay, squares with it."),
+    body.append(h("p", { class: "pc-say" }, "Move the slider from short to long. Each panel is a task and each mark a training run: circles without weight decay, squares with it."),
                 h("div", { class: "pc-wide pc-stays" }, move.row), h("div", { class: "pc-panels" }, drawn.map((panel) => panel.box)));
     show(1);
     PCLive.shown = { ...PCLive.shown, relaxed: { times, drawn } };

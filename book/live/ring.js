@@ -1,4 +1,4 @@
-/* The three-vertex graph of page 2: values and weights to drag, eq. 1 to 4 with the numbers of the moment. */
+/* The three-vertex graph of page 2: values and weights to drag, eq. 1 to 4 with the current numbers. */
 (function () {
   "use strict";
   const { h, s, number, slider, choice, select, button, Chart, Graph, Problem } = window.PCLive;
@@ -7,15 +7,15 @@
   const STORED = 1 / Math.tanh(1);
   const TRIES = {
     settle: { title: "Hold one, let two settle", x: [1, -1, -1], w: [0.9, 0.9, 0.9], held: [1, 0, 0], f: "tanh",
-              say: "x₁ is held at 1. Press Run. x₂ moves towards its prediction from x₁, and x₃ towards its own from x₂." },
+              say: "x₁ is held at 1. Press Run: x₂ moves towards its prediction from x₁, and x₃ towards its own from x₂." },
     memory: { title: "Pull back a memory", x: [1.2, 0.2, 1.2], w: [-STORED, -STORED, STORED], held: [0, 0, 0], f: "tanh",
-              say: "These weights store (1, −1, 1): there the energy is 0. Nothing is held. Press Run, then drag a vertex away and run again." },
+              say: "These weights store (1, −1, 1), where the energy is 0. Nothing is held. Press Run, then drag a vertex away and run again." },
     other: { title: "Another minimum", x: [-0.4, 0.9, -0.8], w: [-STORED, -STORED, STORED], held: [0, 0, 0], f: "tanh",
-             say: "The same weights, another start. Press Run: the values go to (−1, 1, −1), which has no energy either." },
+             say: "The same weights, another start. Press Run: the values settle at (−1, 1, −1), which has no energy either." },
     frustrated: { title: "No rest for three", x: [1, 0, 0], w: [-1.5, -1.5, -1.5], held: [1, 0, 0], f: "tanh",
-                  say: "Every edge wants its ends to differ, and three vertices cannot. Press Run: some energy stays." },
+                  say: "Every edge wants its ends to differ, which is impossible for three vertices. Press Run: some energy remains." },
     unstable: { title: "Too large a step", x: [1, -1, -1], w: [1.4, 1.4, 1.4], held: [0, 0, 0], f: "linear", gamma: 0.6,
-                say: "f is linear and γ lies above 2 / λ. Press Run: the energy rises and the values run away. Take a smaller γ." },
+                say: "f is linear and γ is above 2 / λ. Press Run: the energy rises and the values run away. Then take a smaller γ." },
   };
 
   function ring(weights, activation) {
@@ -54,7 +54,7 @@
                         button("Learn: one weight step", () => { this.stop(); this.learn(); }));
       this.chart = new Chart();
       this.equations = h("div", { class: "pc-equations", tabindex: 0, role: "group",
-                                  "aria-label": "The equations with the numbers of the moment" });
+                                  "aria-label": "The equations with the current numbers" });
       body.append(this.tries.row, this.say, h("div", { class: "pc-columns" },
         h("div", { class: "pc-column" }, this.picture(),
           h("p", { class: "pc-better" }, "Drag a circle or a weight up or down. Thick outline: large error. Thick arrow: large weight."), buttons),
@@ -64,7 +64,7 @@
           h("p", { class: "pc-head" }, "Weights"), ...this.weights.map((w) => w.row), this.gamma.row, this.f.row)),
         h("div", { class: "pc-columns pc-uneven" },
           h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Energy, step by step"), this.chart.svg),
-          h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Equations 1 to 4, with the numbers of the moment"), this.equations)));
+          h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Equations 1 to 4, with the current numbers"), this.equations)));
     }
 
     picture() {
@@ -169,7 +169,7 @@
       const first = this.energies[0], last = this.energies[this.energies.length - 1];
       this.say.textContent = last < 2 * first + 1e-6 ?
         `Settled: the energy went from ${number(first, 3)} to ${number(last, 3)} in ${this.energies.length - 1} steps.` :
-        "The energy rises. The step γ is too large for these weights; take a smaller one, then choose the start again.";
+        "The energy rises: the step γ is too large for these weights. Take a smaller one, then choose a start again.";
     }
 
     stop() {

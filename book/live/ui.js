@@ -76,7 +76,7 @@
       this.top = s("text", { x: 34, y: 16, "text-anchor": "end" });
       this.right = s("text", { x: 312, y: 134, "text-anchor": "end" });
       this.now = s("text", { class: "pc-now", y: 30 });
-      this.words = s("title", {}, `${title}: nothing yet`);
+      this.words = s("title", {}, `${title}: no answer yet`);
       this.svg = s("svg", { viewBox: "0 0 320 140", class: "pc-chart", role: "img" }, this.words,
                    s("path", { class: "pc-axis", d: "M40 12V118H312" }), s("text", { x: 34, y: 121, "text-anchor": "end" }, "0"),
                    s("text", { x: 40, y: 134 }, "step 0"), this.top, this.right, this.line, this.mark, this.dot, this.now);

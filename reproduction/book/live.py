@@ -25,9 +25,9 @@ PARTS = {
     "memory": "A memory in the page: half of a stored digit, the whole digit that comes back, and its energy "
               "falling to 0",
     "ring": "Three vertices in a ring with sliders for values and weights, the energy falling over value steps, and "
-            "the equations with the numbers of the moment",
+            "the equations with the current numbers",
     "masks": "A topology picked from a list, drawn as a mask of rows and columns and as a circuit of groups",
-    "relaxed": "One panel a task with scores over relaxed time, and a slider that marks the runs nearest to it",
+    "relaxed": "One panel per task with scores over relaxed time, and a slider that marks the runs nearest to it",
 }
 FOLDER = "live"                                                            # of the website, beside book/
 
