@@ -1,7 +1,8 @@
 """Errors that name the value, what was expected and what to do."""
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from reprlib import Repr
 
@@ -40,6 +41,24 @@ class UnstableStep(PCGraphError):
 
 class BadFile(PCGraphError):
     """A missing, damaged or foreign file."""
+
+
+class MissingPackage(PCGraphError, ImportError):
+    """A package that this part needs and the library alone does not."""
+
+
+DISTRIBUTIONS = {"PIL": "pillow", "yaml": "PyYAML", "torch_fidelity": "torch-fidelity"}     # whose names differ
+
+
+@contextmanager
+def needing(what: str) -> Iterator[None]:
+    """Around imports of packages that only ``what`` needs. Raises MissingPackage, with the command that installs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        name = str(error.name).partition(".")[0]
+        raise MissingPackage(f"{what} needs {name}, which is not installed: pip install "
+                             f"{DISTRIBUTIONS.get(name, name)}", name=error.name) from None
 
 
 def shown(value: object) -> str:

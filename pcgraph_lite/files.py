@@ -5,36 +5,65 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from platform import node
 from typing import TYPE_CHECKING
 
-from .errors import BadFile, PCGraphError
+from .errors import BadFile, BadInput, PCGraphError, shown
 
 if TYPE_CHECKING:                                  # commands that only read and write files need no torch
     from torch import Tensor
 
 
-HOST = re.sub(r"\W", "", node())                                            # hosts may share a folder
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)                # what a write says, naming no file
+
+
+def _space() -> str:
+    """Where process numbers mean something: a host since its last start, and there a space of processes.
+
+    Containers of one host name may share a folder, and each counts its processes from 1.
+    """
+    facts = [node()]
+    with suppress(OSError):                                                # only Linux tells
+        facts += [Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"), os.readlink("/proc/self/ns/pid")]
+    return f"{re.sub(r'[^A-Za-z0-9]', '', node())[:30]}{hashlib.sha256(' '.join(facts).encode()).hexdigest()[:8]}"
+
+
+SPACE = _space()
+
+
+def placed(path: Path | str, what: str = "path") -> Path:
+    """A path as a user wrote it, absolute and with ``~`` as the home folder, so that it means the same from then on.
+
+    Raises BadInput: there is no such home folder, or it is not a path.
+    """
+    try:
+        return Path(os.path.abspath(Path(path).expanduser()))
+    except (RuntimeError, TypeError, ValueError, OSError) as error:
+        raise BadInput(f"{what} = {shown(str(path))}: {str(error).rstrip('.')}; expected a path without '~', such as "
+                       "/data/run.") from None
 
 
 @contextmanager
 def write_aside(path: Path | str) -> Iterator[Path]:
     """Yield a name beside ``path`` to write to, this process's own; rename it on success, remove it on failure.
 
+    The file gets the rights of the one that it replaces, else those of any new file of this user; a link stays a link.
+
     Raises PCGraphError: the disk is full, or the file cannot be there, which is said before anything is done; an older
     file at ``path`` is untouched. Other errors of what is done meanwhile, such as a file that cannot be read, pass as
     they are.
     """
-    path = Path(path)
+    path = _target(path)
     part = _part(path)
     with _told(path, part):
         try:
-            _try(path, part)
+            rights = _try(path, part)
             yield part
+            part.chmod(rights)
             os.replace(part, path)
         finally:
             with suppress(OSError, ValueError):                            # the folder may be what cannot be written
@@ -45,25 +74,37 @@ def ready(path: Path | str) -> Path:
     """A file that work is to be written to, before the work: its folder is there then. Raises PCGraphError: it could
     not be written.
     """
-    path = Path(path)
-    part = _part(path)
-    with _told(path, part):
-        _try(path, part)
-    return path
+    target = _target(path)
+    part = _part(target)
+    with _told(target, part):
+        _try(target, part)
+    return Path(path)
+
+
+def _target(path: Path | str) -> Path:
+    """The file itself where ``path`` is a link to one."""
+    with suppress(OSError, ValueError):                                    # which is said when it is written
+        if Path(path).is_symlink():
+            return Path(os.path.realpath(path))
+    return Path(path)
 
 
 def _part(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{HOST}-{os.getpid()}.part")
+    return path.with_name(f"{path.name}.{SPACE}-{os.getpid()}.part")
 
 
-def _try(path: Path, part: Path) -> None:
-    """Make the folder, and see that it takes files and that ``path`` is not one itself."""
+def _try(path: Path, part: Path) -> int:
+    """Make the folder, and see that it takes files and that ``path`` is none itself. Returns the rights of the file."""
     if wrong := errno.EINVAL if "\0" in str(path) else errno.EISDIR if path.is_dir() else 0:
         raise OSError(wrong, os.strerror(wrong), str(path))
+    if path.exists() and not path.is_file():                               # /dev/null, a pipe: a rename would end it
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path.parent)
     part.touch()
+    rights = stat.S_IMODE((path if path.exists() else part).stat().st_mode)
     part.unlink()
+    return rights
 
 
 @contextmanager
@@ -87,8 +128,8 @@ def _of_writing(error: OSError, path: Path, part: Path) -> bool:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what processes of this host that are no more left half written."""
-    for part in folder.glob(f"*.{HOST}-*.part"):
+    """Remove what processes of this space that are no more left half written."""
+    for part in folder.glob(f"*.{SPACE}-*.part"):
         owner = re.search(r"-(\d+)(\.input)?\.part$", part.name)
         if owner and not _runs(int(owner[1])):
             with suppress(OSError):                                        # another user's may have to stay
@@ -106,11 +147,13 @@ def _runs(process: int) -> bool:
 
 
 def read_text(path: Path, largest: int = 2**24) -> str:
-    """A text file. Raises BadFile: it is not there, not UTF-8, or larger than any that is written here."""
+    """A text file, without the mark that some editors put first. Raises BadFile: it is not there, not UTF-8, or larger
+    than any that is written here.
+    """
     try:
         if path.stat().st_size > largest:
             raise BadFile(f"{path} holds {path.stat().st_size} bytes; expected at most {largest}")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
@@ -151,7 +194,6 @@ def save_tensors(path: Path, tensors: "Mapping[str, Tensor]", header: Mapping[st
             save_file(kept, part, {**header, "sha256": _all_of_it(kept, header)})
         except SafetensorError as error:
             raise OSError(errno.EIO, str(error), str(part)) from error
-        part.chmod(0o644)                                                  # safetensors writes for the owner only
 
 
 def load_tensors(path: Path, keys: Collection[str] | None = None) -> "tuple[dict[str, str], dict[str, Tensor]]":

@@ -19,6 +19,7 @@ from annotated_types import Ge, GroupedMetadata, Gt, Le, Len, Lt, MaxLen, MinLen
 from torch import Tensor
 
 from .errors import BadInput, BadValues, WrongShape, shown, unknown
+from .files import placed
 
 P, R = ParamSpec("P"), TypeVar("R")
 BYTES = 100.0          # no pixel in [0, 1], scaled or noisy, comes near; images of 0 to 255 go beyond
@@ -105,12 +106,15 @@ def mask(values: Any, what: str, *shapes: Sequence[int]) -> Tensor:
 
 
 def file(path: Path | str, what: str) -> Path:
-    """Where a file is or may be. Raises BadInput: a folder is there, or no system could have such a name."""
+    """Where a file is or may be, as ``files.placed``. Raises BadInput: a folder is there, or no system could have such
+    a name.
+    """
+    place = placed(path, what)
     try:
-        if not Path(path).is_dir() and (Path(path).stat() or True):
-            return Path(path)
+        if not place.is_dir() and (place.stat() or True):
+            return place
     except FileNotFoundError:
-        return Path(path)
+        return place
     except (OSError, ValueError, TypeError) as error:
         why = getattr(error, "strerror", None) or error
         raise BadInput(f"{what} = {shown(str(path))}: {why}; expected the name of a file.") from None

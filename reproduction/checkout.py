@@ -11,6 +11,7 @@ from types import ModuleType
 from pcgraph_lite.errors import BadFile
 
 ROOT = Path(__file__).resolve().parent.parent              # config/, notebooks/, results/ and _build/ are here
+ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")   # which git sets for its hooks
 
 
 def relative(path: Path | str) -> str:
@@ -52,9 +53,20 @@ def earlier(root: Path, path: str) -> Iterator[str]:
 
 
 def git(*arguments: str, folder: Path | None = None) -> str:
-    """What git prints; nothing where it fails or is not there."""
+    """What git prints of the repository whose root is ``folder``, the checkout if none is given.
+
+    Nothing where it fails or is not there, and where ``folder`` only lies inside somebody else's repository.
+    """
+    folder = folder or ROOT
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    return _git(folder, *arguments) if top and Path(top).resolve() == folder.resolve() else ""
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """A git that hears of no other repository than that of the folder, as one does inside a hook."""
+    environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     try:
-        return subprocess.run(["git", *arguments], cwd=folder or ROOT, capture_output=True, text=True, timeout=60,
-                              check=True).stdout.strip()
+        return subprocess.run(["git", *arguments], cwd=folder, env=environment, capture_output=True, text=True,
+                              timeout=60, check=True, encoding="utf-8", errors="replace").stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""

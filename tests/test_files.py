@@ -82,9 +82,9 @@ def test_tensors_come_back_with_their_header(tmp_path_factory, header, dtype):
 def test_parts_of_processes_that_are_no_more_are_swept(tmp_path: Path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    old, mine = (tmp_path / f"a.{files.HOST}-{pid}.part" for pid in (ended.pid, os.getpid()))
-    begun = tmp_path / f"a.{files.HOST}-{ended.pid}.input.part"
-    others = tmp_path / f"a.else{files.HOST}-{ended.pid}.part"             # another host's, which may be alive
+    old, mine = (tmp_path / f"a.{files.SPACE}-{pid}.part" for pid in (ended.pid, os.getpid()))
+    begun = tmp_path / f"a.{files.SPACE}-{ended.pid}.input.part"
+    others = tmp_path / f"a.else{files.SPACE}-{ended.pid}.part"             # another host's, which may be alive
     for part in (old, mine, begun, others):
         part.touch()
     with files.write_aside(tmp_path / "b") as part:

@@ -8,8 +8,8 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torchvision.transforms.functional import gaussian_blur
 
+from ..errors import needing
 from .datasets import ImageSet, noisy, top_half
 from .judge import SIDE, UNREADABLE, read
 
@@ -102,6 +102,8 @@ def _patterns() -> Tensor:
 
 def blurred(images: Tensor, sigma: float) -> Tensor:
     """Images smoothed by a Gaussian of that many pixels."""
+    with needing("blurring"):
+        from torchvision.transforms.functional import gaussian_blur
     return gaussian_blur(images.view(-1, 1, SIDE, SIDE), 2 * math.ceil(2.5 * sigma) + 1, sigma).flatten(1)
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadFile, BadInput, BadValues, WrongShape
+from ..errors import BadFile, BadInput, BadValues, MissingPackage, WrongShape
 from ..valid import NotNegative, PartOf, Shape
 from . import sources
 
@@ -125,8 +125,8 @@ def status() -> list[dict[str, str | int]]:
 def _found(read: Callable[[], sources.Pixels]) -> dict[str, str | int]:
     try:
         found = read()
-    except BadFile as error:
-        checked = "missing" if isinstance(error, sources.NotFound) else "damaged"
+    except (BadFile, MissingPackage) as error:
+        checked = "missing" if isinstance(error, sources.NotFound | MissingPackage) else "damaged"
         return {"where": str(error), "count": 0, "checked": checked}
     return {"where": f"{found.source}: {found.folder}", "count": len(found.labels), "checked": "yes"}
 

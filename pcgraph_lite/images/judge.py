@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .. import valid
 from ..errors import BadFile, BadInput, one_of
-from ..files import load_tensors, tensor_digest
+from ..files import load_tensors, placed, tensor_digest
 
 WEIGHTS = Path(__file__).parent / "weights"
 JUDGES = ("mnist", "fashion")
@@ -86,7 +86,7 @@ def weights_path(name: str) -> Path:
 
 
 @valid.checked
-def load_judge(name: str, path: Path | None = None) -> Judge:
+def load_judge(name: str, path: Path | str | None = None) -> Judge:
     """Load a judge, frozen and in evaluation mode; ``judge.provenance`` says how it was trained.
 
     Args:
@@ -97,14 +97,16 @@ def load_judge(name: str, path: Path | None = None) -> Judge:
         UnknownName: no such judge.
         BadFile: the weights are missing, damaged or of another network.
     """
-    path = Path(path or weights_path(name))
+    path = placed(path or weights_path(name), "path")
     again = f"Train it again: python scripts/train_judges.py {name}"
-    if not path.is_file():
-        raise BadFile(f"no judge weights at {path}. {again}")
     try:
+        if not path.is_file():
+            raise FileNotFoundError
         provenance, state = load_tensors(path)
         judge = Judge()
         judge.load_state_dict(state)
+    except OSError as error:
+        raise BadFile(f"no judge weights at {path} ({error.strerror or 'no such file'}). {again}") from error
     except (BadFile, RuntimeError) as error:
         raise BadFile(f"{path} does not hold the weights of a judge ({str(error).splitlines()[0]}). {again}") from error
     expected, found = provenance.get("weights_sha256"), tensor_digest(state)

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Annotated
 import pandas as pd
 import torch
 from annotated_types import MinLen
-from scipy import stats
 from torch import Tensor, nn
 
 from .. import valid
-from ..errors import BadFile, BadInput, WrongShape
-from ..files import digest
+from ..errors import BadFile, BadInput, WrongShape, needing
+from ..files import digest, placed
 from ..valid import Count, CountOrNone, Inside, Rate, Shape
 from .judge import READ_BATCH
 
@@ -52,7 +51,8 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
     The last row holds the plain means over the classes that occur, except ``images``, the total. A class that was never
     predicted has precision 0. Raises BadInput for class numbers beyond the names.
     """
-    from torchmetrics.functional.classification import multiclass_f1_score, multiclass_precision, multiclass_recall
+    with needing("the classification table"):
+        from torchmetrics.functional.classification import multiclass_f1_score, multiclass_precision, multiclass_recall
     predicted, labels = _class_numbers(predicted, labels)
     if len({*names, "all"}) != len(names) + 1:
         raise BadInput(f"class names {names}; expected each once, and none 'all', which is the last row.")
@@ -76,7 +76,8 @@ def auroc(scores: Tensor, positive: Tensor) -> float:
             with a sigmoid, which makes ties of large ones, so it is given ranks.)
         positive: ``(batch,)`` bool, with both kinds.
     """
-    from torchmetrics.functional.classification import binary_auroc
+    with needing("auroc"):
+        from torchmetrics.functional.classification import binary_auroc
     levels, ranks = _ranked(scores, positive)
     return binary_auroc(ranks.double() / max(1, levels - 1), positive.long()).item()
 
@@ -122,7 +123,8 @@ def background_energy(images: Tensor, originals: Tensor) -> float:
 @valid.checked
 def ssim(images: Tensor, originals: Tensor, shape: Shape = (1, 28, 28)) -> Tensor:
     """Structural similarity of each image, ``(batch,)``, at most 1; Gaussian window of 11 pixels, range 1."""
-    from torchmetrics.functional.image import structural_similarity_index_measure
+    with needing("ssim"):
+        from torchmetrics.functional.image import structural_similarity_index_measure
     _pair(images, originals)
     _fits(images, shape)
     if min(shape[1:]) < SSIM_WINDOW:
@@ -184,7 +186,8 @@ def frechet_judge_distance(judge: nn.Module, real: Tensor, fake: Tensor) -> floa
     go in as floats in [0, 1] (the judge cuts off what lies outside and divides by the brightest pixel, so that contrast
     does not count), never as bytes. Each set needs at least twice as many images as the judge has features.
     """
-    from torchmetrics.image.fid import FrechetInceptionDistance
+    with needing("a Frechet distance"):
+        from torchmetrics.image.fid import FrechetInceptionDistance
     if not hasattr(judge, "features"):
         raise BadInput(f"judge is a {type(judge).__name__} without features; expected judge.load_judge(name).")
     extractor, device = _JudgeFeatures(judge), next(judge.parameters()).device
@@ -211,7 +214,7 @@ def inception_weights(path: Path | str | None = None) -> Path:
     Raises BadFile, saying where to get them.
     """
     given = path or os.environ.get("PCGRAPH_INCEPTION")
-    found = Path(given) if given else Path(torch.hub.get_dir()) / "checkpoints" / INCEPTION_FILE
+    found = placed(given, "the Inception weights") if given else Path(torch.hub.get_dir()) / "checkpoints" / INCEPTION_FILE
     if not found.is_file():
         raise BadFile(f"no Inception weights at {found}. FID needs the file {INCEPTION_FILE} of torch-fidelity's "
                       "release v0.2.0; set PCGRAPH_INCEPTION to its path, or use frechet_judge_distance (not FID).")
@@ -240,7 +243,8 @@ def fid(real: Tensor, fake: Tensor, weights_path: Path | str | None = None, shap
 
 
 def _inception_metric(path: Path, feature: int) -> "FrechetInceptionDistance":
-    from torchmetrics.image.fid import FrechetInceptionDistance
+    with needing("FID"):
+        from torchmetrics.image.fid import FrechetInceptionDistance
     found = digest(path)
     try:
         if not found.startswith(INCEPTION_DIGEST):                  # nothing of another file is unpickled
@@ -263,6 +267,8 @@ def _colour_bytes(images: Tensor, shape: Shape) -> Tensor:
 @valid.checked
 def share_interval(hits: CountOrNone, count: Count, level: Inside = 0.95) -> tuple[float, float]:
     """Wilson's confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images."""
+    with needing("an interval"):
+        from scipy import stats
     if hits > count:
         raise BadInput(f"{hits} hits of {count}; expected at most as many.")
     interval = stats.binomtest(hits, count).proportion_ci(level, method="wilson")
@@ -279,6 +285,8 @@ def mean_interval(values: Annotated[Sequence[float], MinLen(1)], level: Inside =
     mean, count = numbers.mean().item(), len(numbers)
     if count == 1:
         return mean, math.nan, math.nan
+    with needing("an interval"):
+        from scipy import stats
     reach = float(stats.t.ppf((1 + level) / 2, count - 1)) * numbers.std().item() / math.sqrt(count)
     return mean, mean - reach, mean + reach
 

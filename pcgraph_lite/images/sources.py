@@ -31,7 +31,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ..errors import BadFile, one_of, shown
+from ..errors import BadFile, BadInput, MissingPackage, needing, one_of, shown
+from ..files import placed
 
 SAMPLE = Path(__file__).parent / "sample"
 DEBIAN_FASHION = Path("/usr/share/datasets/fashion-mnist")      # where the package dataset-fashion-mnist puts its files
@@ -84,10 +85,18 @@ class Pixels:
 
 
 def cache() -> Path:
-    """The folder for downloads: ``$PCGRAPH_CACHE``, else ``pcgraph`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+    """The folder for downloads: ``$PCGRAPH_CACHE``, else ``pcgraph`` in ``$XDG_CACHE_HOME`` or ``~/.cache``.
+
+    Raises BadInput: no folder is named, and there is no home folder.
+    """
     if own := os.environ.get("PCGRAPH_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pcgraph"
+        return placed(own, "PCGRAPH_CACHE")
+    if shared := os.environ.get("XDG_CACHE_HOME"):
+        return placed(shared, "XDG_CACHE_HOME") / "pcgraph"
+    try:
+        return Path.home() / ".cache/pcgraph"
+    except RuntimeError as error:
+        raise BadInput("there is no home folder for downloads; set PCGRAPH_CACHE to a folder of yours.") from error
 
 
 def find(name: str, split: str, root: Path | str | None = None, download: bool = True) -> Pixels:
@@ -108,8 +117,11 @@ def find(name: str, split: str, root: Path | str | None = None, download: bool =
     for source, attempt in _places(name, split, root, download):
         try:
             return replace(attempt(), source=source)
-        except _NotHere as reason:
+        except (_NotHere, BadInput) as reason:
             tried.append(f"\n  {source}: {reason}")
+        except OSError as error:                               # closed to this user, or a name that no system could have
+            tried.append(f"\n  {source}: {error.strerror}: {shown(str(error.filename))}; ask for the right to read it, "
+                         "or name another folder")
     sample = f", or use the bundled sample with load({name!r}, sample=True)" if name in ("mnist", "fashion") else ""
     raise NotFound(f"data set {name!r} ({split}) was not found. Tried:{''.join(tried)}\n"
                    f"What to do: {ADVICE[name]} and set PCGRAPH_DATA=FOLDER{sample}.")
@@ -126,7 +138,7 @@ def read_sample(name: str, split: str) -> Pixels:
     one_of("bundled sample", name, digests)
     try:
         return replace(_read_idx(SAMPLE / name, split, digests[name]), source="bundled sample")
-    except _NotHere as reason:
+    except (_NotHere, OSError) as reason:
         raise BadFile(f"the bundled sample is incomplete: {reason}. Reinstall the package.") from reason
 
 
@@ -134,10 +146,10 @@ def read_sample(name: str, split: str) -> Pixels:
 
 def _places(name: str, split: str, root: Path | str | None, download: bool) -> Iterator[tuple[str, Callable]]:
     if root is not None:
-        yield "folder given", lambda: _read_root(name, split, Path(root))
+        yield "folder given", lambda: _read_root(name, split, placed(root, "root"))
         return
     given = os.environ.get("PCGRAPH_DATA")
-    yield "$PCGRAPH_DATA", lambda: _read_root(name, split, Path(given) if given else None)
+    yield "$PCGRAPH_DATA", lambda: _read_root(name, split, placed(given, "PCGRAPH_DATA") if given else None)
     yield "user's cache", lambda: _read_root(name, split, cache())
     if download:
         yield "torchvision's download", lambda: _fetch(name, split, _from_torchvision)
@@ -151,25 +163,21 @@ def _read_root(name: str, split: str, root: Path | None) -> Pixels:
     """Read a data set below a root folder, in any of the layouts of ``HOMES``."""
     if root is None:
         raise _NotHere("not set")
-    try:
-        if not root.is_dir():
-            raise _NotHere(f"no such folder as {root}")
-    except OSError as error:                                   # a name that no system could have
-        raise _NotHere(f"{shown(str(root))}: {error.strerror}") from error
+    if not root.is_dir():
+        raise _NotHere(f"no such folder as {root}")
+    reasons = []
     for home in HOMES[name]:
         try:
             return _read(name, split, root / home)
-        except _NotHere:
-            continue
-    raise _NotHere(f"nothing of {name} in {' or '.join(str(root / home) for home in HOMES[name])}")
+        except _NotHere as reason:
+            reasons.append(str(reason))
+    raise _NotHere("; ".join(reasons))
 
 
 def _read(name: str, split: str, folder: Path) -> Pixels:
     readers = {"cifar10": _read_cifar10, "svhn": _read_svhn}
-    try:
+    with needing(f"reading {name}"):
         return readers[name](folder, split) if name in readers else _read_idx(folder, split, DIGESTS[name])
-    except ImportError as error:
-        raise BadFile(f"{name} can only be read with {error.name}. Install it: pip install {error.name}.") from error
 
 
 def _fetch(name: str, split: str, get: Callable[[str, str, Path], Path]) -> Pixels:
@@ -181,7 +189,7 @@ def _fetch(name: str, split: str, get: Callable[[str, str, Path], Path]) -> Pixe
             pixels = _read(name, split, folder)
             home = cache() / HOMES[name][0]
             _keep(folder, home)
-    except (ImportError, OSError, RuntimeError, HTTPException, subprocess.SubprocessError, tarfile.TarError) as error:
+    except (MissingPackage, OSError, RuntimeError, HTTPException, subprocess.SubprocessError, tarfile.TarError) as error:
         raise _NotHere(" ".join(str(error).split()) or type(error).__name__) from error
     except BadFile as error:
         raise BadFile(f"what was fetched was not kept: {error}") from error
@@ -213,7 +221,8 @@ def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
 
 def _torchvision(name: str) -> type:
     """Its class of a data set; imported here, so that the sample can be read without it."""
-    from torchvision import datasets
+    with needing("torchvision's reader"):
+        from torchvision import datasets
     return getattr(datasets, TORCHVISION[name])
 
 
@@ -243,14 +252,16 @@ def _command(folder: Path, *words: str) -> None:
 
 # ---------------------------------------------------------------------------------------------------- the formats
 
-def _refuse(path: Path | str, expected: str, found: str) -> BadFile:
-    return BadFile(f"{path} is damaged or another file: expected {expected}, found {found}. "
+def _refuse(path: Path | str, expected: str, found: str, name: str = "") -> BadFile:
+    """The error for a file that should be ``name``, if that is not its own name."""
+    than = f" than {name}" if name else ""
+    return BadFile(f"{path} is damaged or another file{than}: expected {expected}, found {found}. "
                    "It was not used; delete or replace it.")
 
 
-def _check(path: Path | str, content: bytes | np.ndarray, expected: str) -> None:
+def _check(path: Path | str, content: bytes | np.ndarray, expected: str, name: str = "") -> None:
     if (found := hashlib.sha256(content).hexdigest()) != expected:
-        raise _refuse(path, f"SHA-256 {expected}", found)
+        raise _refuse(path, f"SHA-256 {expected}", found, name)
 
 
 def _bytes(path: Path, largest: int) -> bytes:
@@ -277,15 +288,18 @@ def _idx(folder: Path, name: str, digests: dict[str, str]) -> np.ndarray:
 
 def _content(folder: Path, name: str, digests: dict[str, str]) -> bytes:
     """The unpacked content of an idx file, checked."""
-    path = next((p for kind in OPEN if (p := folder / (name + kind)).is_file()), None)
+    names = (name, name.replace("-idx", ".idx"))                           # unpackers make a dot of it
+    path = next((p for kind in OPEN for one in names if (p := folder / (one + kind)).is_file()), None)
     if path is None:
         raise _NotHere(f"{folder} has no {name}, {name}.gz or {name}.xz")
     try:
         with OPEN[path.suffix](path, "rb") as file:
             content = file.read(LARGEST)
+    except PermissionError:
+        raise                                                              # which says nothing of what is in it
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise _refuse(path, f"SHA-256 {digests[name]}", f"nothing that unpacks ({error})") from error
-    _check(path, content, digests[name])
+        raise _refuse(path, f"SHA-256 {digests[name]}", f"nothing that unpacks ({error})", name) from error
+    _check(path, content, digests[name], name)
     return content
 
 
@@ -361,7 +375,7 @@ def _read_svhn(folder: Path, split: str) -> Pixels:
     _check(path, _bytes(path, LARGEST_MAT), DIGESTS["svhn"][path.name])
     try:
         data = _torchvision("svhn")(folder, split=split)
-    except ImportError:
+    except ImportError:                        # of scipy, which its reader needs
         raise
     except Exception as error:                 # scipy's reader raises many kinds, all of which mean the same here
         raise BadFile(f"{path} is not a readable .mat file ({error}). It was not used; replace it.") from error

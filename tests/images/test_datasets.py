@@ -20,7 +20,7 @@ import torch
 from PIL import Image
 from torchvision import datasets as vision
 
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName, WrongShape
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, MissingPackage, UnknownName, WrongShape
 from pcgraph_lite.images import datasets, sources
 
 # As other projects publish them: first hexadecimal digits of the unpacked files' SHA-256, in the order train images,
@@ -268,10 +268,10 @@ def test_failing_package_command_is_a_reason(monkeypatch):
 
 def test_cache_folder_follows_the_environment(monkeypatch):
     monkeypatch.setenv("PCGRAPH_CACHE", "own")
-    assert sources.cache() == Path("own")
+    assert sources.cache() == Path("own").absolute()
     monkeypatch.delenv("PCGRAPH_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "xdg")
-    assert sources.cache() == Path("xdg/pcgraph")
+    assert sources.cache() == Path("xdg/pcgraph").absolute()
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert sources.cache() == Path.home() / ".cache" / "pcgraph"
 
@@ -408,7 +408,7 @@ def test_svhn_without_scipy_says_so(tiny_svhn, tmp_path, monkeypatch):
         raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
 
     monkeypatch.setattr("torchvision.datasets.SVHN", no_scipy)
-    with pytest.raises(BadFile, match="pip install scipy"):
+    with pytest.raises(MissingPackage, match="pip install scipy"):
         datasets.load("svhn", "test", root=tmp_path / "data")
 
 
