@@ -124,7 +124,7 @@ class Hopfield(Classifier):
 @valid.checked
 def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
                  rule: Annotated[str, OneOf(RULES)] = "storkey", sizes: Sizes = (28,), thresholds: Shares = (0.3,),
-                 levels: Shares = (0.3,), checkpoint: Path | None = None,
+                 levels: Shares = (0.3,), checkpoint: Path | str | None = None,
                  generator: torch.Generator | None = None, progress: bool = True) -> pd.DataFrame:
     """Store the mean image of each class, with the sizes and thresholds that classify most validation images rightly.
 

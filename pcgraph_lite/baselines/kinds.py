@@ -99,7 +99,7 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
 
     @valid.checked
     def fit(model: Baseline, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
-            checkpoint: Path | None = None, generator: torch.Generator | None = None, progress: bool = True,
+            checkpoint: Path | str | None = None, generator: torch.Generator | None = None, progress: bool = True,
             **settings: object) -> pd.DataFrame:
         """Train in place; with validation images the epoch with the best score on them is kept.
 

@@ -39,7 +39,7 @@ class Linear(Classifier):
 @valid.checked
 def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotated[str, OneOf(METHODS)],
                validation: Labelled | None = None,
-               weight_decay: NotNegative = 0.0, iterations: Count = 200, checkpoint: Path | None = None,
+               weight_decay: NotNegative = 0.0, iterations: Count = 200, checkpoint: Path | str | None = None,
                generator: torch.Generator | None = None, progress: bool = True) -> pd.DataFrame:
     """Train in place; both problems are convex, so nothing is drawn and every seed with the same images ends alike.
 

@@ -214,7 +214,7 @@ def inception_weights(path: Path | str | None = None) -> Path:
     Raises BadFile, saying where to get them.
     """
     given = path or os.environ.get("PCGRAPH_INCEPTION")
-    found = placed(given, "the Inception weights") if given else Path(torch.hub.get_dir()) / "checkpoints" / INCEPTION_FILE
+    found = placed(given, "weights_path") if given else Path(torch.hub.get_dir()) / "checkpoints" / INCEPTION_FILE
     if not found.is_file():
         raise BadFile(f"no Inception weights at {found}. FID needs the file {INCEPTION_FILE} of torch-fidelity's "
                       "release v0.2.0; set PCGRAPH_INCEPTION to its path, or use frechet_judge_distance (not FID).")

@@ -119,7 +119,7 @@ def find(name: str, split: str, root: Path | str | None = None, download: bool =
             return replace(attempt(), source=source)
         except (_NotHere, BadInput) as reason:
             tried.append(f"\n  {source}: {reason}")
-        except OSError as error:                               # closed to this user, or a name that no system could have
+        except OSError as error:                               # closed to this user, or no name for a file
             tried.append(f"\n  {source}: {error.strerror}: {shown(str(error.filename))}; ask for the right to read it, "
                          "or name another folder")
     sample = f", or use the bundled sample with load({name!r}, sample=True)" if name in ("mnist", "fashion") else ""
@@ -189,7 +189,8 @@ def _fetch(name: str, split: str, get: Callable[[str, str, Path], Path]) -> Pixe
             pixels = _read(name, split, folder)
             home = cache() / HOMES[name][0]
             _keep(folder, home)
-    except (MissingPackage, OSError, RuntimeError, HTTPException, subprocess.SubprocessError, tarfile.TarError) as error:
+    except (MissingPackage, OSError, RuntimeError, HTTPException, subprocess.SubprocessError,
+            tarfile.TarError) as error:
         raise _NotHere(" ".join(str(error).split()) or type(error).__name__) from error
     except BadFile as error:
         raise BadFile(f"what was fetched was not kept: {error}") from error
@@ -289,11 +290,12 @@ def _idx(folder: Path, name: str, digests: dict[str, str]) -> np.ndarray:
 def _content(folder: Path, name: str, digests: dict[str, str]) -> bytes:
     """The unpacked content of an idx file, checked."""
     names = (name, name.replace("-idx", ".idx"))                           # unpackers make a dot of it
-    path = next((p for kind in OPEN for one in names if (p := folder / (one + kind)).is_file()), None)
+    path, unpack = next(((p, OPEN[kind]) for kind in OPEN for one in names if (p := folder / (one + kind)).is_file()),
+                        (None, None))
     if path is None:
         raise _NotHere(f"{folder} has no {name}, {name}.gz or {name}.xz")
     try:
-        with OPEN[path.suffix](path, "rb") as file:
+        with unpack(path, "rb") as file:
             content = file.read(LARGEST)
     except PermissionError:
         raise                                                              # which says nothing of what is in it
