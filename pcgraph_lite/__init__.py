@@ -9,7 +9,8 @@ HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engin
          "Settings": ".engine.inference",
          "relax": ".engine.inference", "Training": ".engine.learning", "accuracy": ".engine.learning",
          "fit": ".engine.learning", "minus_energy": ".engine.learning", "Answer": ".engine.query",
-         "observed": ".engine.query", "query": ".engine.query", "Scale": ".engine.scale"}
+         "observed": ".engine.query", "query": ".engine.query", "Scale": ".engine.scale", "load": ".engine.saving",
+         "save": ".engine.saving"}
 __all__ = list(HOMES)
 
 

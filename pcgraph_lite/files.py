@@ -196,10 +196,12 @@ def save_tensors(path: Path, tensors: "Mapping[str, Tensor]", header: Mapping[st
             raise OSError(errno.EIO, str(error), str(part)) from error
 
 
-def load_tensors(path: Path, keys: Collection[str] | None = None) -> "tuple[dict[str, str], dict[str, Tensor]]":
+def load_tensors(path: Path, keys: Collection[str] | None = None,
+                 signed: str | None = None) -> "tuple[dict[str, str], dict[str, Tensor]]":
     """The header and the tensors of a safetensors file. Raises BadFile, saying why it cannot be read.
 
-    ``keys``: all that its header may hold. Files from before there was a digest have none, and are taken as they are.
+    ``keys``: all that its header may hold. Files from before there was a digest have none, and are taken as they are;
+    not so one whose header has the entry ``signed``.
     """
     from safetensors import SafetensorError, safe_open
     try:
@@ -210,6 +212,6 @@ def load_tensors(path: Path, keys: Collection[str] | None = None) -> "tuple[dict
         raise BadFile(f"{path} cannot be read ({error})") from error
     expected = header.pop("sha256", None)
     foreign = set() if keys is None else header.keys() - keys              # a damaged "sha256", perhaps
-    if foreign or (expected and expected != _all_of_it(tensors, header)):
+    if foreign or (expected is None and signed in header) or (expected and expected != _all_of_it(tensors, header)):
         raise BadFile(f"{path} is damaged: its content does not have the SHA-256 of its header")
     return header, tensors

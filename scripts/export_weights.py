@@ -23,7 +23,8 @@ def main() -> None:
         zoo.load(name, "paper", progress=False)                            # refuses damaged weights
         about = {key: header[key] for key in zoo.HEADER if key != "history"}
         target = zoo.committed_path(name)
-        save_tensors(target, {key: values.half() for key, values in tensors.items()}, about)
+        small = {key: values.half() if values.is_floating_point() else values for key, values in tensors.items()}
+        save_tensors(target, small, about)
         trained = json.loads(header["provenance"])
         print(f"{checkout.relative(target)}: {target.stat().st_size / 1e6:.2f} MB, trained at {trained['commit'][:9]}")
 

@@ -8,9 +8,10 @@ import torch
 
 import pcgraph_lite as pcg
 
-NAMES = ["PCGraph", "Topology", "Settings", "fit", "query", "observed", "relax", "accuracy", "Scale",
+NAMES = ["PCGraph", "Topology", "Settings", "fit", "query", "observed", "relax", "accuracy", "Scale", "save",
          "hardware.pick_device",
-         *(f"topology.{name}" for name in ("fully_connected", "generative", "from_mask", "from_networkx"))]
+         *(f"topology.{name}" for name in ("fully_connected", "generative", "from_mask", "from_networkx",
+                                             "to_networkx"))]
 
 
 @pytest.mark.parametrize("name", NAMES)

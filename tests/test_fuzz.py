@@ -8,6 +8,7 @@ import contextlib
 import io
 import math
 import re
+import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -49,6 +50,11 @@ def graph(**arguments: object) -> pcg.PCGraph:
 
 
 NETWORK = graph()
+SAVED = str(Path(tempfile.mkdtemp()) / "graph")
+pcg.save(NETWORK, SAVED)
+WIRES = nx.path_graph(3)
+nx.set_node_attributes(WIRES, "seen", "group")
+nx.set_edge_attributes(WIRES, 0.5, "weight")
 START = torch.zeros(2, 9)
 HELD = torch.arange(9) < 4
 BAD: list[Callable[[], object]] = [lambda value=value: value for value in (
@@ -72,9 +78,9 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
         "init_std": 0.1, "generator": GENERATOR, "pixel_scale": pcg.Scale(), "plan": "dense", "replicas": 2,
         "dtype": torch.float32, "device": "cpu"}),
     "Topology": (pcg.Topology, {"groups": {"a": 2, "b": 3}, "edges": [Edges("a", "b")], "sensory": ["a"],
-                                "pools": [["a"], ["b"]]}),
+                                "pools": [["a"], ["b"]], "nodes": list("vwxyz")}),
     "Edges": (lambda **given: pcg.Topology({"a": 2, "b": 3}, [Edges(**given)]),
-              {"source": "a", "target": "b", "mask": torch.ones(2, 3, dtype=torch.bool)}),
+              {"source": "a", "target": "b", "mask": torch.ones(2, 3, dtype=torch.bool), "weights": torch.ones(6)}),
     "Settings": (pcg.Settings, {"steps": 2, "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "trace": True}),
     "Training": (pcg.Training, {"epochs": 1, "weight_lr": 0.1, "steps": 2, "value_lr": 0.1, "momentum": 0.5}),
     "Schedule": (Schedule, {"epochs": 1, "weight_lr": 0.1, "weight_decay": 0.1, "batch_size": 3, "optimizer": "sgd",
@@ -119,7 +125,12 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
                                            "generator": GENERATOR}),
     "from_mask": (topology.from_mask, {"mask": [[0, 1], [1, 0]], "groups": {"a": 1, "b": 1}, "sensory": ["a"],
                                        "pools": [["a"], ["b"]]}),
-    "from_networkx": (topology.from_networkx, {"graph": nx.path_graph(3), "attribute": "group"}),
+    "from_networkx": (topology.from_networkx, {"graph": WIRES, "attribute": "group", "nodelist": [1, 0, 2],
+                                               "sensory": ["seen"], "weight": "weight"}),
+    "to_networkx": (topology.to_networkx, {"graph": NETWORK}),
+    "save": (pcg.save, {"graph": NETWORK, "path": SAVED}),
+    "load graph": (pcg.load, {"path": SAVED, "activation": "tanh", "plan": "dense", "dtype": torch.float64,
+                              "device": "cpu"}),
     "pick_device": (pcg.hardware.pick_device, {"name": "cpu"}),
     "noisy": (datasets.noisy, {"images": X, "variance": 0.5, "generator": GENERATOR, "clip": True}),
     "subset": (IMAGES.subset, {"count": 2, "generator": GENERATOR}),

@@ -39,10 +39,12 @@ class PCGraph(nn.Module):
             "flat": nothing, so that any value of it is as good (ambiguity log, point 14).
         init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges). A mapping such
             as ``{"labels -> hidden1": 1.0}`` says it for the edges between two groups, None holding for the others.
+            Edges that the topology gives first weights (Edges, ``from_networkx``) start from those.
         generator: draws the initial weights. None: a new one seeded with 0.
         pixel_scale: how the group "pixels" is scaled (scale.Scale). Pictures stay in [0, 1] for ``query``, ``fit`` and
             the scores; methods of the graph and ``relax`` take ``x`` as it is inside, scaled. A ``state_dict`` holds
-            weights alone, so a graph that loads one is made with the same scale, activation and prior.
+            weights alone, so a graph that loads one is made with the same scale, activation and prior; ``pcg.save``
+            keeps them all.
         layout: how it is held and computed: ``plan``, ``replicas``, ``dtype``, ``device``, ``cuda_graphs``
             (layout.Layout).
 
@@ -65,11 +67,12 @@ class PCGraph(nn.Module):
         super().__init__()
         stds = _stds(init_std, topology)
         self.topology, self.prior, self.layout = topology, prior, Layout(**layout)
+        self.activation, self.top_k = activations.named(activation), top_k
         self.pixel_scale = pixel_scale
         self.segments = self.layout.segments(topology)
         self.blocks = nn.ModuleList(self.layout.blocks(topology, self.segments))
         self.home = homes(topology, self.segments)
-        self.activations = self._functions(activations.named(activation), top_k)
+        self.activations = self._functions(self.activation, top_k)
         self.weights = nn.ParameterList(self._zeros(*block.stored) for block in self.blocks)
         self.bias = self._zeros(1, topology.n) if bias else None
         sources = topology.in_degree() == 0
@@ -78,6 +81,11 @@ class PCGraph(nn.Module):
         self._draw(stds, generator or torch.Generator().manual_seed(0))
         self.to(self.layout.device)
         self.register_state_dict_post_hook(_with_edges)
+
+    def forward(self, *inputs: object) -> None:
+        """Raise BadInput: a graph answers many questions, so calling it says nothing."""
+        raise BadInput("a graph is not called. Ask it: pcg.query(graph, clamp={'pixels': images}).values['labels'], or "
+                       "for one step of eq. 1 graph.prediction(x).")
 
     # ---- section 2, equation by equation -------------------------------------------------------------------------
 
@@ -218,11 +226,38 @@ class PCGraph(nn.Module):
             pools[self.home[pool[0]][0]].append([self.home[group][1] for group in pool])
         return [TopK(base, top_k, p) for p in pools]
 
-    def _edges(self) -> str:
-        """Digest of which edges there are between groups, where some are and some are not."""
+    def edge_weights(self) -> list[Tensor]:
+        """The weights by entries of ``topology.edges``, whatever the plan: ``(..., edges)``, in the order of their
+        pairs (``topology.pairs``).
+        """
+        return [self._of_edges(e)[0] for e in self.topology.edges]
+
+    @torch.no_grad()
+    def set_edge_weights(self, weights: Sequence[Tensor | None]) -> None:
+        """Take the weights of each entry of ``topology.edges``, as ``edge_weights`` gives them; None leaves one."""
+        for e, given in zip(self.topology.edges, weights, strict=True):
+            if given is not None:
+                _, stored, where = self._of_edges(e)
+                stored[..., *where] = given.to(stored)
+
+    def _of_edges(self, e: Edges) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """The weights between two groups ``(..., edges)``, the parameter that holds them, and where in it."""
+        (s, rows), (t, columns) = self.home[e.source], self.home[e.target]
+        block, stored = next((b, w) for b, w in zip(self.blocks, self.weights, strict=True)
+                             if (b.source, b.target) == (s, t))
+        if isinstance(block, Sparse):
+            where = (block.inside(rows, columns),)
+        else:
+            where = tuple(self.topology.pairs(e).to(stored.device) + torch.tensor(
+                [[rows.start], [columns.start]], device=stored.device))
+        return stored[..., *where], stored, where
+
+    def _edges(self) -> Tensor | None:
+        """Digest of which edges there are between groups, 32 bytes. None: wherever some are, all are."""
         some = {_pair(e): e.pairs() for e in self.topology.edges if e.mask is not None}
         size = {_pair(e): self.topology.size(e.source) * self.topology.size(e.target) for e in self.topology.edges}
-        return tensor_digest({pair: ends.cpu() for pair, ends in some.items() if 0 < ends.shape[1] < size[pair]})
+        partly = {pair: ends.cpu() for pair, ends in some.items() if 0 < ends.shape[1] < size[pair]}
+        return torch.tensor(list(bytes.fromhex(tensor_digest(partly))), dtype=torch.uint8) if partly else None
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """As torch's. Raises BadInput: names that are missing or unknown, weights of other shapes or of other edges."""
@@ -237,7 +272,8 @@ class PCGraph(nn.Module):
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
         """Take up weights whichever plan wrote them: as a matrix, or of existing edges alone."""
-        if (edges := rest[0].get("edges")) and edges != self._edges():     # none in a file: who writes it says whose
+        whose, own = state_dict.pop(f"{prefix}edges", None), self._edges()
+        if whose is not None and (own is None or not torch.equal(torch.as_tensor(whose).cpu(), own)):
             raise BadInput(f"these weights belong to another graph than {self.topology}: its edges are not the same.")
         for k, block in enumerate(self.blocks):
             if (key := f"{prefix}weights.{k}") in state_dict:
@@ -268,23 +304,23 @@ class PCGraph(nn.Module):
         for block, weight in zip(self.blocks, self.weights, strict=True):
             whole = matrix.get((block.source, block.target))
             weight.copy_(self._drawn(block, stds, degree, generator) if whole is None else block.cut(whole))
+        self.set_edge_weights([e.weights for e in self.topology.edges])
 
     def _drawn(self, block: Sparse, stds: Mapping[str, float | None], degree: Tensor,
                generator: torch.Generator) -> Tensor:
         """First weights of existing edges alone, ``(edges,)``; ``degree`` ``(n,)``."""
         scale = degree[self.segments[block.target]].rsqrt()[block.columns.long()]                # (edges,)
-        rows = block.rows()
         for e in (e for e in self.topology.edges if (std := stds.get(_pair(e))) is not None):
             (s, source), (t, target) = self.home[e.source], self.home[e.target]
             if (s, t) == (block.source, block.target):
-                inside = (rows >= source.start) & (rows < source.stop)
-                scale[inside & (block.columns >= target.start) & (block.columns < target.stop)] = std
+                scale[block.inside(source, target)] = std
         return torch.randn(block.edges, generator=generator, dtype=self.dtype) * scale
 
 
 def _with_edges(graph: PCGraph, state: dict[str, Tensor], prefix: str, about: dict[str, Any]) -> None:
-    """Note in a ``state_dict`` whose edges its weights are of."""
-    about["edges"] = graph._edges()
+    """Note in a ``state_dict`` whose edges its weights are of, as a tensor, which every kind of file keeps."""
+    if (edges := graph._edges()) is not None:
+        state[f"{prefix}edges"] = edges
 
 
 def _stds(given: float | Mapping[str, float | None] | None, topology: Topology) -> Mapping[str, float | None]:

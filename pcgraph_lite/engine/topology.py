@@ -9,8 +9,10 @@ networkx. Settings files name a constructor by its function and give its argumen
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +27,8 @@ from ..valid import Count, CountOrNone, Layers, Pair, Share
 if TYPE_CHECKING:
     import networkx as nx
 
+    from .graph import PCGraph
+
 Groups = Annotated[Mapping[str, Count], MinLen(1)]
 Link = Annotated[Sequence[CountOrNone], Len(2, 2)]                                 # from cluster, to cluster
 MATRIX, PAIRS = 4096, 2**26            # vertices of a networkx graph, pairs of clusters: above them, edges are listed
@@ -35,11 +39,17 @@ CONSTRUCTORS: dict[str, Callable[..., "Topology"]] = {}
 @valid.checked
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """All edges from one group to another. ``mask`` is ``(source, target)`` bool, dense or sparse; None: every pair."""
+    """All edges from one group to another.
+
+    Args:
+        mask: ``(source, target)`` bool, dense or sparse. None: every pair.
+        weights: ``(edges,)``, first weights in the order of ``pairs()``. None: a graph draws them.
+    """
 
     source: str
     target: str
     mask: Tensor | None = None
+    weights: Tensor | None = None
 
     @property
     def listed(self) -> bool:
@@ -72,11 +82,12 @@ class Topology:
         sensory: groups that hold data in training. Empty: "pixels" and "labels" where there are pixels, else the first
             group.
         pools: sets of groups whose vertices compete in a top-k activation. Empty: each group on its own.
+        nodes: a name for each vertex, in vertex order. None: the vertices are numbered from 0.
 
     Raises:
-        BadInput: no group, an empty group, a pair named twice.
+        BadInput: no group, an empty group, a pair named twice, a name for two vertices.
         UnknownGroup: an edge, sensory entry or pool names a group that is not there.
-        WrongShape: a mask that does not fit its two groups.
+        WrongShape: a mask or first weights that do not fit their two groups; not one name for each vertex.
 
     Example:
         >>> pcg.Topology({"seen": 2, "hidden": 3}, [pcg.Edges("hidden", "seen")]).mask().int()      # rows are sources
@@ -89,7 +100,7 @@ class Topology:
 
     @valid.checked
     def __init__(self, groups: Groups, edges: Sequence[Edges], sensory: Sequence[str] = (),
-                 pools: Sequence[Sequence[str]] = ()) -> None:
+                 pools: Sequence[Sequence[str]] = (), nodes: Sequence[Any] | None = None) -> None:
         if bad := [name for name in groups if not isinstance(name, str)]:
             raise BadInput(f"the group name {shown(bad[0])} is a {type(bad[0]).__name__}; expected text.")
         self.groups, self.edges = {name: int(size) for name, size in groups.items()}, tuple(edges)
@@ -98,6 +109,7 @@ class Topology:
         self.pools = tuple(map(tuple, pools)) or tuple((name,) for name in self.groups)
         self.n = sum(self.groups.values())
         self._slices = slices(self.groups)
+        self.nodes: Sequence[Hashable] = range(self.n) if nodes is None else tuple(nodes)
         self._check()
 
     def _check(self) -> None:
@@ -114,6 +126,15 @@ class Topology:
             if edges.mask is not None and (edges.mask.shape != shape or edges.mask.dtype != torch.bool):
                 raise WrongShape(f"the mask of {pair[0]!r} -> {pair[1]!r} is {tuple(edges.mask.shape)} "
                                  f"{edges.mask.dtype}; expected {shape} torch.bool.")
+            what = f"first weights of {pair[0]!r} -> {pair[1]!r}"
+            if edges.weights is not None and valid.finite(edges.weights, what).shape != (self._count(edges),):
+                raise WrongShape(f"{what} are {tuple(edges.weights.shape)}; expected ({self._count(edges)},), one for "
+                                 "each edge.")
+        if len(self.nodes) != self.n:
+            raise WrongShape(f"nodes names {len(self.nodes)} vertices; expected {self.n}.")
+        if not isinstance(self.nodes, range) and len(self._places) != self.n:
+            twice = next(name for k, name in enumerate(self.nodes) if self._places[name] != k)
+            raise BadInput(f"nodes names {shown(twice)} twice; expected another name for each vertex.")
 
     def slice(self, group: str) -> slice:
         """Where a group's vertices sit in ``(..., n)`` tensors. Raises UnknownGroup."""
@@ -126,6 +147,17 @@ class Topology:
         where = self.slice(group)
         return where.stop - where.start
 
+    @cached_property
+    def _places(self) -> dict[Hashable, int]:
+        return {name: k for k, name in enumerate(self.nodes)}
+
+    def place(self, node: Hashable) -> int:
+        """Where a vertex, by its name, sits in ``(..., n)`` tensors. Raises UnknownName."""
+        try:
+            return self._places[node]
+        except (KeyError, TypeError):                                      # the latter: a list, which no name can be
+            raise unknown("vertex", node, self.nodes) from None
+
     def mask(self) -> Tensor:
         """The adjacency matrix, ``(n, n)`` bool; rows are sources."""
         require_memory(self.n**2, f"the mask of {self.n} vertices as a matrix", size=2)
@@ -136,8 +168,16 @@ class Topology:
 
     def edge_count(self) -> int:
         """Number of edges, that is, of weight parameters."""
-        return sum(self.size(e.source) * self.size(e.target) if e.mask is None else e.mask._nnz() if e.listed
-                   else int(e.mask.sum()) for e in self.edges)
+        return sum(map(self._count, self.edges))
+
+    def pairs(self, e: Edges) -> Tensor:
+        """Rows and columns of some edges, row by row, ``(2, edges)``, also where every pair is one."""
+        shape = (self.size(e.source), self.size(e.target))
+        return torch.ones(shape).nonzero().T if e.mask is None else e.pairs()
+
+    def _count(self, e: Edges) -> int:
+        return self.size(e.source) * self.size(e.target) if e.mask is None else e.mask._nnz() if e.listed \
+            else int(e.mask.sum())
 
     def in_degree(self) -> Tensor:
         """Number of incoming edges of each vertex, ``(n,)`` int64."""
@@ -346,34 +386,141 @@ def _cut(groups: Mapping[str, int] | None, n: int) -> tuple[dict[str, int], dict
 
 
 @valid.checked
-def from_networkx(graph: "nx.Graph", attribute: str = "group") -> Topology:
-    """Any networkx graph; an undirected link becomes two edges.
+def from_networkx(graph: "nx.Graph", attribute: str | None = None, *, nodelist: Sequence[Any] | None = None,
+                  sensory: Sequence[str] = (), weight: str | None = None) -> Topology:
+    """Any networkx graph; an undirected link becomes two edges. ``topology.nodes`` says in which order its nodes stand.
 
-    Nodes with the attribute ``group`` are gathered by its value, in order of first appearance (other nodes join
-    ``"vertices"``); within a group vertices keep the graph's node order.
+    Nodes are gathered in groups, in order of first appearance; within a group they keep the order of ``nodelist``.
+    Edges between the same two nodes become one. Whatever is left out, attributes and parallel edges, a warning names.
+
+    Args:
+        attribute: of nodes, which holds their group; a node without it joins ``"vertices"``. None: ``"group"`` where
+            any node has it, else all nodes are one group.
+        nodelist: all nodes, in the order wanted. None: the order of the graph.
+        sensory: as of ``Topology``.
+        weight: of edges, an attribute that holds the first weight of each; parallel edges add up. None: a graph draws
+            its first weights.
+
+    Raises:
+        UnknownName: an attribute that nothing has, or a node that is not there. BadInput, BadValues: no nodes, a
+        ``nodelist`` without all of them, an edge without its weight, a weight that is no finite number.
 
     Example:
         >>> import networkx as nx
-        >>> pcg.topology.from_networkx(nx.karate_club_graph(), attribute="club")
-        Topology(34 vertices: Mr. Hi 17, Officer 17; 156 edges)
+        >>> wires = nx.DiGraph()
+        >>> wires.add_weighted_edges_from([("eye", "brain", 0.5), ("brain", "hand", -2.0)])
+        >>> topology = pcg.topology.from_networkx(wires, nodelist=["brain", "eye", "hand"], weight="weight")
+        >>> topology.nodes
+        ('brain', 'eye', 'hand')
+        >>> float(pcg.PCGraph(topology).weight[topology.place("brain"), topology.place("hand")])
+        -2.0
     """
     import networkx as nx  # here, because it takes as long to import as all of the engine
     if not isinstance(graph, nx.Graph):
         raise BadInput(f"graph is a {type(graph).__name__}; expected a networkx graph.")
     if graph.number_of_nodes() == 0:
         raise BadInput("the networkx graph has no nodes; a topology needs at least one.")
-    members: dict[str, list] = {}
-    for node, data in graph.nodes(data=True):
-        members.setdefault(str(data.get(attribute, "vertices")), []).append(node)
-    order = [node for nodes in members.values() for node in nodes]
-    if len(order) > MATRIX:
-        place = {node: k for k, node in enumerate(order)}
-        ends = torch.tensor([(place[a], place[b]) for a, b in graph.edges()]).T.reshape(2, -1)  # (2, links)
-        ends = ends if graph.is_directed() else torch.cat([ends, ends.flip(0)], 1)
-        mask = listed(ends, (len(order), len(order)))
-    else:
-        mask = torch.from_numpy(nx.to_numpy_array(graph, nodelist=order, weight=None) != 0)
-    return from_mask(mask, {name: len(nodes) for name, nodes in members.items()})
+    said = {key for _, data in graph.nodes(data=True) for key in data}
+    if attribute is not None and attribute not in said:
+        raise unknown("node attribute", attribute, sorted(map(str, said)))
+    attribute, members = "group" if attribute is None else attribute, {}
+    for node in _order(graph, nodelist):
+        members.setdefault(str(graph.nodes[node].get(attribute, "vertices")), []).append(node)
+    nodes = [node for some in members.values() for node in some]
+    wires = _wires(graph, nodes, weight)                                   # (n, n) sparse
+    _say_what_is_left_out(graph, said - {attribute}, weight, merged=weight is None)
+    there = torch.sparse_coo_tensor(wires.indices(), torch.ones(wires._nnz(), dtype=torch.bool), wires.shape,
+                                    check_invariants=False)
+    made = from_mask(there if len(nodes) > MATRIX else there.to_dense(), {name: len(some) for name, some in
+                                                                          members.items()}, sensory)
+    edges = made.edges if weight is None else [replace(e, weights=_between_groups(made, e, wires)) for e in made.edges]
+    return Topology(made.groups, edges, made.sensory, nodes=nodes)
+
+
+def _order(graph: "nx.Graph", nodelist: Sequence[Hashable] | None) -> Sequence[Hashable]:
+    """All nodes in the order that is asked for. Raises UnknownName, BadInput."""
+    if nodelist is None:
+        return list(graph)
+    for node in nodelist:
+        if node not in graph:
+            raise unknown("node", node, list(graph)[:1000])
+    named = set(nodelist)
+    if missing := [node for node in graph if node not in named]:
+        raise BadInput(f"nodelist leaves out {len(missing)} nodes, the first of them {shown(missing[0])}; expected all "
+                       f"{len(graph)}, or give graph.subgraph(nodelist).")
+    if len(nodelist) > len(graph):
+        raise BadInput(f"nodelist holds {len(nodelist)} nodes, the graph {len(graph)}; expected each once.")
+    return nodelist
+
+
+def _wires(graph: "nx.Graph", nodes: Sequence[Hashable], weight: str | None) -> Tensor:
+    """The weights of all edges, ``(n, n)`` sparse in float64 and in order, or 1 where they have none."""
+    place = {node: k for k, node in enumerate(nodes)}
+    links = [(place[a], place[b], a, b, data) for a, b, data in graph.edges(data=True)]
+    known = {key for *_, data in links for key in data}
+    if weight is not None and weight not in known:
+        raise unknown("edge attribute", weight, sorted(map(str, known)))
+    for _, _, a, b, data in links if weight is not None else ():
+        if weight not in data:
+            raise BadInput(f"the edge {shown(a)} -> {shown(b)} has no {weight!r}, and others have; give it to all.")
+    ends = torch.tensor([link[:2] for link in links], dtype=torch.long).T.reshape(2, -1)               # (2, links)
+    strength = [1.0 if weight is None else link[4][weight] for link in links]
+    values = valid.finite(strength, f"the edge attribute {weight!r}", torch.float64).reshape(-1)
+    if not graph.is_directed():
+        back = ends[0] != ends[1]                                          # a loop is one edge, not two
+        ends, values = torch.cat([ends, ends.flip(0)[:, back]], 1), torch.cat([values, values[back]])
+    return torch.sparse_coo_tensor(ends, values, (len(nodes), len(nodes)), check_invariants=True).coalesce()
+
+
+def _between_groups(topology: Topology, e: Edges, wires: Tensor) -> Tensor:
+    """The weights of the edges between two groups, ``(edges,)`` in the order of their pairs."""
+    rows, columns = topology.slice(e.source), topology.slice(e.target)
+    (source, target), values = wires.indices(), wires.values()
+    inside = (source >= rows.start) & (source < rows.stop) & (target >= columns.start) & (target < columns.stop)
+    return values[inside]
+
+
+def _say_what_is_left_out(graph: "nx.Graph", of_nodes: set[Hashable], weight: str | None, merged: bool) -> None:
+    """Warn of attributes that nothing here takes, and of parallel edges where only one of them counts."""
+    of_edges = {key for *_, data in graph.edges(data=True) for key in data} - {weight}
+    parallel = graph.number_of_edges() - len(set(graph.edges())) if graph.is_multigraph() and merged else 0
+    left = [f"the {what} attributes {', '.join(sorted(map(repr, some)))}"
+            for what, some in (("node", of_nodes), ("edge", of_edges)) if some]
+    left += [f"{parallel} parallel edges"] if parallel else []
+    if left:
+        warnings.warn(f"from_networkx leaves out {' and '.join(left)}. attribute=NAME gathers nodes by one, "
+                      "weight=NAME takes first weights from one.", stacklevel=4)
+
+
+def to_networkx(graph: "Topology | PCGraph") -> "nx.DiGraph":
+    """A graph, or a topology alone, as networkx has it: named nodes with their ``group``, edges with their ``weight``.
+
+    ``from_networkx(to_networkx(graph), weight="weight")`` gives the same topology, and a graph made of it starts from
+    these weights. Raises BadInput: a graph with replicas, or neither of both.
+
+    Example:
+        >>> wires = pcg.topology.to_networkx(pcg.topology.generative(labels=1, hidden=[], pixels=2))
+        >>> list(wires.nodes(data="group")), list(wires.edges)
+        ([(0, 'pixels'), (1, 'pixels'), (2, 'labels')], [(2, 0), (2, 1)])
+    """
+    import networkx as nx  # here, as above
+    topology = getattr(graph, "topology", graph)
+    if not isinstance(topology, Topology):
+        raise BadInput(f"graph is a {type(graph).__name__}; expected a PCGraph or a Topology.")
+    if getattr(graph, "replicas", None) is not None:
+        raise BadInput(f"the graph has {graph.replicas} replicas; expected a graph without, one weight an edge.")
+    made, names = nx.DiGraph(), topology.nodes
+    for group in topology.groups:
+        made.add_nodes_from(names[topology.slice(group)], group=group)
+    weights = [None] * len(topology.edges) if graph is topology else graph.edge_weights()
+    for e, values in zip(topology.edges, weights, strict=True):
+        rows, columns = names[topology.slice(e.source)], names[topology.slice(e.target)]
+        pairs = [(rows[j], columns[i]) for j, i in topology.pairs(e).T.tolist()]
+        if values is None:
+            made.add_edges_from(pairs)
+        else:
+            made.add_weighted_edges_from((*pair, w) for pair, w in zip(pairs, values.tolist(), strict=True))
+    return made
 
 
 def _sensory_first(pixels: int, labels: int, others: Mapping[str, int]) -> dict[str, int]:

@@ -119,6 +119,11 @@ class Sparse(Dense):
             if turned else (self.starts, self.columns, weights, self.shape)
         return torch.sparse_csr_tensor(starts, columns, values, shape, check_invariants=False)
 
+    def inside(self, rows: slice, columns: slice) -> Tensor:
+        """Which edges lead from some vertices to others, ``(edges,)`` bool."""
+        source, target = self.rows(), self.columns
+        return (source >= rows.start) & (source < rows.stop) & (target >= columns.start) & (target < columns.stop)
+
     def rows(self) -> Tensor:
         """The source of each edge, ``(edges,)``."""
         counts = self.starts.diff().long()

@@ -1,0 +1,284 @@
+"""A graph that is saved and loaded is the same graph, and no other file is taken for one.
+
+Oracles: the graph before it was saved, bit for bit; single bits flipped in the file; networkx's own reading of a graph.
+"""
+
+import json
+import math
+import warnings
+from itertools import product
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from strategies import graphs, values
+
+import pcgraph_lite as pcg
+from pcgraph_lite import PCGraph, topology
+from pcgraph_lite.engine import saving
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownGroup, UnknownName, WrongShape
+from pcgraph_lite.files import save_tensors
+
+PLANS = ("dense", "blocks", "sparse")
+OWN = pcg.Activation(lambda x: x / (1 + x.abs()), lambda x: (1 + x.abs()).pow(-2))
+NAMES = ["AVAL", ("left", 2), 3, "ä", 0.5, ("a", ("b", 1)), "x", "y", "z"]
+
+
+def same(one: PCGraph, other: PCGraph) -> bool:
+    """Whether two graphs are the same whole: every answer of their equations, to the last bit, and what they are."""
+    t, u = one.topology, other.topology
+    alike = t.groups == u.groups and t.sensory == u.sensory and t.pools == u.pools and list(t.nodes) == list(u.nodes)
+    x = values(one, batch=4).to(one.dtype)
+    return alike and torch.equal(t.mask(), u.mask()) and torch.equal(one.weight, other.weight) and \
+        torch.allclose(one.energy(x), other.energy(x.to(other.dtype)).to(one.dtype)) and \
+        torch.allclose(one.value_gradient(x), other.value_gradient(x.to(other.dtype)).to(one.dtype)) and \
+        (one.prior, one.top_k, one.pixel_scale, one.replicas) == (other.prior, other.top_k, other.pixel_scale,
+                                                                  other.replicas)
+
+
+@settings(max_examples=60)
+@given(graphs(), st.sampled_from(PLANS))
+def test_a_graph_comes_back_in_every_plan(tmp_path_factory: pytest.TempPathFactory, graph: PCGraph, plan: str):
+    path = tmp_path_factory.mktemp("saved") / "graph"
+    pcg.save(graph, path)
+    assert same(graph, pcg.load(path, plan="dense" if plan == "sparse" and graph.replicas else plan))
+
+
+@pytest.mark.parametrize(("make", "kept", "loaded"), [
+    (make, kept, loaded) for make in (
+        lambda: topology.assemblies(3, 8, 0.4, 5, 2, generator=torch.Generator().manual_seed(1)),
+        lambda: topology.from_mask((torch.rand(9, 9, generator=torch.Generator().manual_seed(2)) < 0.3).to_sparse(),
+                                   {"pixels": 5, "labels": 4}),
+        lambda: topology.fully_connected(4, 2, 3, self_loops=True),
+        lambda: topology.Topology({"a": 4, "b": 5}, [topology.Edges("b", "a")], nodes=NAMES))
+    for kept, loaded in product(PLANS, PLANS)])
+def test_every_kind_of_edges_comes_back(tmp_path: Path, make, kept: str, loaded: str):
+    graph = PCGraph(make(), "relu", plan=kept, bias=True, prior="flat", pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5))
+    graph.bias.normal_(generator=torch.Generator().manual_seed(3))
+    pcg.save(graph, tmp_path / "graph")
+    again = pcg.load(tmp_path / "graph", plan=loaded)
+    assert same(graph, again) and again.layout.plan == loaded and torch.equal(graph.bias, again.bias)
+    assert [e.listed for e in graph.topology.edges] == [e.listed for e in again.topology.edges]
+
+
+def test_a_dtype_is_that_of_the_file_or_the_one_asked_for(tmp_path: Path):
+    graph = PCGraph(topology.generative(2, [3], 4), dtype=torch.float64)
+    pcg.save(graph, tmp_path / "graph")
+    assert pcg.load(tmp_path / "graph").dtype == torch.float64
+    small = pcg.load(tmp_path / "graph", dtype=torch.float32)
+    assert small.dtype == torch.float32 and torch.equal(small.weight, graph.weight.float())
+
+
+def test_an_activation_of_ones_own_is_handed_over_again(tmp_path: Path):
+    graph = PCGraph(topology.generative(2, [3], 4), OWN, top_k=0.5)
+    pcg.save(graph, path := tmp_path / "graph")
+    assert same(graph, pcg.load(path, activation=OWN))
+    with pytest.raises(BadInput, match=r"an activation of its own, .*lambda.*hand it over"):
+        pcg.load(path)
+    for other in ("tanh", pcg.Activation(torch.tanh, lambda x: 1 - x.tanh() ** 2)):
+        with pytest.raises(BadInput, match=r"activation = tanh is not that of the graph.*lambda"):
+            pcg.load(path, activation=other)
+    pcg.save(PCGraph(graph.topology, "relu"), path)
+    assert pcg.load(path, activation="relu").activation.name == "relu"
+    with pytest.raises(BadInput, match=r"activation = tanh is not that of the graph in .*, which is relu"):
+        pcg.load(path, activation="tanh")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    path = tmp_path_factory.mktemp("saved") / "graph"
+    pcg.save(PCGraph(topology.generative(2, [3], 4)), path)
+    return path, path.read_bytes()
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_a_flipped_bit_is_never_another_graph(saved: tuple[Path, bytes], data: st.DataObject):
+    path, content = saved
+    bit, flipped = data.draw(st.integers(0, 8 * len(content) - 1)), bytearray(content)
+    flipped[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(flipped)
+    with pytest.raises(BadFile) as caught:
+        pcg.load(path)
+    assert "\n" not in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_other_files_are_told_apart(saved: tuple[Path, bytes], tmp_path: Path):
+    """A text, half a file, weights alone, a newer form, none at all."""
+    path, content = saved
+    path.write_bytes(content)
+    with safe_open(path, "pt") as file:
+        about = json.loads(file.metadata()["pcgraph"])
+    for name, make, says in (
+            ("text", lambda p: p.write_text("a,b\n1,2\n"), "cannot be read.*expected a file of pcg.save"),
+            ("half", lambda p: p.write_bytes(content[:len(content) // 2]), "cannot be read"),
+            ("weights", lambda p: save_file({"a": torch.ones(2)}, p), r"tensors and no graph.*load_state_dict"),
+            ("unsigned", lambda p: save_file({"a": torch.ones(2)}, p, {"pcgraph": json.dumps(about)}), "is damaged"),
+            ("newer", lambda p: save_tensors(p, {}, {"pcgraph": json.dumps(about | {
+                "form": saving.FORM + 1, "program": "pcgraph_lite 9.9"})}), r"by pcgraph_lite 9\.9, which is newer"),
+            ("none", lambda p: None, "cannot be read.*No such file")):
+        make(tmp_path / name)
+        with pytest.raises(BadFile, match=says) as caught:
+            pcg.load(tmp_path / name)
+        assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_saved_is_refused_and_the_old_file_stays(saved: tuple[Path, bytes]):
+    path, content = saved
+    path.write_bytes(content)
+    diverged = PCGraph(topology.generative(2, [3], 4))
+    diverged.weights[0].data[0, 0] = math.nan
+    objects = PCGraph(topology.Topology({"a": 2}, [topology.Edges("a", "a")], nodes=[object(), object()]))
+    for graph, error, says in ((diverged, BadValues, "weights of 'labels' -> 'hidden1' holds 1 NaN"),
+                               (objects, BadInput, "a name that is a object.*relabel_nodes"),
+                               (3, BadInput, "graph = 3")):
+        with pytest.raises(error, match=says):
+            pcg.save(graph, path)
+    assert path.read_bytes() == content
+    with pytest.raises(BadInput, match="is a folder"):
+        pcg.save(PCGraph(topology.generative(2, [3], 4)), path.parent)
+    with pytest.raises(BadInput, match="replicas are those of the file"):
+        pcg.load(path, replicas=2)
+
+
+@pytest.mark.parametrize(("kept", "loaded"), list(product(PLANS, PLANS)))
+def test_weights_in_a_file_know_their_edges(tmp_path: Path, kept: str, loaded: str):
+    """safetensors holds tensors alone. As many other edges, and some of the same edges: both are another graph."""
+    masks = {name: torch.zeros(6, 6) for name in ("one", "other", "fewer")}
+    for name, pairs in (("one", [(0, 1), (1, 2), (2, 3)]), ("other", [(0, 1), (1, 2), (3, 4)]),
+                        ("fewer", [(0, 1), (1, 2)])):
+        masks[name][tuple(zip(*pairs, strict=True))] = 1
+    made = {name: PCGraph(topology.from_mask(mask), plan=kept) for name, mask in masks.items()}
+    save_file(made["one"].state_dict(), tmp_path / "one")
+    save_file(made["fewer"].state_dict(), tmp_path / "fewer")
+    again = PCGraph(made["one"].topology, plan=loaded, generator=torch.Generator().manual_seed(1))
+    again.load_state_dict(load_file(tmp_path / "one"))
+    assert torch.equal(again.weight, made["one"].weight)
+    for file, name in (("one", "other"), ("fewer", "one"), ("one", "fewer")):
+        with pytest.raises(BadInput, match="belong to another graph"):
+            PCGraph(made[name].topology, plan=loaded).load_state_dict(load_file(tmp_path / file))
+
+
+def test_weights_from_before_they_knew_their_edges_are_taken_up():
+    graph = PCGraph(topology.fully_connected(4, 2, 3))
+    state = graph.state_dict()
+    assert "edges" in state
+    PCGraph(graph.topology).load_state_dict({name: value for name, value in state.items() if name != "edges"})
+
+
+# ------------------------------------------------------------------------------------------- names of vertices
+
+def connectome() -> nx.DiGraph:
+    """Four neurons with names, groups and weights; one is a loop."""
+    wires = nx.DiGraph()
+    wires.add_weighted_edges_from([("b", "a", 0.5), ("d", "a", -2.0), ("d", "b", 0.25), ("c", "c", 0.125)])
+    nx.set_node_attributes(wires, {"a": "seen", "b": "hidden", "c": "hidden", "d": "seen"}, "group")
+    return wires
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_names_and_weights_of_a_connectome_are_kept(tmp_path: Path, plan: str):
+    """Against networkx's own matrix of the nodes in the topology's order, also after saving and loading."""
+    made = topology.from_networkx(connectome(), nodelist=["d", "c", "b", "a"], sensory=["seen"], weight="weight")
+    assert made.nodes == ("d", "a", "c", "b") and made.groups == {"seen": 2, "hidden": 2} and made.sensory == ("seen",)
+    graph = PCGraph(made, "linear", plan=plan)
+    expected = torch.from_numpy(nx.to_numpy_array(connectome(), nodelist=made.nodes))
+    assert torch.equal(graph.weight.double(), expected)
+    pcg.save(graph, tmp_path / "graph")
+    for one in (graph, pcg.load(tmp_path / "graph")):
+        back = topology.to_networkx(one)
+        assert nx.utils.graphs_equal(back, connectome())
+    assert [made.place(node) for node in made.nodes] == [0, 1, 2, 3]
+    with pytest.raises(UnknownName, match="no vertex 'e'"):
+        made.place("e")
+
+
+@given(st.integers(0, 10**6), st.booleans(), st.booleans())
+def test_any_networkx_graph_keeps_its_weights(seed: int, directed: bool, several: bool):
+    """Directed or not, with parallel edges and loops: as networkx's matrix, which adds parallel edges up."""
+    kind = {(False, False): nx.Graph, (True, False): nx.DiGraph, (False, True): nx.MultiGraph,
+            (True, True): nx.MultiDiGraph}[directed, several]
+    generator, wires = torch.Generator().manual_seed(seed), kind()
+    wires.add_nodes_from(f"n{k}" for k in range(7))
+    for a, b in torch.randint(7, (12, 2), generator=generator).tolist():
+        wires.add_edge(f"n{a}", f"n{b}", weight=1 + float(torch.rand((), generator=generator)))
+    made = topology.from_networkx(wires, weight="weight")
+    expected = torch.from_numpy(nx.to_numpy_array(wires, nodelist=made.nodes))
+    torch.testing.assert_close(PCGraph(made, dtype=torch.float64).weight, expected)
+    graph = PCGraph(made, dtype=torch.float64)
+    back = topology.from_networkx(topology.to_networkx(graph), weight="weight")
+    assert torch.equal(PCGraph(back, dtype=torch.float64).weight, graph.weight)
+
+
+def test_many_vertices_are_read_by_their_links(monkeypatch: pytest.MonkeyPatch):
+    """Above a size nothing as large as all pairs is made; the weights are the same."""
+    small = PCGraph(topology.from_networkx(connectome(), weight="weight"), plan="sparse")
+    monkeypatch.setattr(topology, "MATRIX", 3)
+    large = topology.from_networkx(connectome(), weight="weight")
+    assert all(e.listed for e in large.edges) and torch.equal(PCGraph(large).weight, small.weight)
+
+
+def test_what_is_left_out_is_said():
+    wires = nx.MultiDiGraph([("a", "b"), ("a", "b"), ("b", "c")])
+    nx.set_node_attributes(wires, 1, "layer")
+    nx.set_edge_attributes(wires, 2.0, "count")
+    with pytest.warns(UserWarning, match="leaves out the node attributes 'layer' and the edge attributes 'count' and "
+                                         "1 parallel edges"):
+        topology.from_networkx(wires)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        topology.from_networkx(connectome(), weight="weight")
+        topology.from_networkx(wires, attribute="layer", weight="count")
+
+
+@pytest.mark.parametrize(("arguments", "error", "says"), [
+    ({"attribute": "Group"}, UnknownName, "no node attribute 'Group'.*Did you mean 'group'"),
+    ({"weight": "wieght"}, UnknownName, "no edge attribute 'wieght'.*Did you mean 'weight'"),
+    ({"nodelist": ["a", "b", "c", "D"]}, UnknownName, "no node 'D'"),
+    ({"nodelist": ["a", "b", "c"]}, BadInput, "leaves out 1 nodes, the first of them 'd'"),
+    ({"nodelist": ["a", "b", "c", "d", "a"]}, BadInput, "holds 5 nodes, the graph 4"),
+    ({"sensory": ["sean"], "weight": "weight"}, UnknownGroup, "no vertex group 'sean'.*Did you mean 'seen'"),
+])
+def test_what_a_networkx_graph_does_not_have_is_refused(arguments: dict, error: type[Exception], says: str):
+    with pytest.raises(error, match=says):
+        topology.from_networkx(connectome(), **arguments)
+
+
+def test_weights_that_are_missing_or_no_numbers_are_named():
+    for weight, error, says in ((None, BadInput, "tensor of numbers"), ("x", BadInput, "tensor of numbers"),
+                                (math.inf, BadValues, "infinite")):
+        wires = connectome()
+        wires["b"]["a"]["weight"] = weight
+        with pytest.raises(error, match=says):
+            topology.from_networkx(wires, weight="weight")
+    del wires["b"]["a"]["weight"]
+    with pytest.raises(BadInput, match="the edge 'b' -> 'a' has no 'weight'"):
+        topology.from_networkx(wires, weight="weight")
+    with pytest.raises(BadInput, match="3 replicas"):
+        topology.to_networkx(PCGraph(topology.generative(1, [], 2), replicas=3))
+    with pytest.raises(BadInput, match="expected a PCGraph or a Topology"):
+        topology.to_networkx(nx.Graph())
+
+
+def test_first_weights_and_names_have_to_fit():
+    edges = topology.Edges("a", "a", weights=torch.ones(3))
+    with pytest.raises(WrongShape, match=r"first weights of 'a' -> 'a' are \(3,\); expected \(4,\)"):
+        topology.Topology({"a": 2}, [edges])
+    with pytest.raises(WrongShape, match="nodes names 1 vertices; expected 2"):
+        topology.Topology({"a": 2}, [], nodes=["x"])
+    with pytest.raises(BadInput, match="nodes names 'x' twice"):
+        topology.Topology({"a": 2}, [], nodes=["x", "x"])
+    made = topology.Topology({"a": 2}, [topology.Edges("a", "a", weights=torch.arange(4.0))])
+    for replicas in (None, 2):
+        graph = PCGraph(made, replicas=replicas, generator=torch.Generator().manual_seed(1))
+        assert (graph.weight == torch.tensor([[0.0, 1], [2, 3]])).all()
+
+
+def test_a_called_graph_says_what_to_call():
+    with pytest.raises(BadInput, match=r"pcg\.query\(graph, clamp="):
+        PCGraph(topology.generative(1, [], 2))(torch.rand(3, 2))
