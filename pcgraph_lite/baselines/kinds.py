@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from .. import valid
-from ..engine.epochs import Schedule, State, one_pass, run
+from ..engine.epochs import Callback, Schedule, State, one_pass, run
 from ..errors import BadInput, shown
 
 Labelled = tuple[Tensor, Tensor]                                           # images (count, pixels), labels (count,)
@@ -100,13 +100,14 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
     @valid.checked
     def fit(model: Baseline, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
             checkpoint: Path | str | None = None, generator: torch.Generator | None = None, progress: bool = True,
-            **settings: object) -> pd.DataFrame:
+            callback: Callback | None = None, **settings: object) -> pd.DataFrame:
         """Train in place; with validation images the epoch with the best score on them is kept.
 
         Args:
             images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
             checkpoint: file that holds the whole state as of ``epochs.State.end_epoch``; an existing one is resumed.
             generator: shuffles the images, and draws what is drawn. None: a new one seeded with 0.
+            callback: called with the model and the row of each epoch as it ends.
             settings: fields of the schedule.
 
         Returns:
@@ -126,7 +127,8 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
         def epoch() -> dict[str, float]:
             return one_pass(state, len(images), lambda rows: model.learn(images[rows], labels[rows], state), progress)
 
-        return run(state, epoch, None if validation is None else lambda: model.score(validation), progress)
+        return run(state, epoch, None if validation is None else lambda: model.score(validation), progress,
+                   callback)
 
     KINDS[name] = Kind(make, fit, training, given, without)
     return fit

@@ -19,6 +19,7 @@ from ..errors import BadFile, BadInput, BadValues, shown
 from ..files import load_tensors, ready, save_tensors, tensor_digest
 from ..valid import Count, NotNegative, OneOf, Rate
 
+Callback = Callable[[nn.Module, dict[str, float]], object]
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 HEADER = ("fingerprint", "history", "steps")                               # of a checkpoint
 CHECKPOINT_SHARE = 0.1                                                     # of the time may go into checkpoints
@@ -93,7 +94,8 @@ class State:
 
     def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,
                  facts: Mapping[str, object], rates: Tensor | None = None, data: Sequence[Tensor] = ()) -> None:
-        self.schedule, self.generator, self.path = schedule, generator, valid.file(path, "checkpoint") if path else None
+        self.model, self.schedule, self.generator = model, schedule, generator
+        self.path = valid.file(path, "checkpoint") if path else None
         self.parameters, self.facts, self.rates = dict(model.named_parameters()), dict(facts), rates
         self.data = {"generator": generator.get_state(), **{str(k): tensor for k, tensor in enumerate(data)}}
         self.optimizer = schedule.stepper(self.parameters.values(), schedule.weight_lr if rates is None else 1.0)
@@ -195,13 +197,36 @@ class State:
         self.optimizer.load_state_dict(state)
 
 
+    def leave(self) -> pd.DataFrame:
+        """Give the model its best weights, where there was validation, and its history, which is returned as well."""
+        for name, best in self.best.items():
+            self.parameters[name].data.copy_(best)
+        self.model.history = pd.DataFrame(self.history)
+        return self.model.history
+
+    def reached(self) -> str:
+        """In a line, what a training leaves that is stopped in the middle of an epoch."""
+        kept = "those of the last batch"
+        if self.best:
+            best = max((row for row in self.history if "validation" in row), key=lambda row: row["validation"])
+            kept = f"the best so far, of epoch {best['epoch']}"
+        rows = f"{self.epoch} row{'' if self.epoch == 1 else 's'}"
+        more = f"; the same call resumes {self.path}" if self.path and self.path.exists() else ""
+        return (f"training stopped in epoch {self.epoch + 1} of {self.schedule.epochs}: the model has weights, {kept}, "
+                f"and its attribute history has {rows}{more}.")
+
+
 def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[], float] | None = None,
-        progress: bool = True) -> pd.DataFrame:
+        progress: bool = True, callback: Callback | None = None) -> pd.DataFrame:
     """Train to the last epoch of the schedule or until patience runs out, from the checkpoint where there is one.
 
     Args:
         epoch: one pass over the data, changing the weights; returns its row of the history.
         score: on validation data, larger is better. None: no validation, and the last epoch's weights are kept.
+        callback: called with the model and the row of each epoch as it ends.
+
+    Whatever stops the training, Ctrl-C or an error, the model keeps its best weights, and the history as its attribute
+    ``history``.
 
     Returns:
         one row an epoch.
@@ -213,15 +238,26 @@ def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[],
     state.resume()
     if state.path and not state.ended():
         ready(state.path)                                                  # or an epoch would be lost
+    try:
+        _epochs(state, epoch, score, progress, callback)
+    except KeyboardInterrupt as stopped:
+        stopped.args = (state.reached(),)
+        raise
+    finally:
+        history = state.leave()
+    return history
+
+
+def _epochs(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[], float] | None, progress: bool,
+            callback: Callback | None) -> None:
     with tqdm(total=state.schedule.epochs, initial=state.epoch, desc="epochs", disable=not progress) as bar:
         while not state.ended():
             state.end_epoch(epoch(), None if score is None else score())
             row = state.history[-1]
             bar.set_postfix({k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds", "value_lr")})
             bar.update()
-    for name, best in state.best.items():
-        state.parameters[name].data.copy_(best)
-    return pd.DataFrame(state.history)
+            if callback is not None:
+                callback(state.model, dict(row))
 
 
 def one_pass(state: State, count: int, learn: Callable[[Tensor], dict[str, float]],

@@ -9,7 +9,7 @@ and tests hold it against ``pcgraph_lite.equations``.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,9 @@ from .scale import PLAIN, Scale
 from .topk import TopK
 from .topology import Edges, Topology
 from .weights import Matrix, Sparse
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class PCGraph(nn.Module):
@@ -57,6 +60,8 @@ class PCGraph(nn.Module):
         >>> graph.energy(torch.tensor([[1.0, 2.0], [1.0, 3.0]]))         # vertex 0 pays 1/2: nothing predicts it
         tensor([0.5000, 1.0000])
     """
+
+    history: "pd.DataFrame | None" = None                                  # of the last training, one row an epoch
 
     @valid.checked
     def __init__(self, topology: Topology,

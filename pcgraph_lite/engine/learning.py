@@ -8,22 +8,24 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, RandomSampler, SequentialSampler
 
 from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape
 from ..files import tensor_digest
 from ..valid import Count, Damping, OneOf, Rate
 from .conditioned import Conditioned
-from .epochs import Schedule, State, one_pass, run
+from .epochs import Callback, Schedule, State, one_pass, run
 from .graph import PCGraph
 from .inference import Settings, settle
 from .query import classes, flattened, observed, query
 
 Batch = Mapping[str, Tensor]
-Data = Any                                                                 # (images, labels), or a Batch: ``as_batch``
+Data = Any                                             # (images, labels), a Batch, a torch Dataset, ...: ``as_batch``
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
 ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
 OUTSIDE = 0.1                                                              # what rounding, or resampling, may add
+READ = 1024                                                                # examples of a data set at a time
 CURVATURE_EVERY = 20                                                       # weight steps between looks at the safe one
 
 
@@ -50,17 +52,25 @@ class Training(Schedule):
 
 @valid.checked
 def fit(graph: PCGraph, data: Data, *,
-        validation: float | tuple[Tensor, Tensor] | Batch | None = None,
+        validation: float | tuple[Tensor, Tensor] | Batch | Dataset | DataLoader | None = None,
         score: Literal["auto"] | Annotated[str, OneOf(SCORES)] | Callable[[PCGraph, Batch], float] = "auto",
         checkpoint: Path | str | None = None,
-        generator: torch.Generator | None = None, progress: bool = True, **settings: object) -> pd.DataFrame:
+        generator: torch.Generator | None = None, progress: bool = True, callback: Callback | None = None,
+        **settings: object) -> pd.DataFrame:
     """Train a graph in place: the sensory vertices are clamped to each batch, the rest relax, the weights take a step.
 
+    Whatever stops it, Ctrl-C or an error, the graph keeps the best weights so far where there is validation data, and
+    ``graph.history`` holds the rows of the epochs that ended.
+
     Args:
-        data: ``(images, labels)``, images alone where the graph has no labels, or group -> tensor. Images flatten to
-            the pixels; whole-number labels become one-hot and are left out where the graph has no labels. Pixels
-            are in [0, 1]; a graph with a ``pixel_scale`` scales them itself, and refuses those scaled by hand.
-        validation: share of ``data`` to hold out, or data of its own. None: no validation, no early stopping.
+        data: ``(images, labels)``, images alone where the graph has no labels, or group -> tensor; tensors, arrays, or
+            a torch ``Dataset`` or ``DataLoader`` of the same. Images flatten to the pixels; whole-number labels become
+            one-hot and are left out where the graph has no labels. Pixels are in [0, 1]; a graph with a
+            ``pixel_scale`` scales them itself, and refuses those scaled by hand. A data set is read once, into memory,
+            so that every epoch sees the same examples; a loader's batch size is used where none is set, its order and
+            its batches are not.
+        validation: share of ``data`` to hold out, or data of its own, in the same forms. None: no validation, no early
+            stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
             on half of the first sensory group, asked from the other half), a function of ``(graph, batch)``, pixels in
             [0, 1], where larger is better, or "auto": accuracy where there are labels, else energy.
@@ -68,6 +78,7 @@ def fit(graph: PCGraph, data: Data, *,
             the same result as an undisturbed run. One of other settings, data, score or seed of the generator is
             refused; the first weights are not compared, because those of the checkpoint take their place.
         generator: shuffles the data. None: a new one seeded with 0.
+        callback: called as ``callback(graph, row)`` when an epoch has ended, with its row of the history.
         settings: fields of Training.
 
     Returns:
@@ -86,6 +97,8 @@ def fit(graph: PCGraph, data: Data, *,
         tensor([[0., 1.],
                 [1., 0.]])
     """
+    if isinstance(data, DataLoader) and data.batch_size is not None:
+        settings = {"batch_size": data.batch_size} | settings
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
     measure = _measure(graph, score, held_out)
@@ -98,7 +111,7 @@ def fit(graph: PCGraph, data: Data, *,
         row = one_pass(state, _count(train), lambda rows: _learn(graph, _rows(train, rows), state), progress)
         return row | {"value_lr": float(state.carried["value_lr"].mean())}
 
-    return run(state, epoch, None if held_out is None else lambda: measure(graph, held_out), progress)
+    return run(state, epoch, None if held_out is None else lambda: measure(graph, held_out), progress, callback)
 
 
 @valid.checked
@@ -207,7 +220,7 @@ def started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
     return problem
 
 
-def as_batch(graph: PCGraph, data: Tensor | tuple[Tensor, Tensor] | Batch) -> dict[str, Tensor]:
+def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
     """Turn ``(images, labels)``, images or a mapping into group -> ``(batch, size)`` float tensors that fit the graph.
 
     Pixels are in the units of [0, 1]; ``scaled`` brings them to the graph's scale.
@@ -215,7 +228,8 @@ def as_batch(graph: PCGraph, data: Tensor | tuple[Tensor, Tensor] | Batch) -> di
     Raises:
         UnknownGroup, WrongShape, BadValues, BadInput.
     """
-    if isinstance(data, Tensor) and "labels" not in graph.topology.groups:
+    data = gathered(data) if isinstance(data, Dataset | DataLoader) else data
+    if hasattr(data, "__array__") and "labels" not in graph.topology.groups:        # a tensor or array
         data = {graph.topology.sensory[0]: data}
     if not isinstance(data, Mapping):
         if not isinstance(data, (tuple, list)) or len(data) != 2:
@@ -234,6 +248,32 @@ def as_batch(graph: PCGraph, data: Tensor | tuple[Tensor, Tensor] | Batch) -> di
     if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
         raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")
     return batch
+
+
+def gathered(data: Dataset | DataLoader) -> Data:
+    """All examples of a torch data set, read once in its own order: a tensor, a tuple of them, or group -> tensor.
+
+    Raises BadInput: it has no end or no examples, a sampler of its own, or examples that are no tensors.
+    """
+    loader = data if isinstance(data, DataLoader) else DataLoader(data, batch_size=READ)
+    if not isinstance(loader.sampler, SequentialSampler | RandomSampler) or loader.batch_size is None:
+        raise BadInput(f"the loader takes its examples from a {type(loader.sampler).__name__}, and fit shuffles by its "
+                       "own generator; give torch.utils.data.Subset(dataset, rows) for some of the examples.")
+    in_order = DataLoader(loader.dataset, loader.batch_size, collate_fn=loader.collate_fn,
+                          num_workers=loader.num_workers)
+    try:
+        batches = list(in_order) if len(in_order) else []
+    except TypeError as error:
+        raise BadInput(f"the examples of {type(loader.dataset).__name__} cannot be put into tensors ({error}); it "
+                       "needs a length, and a transform such as torchvision.transforms.ToTensor().") from error
+    if not batches:
+        raise BadInput(f"the {type(loader.dataset).__name__} has no examples.")
+    if isinstance(batches[0], Mapping):
+        return {name: torch.cat([batch[name] for batch in batches]) for name in batches[0]}
+    if isinstance(batches[0], Tensor):
+        return torch.cat(batches)
+    parts = tuple(map(torch.cat, zip(*batches, strict=True)))
+    return parts[0] if len(parts) == 1 else parts
 
 
 def pictures(graph: PCGraph, data: Data) -> Batch:

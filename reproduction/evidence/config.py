@@ -99,7 +99,7 @@ class Model(Strict):
 
 
 CALL = {"self", "model", "graph", "data", "images", "labels", "validation", "checkpoint", "generator", "progress",
-        "settings"}                                                        # of every ``fit``, not of settings files
+        "callback", "settings"}                                            # of every ``fit``, not of settings files
 HARDWARE = {"topology", "generator", "layout", "pixel_scale"}              # of a graph, the same; its scale by name
 
 

@@ -16,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from strategies import FUNCTIONS
 from torch.optim import lr_scheduler
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, SubsetRandomSampler, TensorDataset
 
 from pcgraph_lite import PCGraph, accuracy, equations, fit, minus_energy, query, relax, topology
 from pcgraph_lite.engine import inference
@@ -360,6 +361,124 @@ graph = small()
 fit(graph, toy(), epochs={epochs}, batch_size=20, checkpoint={path!r}, validation=0.2, progress=False)
 torch.save(graph.weight, {path!r} + ".pt")
 """
+
+
+def stopping(at: int, error: type[BaseException]) -> tuple[Callable, list[list[torch.Tensor]]]:
+    """A score that falls from epoch to epoch and stops the training in one of them, and the weights that it saw."""
+    seen = []
+
+    def score(graph: PCGraph, batch: object) -> float:
+        seen.append([weight.clone() for weight in graph.weights])
+        if len(seen) == at:
+            raise error("stop")
+        return 1 / len(seen)
+
+    return score, seen
+
+
+def test_ctrl_c_leaves_the_best_weights_and_the_history(tmp_path: Path):
+    """In the fourth epoch, the first being the best; said in one line. What runs on is the same training."""
+    score, seen = stopping(4, KeyboardInterrupt)
+    graph, settings = small(), {"validation": 0.2, "epochs": 9, "batch_size": 20, "progress": False}
+    with pytest.raises(KeyboardInterrupt, match=r"^training stopped in epoch 4 of 9: the model has weights, the best "
+                                                r"so far, of epoch 1, and its attribute history has 3 rows\.$"):
+        fit(graph, toy(), score=score, **settings)
+    assert all(torch.equal(a, b) for a, b in zip(graph.weights, seen[0], strict=True))
+    assert graph.history["epoch"].tolist() == [1, 2, 3] and graph.history["validation"].tolist() == [1, 1 / 2, 1 / 3]
+    score, _ = stopping(2, KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt, match=r"the same call resumes .*state"):
+        fit(small(), toy(), score=score, checkpoint=tmp_path / "state", **settings)
+
+
+def test_ctrl_c_without_validation_leaves_the_weights_that_were_reached():
+    def stop(graph: PCGraph, row: object) -> None:
+        raise KeyboardInterrupt
+
+    graph, twin = small(), small()
+    with pytest.raises(KeyboardInterrupt, match="those of the last batch, and its attribute history has 1 row"):
+        fit(graph, toy(), epochs=3, callback=stop, progress=False)
+    fit(twin, toy(), epochs=1, progress=False)
+    assert torch.equal(graph.weight, twin.weight) and len(graph.history) == 1
+
+
+def test_an_error_leaves_the_best_weights_and_the_history_too():
+    score, seen = stopping(3, RuntimeError)
+    graph = small()
+    with pytest.raises(RuntimeError, match="stop"):
+        fit(graph, toy(), validation=0.2, score=score, epochs=9, batch_size=20, progress=False)
+    assert all(torch.equal(a, b) for a, b in zip(graph.weights, seen[0], strict=True)) and len(graph.history) == 2
+
+
+def test_a_callback_sees_every_epoch():
+    """With the graph and the row of the history, which is that of ``fit``."""
+    graph, rows = small(), []
+    history = fit(graph, toy(), epochs=3, progress=False, callback=lambda *seen: rows.append(seen))
+    assert [row for _, row in rows] == history.to_dict("records") == graph.history.to_dict("records")
+    assert all(model is graph for model, _ in rows)
+    with pytest.raises(BadInput, match="callback = 3"):
+        fit(graph, toy(), callback=3, progress=False)
+
+
+class Pairs(Dataset):
+    """Examples one by one, as torchvision has them."""
+
+    def __init__(self, *parts: torch.Tensor, names: tuple[str, ...] = ()) -> None:
+        self.parts, self.names = parts, names
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def __getitem__(self, k: int) -> object:
+        example = tuple(part[k] if part.ndim > 1 else int(part[k]) for part in self.parts)
+        return dict(zip(self.names, example, strict=True)) if self.names else example
+
+
+@pytest.mark.parametrize("wrap", [
+    Pairs, TensorDataset, lambda *parts: Pairs(*parts, names=("pixels", "labels")),
+    lambda *parts: DataLoader(Pairs(*parts), batch_size=20), lambda *parts: Subset(Pairs(*parts), range(len(parts[0]))),
+    lambda *parts: DataLoader(TensorDataset(*parts), batch_size=20, shuffle=True, drop_last=True),
+    lambda *parts: tuple(part.numpy() for part in parts)])
+def test_a_data_set_trains_as_its_tensors(wrap: Callable):
+    """In whatever form; a loader that shuffles as well, because the generator of ``fit`` does that."""
+    graph, twin = small(), small()
+    settings = {"epochs": 2, "batch_size": 20, "progress": False}
+    fit(graph, wrap(*toy()), validation=wrap(*toy(20, 1)), **settings)
+    fit(twin, toy(), validation=toy(20, 1), **settings)
+    assert torch.equal(graph.weight, twin.weight)
+
+
+def test_a_loader_says_the_batch_size_where_nothing_else_does():
+    graph, twin = small(), small()
+    fit(graph, DataLoader(Pairs(*toy()), batch_size=7), epochs=1, progress=False)
+    fit(twin, toy(), epochs=1, batch_size=7, progress=False)
+    assert torch.equal(graph.weight, twin.weight)
+
+
+@pytest.mark.parametrize("wrap", [TensorDataset, lambda images: images, lambda images: images.numpy(),
+                                  lambda images: DataLoader(TensorDataset(images), batch_size=500)])
+def test_a_data_set_of_images_alone(wrap: Callable):
+    made = topology.generative(0, [4], 6)
+    graph, twin = (PCGraph(made, dtype=torch.float64) for _ in range(2))
+    fit(graph, wrap(toy()[0]), epochs=1, progress=False)
+    fit(twin, {"pixels": toy()[0]}, epochs=1, progress=False)
+    assert torch.equal(graph.weight, twin.weight)
+
+
+class Endless(IterableDataset):
+    def __iter__(self) -> object:
+        return iter(lambda: 1, 2)
+
+
+@pytest.mark.parametrize(("data", "says"), [
+    (Endless(), "Endless cannot be put into tensors.*needs a length"),
+    (Pairs(torch.zeros(0, 6), torch.zeros(0)), "Pairs has no examples"),
+    (DataLoader(Pairs(*toy()), sampler=SubsetRandomSampler(range(5))), "a SubsetRandomSampler.*Subset"),
+    ([Path("a"), Path("b")], "expected"),
+    (DataLoader([(Path("a"), 1)]), "list cannot be put into tensors.*ToTensor"),
+])
+def test_data_sets_that_cannot_be_read_are_refused(data: object, says: str):
+    with pytest.raises(BadInput, match=says):
+        fit(small(), data, epochs=1, progress=False)
 
 
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path):
