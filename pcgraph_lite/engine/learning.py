@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, RandomSampler, SequentialSampler
+from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
 
 from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape
@@ -256,16 +256,18 @@ def gathered(data: Dataset | DataLoader) -> Data:
     Raises BadInput: it has no end or no examples, a sampler of its own, or examples that are no tensors.
     """
     loader = data if isinstance(data, DataLoader) else DataLoader(data, batch_size=READ)
+    if isinstance(loader.dataset, IterableDataset):
+        raise BadInput(f"{type(loader.dataset).__name__} says no length; expected a data set that fits into memory.")
     if not isinstance(loader.sampler, SequentialSampler | RandomSampler) or loader.batch_size is None:
         raise BadInput(f"the loader takes its examples from a {type(loader.sampler).__name__}, and fit shuffles by its "
                        "own generator; give torch.utils.data.Subset(dataset, rows) for some of the examples.")
     in_order = DataLoader(loader.dataset, loader.batch_size, collate_fn=loader.collate_fn,
                           num_workers=loader.num_workers)
     try:
-        batches = list(in_order) if len(in_order) else []
+        batches = list(in_order)
     except TypeError as error:
-        raise BadInput(f"the examples of {type(loader.dataset).__name__} cannot be put into tensors ({error}); it "
-                       "needs a length, and a transform such as torchvision.transforms.ToTensor().") from error
+        raise BadInput(f"the examples of {type(loader.dataset).__name__} cannot be put into tensors ({error}); give it "
+                       "a transform such as torchvision.transforms.ToTensor().") from error
     if not batches:
         raise BadInput(f"the {type(loader.dataset).__name__} has no examples.")
     if isinstance(batches[0], Mapping):

@@ -27,8 +27,6 @@ from ..valid import Count, CountOrNone, Layers, Pair, Share
 if TYPE_CHECKING:
     import networkx as nx
 
-    from .graph import PCGraph
-
 Groups = Annotated[Mapping[str, Count], MinLen(1)]
 Link = Annotated[Sequence[CountOrNone], Len(2, 2)]                                 # from cluster, to cluster
 MATRIX, PAIRS = 4096, 2**26            # vertices of a networkx graph, pairs of clusters: above them, edges are listed
@@ -492,8 +490,8 @@ def _say_what_is_left_out(graph: "nx.Graph", of_nodes: set[Hashable], weight: st
                       "weight=NAME takes first weights from one.", stacklevel=4)
 
 
-def to_networkx(graph: "Topology | PCGraph") -> "nx.DiGraph":
-    """A graph, or a topology alone, as networkx has it: named nodes with their ``group``, edges with their ``weight``.
+def to_networkx(graph: Any) -> "nx.DiGraph":
+    """A PCGraph, or a Topology alone, as networkx has it: named nodes with their group, edges with their weight.
 
     ``from_networkx(to_networkx(graph), weight="weight")`` gives the same topology, and a graph made of it starts from
     these weights. Raises BadInput: a graph with replicas, or neither of both.
