@@ -19,7 +19,7 @@ from pandas.io.formats.style import Styler
 
 from pcgraph_lite.images import metrics
 
-from ..evidence import digits, findings, records
+from ..evidence import decimals, findings, records
 from ..evidence.cards import Card
 from ..evidence.records import PACKAGES
 from ..evidence.verdicts import failed, scorecard
@@ -221,7 +221,7 @@ def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, 
     scaled = measured.assign(**{name: factor * measured[name] for name, factor in unit.items()})
     groups = _groups(scaled, by, words)[list(titles)]
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
-    text = pd.DataFrame({column: [DASH if m != m else digits.spread(m, d) for m, d in zip(
+    text = pd.DataFrame({column: [DASH if m != m else decimals.spread(m, d) for m, d in zip(
         mean[column], sd[column], strict=True)] for column in mean}, index=mean.index)
     text = text.rename(columns=titles).assign(seeds=count).reset_index()
     return plain(text.rename(columns=lambda name: name.replace("_", " ")), f"by-{'-'.join(by)}")
@@ -320,7 +320,7 @@ def interval(values: Sequence[float] | Sequence[bool], share: bool = False) -> s
         low, high = metrics.share_interval(round(values.sum()), len(values))
         return f"{100 * values.mean():.1f} % ({100 * low:.1f} to {100 * high:.1f})"
     mean, low, high = metrics.mean_interval(values.astype(float))
-    return digits.between(mean, low, high)
+    return decimals.between(mean, low, high)
 
 
 def plain(frame: pd.DataFrame, name: str) -> Styler:
@@ -357,8 +357,8 @@ def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
     if text.startswith("{&quot;") or text.startswith('{"'):
         return _settings(text)
     if title in TOLD:
-        return told(digits.again(text), book).replace(" < ", " &lt; ")
-    named = SETTING.sub(lambda name: book.words.get(name[0], name[0]), digits.again(text))
+        return told(decimals.again(text), book).replace(" < ", " &lt; ")
+    named = SETTING.sub(lambda name: book.words.get(name[0], name[0]), decimals.again(text))
     named = WHOLE.sub(lambda one: f"{float(one[0]):.0f}", named)
     return escape(book.words[text], quote=False) if text in book.words else named
 

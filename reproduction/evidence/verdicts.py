@@ -11,7 +11,7 @@ from scipy import stats
 
 from pcgraph_lite.images import metrics
 
-from . import claims, digits
+from . import claims, decimals
 from .claims import Check, Claim, Condition, Rival
 
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles by how much they prove
@@ -363,7 +363,7 @@ def _spread(values: pd.Series, check: Check) -> str:
     mean, sd = float(values.mean()), float(values.std())
     if len(values) == 1:
         return claims.number(mean, check)
-    return f"{claims.number(mean, check)} ± {claims.number(sd, check)}" if check.percent else digits.spread(mean, sd)
+    return f"{claims.number(mean, check)} ± {claims.number(sd, check)}" if check.percent else decimals.spread(mean, sd)
 
 
 def _over_examples(case: pd.DataFrame, check: Check) -> str:

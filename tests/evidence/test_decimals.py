@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reproduction.evidence import digits
+from reproduction.evidence import decimals
 
 numbers = st.floats(1e-6, 1e6)
 
@@ -14,7 +14,7 @@ numbers = st.floats(1e-6, 1e6)
 @given(numbers, st.floats(1e-6, 1e3))
 def test_what_is_shown_is_within_half_a_digit_of_the_spread(mean, sd):
     """The last digit shown is at most the spread, as rounded, and the mean shown is off by half of it."""
-    shown, spread = (part.strip() for part in digits.spread(mean, sd).split("±"))
+    shown, spread = (part.strip() for part in decimals.spread(mean, sd).split("±"))
     places = len(shown.partition(".")[2])
     digit = 10.0**-places
     assert len(spread.partition(".")[2]) == places and (digit <= 1.06 * sd or places == 0)
@@ -24,7 +24,7 @@ def test_what_is_shown_is_within_half_a_digit_of_the_spread(mean, sd):
 
 @pytest.mark.parametrize("sd", [0.0, math.nan, math.inf])
 def test_without_a_spread_four_digits_stay(sd):
-    assert digits.spread(0.123456, sd) == "0.1235" and digits.between(0.123456, 0.1, 0.1) == "0.1235 (0.1 to 0.1)"
+    assert decimals.spread(0.123456, sd) == "0.1235" and decimals.between(0.123456, 0.1, 0.1) == "0.1235 (0.1 to 0.1)"
 
 
 @pytest.mark.parametrize(("old", "new"), [
@@ -37,10 +37,10 @@ def test_without_a_spread_four_digits_stay(sd):
     ("80.88 % ± 0.39 % (95 % interval: 77.12 % to 84.01 %)", "80.88 % ± 0.39 % (95 % interval: 77.12 % to 84.01 %)"),
     ("T = 5, N = 2000", "T = 5, N = 2000")])
 def test_digits_of_earlier_runs_are_left_away(old, new):
-    assert digits.again(old) == new
+    assert decimals.again(old) == new
 
 
 @given(numbers, numbers)
 def test_reading_a_text_twice_changes_nothing_more(mean, sd):
-    once = digits.again(f"{mean:.4g} ± {sd:.2g}")
-    assert digits.again(once) == once
+    once = decimals.again(f"{mean:.4g} ± {sd:.2g}")
+    assert decimals.again(once) == once
