@@ -36,11 +36,11 @@ WAITS = { flock -n lock true || echo "another run is working here; waiting for i
 ALONE = $(if $(shell command -v flock),$(WAITS))
 # It starts in _build/snakemake, because that is where Snakemake puts its notes. Weights and pages are written aside and
 # renamed, so what a failed job leaves is whole.
-WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && export PYTHONPATH="$(CURDIR)/scripts:$$PYTHONPATH" && \
+WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && \
 	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
-	--nolock --logger line --config profile=$(PROFILE) $(APART)
+	--nolock --quiet host reason --show-failed-logs --config profile=$(PROFILE) $(APART)
 
-.PHONY: help book publish site pdf test paper bench data smoke-outputs lock mutants coverage trust clean
+.PHONY: help book publish site pdf test paper bench data smoke-outputs lock coverage clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -88,16 +88,9 @@ lock:  ## make requirements.txt of requirements.in: all versions and hashes, as 
 	@_build/lock/bin/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-emit-index-url \
 		--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) requirements.in -o requirements.txt
 
-mutants: $(READY)  ## change the code in small ways and count what the tests notice (hours; a stopped run goes on)
-	@test -d _build/cosmic || $(INSTALL) --quiet --target _build/cosmic cosmic-ray==8.7.0
-	@OMP_NUM_THREADS=1 python scripts/mutants.py $(FILES)
-
 coverage: $(READY)  ## the share of branches of both packages that tests run, processes of their own left out
 	@mkdir -p _build && export COVERAGE_FILE="$(CURDIR)/_build/coverage" OMP_NUM_THREADS=1 && \
 		coverage run --branch --source=pcgraph_lite,reproduction -m pytest -m "not slow" tests && coverage report --skip-covered --precision=1 --fail-under=90
-
-trust: $(READY)  ## count what the tests try, and write the figures of the page "How far to trust this"
-	@OMP_NUM_THREADS=1 python scripts/trust.py --tests
 
 clean:  ## delete everything that was built, except .venv
 	rm -rf _build

@@ -1,4 +1,4 @@
-"""The command ``pcgraph``: data, train, sweep, run, queue, scorecard, book, bench, info."""
+"""The command ``pcgraph``: data, train, sweep, run, scorecard, book, bench, info."""
 
 import json
 import os
@@ -170,34 +170,6 @@ def run(
     say(f"{name}: {checkout.relative(made)}")
     for line in findings.told(records.read(notebooks.records_of(made))[lambda rows: rows["notebook"] == name]):
         say(line)
-
-
-@app.command(epilog="Examples: pcgraph queue  |  pcgraph queue --run")
-def queue(
-    profile: ProfileName = "paper",
-    go: Annotated[bool, typer.Option("--run", help="Do it; a stopped queue is taken up where it was.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    device: Device = "auto",
-) -> None:
-    """Show what is missing for final verdicts and how long it takes here: the most verdicts an hour first."""
-    from pcgraph_lite import hardware
-
-    from .book import queue as waiting
-    from .evidence import config
-    hardware.pick_device(device)
-    hardware.prepare(config.load_profile(profile).threads)
-    rows = waiting.ordered(profile)
-    if as_json:
-        print(json.dumps(rows.to_dict("records"), indent=1))
-    elif rows.empty:
-        say("every claim whose data are here has its final verdict.")
-    else:
-        table = Table(*rows.columns)
-        for row in rows.itertuples(index=False):
-            table.add_row(*(f"{value:.1f}" if isinstance(value, float) else str(value) for value in row))
-        out.print(table)
-    if go:
-        waiting.run(profile, device, say)
 
 
 @app.command(epilog="Example: pcgraph scorecard --json")

@@ -26,7 +26,6 @@ import jupytext  # noqa: F401  (what a case imports is loaded before the memory 
 import numpy as np
 import pytest
 import torchvision.datasets  # noqa: F401
-from counting import counted
 
 from pcgraph_lite.errors import PCGraphError
 from pcgraph_lite.images import sources
@@ -88,7 +87,6 @@ def refused(calls: Mapping[str, Callable[[], object]], words: str) -> None:
             wrong[name] = f"{kind}: {text[:300]}"
     process.join()
     assert not wrong, "\n".join(f"{name}: {what}" for name, what in wrong.items())
-    counted("hostile", len(calls))
 
 
 def written(path: Path, content: str | bytes) -> Path:

@@ -5,10 +5,9 @@ Put there when the site is staged, from records and the executed notebook, so pa
 
 import base64
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from nbformat import NotebookNode
 
@@ -44,19 +43,6 @@ def put_on(notebook: NotebookNode, found: Sequence[Finding], words: PageWords | 
              f"{below} {made_by} {CITE}".strip(), CONTENTS, rest.strip()]
     title.source = "\n\n".join(part for part in parts if part) + "\n"
     fold(notebook)
-
-
-def put_turn(notebook: NotebookNode, measured: Mapping[str, Any], told: Sequence[str]) -> None:
-    """Below the command of "Your turn", say how long it takes and what its last lines say."""
-    begin = f"```\n{measured['command']}\n```\n"
-    cell = next((cell for cell in notebook.cells if cell.cell_type == "markdown" and begin in cell.source), None)
-    if cell is None:                                                       # the page of an earlier run has another one
-        return
-    said = "".join(f"\n- {tables.escaped(line)}" for line in told)
-    time = f"This takes about {measured['seconds']:.0f} s of one core, once `make book` has run"
-    cell.source = cell.source.replace(begin, f"{begin}\n{time}" + (f", and ends with\n{said}\n" if said else ".\n"), 1)
-    plain = "\nOr with plain tools, the other parameters of the page as they stand:\n"
-    cell.source = cell.source.replace("\nor with plain tools\n", plain)
 
 
 def box(found: Sequence[Finding], aim: str) -> str:

@@ -5,7 +5,6 @@ Nothing is executed and nothing outside ``_build/`` is written.
 """
 
 import importlib.util
-import json
 import re
 import shutil
 import subprocess
@@ -92,10 +91,6 @@ def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], mad
     rules, book = claims.load_claims(), findings.load()
     mine = [one for one in found.values() if rules[one.claim].notebook == name]
     result.put_on(notebook, mine, book.pages.get(name), made_by, source / "book/generated")
-    turns = root / "results/turns.json"
-    if turn := json.loads(read_text(turns)).get(name) if turns.is_file() else None:
-        kept = records.read(root / "results/turns")
-        result.put_turn(notebook, turn, findings.told(kept[kept["notebook"] == name]))
     _describe(notebook, book, mine)
     download.figures(name, notebook, source / "vendor/records/figures")
     live.insert(root, name, notebook)

@@ -168,12 +168,6 @@ def missing(name: str, profile: str) -> list[Run]:
     return [one for one in plan(name, profile) if one.identity not in done]
 
 
-def took(name: str, profile: str) -> dict[str, float]:
-    """Setting -> median seconds of its runs that are there, training and measures. Raises as ``load``."""
-    there = _arranged(plan(name, profile), _rows(name, profile))
-    return there.groupby("identity").tail(1).groupby("setting")["run_seconds"].median().to_dict()
-
-
 def finals(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a run, its last, with the final measures and two columns more: the best epoch, and the best score."""
     ends = rows.groupby("identity", sort=False).tail(1).set_index("identity")

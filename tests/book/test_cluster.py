@@ -58,7 +58,7 @@ class Cluster(Project):
 
     def begin(self) -> subprocess.Popen:
         """Start the workflow on the cluster."""
-        return self.start("--keep-going", "--logger", "line", "--profile", "config/cluster/one", profile="paper")
+        return self.start("--keep-going", "--profile", "config/cluster/one", profile="paper")
 
 
 def wait_until(true: Callable[[], bool], running: subprocess.Popen) -> None:
@@ -109,9 +109,9 @@ def test_jobs_wait_for_a_drained_node_and_ask_for_a_gpu(cluster: Cluster) -> Non
 @pytest.mark.slow
 def test_a_cancelled_job_is_reported_and_taken_up_again(cluster: Cluster) -> None:
     """The first run fails and says which job; the second one redoes the notebook alone, not the trainings."""
-    assert cluster.code != 0 and "failed: running 01-tiny" in cluster.killed and "'CANCELLED'" in cluster.killed
+    assert cluster.code != 0 and "Error in rule notebook" in cluster.killed and "'CANCELLED'" in cluster.killed
     assert not cluster.records and len(cluster.trained) == 2
-    assert "2 of 2 jobs" in cluster.resumed and "training" not in cluster.resumed, cluster.resumed
+    assert "2 of 2 steps" in cluster.resumed and "training" not in cluster.resumed, cluster.resumed
     assert all(path.stat().st_mtime_ns == when for path, when in cluster.trained.items())
     built = cluster.root / "_build/paper"
     assert len(json.loads((built / "records/01-tiny.json").read_text())["records"]) == 2

@@ -3,7 +3,6 @@
 Oracle: the shell itself, run on the line of the page.
 """
 
-import json
 import os
 import re
 import subprocess
@@ -21,8 +20,6 @@ from reproduction.evidence import config
 
 PUBLISHED = sorted((checkout.ROOT / "book" / "notebooks").glob("*.ipynb"))
 PAGES = sorted((checkout.ROOT / "notebooks").glob("*.md"))
-MEASURED = checkout.ROOT / "results/turns.json"
-TURNS = json.loads(MEASURED.read_text()) if MEASURED.is_file() else {}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -41,16 +38,6 @@ def test_a_page_says_why_and_asks_one_question_with_a_hidden_answer(page: Path) 
     assert all(begin.count(f"**{words}**") == 1 for words in ("Claim.", "Why it matters.", "How it is tested."))
     assert turn.count("**Question.**") == text.count("**Question.**") == turn.count("```{dropdown} Answer ") == 1
     assert turn.index("{dropdown}") < turn.index("pcgraph run")
-
-
-@pytest.mark.parametrize("name", TURNS)
-def test_what_was_measured_of_a_page_is_the_command_that_it_gives(name: str) -> None:
-    """The website shows seconds and last lines below it. A page without a measurement shows none."""
-    kept = TURNS[name]
-    page = (checkout.ROOT / f"notebooks/{name}.md").read_text()
-    assert f"```\n{kept['command']}\n```\n" in page, f"run python scripts/measure_turns.py {name}"
-    assert kept["seconds"] > 0
-    assert (MEASURED.with_suffix("") / f"{name}.json").is_file()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -245,14 +245,3 @@ def test_large_pictures_of_few_shades_are_kept_by_a_palette(tmp_path: Path, monk
         with Image.open(file) as after:
             assert after.mode == "P" and (np.asarray(after.convert("RGB")) == drawn).all()
         assert file.stat().st_size < before
-
-
-def test_below_the_command_of_a_page_stand_its_seconds_and_what_it_ends_with() -> None:
-    before, after = "## Your turn\n\n```\npcgraph run x -p seed 1\n```\n", "\nLook."
-    time = "\nThis takes about 42 s of one core, once `make book` has run"
-    turn = {"command": "pcgraph run x -p seed 1", "seconds": 41.7}
-    told, silent = (new_notebook(cells=[new_markdown_cell(before + after)]) for _ in range(2))
-    result.put_turn(told, turn, ["A *name*. It holds. 3 < 4."])
-    assert told.cells[0].source == f"{before}{time}, and ends with\n\n- A \\*name\\*. It holds. 3 \\< 4.\n{after}"
-    result.put_turn(silent, turn, [])
-    assert silent.cells[0].source == f"{before}{time}.\n{after}"

@@ -139,18 +139,6 @@ def test_a_seed_gives_every_setting_the_same_images(root: Path, monkeypatch: pyt
         assert torch.equal(one.images, other.images)
 
 
-def test_a_setting_took_the_median_of_its_runs(root: Path) -> None:
-    """By hand: two seeds of one setting, one of another; nothing is known of what never ran."""
-    assert sweeps.took("tiny", "laptop") == {}
-    sweeps.run("tiny", "laptop", "cpu")
-    file = sweeps.path("tiny", "laptop")
-    rows = pd.read_csv(file)
-    setting = rows["setting"].iloc[-1]
-    rows["run_seconds"] = rows["seed"].map({0: 10.0, 1: 30.0})
-    rows[(rows["setting"] == "base") | ((rows["setting"] == setting) & (rows["seed"] == 1))].to_csv(file, index=False)
-    assert sweeps.took("tiny", "laptop") == {"base": 20.0, setting: 30.0}
-
-
 def test_measures_use_validation_images_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No sweep ever asks for the test set."""
     original = datasets.load
