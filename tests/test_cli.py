@@ -52,7 +52,6 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["run", "01-tiny", "-p", "seed", "9" * 30], ["'seed' = ", "expected int from 0 to 1e+09"]),
     (["run", "01-tiny", "-p", "images", "-5"], ["'images' = '-5'", "expected int from 0"]),
     (["run", "01-tiny", "-p", "sizes", "[3, -1]"], ["'sizes' = '[3, -1]'", "from 0"]),
-    (["queue", "--run", "--device", "gpu"], ["no device 'gpu'"]),
     (["run", "01-tiny", "-p", "fail", "1"], ["'fail' = '1'", "expected bool"]),
     (["run", "01-tiny", "-p", "sizes", "3"], ["'sizes' = '3'", "expected list[int]"]),
     (["run", "01-tiny", "-p", "device", "gpu"], ["no device 'gpu'", "cpu"]),
