@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from benchmarks.timing import Timing
-from reproduction.evidence.config import Strict
+from reproduction.evidence.strict import Strict
 
 RULES = {"at most": operator.le, "at least": operator.ge}
 Rule = Literal["at most", "at least"]

@@ -13,7 +13,7 @@ from benchmarks.rows import Sizes
 from benchmarks.timing import interleaved
 from benchmarks.training import first_images, trainer
 from pcgraph_lite import PCGraph, Topology, topology
-from reproduction.evidence.config import Strict
+from reproduction.evidence.strict import Strict
 
 
 class Curve(Strict):

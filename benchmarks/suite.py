@@ -17,7 +17,7 @@ from pcgraph_lite import hardware
 from pcgraph_lite.errors import unknown
 from pcgraph_lite.files import ready
 from reproduction.evidence import records
-from reproduction.evidence.config import Strict
+from reproduction.evidence.strict import Strict
 
 
 def _trained(work: Callable[[Sizes], training.Work]) -> Callable[[Sizes], Row]:

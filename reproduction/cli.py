@@ -155,7 +155,7 @@ def run(
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
     from .book import notebooks
-    from .evidence import config, findings, records
+    from .evidence import config, findings, records, verdicts
     if published and profile not in ("", "paper"):
         raise BadInput(f"--published is a run of the profile paper; got --profile {profile}. Give one of them.")
     profile, given = "paper" if published else profile or "laptop", _pairs(parameter or [])
@@ -168,7 +168,8 @@ def run(
                      highlight=False, soft_wrap=True)
     made = notebooks.run(name, profile, given, folder, plain)
     say(f"{name}: {checkout.relative(made)}")
-    for line in findings.told(records.read(notebooks.records_of(made))[lambda rows: rows["notebook"] == name]):
+    mine = records.read(notebooks.records_of(made))[lambda rows: rows["notebook"] == name]
+    for line in findings.told(verdicts.verdicts(mine)):
         say(line)
 
 
@@ -180,18 +181,19 @@ def scorecard(
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
     """Print the verdict on every claim of the paper, from the records that are there."""
-    from .evidence import config, findings, records, verdicts
+    from .evidence import findings, records, verdicts
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # elsewhere nothing would look like nothing run yet
     if profile:
+        from .evidence import config  # only here: it needs torch
         config.load_profile(profile)
     if csv is not None:
         ready(csv)
     own = [profile] if profile else [] if published else ["laptop", "paper"]
-    known = records.read(*records.places(own, published=not profile))
-    told = [" ".join(one.sentences) for one in findings.findings(known).values()]       # in the order of the claims
-    card = verdicts.scorecard(known).assign(finding=told)
+    judged = verdicts.verdicts(records.read(*records.places(own, published=not profile)))
+    told = [" ".join(one.sentences) for one in findings.findings(judged).values()]
+    card = verdicts.scorecard(judged).assign(finding=told)
     if csv is not None:
         with write_aside(csv) as part:
             card.to_csv(part, index=False)

@@ -14,7 +14,7 @@ from pypdf import PdfReader, PdfWriter
 
 from pcgraph_lite.files import write_aside
 from reproduction.checkout import ROOT
-from reproduction.evidence.config import read_yaml
+from reproduction.evidence.strict import read_yaml
 
 WAIT = 120_000                                     # milliseconds
 READY = """async () => {

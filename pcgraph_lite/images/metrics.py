@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from .. import valid
 from ..errors import BadFile, BadInput, WrongShape, needing
 from ..files import digest, placed
-from ..valid import Count, CountOrNone, Inside, Rate, Shape
+from ..valid import Inside, Rate, Shape
 from .judge import READ_BATCH
 
 if TYPE_CHECKING:
@@ -263,17 +263,6 @@ def _colour_bytes(images: Tensor, shape: Shape) -> Tensor:
 
 
 # ------------------------------------------------------------------------------------------------------ intervals
-
-@valid.checked
-def share_interval(hits: CountOrNone, count: Count, level: Inside = 0.95) -> tuple[float, float]:
-    """Wilson's confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images."""
-    with needing("an interval"):
-        from scipy import stats
-    if hits > count:
-        raise BadInput(f"{hits} hits of {count}; expected at most as many.")
-    interval = stats.binomtest(hits, count).proportion_ci(level, method="wilson")
-    return float(interval.low), float(interval.high)
-
 
 @valid.checked
 def mean_interval(values: Annotated[Sequence[float], MinLen(1)], level: Inside = 0.95) -> tuple[float, float, float]:

@@ -12,8 +12,8 @@ from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from ..evidence import findings
-from ..evidence.config import read_yaml
+from ..evidence import claims
+from ..evidence.strict import read_yaml
 from . import drawn
 
 COUNTS = re.compile("<summary>.*?</summary>")                              # of comparisons, which are listed behind it
@@ -45,7 +45,7 @@ def numbers(kept: pd.DataFrame, folder: Path) -> None:
         kept: as ``records.read`` gives it. What else differs between records gets a column each, ``parameters.NAME``.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    names = {claim: words.name for claim, words in findings.load().claims.items()}
+    names = {name: claim.name for name, claim in claims.load_claims().items()}
     for page, rows in kept.groupby("notebook"):
         rest = pd.DataFrame(rows["parameters"].tolist(), index=rows.index).add_prefix("parameters.")
         table = rows.drop(columns=["notebook", "parameters"]).join(rest)

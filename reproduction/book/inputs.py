@@ -31,7 +31,7 @@ def page(name: str) -> str:
 
 def rules(notebook: str = "") -> str:
     """Digest of the claims that a notebook serves; of all claims if empty. Raises BadInput, BadFile."""
-    return _hash(claim.model_dump_json() for claim in claims.load_claims().values() if notebook in ("", claim.notebook))
+    return _hash(claim.rule() for claim in claims.load_claims().values() if notebook in ("", claim.notebook))
 
 
 def code(modules: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, shown, 
 from pcgraph_lite.files import read_text, ready, write_aside
 
 from .. import checkout
-from ..evidence import config
+from ..evidence import config, strict
 from ..evidence.config import Profile
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
@@ -67,12 +67,12 @@ def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, 
     whose weights the page asks, under ``cards`` those it only tells of (evidence.cards). Raises BadFile, BadInput.
     """
     match = re.match(r"---\n(.*?)\n---\n", read_text(source(name)), re.DOTALL)
-    front, found, entries = config.mapping(source(name), match.group(1)) if match else {}, {}, []
+    front, found, entries = strict.mapping(source(name), match.group(1)) if match else {}, {}, []
     for key in listed:
         try:
             entries += TypeAdapter(list[str | dict[str, str]]).validate_python(front.get(key) or [], strict=True)
         except ValidationError as error:
-            raise BadFile(f"notebooks/{name}.md: {key}: {config.explain(error.errors()[0], '')}.") from None
+            raise BadFile(f"notebooks/{name}.md: {key}: {strict.explain(error.errors()[0], '')}.") from None
     for entry in entries:
         found |= entry if isinstance(entry, dict) else {entry: "seeds"}
     for model in found:
@@ -182,7 +182,7 @@ def _cell(match: re.Match, path: Path, text: str) -> Cell:
     body, tags, skipped = match["body"], [], 0
     if options := OPTIONS.match(body):
         given = options["block"] or re.sub(r"^:([\w-]+):", r"\1:", options["lines"] or "", flags=re.MULTILINE)
-        tags, skipped = config.mapping(path, given.strip() or "{}").get("tags") or [], options.end()
+        tags, skipped = strict.mapping(path, given.strip() or "{}").get("tags") or [], options.end()
     code = body[skipped:].lstrip("\n")
     line = text.count("\n", 0, match.end("body") - len(code)) + 1
     return Cell(code.strip("\n"), tuple(tags if isinstance(tags, list) else [tags]), line)

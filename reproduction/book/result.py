@@ -29,7 +29,7 @@ def put_on(notebook: NotebookNode, found: Sequence[Finding], words: PageWords | 
 
     Args:
         found: of the claims that the page serves.
-        words: what ``findings.yaml`` says of the page, if anything.
+        words: what ``words.yaml`` says of the page, if anything.
         made_by: a line of Markdown that says what made the page; it stands below the figure.
     """
     title = next((cell for cell in notebook.cells if cell.source.startswith("# ")), None)

@@ -12,9 +12,10 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from .. import checkout
-from ..evidence import claims, config, findings, verdicts
+from ..evidence import claims, findings, strict
 from ..evidence.claims import Check, Claim
 from ..evidence.findings import KINDS, Finding
+from ..evidence.verdicts import Verdict
 from . import polish, result
 
 EXACT = "Equations, masks and drawings, checked exactly"
@@ -25,12 +26,12 @@ READABLE = 0.71                                    # of its natural size: letter
 LAST = 6                                           # commits in the history of a row
 
 
-def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: pd.DataFrame,
+def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], judged: Mapping[str, Verdict],
           notebooks: Mapping[str, NotebookNode], root: Path) -> None:
     """Write what the prose pages include: ``score.html``, ``scorecard.html``, ``why.md``, ``cite.md``, ``play.md``.
 
     Args:
-        card, kept: as ``verdicts.scorecard`` and ``records.read`` give them.
+        card, judged: as ``verdicts.scorecard`` and ``verdicts.verdicts`` give them.
         found: as ``findings.findings`` gives it.
         notebooks: the pages of the book; only these are linked.
         root: the checkout, for the history of the records.
@@ -38,7 +39,7 @@ def write(folder: Path, card: pd.DataFrame, found: Mapping[str, Finding], kept: 
     rules, rows = claims.load_claims(), {row["claim"]: row for row in card.to_dict("records")}
     shown = [one for one in found.values() if one.claim in rows]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "score.html").write_text(summary(shown, [str(row["rival"]) for row in rows.values()]) + dots(rules, kept)
+    (folder / "score.html").write_text(summary(shown, [str(row["rival"]) for row in rows.values()]) + dots(judged)
                                        + chips(shown, rules, notebooks), encoding="utf-8")
     past = {name: history(root, name) for name in {rules[one.claim].notebook for one in shown}}
     told = re.findall(r"^\(change-(\S+)\)=$", (root / "book/changes.md").read_text(encoding="utf-8"), re.MULTILINE)
@@ -79,16 +80,15 @@ def _beside(said: str) -> str:
             "<strong>{}</strong>.</li>").format(*counts) if said else ""
 
 
-def dots(rules: Mapping[str, Claim], kept: pd.DataFrame) -> str:
+def dots(judged: Mapping[str, Verdict]) -> str:
     """The paper's accuracies against ours: a row a number, a group a claim. The scale is that of all rows."""
-    groups = {name: rows for name in rules if (rows := _numbers(name, rules[name], kept))}
+    groups = {one.claim.name: rows for one in judged.values() if (rows := _numbers(one))}
     values = [value for rows in groups.values() for row in rows for value in (_percent(row[1]), row[3]) if value]
     if not values:
         return ""
     low = 10 * np.floor(min(values) / 10)
-    names = findings.load().claims
-    body = "".join(f'<tr class="dots-group"><th colspan="3" scope="colgroup">{escape(names[claim].name)}</th></tr>'
-                   + "".join(_dot(row, low) for row in rows) for claim, rows in groups.items())
+    body = "".join(f'<tr class="dots-group"><th colspan="3" scope="colgroup">{escape(name)}</th></tr>'
+                   + "".join(_dot(row, low) for row in rows) for name, rows in groups.items())
     return ('<table class="dots"><caption>Test accuracy in per cent, where the paper gives a number. Dot: here, with '
             f'the standard deviation over seeds. Bar: the paper, with its own. The scale runs from {low:.0f} to 100 %.'
             '</caption><thead><tr><th scope="col">Model</th><th scope="col">Bar: paper, dot: here</th><th scope="col">'
@@ -147,7 +147,7 @@ def history(root: Path, notebook: str) -> list[str]:
 
 def cite(file: Path) -> str:
     """BibTeX of this work and of the paper, from ``CITATION.cff``, as Markdown; the box has a button that copies it."""
-    work = config.read_yaml(file)
+    work = strict.read_yaml(file)
     paper = work["references"][0]
     authors = " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"])
     own = {"author": "{" + work["authors"][0]["name"] + "}", "title": "{" + work["title"] + "}",
@@ -169,19 +169,20 @@ def _groups(found: Sequence[Finding]) -> dict[str, list[Finding]]:
     return {title: group for title, group in groups.items() if group}
 
 
-def _numbers(name: str, claim: Claim, kept: pd.DataFrame) -> list[tuple]:
+def _numbers(one: Verdict) -> list[tuple]:
     """Model, the paper's value as printed, its sd, our mean (None where not measured), sd and seeds, in per cent."""
     words, rows = findings.load().words, []
-    for check, cases in zip(claim.checks, verdicts.measured(name, kept), strict=True):
+    for outcome in one.outcomes.values():
+        check = outcome.check
         if not (check.near and check.percent and check.quantity == "accuracy"):
             continue
         label = words.get(check.model or "", check.model or "")
-        for case in cases or [None]:
+        for case in outcome.cases or [None]:
             values = 100 * case.values if case else np.empty(0)
             sd = values.std(ddof=1) if len(values) > 1 else 0.
             ours = (values.mean(), sd, len(values)) if case else (None, sd, 0)
-            rows.append((label or words.get(case.model if case else "", name), findings.printed(check, claim.paper),
-                         _paper_sd(check, claim.paper), *ours))
+            printed, paper_sd = findings.printed(check, one.claim.paper), _paper_sd(check, one.claim.paper)
+            rows.append((label or words.get(case.model if case else "", one.name), printed, paper_sd, *ours))
     return rows if any(row[3] is not None for row in rows) else []
 
 
@@ -235,7 +236,7 @@ def _row(one: Finding, claim: Claim, row: Mapping[str, object], notebooks: Mappi
         links.append(f'<a href="../records/{name}.json">Record</a>')
     links.append('<a href="../records/claims.yaml">Rules</a>')
     links.append(f'<a href="changes.html#{f"change-{one.claim.lower()}" if told else "runs"}">Changes</a>')
-    measured = str(row["ours"]).split("; ") if row["ours"] else [claims.rule(check) for check in claim.checks]
+    measured = str(row["ours"]).split("; ") if row["ours"] else [claims.rule(check) for check in claim.checks.values()]
     measured = [result.tables.told(text, findings.load()) for text in measured]
     more = (f"<p>The rule, and what was measured:</p>{result.listed(measured)}"
             + result.listed([*one.lacks, *one.hangs]) + f'<p>{" · ".join(links)}</p>'

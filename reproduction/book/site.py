@@ -25,8 +25,8 @@ from pcgraph_lite.files import read_text, ready
 
 from ..checkout import ROOT, relative
 from ..evidence import claims, findings, records, verdicts
-from ..evidence.config import read_yaml
 from ..evidence.findings import Book, Finding
+from ..evidence.strict import read_yaml
 from . import download, gate, house, live, polish, result, score, tables, tidy
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
@@ -74,13 +74,13 @@ def _write_generated(folder: Path, saved: Path, notebooks: Mapping[str, Notebook
                      root: Path) -> dict[str, Finding]:
     """Write what prose pages include, and return what was found about each claim."""
     kept = records.read(saved)
-    card = verdicts.scorecard(kept)
-    found = findings.findings(kept)
+    judged = verdicts.verdicts(kept)
+    card, found = verdicts.scorecard(judged), findings.findings(judged)
     download.numbers(kept, evidence := folder.parents[1] / "vendor/records")
     card.to_csv(evidence / "scorecard.csv", index=False)
     tables.write_lead(folder, notebooks)
     tables.write_speed(folder, root / "results/bench")
-    score.write(folder, card, found, kept, notebooks, root)
+    score.write(folder, card, found, judged, notebooks, root)
     house.write(folder)
     return found
 

@@ -19,7 +19,7 @@ from pandas.io.formats.style import Styler
 
 from pcgraph_lite.images import metrics
 
-from ..evidence import decimals, findings, records
+from ..evidence import claims, decimals, findings, records
 from ..evidence.cards import Card
 from ..evidence.records import PACKAGES
 from ..evidence.verdicts import failed, scorecard
@@ -317,7 +317,7 @@ def interval(values: Sequence[float] | Sequence[bool], share: bool = False) -> s
     """
     values = np.asarray(values)
     if share:
-        low, high = metrics.share_interval(round(values.sum()), len(values))
+        low, high = decimals.share_interval(round(values.sum()), len(values))
         return f"{100 * values.mean():.1f} % ({100 * low:.1f} to {100 * high:.1f})"
     mean, low, high = metrics.mean_interval(values.astype(float))
     return decimals.between(mean, low, high)
@@ -331,7 +331,7 @@ def plain(frame: pd.DataFrame, name: str) -> Styler:
 
 
 def in_words(html: str, book: findings.Book) -> str:
-    """The HTML of a table whose titles and names, as records have them, are those of ``findings.yaml``.
+    """The HTML of a table whose titles and names, as records have them, are those of ``words.yaml``.
 
     A claim has its name; in what was measured, models and measures have theirs.
     """
@@ -345,8 +345,7 @@ def _in_words(text: str, heads: bool, title: str, book: findings.Book) -> str:
         return text if heads else DASH
     if heads:
         return escape(book.columns[text], quote=False) if text in book.columns else text
-    if title == "claim" and text in book.claims:
-        claim = book.claims[text]
+    if title == "claim" and (claim := claims.load_claims().get(text)):
         return escape(f"{claim.name} ({claim.remark})" if claim.remark else claim.name, quote=False)
     if title == "paper":                                                   # as it is printed there
         return text

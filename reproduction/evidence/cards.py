@@ -19,10 +19,11 @@ from pcgraph_lite.images import datasets
 from pcgraph_lite.images.datasets import ImageSet
 
 from .. import checkout
-from . import config, recalls, zoo
-from .config import Model, Strict
+from . import config, recalls, strict, zoo
+from .config import Model
 from .recalls import Recalled
 from .records import Name, Scalar
+from .strict import Strict
 
 PUBLISHED = "paper"                                # the profile whose cards are committed
 
@@ -155,5 +156,5 @@ def _read(file: Path) -> Card:
     try:
         return Card.model_validate_json(read_text(file))
     except ValidationError as error:
-        raise BadFile(f"{checkout.relative(file)} is not a card ({config.explain(error.errors()[0], '')}). Take it "
+        raise BadFile(f"{checkout.relative(file)} is not a card ({strict.explain(error.errors()[0], '')}). Take it "
                       "from the repository again, or delete it and its model is trained.") from None

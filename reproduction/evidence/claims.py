@@ -1,20 +1,24 @@
-"""The paper's claims, each with the checks that decide it: what ``claims.yaml`` may say, and a check in words."""
+"""The paper's claims, each with the checks that decide it and the sentences that tell of it: what ``claims.yaml`` may
+say, and a check in words.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
+from string import Formatter
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from pcgraph_lite.errors import UnknownName, one_of, unknown
 
-from . import config
-from .config import Strict
+from . import strict
+from .strict import Strict
 
 FILE = Path(__file__).with_name("claims.yaml")
 COMPARATORS = ("at_least", "at_most", "near", "less_than", "greater_than", "close_to")
 
 Condition = dict[str, str | float | bool]
+CheckName = Annotated[str, Field(pattern=r"^[a-z]\w*$")]                     # a sentence calls the check so
 
 
 class Near(Strict):
@@ -103,7 +107,37 @@ class Needs(Strict):
     least: dict[str, float] = Field(default_factory=dict)
 
 
-class Claim(Strict):
+class Cause(Strict):
+    """Why a claim is not reproduced, where the checks ``fails`` fail and those of ``holds`` hold.
+
+    ``unmeasured``: the sentence where nothing was measured.
+    """
+
+    kind: Literal["paper", "setting", "data", "means"]
+    finding: list[str]
+    fails: list[str] = Field(default_factory=list)
+    holds: list[str] = Field(default_factory=list)
+    unmeasured: str = ""
+
+
+class Words(Strict):
+    """What a reader is told of a claim; the head of ``claims.yaml`` explains the keys."""
+
+    name: str
+    finding: Annotated[list[str], Field(min_length=1)]
+    remark: str = ""
+    ours: str = ""
+    figure: str = ""
+    table: str = ""
+    cause: Cause | None = None
+
+    def named(self) -> set[str]:
+        """The checks that the sentences and the cause speak of."""
+        cause = self.cause or Cause(kind="means", finding=[])
+        return used(*self.finding, self.ours, *cause.finding).union(cause.fails, cause.holds)
+
+
+class Claim(Words):
     """One row of the scorecard.
 
     ``comparable`` false: the paper's number belongs to its machine; ours is shown beside it and nothing is judged.
@@ -117,7 +151,7 @@ class Claim(Strict):
     paper: str
     notebook: str
     needs: Needs
-    checks: Annotated[list[Check], Field(min_length=1)]
+    checks: Annotated[dict[CheckName, Check], Field(min_length=1)]
     also: list[str] = Field(default_factory=list)
     comparable: bool = True
     readings: dict[str, Annotated[list[Check], Field(min_length=1)]] = Field(default_factory=dict)
@@ -125,20 +159,31 @@ class Claim(Strict):
 
     @model_validator(mode="after")
     def _more_than_guards(self) -> "Claim":
-        if any(all(check.guard for check in checks) for checks in (self.checks, *self.readings.values())):
+        if any(all(check.guard for check in checks) for checks in (self.checks.values(), *self.readings.values())):
             raise ValueError("expected at least one check that is no guard")
+        if missing := self.named() - self.checks.keys():
+            raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
         return self
+
+    def rule(self) -> str:
+        """All that decides the verdict, as one text: without the words."""
+        return self.model_dump_json(exclude=set(Words.model_fields))
 
     def quantities(self) -> list[str]:
         """Every quantity that a record of this claim may have."""
-        checks = [*self.checks, *(check for some in self.readings.values() for check in some), *self.rivals]
+        checks = [*self.checks.values(), *(check for some in self.readings.values() for check in some), *self.rivals]
         others = [check.other.quantity for check in checks if check.other and check.other.quantity]
         return list(dict.fromkeys([check.quantity for check in checks] + others + [*self.needs.least] + self.also))
 
 
+def used(*sentences: str) -> set[str]:
+    """The checks that sentences take their numbers from."""
+    return {field.partition(".")[0] for text in sentences for _, field, _, _ in Formatter().parse(text) if field}
+
+
 def load_claims(path: Path = FILE) -> dict[str, Claim]:
     """Every claim by its id. Raises BadFile or BadInput where the file is not as it should be."""
-    return config.validated(dict[str, Claim], config.read_yaml(path), path)
+    return strict.validated(dict[str, Claim], strict.read_yaml(path), path)
 
 
 def rule(check: Check) -> str:
@@ -168,18 +213,18 @@ def words(where: Condition) -> list[str]:
 def bound(check: Check) -> str:
     """What is asked of the quantity: a number, or what it is held against."""
     if check.near:
-        return (f"near {number(check.near.value, check)} ± {number(check.near.tolerance, check)}"
+        return (f"near {in_unit(check.near.value, check)} ± {in_unit(check.near.tolerance, check)}"
                 + " or more" * check.near.or_more)
     if check.other:
         parts = [(check.other.quantity or "").replace("_", " "), check.other.model, *words(check.other.where or {})]
-        sign = (f"within {number(check.close_to.tolerance, check)} of" if check.close_to
+        sign = (f"within {in_unit(check.close_to.tolerance, check)} of" if check.close_to
                 else "<" if check.less_than else ">")
         return f"{sign} {', '.join(filter(None, parts))}"
     side = "at most" if check.at_least is None else "at least"
     limit = check.at_most if check.at_least is None else check.at_least
-    return f"{side} {number(limit, check)}" + ", by a t-test" * check.tested
+    return f"{side} {in_unit(limit, check)}" + ", by a t-test" * check.tested
 
 
-def number(value: float, check: Check) -> str:
+def in_unit(value: float, check: Check) -> str:
     """A value of a check, in per cent where it asks for that."""
     return f"{100 * value:.2f} %" if check.percent else f"{value:.4g}"

@@ -6,8 +6,7 @@ settings of a model to change, which notebook parameters to use. Profiles overri
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, reduce
 from inspect import Parameter, signature
 from operator import or_
@@ -15,33 +14,18 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model, model_validator
+from pydantic import Field, create_model
 
 from pcgraph_lite.baselines.kinds import KINDS, Kind
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.topology import CONSTRUCTORS
-from pcgraph_lite.errors import BadFile, BadInput, one_of, shown, unknown
-from pcgraph_lite.files import read_text
+from pcgraph_lite.errors import one_of
 from pcgraph_lite.images.scale import SCALES
 from pcgraph_lite.valid import Count, CountOrNone, OneOf
 
 from .. import checkout
-
-
-class Strict(BaseModel):
-    """Base of every schema: no unknown keys (with a near match), no silent conversions, no infinite numbers or NaN."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, values: Any) -> Any:
-        for key in values if isinstance(values, Mapping) else ():
-            if key not in cls.model_fields:
-                raise unknown("key", key, cls.model_fields)
-        return values
+from .strict import Strict, in_file, mapping, merged, read_yaml, refuse_unknown, text_of, validated
 
 
 def schema(name: str, base: type[Strict], takes: Callable[..., object], leave_out: Collection[str] = (),
@@ -155,7 +139,8 @@ def load_profile(name: str) -> Profile:
     Raises UnknownName, BadInput where the schema refuses something, and BadFile where a file is not YAML.
     """
     one_of("profile", name, profile_names())
-    return _profile(name, profile_file(name), _text(profile_file(name)), _text(models_file()), tuple(notebook_names()))
+    file, models = profile_file(name), models_file()
+    return _profile(name, file, text_of(file), text_of(models), tuple(notebook_names()))
 
 
 @lru_cache(maxsize=8)
@@ -171,7 +156,7 @@ def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str
 
 def load_models() -> dict[str, Model]:
     """Every model of ``config/models.yaml``, before a profile changes it. Raises BadInput, BadFile."""
-    return _models(models_file(), _text(models_file()))
+    return _models(models_file(), text_of(models_file()))
 
 
 @lru_cache(maxsize=8)
@@ -190,7 +175,7 @@ def load_model(name: str, profile: Profile) -> Model:
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
     """What a profile changes of a model. Raises BadInput: on the sample nothing is trained at full size in silence."""
     if profile.data.sample and name not in profile.models:
-        raise _in_file(profile_file(profile.name), f"no entry {name!r} under models, and the sizes of "
+        raise in_file(profile_file(profile.name), f"no entry {name!r} under models, and the sizes of "
                        "config/models.yaml are for the full data sets. Add one "
                        f"({name}: {{}} takes them as they are).")
     return profile.models.get(name, {})
@@ -202,64 +187,6 @@ def _changed(name: str, changes: Mapping[str, Any], path: Path) -> Model:
     return validated(dict[str, ModelSpec], {name: both}, path, prefix="models.")[name]
 
 
-def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """``base`` with the entries of ``override``, mappings merged key by key and everything else replaced."""
-    both = {key: merged(base[key], value) if isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
-            else value for key, value in override.items()}
-    return {**base, **both}
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping from a file, shared, so nobody changes it. Raises BadFile: it is missing or not such YAML."""
-    return mapping(path, _text(path))
-
-
-def _text(path: Path) -> str:
-    try:
-        return read_text(path, LARGEST)
-    except BadFile as error:
-        raise BadFile(f"{str(error).replace(str(path), checkout.relative(path))}.") from error
-
-
-@lru_cache(maxsize=32)
-def mapping(path: Path, text: str) -> dict[str, Any]:
-    """A YAML mapping from the text of a file. Raises BadFile: it is not that, or nested or repeated beyond measure."""
-    try:
-        content = yaml.load(text, Loader=_Loader)                          # a safe loader, see below
-    except (yaml.YAMLError, ValueError, RecursionError) as error:          # a ValueError: a day that no month has
-        why = " ".join(str(error).split())[:500]
-        raise BadFile(f"{checkout.relative(path)} is not valid YAML: {why}") from error
-    seen, waiting = 0, [content]
-    while waiting and seen < LARGEST:                                      # aliases count as often as they are used
-        some = waiting.pop()
-        waiting += [*some, *some.values()] if isinstance(some, dict) else some if isinstance(some, list) else ()
-        seen += 1
-    if waiting:
-        raise BadFile(f"{checkout.relative(path)} holds more than {LARGEST} values; expected settings.")
-    if not isinstance(content, dict):
-        raise BadFile(f"{checkout.relative(path)} holds {type(content).__name__}; expected a mapping of keys to "
-                      "values.")
-    return content
-
-
-LARGEST = 2**20                                                            # bytes and values of a settings file
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as people write it: 1e-4 is a number (YAML 1.1 wants 1.0e-4), and a key given twice is an error."""
-
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        keys = [key.value for key, _ in node.value]
-        if twice := [key for key in keys if keys.count(key) > 1]:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is given twice", node.start_mark)
-        return node
-
-
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+"),
-                              list("-+0123456789"))
-
-
 def profile_file(name: str) -> Path:
     """Where a profile is described."""
     return checkout.ROOT / "config" / "profiles" / f"{name}.yaml"
@@ -268,34 +195,3 @@ def profile_file(name: str) -> Path:
 def models_file() -> Path:
     """Where the models are described."""
     return checkout.ROOT / "config" / "models.yaml"
-
-
-def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
-    """``values`` read as ``schema``. Raises BadInput naming the file, the key, what was expected and a near match."""
-    try:
-        return _adapter(schema).validate_python(values)
-    except ValidationError as error:
-        raise _in_file(path, *(explain(one, prefix) for one in error.errors()[:10])) from None
-
-
-@lru_cache(maxsize=32)
-def _adapter(schema: Any) -> TypeAdapter:
-    return TypeAdapter(schema)
-
-
-def refuse_unknown(path: Path, kind: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise BadInput, naming the file and a near match, where one of the given names is not known."""
-    for wrong in set(given) - set(known):
-        raise _in_file(path, unknown(kind, wrong, known))
-
-
-def explain(error: Mapping[str, Any], prefix: str) -> str:
-    """One pydantic complaint as 'key: what was expected, got ...'."""
-    where = prefix + ".".join(str(part) for part in error["loc"])
-    message = error["msg"].removeprefix("Value error, ")
-    got = "" if isinstance(error["input"], Mapping) else f"; got {shown(error['input'])}"
-    return f"{where}: {message[0].lower()}{message[1:]}{got}"
-
-
-def _in_file(path: Path, *problems: object) -> BadInput:
-    return BadInput("\n".join(f"{checkout.relative(path)}: {problem}" for problem in problems))

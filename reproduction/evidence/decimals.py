@@ -1,8 +1,11 @@
-"""How many digits of a mean are shown: as many as its spread has to say."""
+"""How sure a number is, and how many digits of it are shown: as many as its spread has to say."""
 
 import math
 import re
 from collections.abc import Callable
+from statistics import NormalDist
+
+from pcgraph_lite.errors import BadInput
 
 PLAIN = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
 SPREAD = re.compile(rf"(?<![\w.,])({PLAIN}) ± ({PLAIN})(?![\w.]| ?%)")
@@ -35,6 +38,18 @@ def between(mean: float, low: float, high: float) -> str:
         return f"{mean:.4g} ({low:.4g} to {high:.4g})"
     places = _places((high - low) / 2)
     return f"{mean:.{places}f} ({low:.{places}f} to {high:.{places}f})"
+
+
+def share_interval(hits: int, count: int) -> tuple[float, float]:
+    """Wilson's 95 % confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images.
+
+    In closed form, because scipy.stats takes longer to import than all verdicts take. Raises BadInput.
+    """
+    if not 0 <= hits <= count or count < 1:
+        raise BadInput(f"{hits} hits of {count}; expected at most as many, of at least one.")
+    z, share = NormalDist().inv_cdf(0.975), hits / count
+    centre, half = share + z**2 / (2 * count), z * math.sqrt((share * (1 - share) + z**2 / (4 * count)) / count)
+    return tuple((centre + side * half) / (1 + z**2 / count) for side in (-1, 1))
 
 
 def again(text: str) -> str:

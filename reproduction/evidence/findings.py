@@ -1,4 +1,4 @@
-"""What was found about each claim, in sentences: ``findings.yaml`` + records -> words.
+"""What was found about each claim, in sentences: ``claims.yaml`` + verdicts -> words.
 
 Sentences state numbers taken from the claim's checks. The verdict in words stands before them, so what did not hold
 cannot read as if it had.
@@ -6,25 +6,19 @@ cannot read as if it had.
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from string import Formatter
-from typing import Literal
 
 import numpy as np
-import pandas as pd
-from pydantic import Field
 
-from pcgraph_lite.errors import BadInput
+from . import claims, strict
+from .claims import Cause, Check, Claim
+from .strict import Strict
+from .verdicts import Beside, Case, Lack, Outcome, Reading, Verdict
 
-from . import claims, config, verdicts
-from .claims import Check, Claim
-from .config import Strict
-from .verdicts import Lack, Measured, Verdict
-
-FILE = Path(__file__).with_name("findings.yaml")
+FILE = Path(__file__).with_name("words.yaml")
 LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduced": "It does not hold.",
          "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
          "preliminary: not reproduced": "So far it does not hold.", "not comparable": "It is not judged.",
@@ -35,50 +29,23 @@ KINDS = {"paper": "In the paper", "setting": "In a setting that the paper leaves
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-COMPARED = re.compile(r"(better|worse|not told apart) (?:than|from) (.+) \((.+ against .+)\)")      # of a rival
-LEVELS = {"not told apart": "level"}
+LEVELS = {"better than": "better", "worse than": "worse", "not told apart from": "level"}              # of a rival
 FEW = 3                                            # so many cases are listed one by one; of more the range is said
 
 
-class Cause(Strict):
-    """Why a claim is not reproduced, where the checks ``fails`` fail and those of ``holds`` hold.
-
-    ``unmeasured``: the sentence where nothing was measured.
-    """
-
-    kind: Literal["paper", "setting", "data", "means"]
-    finding: list[str]
-    fails: list[int] = Field(default_factory=list)
-    holds: list[int] = Field(default_factory=list)
-    unmeasured: str = ""
-
-
-class Words(Strict):
-    """What ``findings.yaml`` says of a claim; its head explains the keys."""
-
-    name: str
-    finding: list[str]
-    remark: str = ""
-    ours: str = "{0}"
-    figure: str = ""
-    table: str = ""
-    cause: Cause | None = None
-
-
 class PageWords(Strict):
-    """What ``findings.yaml`` says of a page."""
+    """What ``words.yaml`` says of a page."""
 
     figure: str
     aim: str = ""
 
 
 class Book(Strict):
-    """The file."""
+    """What ``words.yaml`` holds; its head explains the keys."""
 
     words: dict[str, str]
     columns: dict[str, str]
     pages: dict[str, PageWords]
-    claims: dict[str, Words]
 
 
 @dataclass(frozen=True)
@@ -107,10 +74,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What ``{0}`` stands for in a sentence: the cases of one check."""
+    """What ``{name}`` stands for in a sentence: the cases of one check."""
 
     check: Check
-    cases: list[Measured]
+    cases: Sequence[Case]
     words: Mapping[str, str]
     paper: str = ""                                # the number that the paper prints
 
@@ -134,7 +101,7 @@ class Quantity:
         """Both sides of a comparison, case by case: ``digits: 16.0 against 15.4, clothing: 16.1 against 15.8``."""
         if len(self.cases) > FEW:
             return f"{self} against {self.theirs}"
-        shown = [" against ".join(number(side.mean(), self.check, self._places) for side in (case.values, case.theirs))
+        shown = [" against ".join(rounded(side.mean(), self.check, self._places) for side in (case.values, case.theirs))
                  for case in self.cases]
         if len(set(shown)) == 1:
             return shown[0]
@@ -168,7 +135,7 @@ class Quantity:
     def asked(self) -> str:
         """What the rule asks for."""
         limit = next(limit for limit in (self.check.at_least, self.check.at_most) if limit is not None)
-        return number(limit, self.check) if self.check.percent else f"{limit:g}"
+        return rounded(limit, self.check) if self.check.percent else f"{limit:g}"
 
     @property
     def place(self) -> str:
@@ -179,7 +146,7 @@ class Quantity:
     def lowered(self) -> str:
         """What a gain does to an error: ``lower by 0.2``; ``higher by 0.2`` where it is a loss."""
         gains = [float(case.values.mean()) for case in self.cases]
-        return self._changes("lower", "higher", gains, lambda gain: number(gain, self.check))
+        return self._changes("lower", "higher", gains, lambda gain: rounded(gain, self.check))
 
     @property
     def lessened(self) -> str:
@@ -207,7 +174,7 @@ class Quantity:
     @property
     def span(self) -> str:
         """From the lowest case to the highest."""
-        ends = [number(end, self.check) for end in sorted(case.values.mean() for case in self.cases)]
+        ends = [rounded(end, self.check) for end in sorted(case.values.mean() for case in self.cases)]
         return ends[0] if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
 
     @property
@@ -217,7 +184,7 @@ class Quantity:
 
     def _listed(self, values: list[float], say: Callable[[float, Check], str] | None = None) -> str:
         """One number, some with their names, or the range of many."""
-        say = say or partial(number, places=self._places)
+        say = say or partial(rounded, places=self._places)
         shown = [say(value, self.check) for value in values]
         if len(set(shown)) == 1:
             return shown[0]
@@ -245,33 +212,23 @@ class Quantity:
 
 
 def load(path: Path = FILE) -> Book:
-    """The file of sentences. Raises BadFile or BadInput where it is not as it should be."""
-    return config.validated(Book, config.read_yaml(path), path)
+    """The words of the book. Raises BadFile or BadInput where the file is not as it should be."""
+    return strict.validated(Book, strict.read_yaml(path), path)
 
 
-def findings(records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) -> dict[str, Finding]:
-    """Every claim in words.
-
-    Args:
-        records: as of ``records.read``.
-        rules: the claims; None: those of the package.
-
-    Raises BadInput: a claim has no sentence.
-    """
-    book, rules = load(), rules or claims.load_claims()
-    if silent := [name for name in rules if name not in book.claims]:
-        raise BadInput(f"reproduction/evidence/findings.yaml says nothing of the claim {silent[0]!r}. Give it a name "
-                       "and a finding there; the head of the file explains how.")
-    return {name: _finding(one, rules[name], book, records) for name, one in verdicts.verdicts(records, rules).items()}
+def findings(judged: Mapping[str, Verdict]) -> dict[str, Finding]:
+    """Every claim in words, from its verdict."""
+    book = load()
+    return {name: _finding(one, book) for name, one in judged.items()}
 
 
-def told(records: pd.DataFrame) -> list[str]:
+def told(judged: Mapping[str, Verdict]) -> list[str]:
     """What was found about each claim that was measured, a line each: its name, the verdict in words, a sentence."""
-    return [f"{one.name}. {one.lead} {one.sentences[0]}" for one in findings(records).values()
+    return [f"{one.name}. {one.lead} {one.sentences[0]}" for one in findings(judged).values()
             if one.sentences and one.verdict != "not run"]
 
 
-def number(value: float, check: Check, places: int = 1) -> str:
+def rounded(value: float, check: Check, places: int = 1) -> str:
     """A number for a sentence: per cent with ``places`` decimals, else three digits; none is rounded to none or to all.
 
     Whole numbers stand without decimals, and no other number looks like one: 16.04 is 16.0, and 0.93 is 93 %.
@@ -292,36 +249,31 @@ def number(value: float, check: Check, places: int = 1) -> str:
 
 def _place(value: float, check: Check) -> str:
     """A rank in words; one between two places as a number."""
-    return PLACES[round(value) - 1] if value in range(1, len(PLACES) + 1) else number(value, check)
+    return PLACES[round(value) - 1] if value in range(1, len(PLACES) + 1) else rounded(value, check)
 
 
-def _finding(one: Verdict, claim: Claim, book: Book, records: pd.DataFrame) -> Finding:
-    words, measured = book.claims[one.claim], verdicts.measured(one.claim, records, {one.claim: claim})
-    quantities = _quantities(claim.checks, measured, claim, book)
-    uneven, page = any(check.seeds for check in claim.checks), book.pages.get(claim.notebook)
-    held, cause = one.verdict == "reproduced", _cause(words.cause, one.verdict, quantities)
+def _finding(one: Verdict, book: Book) -> Finding:
+    claim, page = one.claim, book.pages.get(one.claim.notebook)
+    quantities = {name: _quantity(outcome, claim, book) for name, outcome in one.outcomes.items()}
+    held, cause = one.verdict == "reproduced", _cause(claim.cause, one.verdict, quantities)
+    ours = claim.ours or f"{{{next(iter(claim.checks))}}}"
     return Finding(
-        claim=one.claim, name=words.name, verdict=one.verdict, remark=words.remark if held else "",
-        lead=f"It holds {words.remark}." if held and words.remark else LEADS[one.verdict],
-        sentences=tuple(said(words.finding, quantities)), ours="".join(said([words.ours], quantities)),
-        paper=claim.paper, lacks=tuple(_lacks(one, book.words, uneven)), hangs=tuple(_hangs(one, claim, records, book)),
-        figure=(words.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
-        cause=tuple(cause[1]),
-        exact=claim.needs.profile == "any", table=words.table)
+        claim=one.name, name=claim.name, verdict=one.verdict, remark=claim.remark if held else "",
+        lead=f"It holds {claim.remark}." if held and claim.remark else LEADS[one.verdict],
+        sentences=tuple(said(claim.finding, quantities)), ours="".join(said([ours], quantities)),
+        paper=claim.paper, lacks=tuple(_lacks(one, book.words)), hangs=tuple(_hangs(one, book)),
+        figure=(claim.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
+        cause=tuple(cause[1]), exact=claim.needs.profile == "any", table=claim.table)
 
 
-def _quantities(checks: list[Check], measured: list[list[Measured]], claim: Claim, book: Book) -> list[Quantity]:
-    return [Quantity(check, _in_order(cases, book.words), book.words, printed(check, claim.paper))
-            for check, cases in zip(checks, measured, strict=True)]
+def _quantity(outcome: Outcome, claim: Claim, book: Book) -> Quantity:
+    """Its cases in the order of ``words``: digits before clothing."""
+    order = list(book.words)
+    cases = sorted(outcome.cases, key=lambda case: order.index(case.dataset) if case.dataset in order else len(order))
+    return Quantity(outcome.check, cases, book.words, printed(outcome.check, claim.paper))
 
 
-def _in_order(cases: list[Measured], words: Mapping[str, str]) -> list[Measured]:
-    """Digits before clothing, as ``words`` lists them."""
-    order = list(words)
-    return sorted(cases, key=lambda case: order.index(case.dataset) if case.dataset in words else len(order))
-
-
-def _cause(cause: Cause | None, verdict: str, quantities: list[Quantity]) -> tuple[str, list[str]]:
+def _cause(cause: Cause | None, verdict: str, quantities: Mapping[str, Quantity]) -> tuple[str, list[str]]:
     """The kind of cause and its sentences; nothing for a claim that is reproduced or not judged."""
     if cause is None or verdict.removeprefix("preliminary: ") in ("reproduced", "not comparable"):
         return "", []
@@ -333,14 +285,10 @@ def _cause(cause: Cause | None, verdict: str, quantities: list[Quantity]) -> tup
     return (cause.kind, sentences) if sentences else ("open", [UNKNOWN])
 
 
-def said(sentences: list[str], quantities: list[Quantity]) -> list[str]:
+def said(sentences: list[str], quantities: Mapping[str, Quantity]) -> list[str]:
     """The sentences all of whose quantities were measured, with their numbers."""
-    return [text.format(*quantities) for text in sentences if all(quantities[k].cases for k in used(text))]
-
-
-def used(sentence: str) -> list[int]:
-    """Which checks a sentence takes its numbers from."""
-    return [int(re.match(r"\d+", field).group()) for _, field, _, _ in Formatter().parse(sentence) if field]
+    return [text.format(**quantities) for text in sentences
+            if all(quantities[name].cases for name in claims.used(text))]
 
 
 def printed(check: Check, paper: str) -> str:
@@ -353,13 +301,11 @@ def printed(check: Check, paper: str) -> str:
     return f"{digits} %" if check.percent else digits
 
 
-def _lacks(one: Verdict, words: Mapping[str, str], uneven: bool) -> list[str]:
-    """What the run lacks of what the rule asks, in plain words; nothing where the verdict is final.
-
-    ``uneven``: some checks need fewer seeds than others, so the smallest number of seeds is not what is missing.
-    """
+def _lacks(one: Verdict, words: Mapping[str, str]) -> list[str]:
+    """What the run lacks of what the rule asks, in plain words; nothing where the verdict is final."""
     if not one.verdict.startswith("preliminary") and one.verdict != "not run":
         return []
+    uneven = any(check.seeds for check in one.claim.checks.values())       # the fewest are not what is missing
     so_far = "Fewer seeds" if uneven else _count(one.seeds, "seed")
     said: dict[str, Callable[[Lack], str]] = {
         "seeds": lambda lack: f"{so_far} so far; the rule asks for {_count(int(lack.number))}",
@@ -388,45 +334,40 @@ def _plain(lack: Lack, words: Mapping[str, str]) -> str:
     return text
 
 
-def _hangs(one: Verdict, claim: Claim, records: pd.DataFrame, book: Book) -> list[str]:
+def _hangs(one: Verdict, book: Book) -> list[str]:
     """The verdict under other readings of the text, and what the result is worth beside something simple."""
-    return [_read_so(one, name, claim, records, book) for name in one.readings] + _beside(one, book.words)
+    return [_read_so(name, reading, one.claim, book) for name, reading in one.readings.items()] + _beside_simple(
+        one.rivals, book.words)
 
 
-def _read_so(one: Verdict, name: str, claim: Claim, records: pd.DataFrame, book: Book) -> str:
+def _read_so(name: str, reading: Reading, claim: Claim, book: Book) -> str:
     """The verdict under another reading, and its numbers where a single check decides."""
-    lead, checks = LEADS[one.readings[name]].removesuffix("."), claim.readings[name]
-    said = f"Under another reading ({name}) {lead[0].lower()}{lead[1:]}"
-    if len(checks) > 1:
-        return f"{said}."
-    cases = verdicts.measured(one.claim, records, {one.claim: claim}, reading=name)
-    [decides] = _quantities(checks, cases, claim, book)
-    return f"{said}: {decides.sides}." if decides.cases else f"{said}."
+    lead = LEADS[reading.verdict].removesuffix(".")
+    text = f"Under another reading ({name}) {lead[0].lower()}{lead[1:]}"
+    decides = _quantity(reading.outcomes[0], claim, book)
+    return f"{text}: {decides.sides}." if len(reading.outcomes) == 1 and decides.cases else f"{text}."
 
 
-def _beside(one: Verdict, words: Mapping[str, str]) -> list[str]:
-    """What the result is worth beside something simple."""
-    beside: dict[str, dict[str, list[str]]] = {}                           # rival -> level and task -> numbers
-    order = list(words)                                                    # digits before clothing
-    for rival in sorted(one.rivals, key=lambda rival: [order.index(part) if part in order else 0
-                                                       for part in rival.what.split(", ")[1:]]):
-        word, name, values = COMPARED.fullmatch(rival.said).groups()
-        quantity, *about = rival.what.split(", ")
+def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[str]:
+    """What the result is worth beside something simple: a sentence a rival, digits before clothing."""
+    order, told = list(words), {}                                          # rival -> level and task -> numbers
+    for one in sorted(rivals, key=lambda one: [order.index(part) if part in order else 0 for part in one.about]):
+        quantity = one.rival.quantity.replace("_", " ")
         where = words.get(quantity, quantity)
         where = where if where.startswith(("in ", "at ")) else f"in {where}"
-        told, unit = ", ".join(words.get(part, part) for part in about), " dB" * quantity.endswith("psnr")
-        beside.setdefault(name, {}).setdefault(f"{LEVELS.get(word, word)} {where}", []).append(
-            f"{told}: ".removeprefix(": ") + _evened(values) + unit)
+        about, unit = ", ".join(words.get(part, part) for part in one.about), " dB" * quantity.endswith("psnr")
+        told.setdefault(one.rival.name, {}).setdefault(f"{LEVELS[one.word]} {where}", []).append(
+            f"{about}: ".removeprefix(": ") + _evened(one) + unit)
     return [f"Beside {name}, a simple rival: "
-            + "; ".join(f"{so} ({', '.join(numbers)})" for so, numbers in said.items()) + "."
-            for name, said in beside.items()]
+            + "; ".join(f"{so} ({', '.join(numbers)})" for so, numbers in levels.items()) + "."
+            for name, levels in told.items()]
 
 
-def _evened(values: str) -> str:
-    """Both numbers of ``0.0455 against 0.04571`` with the same decimals; others as they are."""
-    sides = values.split(" against ")
+def _evened(one: Beside) -> str:
+    """Both numbers with the same decimals: ``0.0455 against 0.0457``."""
+    sides = [claims.in_unit(side.mean(), one.rival) for side in (one.case.values, one.case.theirs)]
     if not all(re.fullmatch(r"-?\d+(\.\d+)?", side) for side in sides):
-        return values
+        return " against ".join(sides)
     places = max(len(side.partition(".")[2]) for side in sides)
     return " against ".join(f"{float(side):.{places}f}" for side in sides)
 

@@ -10,27 +10,30 @@ import hashlib
 import json
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pcgraph_lite.errors import BadFile
-from pcgraph_lite.images.scale import SCALES
 
 from .. import checkout
-from .config import Model
 
+if TYPE_CHECKING:
+    from .config import Model  # only there: it needs torch
+
+PLAIN = "[0, 1]"                                           # of the scales, the one without a part of its own
 COMMAND = "python tests/golden.py"
 FILE = Path(__file__).with_suffix(".json")
 BEFORE = "pcgraph_lite/evidence/numerics.json"             # where it lay until both packages were parted
 
 
-def parts(spec: Model) -> list[str]:
+def parts(spec: "Model") -> list[str]:
     """What a model is made of, as numerics.json names it."""
     if spec.kind != "pcgraph":
         return [spec.kind]
     return ["pcgraph", f"activation {spec.activation}", f"topology {spec.topology.constructor}",
-            *(["top-k"] if spec.top_k else []), *([f"scale {spec.scale}"] if spec.scale != SCALES[0] else [])]
+            *(["top-k"] if spec.top_k else []), *([f"scale {spec.scale}"] if spec.scale != PLAIN else [])]
 
 
-def version(spec: Model) -> str:
+def version(spec: "Model") -> str:
     """Digest of the committed numbers of what a model is made of. Raises BadFile where one has none yet."""
     known = committed()
     if missing := [part for part in parts(spec) if part not in known]:

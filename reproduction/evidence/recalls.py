@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from pcgraph_lite.images import datasets
 
 from . import zoo
-from .config import Model, Strict
+from .config import Model
+from .strict import Strict
 
 if TYPE_CHECKING:
     from pcgraph_lite.studies.trials import Trial

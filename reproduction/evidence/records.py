@@ -13,13 +13,12 @@ from typing import Annotated, Any
 import pandas as pd
 from pydantic import Field, ValidationError
 
-from pcgraph_lite import valid
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, shown
 from pcgraph_lite.files import read_text, write_aside
 
 from .. import checkout
-from . import claims, config, numerics
-from .config import Strict
+from . import claims, numerics, strict
+from .strict import Strict
 
 PACKAGES = ("torch", "torchvision", "torchmetrics", "numpy")
 PROVENANCE = ["device", "commit", "dirty", "seconds", "date"]
@@ -136,9 +135,9 @@ class Recorder:
         return path
 
 
-@valid.checked
 def folder(profile: str, out: str | Path = "") -> Path:
     """The folder that a run writes to: ``out``, or ``_build/<profile>``. Raises UnknownName for the profile."""
+    from . import config  # only here: it needs torch
     config.load_profile(profile)
     return checkout.ROOT / out if str(out) else checkout.ROOT / "_build" / profile
 
@@ -193,7 +192,7 @@ def _read(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
             "notebook": saved.notebook, "profile": saved.profile}
         return {(saved.notebook, saved.profile): [row.model_dump() | common for row in saved.records]}
     except (BadFile, ValueError, KeyError) as error:
-        why = config.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
+        why = strict.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
         raise BadFile(f"{checkout.relative(path)} is not a records file ({type(error).__name__}: {why}). Delete it and "
                       f"run the notebook again: pcgraph run {path.stem}") from error
 

@@ -34,7 +34,7 @@ from pcgraph_lite.images.judge import load_judge, read
 from pcgraph_lite.studies import memory, tasks, trials
 
 from .. import checkout
-from . import config, records
+from . import records, strict
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning
 LOOKS = trials.schedule(320)                                               # plain steps after which denoising is seen
@@ -207,7 +207,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     hardware.prepare(1)
     rows = pd.read_csv(given.out) if given.out.is_file() else pd.DataFrame({"identity": []})
-    runs = {digest: run for digest, run in plan(config.read_yaml(given.settings)).items()
+    runs = {digest: run for digest, run in plan(strict.read_yaml(given.settings)).items()
             if digest not in set(rows["identity"])}
     for digest, run in itertools.islice(runs.items(), given.runs):
         row = measured(run) | {"identity": digest}

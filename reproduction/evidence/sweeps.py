@@ -29,8 +29,9 @@ from pcgraph_lite.files import ready, write_aside
 from pcgraph_lite.valid import Count
 
 from .. import checkout
-from . import config, records, zoo
-from .config import Model, ModelSpec, Strict
+from . import config, records, strict, zoo
+from .config import Model, ModelSpec
+from .strict import Strict
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
             "settling_censored", "labelled_agreement", "seam", "choice_mse", "other_mse"]
@@ -102,16 +103,16 @@ def plan(name: str, profile: str) -> list[Run]:
     Raises UnknownName, BadFile, and BadInput where the schemas refuse something or no validation images are kept.
     """
     source, settings = _source(name), config.load_profile(profile)
-    sweep = config.validated(Sweep, config.read_yaml(source), source)
-    config.refuse_unknown(source, "model", [sweep.model], config.load_models())
-    config.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
+    sweep = strict.validated(Sweep, strict.read_yaml(source), source)
+    strict.refuse_unknown(source, "model", [sweep.model], config.load_models())
+    strict.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
     part = sweep.profiles.get(profile, ProfilePart())
     points = [{}] + [dict(zip(grid, values, strict=True)) for grid in part.vary or sweep.vary
                      for values in itertools.product(*grid.values())]
     keys = list(dict.fromkeys(key for point in points for key in point))
     images, runs = part.images or sweep.images, {}
-    base = reduce(config.merged, (sweep.base, config.entry(sweep.model, settings), part.base),
-                  config.read_yaml(config.models_file())[sweep.model])
+    base = reduce(strict.merged, (sweep.base, config.entry(sweep.model, settings), part.base),
+                  strict.read_yaml(config.models_file())[sweep.model])
     specs = [_spec(sweep.model, base, point, source) for point in points]
     usual = _values(specs[0], keys)
     for spec, seed in itertools.product(specs, range(part.seeds or sweep.seeds)):
@@ -262,8 +263,8 @@ def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source:
     for key, value in point.items():
         for name in reversed(key.split(".")):
             value = {name: value}
-        base = config.merged(base, value)
-    spec = config.validated(dict[str, ModelSpec], {model: base}, source)[model]
+        base = strict.merged(base, value)
+    spec = strict.validated(dict[str, ModelSpec], {model: base}, source)[model]
     if not spec.validation_count:
         raise BadInput(f"{checkout.relative(source)}: {model} keeps no validation images; set validation_count in its "
                        "base.")

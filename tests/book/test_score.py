@@ -52,9 +52,8 @@ def kept() -> pd.DataFrame:
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    records = kept()
-    card = verdicts.scorecard(records)
-    score.write(tmp_path / "generated", card, findings.findings(records), records, {}, ROOT)
+    judged = verdicts.verdicts(kept())
+    score.write(tmp_path / "generated", verdicts.scorecard(judged), findings.findings(judged), judged, {}, ROOT)
     return tmp_path / "generated"
 
 
@@ -95,7 +94,7 @@ def test_the_history_of_a_record_is_that_of_its_file(tmp_path: Path) -> None:
 
 def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(written: Path) -> None:
     text = (written / "why.md").read_text()
-    names = findings.load().claims
+    names = RULES
     assert names["eq1"].name not in text and names["mlp-mnist"].name in text
     data = text.partition("## In files that could not be reached")[2].partition("\n## ")[0]
     assert names["class-svhn"].name in data and names["mlp-mnist"].name not in data
@@ -105,7 +104,7 @@ def test_a_figure_stands_once_among_the_causes_and_beside_no_claim_that_was_not_
     Image.new("RGB", (40, 40), "blue").save(file := BytesIO(), "png")
     shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
     cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
-    found = findings.findings(kept())
+    found = findings.findings(verdicts.verdicts(kept()))
     claim, seen = RULES["mlp-mnist"], {}
     pages = {claim.notebook: new_notebook(cells=[cell])}
     first = dataclasses.replace(found["mlp-mnist"], figure="fig-x")
@@ -123,7 +122,7 @@ def test_only_a_small_picture_of_photographs_has_another_for_the_dark_theme(tmp_
     Image.fromarray(pixels).save(file := BytesIO(), "png")
     shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
     cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
-    one = dataclasses.replace(findings.findings(kept())["mlp-mnist"], figure="fig-x")
+    one = dataclasses.replace(findings.findings(verdicts.verdicts(kept()))["mlp-mnist"], figure="fig-x")
     claim = RULES["mlp-mnist"]
     html = score._thumbnail(one, claim, {claim.notebook: new_notebook(cells=[cell])}, tmp_path / "generated")
     assert html.count("<img") == 1 + photo and ("only-dark" in html) == photo
@@ -139,7 +138,7 @@ def test_the_small_picture_of_many_thin_lines_is_no_photograph(tmp_path: Path) -
     figure.savefig(file := BytesIO())
     shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
     cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
-    one = dataclasses.replace(findings.findings(kept())["mlp-mnist"], figure="fig-x")
+    one = dataclasses.replace(findings.findings(verdicts.verdicts(kept()))["mlp-mnist"], figure="fig-x")
     claim = RULES["mlp-mnist"]
     html = score._thumbnail(one, claim, {claim.notebook: new_notebook(cells=[cell])}, tmp_path / "generated")
     assert html.count("<img") == 1 and "only-dark" not in html

@@ -29,7 +29,7 @@ from pcgraph_lite.errors import BadFile, PCGraphError
 from reproduction.book import site, tables
 from reproduction.checkout import ROOT
 from reproduction.cli import app
-from reproduction.evidence import findings, records
+from reproduction.evidence import findings, records, verdicts
 from reproduction.evidence.claims import load_claims
 
 RECORDS = {
@@ -215,7 +215,7 @@ def test_the_figure_of_a_claim_says_what_was_found_and_the_home_page_has_a_graph
     """The record of a claim about trained models, told beside what its picture shows."""
     cell = new_code_cell("", outputs=[new_output("display_data", {"image/png": "x"})], metadata={"mystnb": {
         "figure": {"name": "fig-b2-classifier", "caption": "Bars"}}})
-    found = dataclasses.replace(findings.findings(records.read(Path("/nowhere")))["decay-class"],
+    found = dataclasses.replace(findings.findings(verdicts.verdicts(records.read(Path("/nowhere"))))["decay-class"],
                                 sentences=("Weak decay reads more.",))
     rows = [new_code_cell("", outputs=[new_output("display_data", {"text/html": tables.plain(
         pd.DataFrame({"decay": ["weak"]}), "by-decay").to_html()})]) for _ in range(2)]
@@ -239,7 +239,7 @@ def test_the_search_finds_claims_by_their_names(built: Path) -> None:
     """Every word of every claim's name leads to the scorecard, in the index that the search field reads."""
     index = json.loads((built / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
     place, english = index["docnames"].index("book/scorecard"), SearchEnglish({})
-    for words in findings.load().claims.values():
+    for words in load_claims().values():
         stems = {english.stem(word.lower()) for word in english.split(words.name)}
         for stem in filter(english.word_filter, stems):                    # without "the", "of", ...
             found = [np.atleast_1d(index[kind].get(stem, [])) for kind in ("terms", "titleterms")]

@@ -28,13 +28,24 @@ def claim(*checks: dict[str, object], profile: str = "paper", needed: int = 3, l
           **fields: object) -> dict[str, Claim]:
     """One claim under the id ``c``."""
     values = {"section": "3", "kind": "order", "statement": "s", "paper": "p", "notebook": "n",
-              "needs": {"profile": profile, "seeds": needed, "least": least or {}}, "checks": list(checks)} | fields
+              "needs": {"profile": profile, "seeds": needed, "least": least or {}}, "name": "C",
+              "finding": ["{check0}"], "checks": {f"check{k}": check for k, check in enumerate(checks)}} | fields
     return {"c": Claim.model_validate(values)}
+
+
+def card(rows: pd.DataFrame, rules: dict[str, Claim] | None = None) -> pd.DataFrame:
+    """The scorecard of some records."""
+    return verdicts.scorecard(verdicts.verdicts(rows, rules))
+
+
+def cases(rows: pd.DataFrame, rules: dict[str, Claim]) -> list[list[verdicts.Case]]:
+    """Those behind each check of ``c``."""
+    return [list(outcome.cases) for outcome in verdicts.verdicts(rows, rules)["c"].outcomes.values()]
 
 
 def verdict(rules: dict[str, Claim], rows: pd.DataFrame) -> str:
     """The verdict on ``c``."""
-    return verdicts.scorecard(rows, rules)["verdict"].item()
+    return card(rows, rules)["verdict"].item()
 
 
 LESS = {"quantity": "ours", "less_than": {"quantity": "theirs"}}
@@ -42,12 +53,12 @@ LESS = {"quantity": "ours", "less_than": {"quantity": "theirs"}}
 
 def test_without_records_nothing_is_claimed() -> None:
     """No records: every row of the scorecard says so, with the command that runs it."""
-    card = verdicts.scorecard(frame())
-    assert set(card["verdict"]) == {"not run"}
-    assert list(card["claim"]) == list(claims.load_claims())
+    found = card(frame())
+    assert set(found["verdict"]) == {"not run"}
+    assert list(found["claim"]) == list(claims.load_claims())
     rules, how = claims.load_claims(), {"paper": "--published", "any": "--profile laptop"}
     assert {rule.needs.profile for rule in rules.values()} == how.keys()
-    for name, command in zip(card["claim"], card["command"], strict=True):
+    for name, command in zip(found["claim"], found["command"], strict=True):
         assert command == f"pcgraph run {rules[name].notebook} {how[rules[name].needs.profile]}"
 
 
@@ -79,7 +90,7 @@ def test_one_case_can_be_enough() -> None:
     rows = frame(*seeds("q", 0.7, 0.7, 0.7, model="a"), *seeds("q", 0.9, 0.9, 0.9, model="b"))
     check = {"quantity": "q", "near": {"value": 0.88, "tolerance": 0.05}}
     assert verdict(claim(check), rows) == "not reproduced"
-    row = verdicts.scorecard(rows, claim(check | {"any_case": True})).iloc[0]
+    row = card(rows, claim(check | {"any_case": True})).iloc[0]
     assert row["verdict"] == "reproduced" and "0.9" in row["ours"] and row["ours"].endswith("best of 2")
     assert verdict(claim(check | {"any_case": True}), frame(*seeds("q", 0.5, 0.5, 0.5))) == "not reproduced"
 
@@ -88,7 +99,7 @@ def test_seconds_of_another_machine_are_shown_and_not_judged() -> None:
     """Whatever the rule says and however many seeds there are; without a record nothing is shown."""
     rules = claim({"quantity": "q", "at_most": 0.1}, comparable=False)
     for value in (0.05, 5.0):
-        row = verdicts.scorecard(frame(*seeds("q", value)), rules).iloc[0]
+        row = card(frame(*seeds("q", value)), rules).iloc[0]
         assert row["verdict"] == "not comparable" and f"{value:g}" in row["ours"]
     assert verdict(rules, frame()) == "not run"
 
@@ -109,7 +120,7 @@ def test_smaller_runs_are_preliminary() -> None:
 def test_a_run_that_was_cut_is_preliminary(graphs: tuple[int, ...], expected: str) -> None:
     """The least record of what a claim needs counts; without any it is missing, and the note says what."""
     rules = claim({"quantity": "q", "at_least": 0.4}, least={"graphs": 48})
-    row = verdicts.scorecard(frame(*seeds("q", 1, 1, 1), *seeds("graphs", *graphs)), rules).iloc[0]
+    row = card(frame(*seeds("q", 1, 1, 1), *seeds("graphs", *graphs)), rules).iloc[0]
     assert row["verdict"] == expected
     assert ("needs 48 graphs" in row["note"]) == (expected != "reproduced")
     assert "graphs" in rules["c"].quantities()
@@ -163,9 +174,9 @@ def test_a_record_of_no_seed_is_not_one_of_the_first() -> None:
 def test_one_seed_is_a_case_without_a_spread() -> None:
     """Of one number there is no deviation."""
     rows, rules = frame(*seeds("q", 0.9, model="a")), claim({"quantity": "q", "at_least": 0.5, "percent": True})
-    [[case]] = verdicts.measured("c", rows, rules)
+    [[case]] = cases(rows, rules)
     assert (case.model, case.values.tolist()) == ("a", [0.9])
-    assert verdicts.scorecard(rows, rules)["ours"].item() == "q 90.00 % (at least 50.00 %)"
+    assert card(rows, rules)["ours"].item() == "q 90.00 % (at least 50.00 %)"
 
 
 def test_each_case_is_told_by_its_own_model() -> None:
@@ -173,12 +184,12 @@ def test_each_case_is_told_by_its_own_model() -> None:
     rows = frame(*seeds("q", 1, 2, model="a"), *seeds("q", 3, 5, model="b"))
     for check, told in (({"quantity": "q"}, {"a": [1, 2], "b": [3, 5]}),
                         ({"quantity": "q", "model": "b"}, {"b": [3, 5]})):
-        [cases] = verdicts.measured("c", rows, claim(check | {"at_least": 0}))
-        assert {case.model: case.values.tolist() for case in cases} == told
+        [found] = cases(rows, claim(check | {"at_least": 0}))
+        assert {case.model: case.values.tolist() for case in found} == told
     others = [row | {"claim": name} for name in ("b", "d") for row in seeds("q", 7, 8, model="a")]
     rows = frame(*seeds("q", 1, 2, model="a"), *others)
-    [cases] = verdicts.measured("c", rows, claim({"quantity": "q", "at_least": 0}))
-    assert [case.values.tolist() for case in cases] == [[1, 2]]
+    [found] = cases(rows, claim({"quantity": "q", "at_least": 0}))
+    assert [case.values.tolist() for case in found] == [[1, 2]]
 
 
 def test_every_dataset_must_hold() -> None:
@@ -195,27 +206,27 @@ def test_every_dataset_must_hold() -> None:
 def test_paper_records_count_before_smaller_ones(smaller: str) -> None:
     """Where both profiles have records of a claim, the larger decides alone."""
     rows = pd.concat([frame(*seeds("q", 0, 0, 0), profile="paper"), frame(*seeds("q", 1, 1, 1), profile=smaller)])
-    row = verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5})).iloc[0]
+    row = card(rows, claim({"quantity": "q", "at_least": 0.5})).iloc[0]
     assert (row["verdict"], row["profile"], row["n"]) == ("not reproduced", "paper", 3)
 
 
 def test_our_value_is_shown_with_spread_and_unit() -> None:
     """Mean ± sd, as per cent where the rule says so."""
     rows = frame(*seeds("q", 0.90, 0.91, 0.92))
-    row = verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
+    row = card(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
     assert row["ours"] == "q 91.00 % ± 1.00 % (at least 50.00 %)"
 
 
 def test_a_share_has_its_interval_over_examples_beside_the_spread_over_seeds() -> None:
     """Wilson's formula by hand: (p + z² / 2n ± z sqrt(p (1 - p) / n + z² / 4n²)) / (1 + z² / n), z = 1.95996."""
     rows = frame(*seeds("q", 0.8, 0.9, 1.0, n=10))
-    row = verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
+    row = card(rows, claim({"quantity": "q", "at_least": 0.5, "percent": True})).iloc[0]
     z = stats.norm.ppf(0.975)
     centre, width = 0.9 + z**2 / 20, z * (0.9 * 0.1 / 10 + z**2 / 400) ** 0.5
     low, high = (100 * (centre + sign * width) / (1 + z**2 / 10) for sign in (-1, 1))
     assert row["ours"] == (f"q 90.00 % ± 10.00 % (95 % interval of such a share of 10 examples: {low:.2f} % to "
                            f"{high:.2f} %) (at least 50.00 %)")
-    assert "examples" not in verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
+    assert "examples" not in card(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
 
 
 @pytest.mark.parametrize(("check", "words"), [
@@ -249,7 +260,7 @@ def test_every_claim_has_a_home_and_a_rule_that_records_can_serve() -> None:
     rules = claims.load_claims()
     assert {rule.notebook for rule in rules.values()} <= set(config.notebook_names())
     for name, rule in rules.items():
-        for check in rule.checks:
+        for check in rule.checks.values():
             claims.check_known(name, check.quantity, rules)
 
 
@@ -272,7 +283,7 @@ def test_what_has_no_counterpart_makes_a_verdict_preliminary():
     assert verdict(rules, frame(*ours, *theirs)) == "reproduced"
     for more, said in ((seeds("q", 9, 9, 9, model="a", dataset="fashion"), "3 runs have no counterpart"),
                        ([ours[0] | {"seed": 3, "value": 9.0}], "1 run has no counterpart")):
-        row = verdicts.scorecard(frame(*ours, *theirs, *more), rules).iloc[0]
+        row = card(frame(*ours, *theirs, *more), rules).iloc[0]
         assert row["verdict"] == "preliminary: reproduced" and said in row["note"]
 
 
@@ -281,7 +292,7 @@ def test_the_seeds_of_a_verdict_are_those_of_its_smallest_part():
     rows = frame(*seeds("q", 1, 1, 1, dataset="mnist"), *seeds("q", 1, 1, dataset="fashion"), *seeds("r", 1, 1, 1))
     q, r = {"quantity": "q", "at_least": 1}, {"quantity": "r", "at_least": 1}
     for rules in (claim(q), claim(q, r), claim(r, q)):
-        row = verdicts.scorecard(rows, rules).iloc[0]
+        row = card(rows, rules).iloc[0]
         assert (row["n"], row["verdict"]) == (2, "preliminary: reproduced")
 
 
@@ -319,7 +330,7 @@ def test_of_several_comparisons_that_fail_the_first_is_shown():
              for dataset, gap in (("fashion", -1.0), ("mnist", -2.0), ("svhn", -3.0)) for seed in range(3)
              for model, value in (("a", 5.0), ("b", 5.0 + gap))]
     rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
-    assert verdicts.scorecard(frame(*pairs), rules)["ours"].item().endswith("b 4, one of 3 cases, which all fail")
+    assert card(frame(*pairs), rules)["ours"].item().endswith("b 4, one of 3 cases, which all fail")
 
 
 def test_how_many_cases_fail_is_said() -> None:
@@ -327,7 +338,7 @@ def test_how_many_cases_fail_is_said() -> None:
     for below, said in ((1, "1 of which fails"), (2, "2 of which fail"), (3, "which all fail"), (0, "which all hold")):
         rows = frame(*(row for k, data in enumerate(("a", "b", "c"))
                        for row in seeds("q", 0.1 if k < below else 0.9, dataset=data)))
-        shown = verdicts.scorecard(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
+        shown = card(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
         assert shown.endswith(f", worst of 3 cases, {said}")
 
 
@@ -337,7 +348,7 @@ def test_another_reading_has_its_own_verdict() -> None:
              "tried in part": [{"quantity": "b", "at_least": 0.9}, {"quantity": "c", "at_least": 0.9}],
              "never tried": [{"quantity": "c", "at_least": 0.9}]}
     rows = frame(*seeds("a", 1.0, 1.0, 1.0), *seeds("b", 0.0, 0.0, 0.0))
-    row = verdicts.scorecard(rows, claim({"quantity": "a", "at_least": 0.9}, readings=other)).iloc[0]
+    row = card(rows, claim({"quantity": "a", "at_least": 0.9}, readings=other)).iloc[0]
     assert (row["verdict"], row["hangs_on"]) == (
         "reproduced", "in other units: not reproduced; tried in part: preliminary: not reproduced; "
                       "never tried: not run")
@@ -350,7 +361,7 @@ def test_a_reading_needs_a_check_that_is_no_guard() -> None:
 
 def test_more_seeds_than_asked_for_are_enough_and_two_have_a_spread() -> None:
     """By hand: 0.8 and 1.0 have the mean 0.9 and the standard deviation 0.2 / sqrt(2)."""
-    row = verdicts.scorecard(frame(*seeds("a", 0.8, 1.0)), claim({"quantity": "a", "at_least": 0.5}, needed=1)).iloc[0]
+    row = card(frame(*seeds("a", 0.8, 1.0)), claim({"quantity": "a", "at_least": 0.5}, needed=1)).iloc[0]
     assert row["verdict"] == "reproduced" and "0.90 ± 0.14" in row["ours"]
 
 
@@ -361,14 +372,15 @@ def test_a_reading_may_look_at_what_another_claim_measured() -> None:
     own = seeds("a", 0.9, 0.91, model="m")
     for profile, said in (("paper", "r: reproduced"), ("laptop", "r: not run")):
         others = [row | {"claim": "d", "profile": profile} for row in seeds("a", 0.95, 0.97, model="other")]
-        assert verdicts.scorecard(frame(*own, *others), rules)["hangs_on"].item() == said
+        assert card(frame(*own, *others), rules)["hangs_on"].item() == said
 
 
 def test_readings_look_at_claims_that_there_are() -> None:
     rules = claims.load_claims()
     read = [check for one in rules.values() for checks in one.readings.values() for check in checks]
     named = {name for check in read for name in check.of}
-    assert named and named <= rules.keys() and not any(check.of for one in rules.values() for check in one.checks)
+    assert named and named <= rules.keys()
+    assert not any(check.of for one in rules.values() for check in one.checks.values())
 
 
 @pytest.mark.parametrize(("theirs", "expected"), [
@@ -380,9 +392,9 @@ def test_a_rival_says_what_a_result_is_worth_and_decides_nothing(theirs: tuple[f
     simple = [{"name": "ridge regression", "quantity": "q", "model": "a", "less_than": {"quantity": "ridge"}}]
     rules = claim({"quantity": "q", "model": "a", "at_most": 0.3}, rivals=simple)
     ours = seeds("q", 0.1, 0.2, 0.3, model="a")
-    row = verdicts.scorecard(frame(*ours, *seeds("ridge", *theirs, model="a")), rules).iloc[0]
+    row = card(frame(*ours, *seeds("ridge", *theirs, model="a")), rules).iloc[0]
     assert (row["verdict"], row["rival"]) == ("reproduced", f"q: {expected}")
-    assert verdicts.scorecard(frame(*ours), rules)["rival"].item() == ""
+    assert card(frame(*ours), rules)["rival"].item() == ""
     assert "ridge" in rules["c"].quantities()
 
 
@@ -394,7 +406,7 @@ def test_a_rival_is_named_for_every_case() -> None:
                  *seeds("q", 0.1, dataset="fashion", parameters={"variance": 1.0}),
                  *seeds("theirs", 0.4, dataset="mnist", parameters={"variance": 2.0}),
                  *seeds("theirs", 0.2, dataset="fashion", parameters={"variance": 1.0}))
-    assert verdicts.scorecard(rows, rules)["rival"].item().split("; ") == [
+    assert card(rows, rules)["rival"].item().split("; ") == [
         "q, fashion, variance 1: worse than a filter (10.00 % against 20.00 %)",
         "q, mnist, variance 2: better than a filter (50.00 % against 40.00 %)"]
 

@@ -5,7 +5,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
+from pcgraph_lite.errors import BadInput
 from reproduction.evidence import decimals
 
 numbers = st.floats(1e-6, 1e6)
@@ -44,3 +46,15 @@ def test_digits_of_earlier_runs_are_left_away(old, new):
 def test_reading_a_text_twice_changes_nothing_more(mean, sd):
     once = decimals.again(f"{mean:.4g} ± {sd:.2g}")
     assert decimals.again(once) == once
+
+
+@pytest.mark.parametrize(("hits", "count"), [(0, 10), (7, 10), (100, 100), (450, 500)])
+def test_the_interval_of_a_share_is_wilsons(hits: int, count: int) -> None:
+    expected = stats.binomtest(hits, count).proportion_ci(0.95, method="wilson")
+    assert decimals.share_interval(hits, count) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [(-1, 10), (11, 10), (0, 0)])
+def test_the_interval_of_a_share_needs_counts(wrong: tuple[int, int]) -> None:
+    with pytest.raises(BadInput, match=f"{wrong[0]} hits of {wrong[1]}; expected"):
+        decimals.share_interval(*wrong)

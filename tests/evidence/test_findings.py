@@ -10,15 +10,13 @@ from string import Formatter
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
-from pcgraph_lite.errors import BadInput
 from reproduction.book import result, site
 from reproduction.checkout import ROOT
-from reproduction.evidence import claims, findings, records
+from reproduction.evidence import claims, findings, records, verdicts
 from reproduction.evidence.claims import Check
 from reproduction.evidence.findings import Quantity
-from reproduction.evidence.verdicts import Measured
+from reproduction.evidence.verdicts import Case
 
 RULES, BOOK = claims.load_claims(), findings.load()
 SUCCESS = re.compile(
@@ -51,14 +49,16 @@ def rows(claim: str, *measured: tuple[str, str | None, str | None, float], seeds
 
 
 def told(kept: pd.DataFrame, claim: str) -> findings.Finding:
-    return findings.findings(kept)[claim]
+    return findings.findings(verdicts.verdicts(kept))[claim]
 
 
-def case(value: float = 1.0, theirs: float | None = 2.0, holds: bool = False, **about: object) -> Measured:
-    return Measured(
+def case(value: float = 1.0, theirs: float | None = 2.0, holds: bool = False, **about: object) -> Case:
+    return Case(
         about.get("dataset", "mnist"),
         "model",
         about.get("parameters", {}),
+        1,
+        float("nan"),
         np.array([value]),
         np.array([theirs]),
         holds,
@@ -97,10 +97,10 @@ def test_a_claim_that_holds_has_no_cause_and_lacks_nothing() -> None:
 def test_a_run_is_told_in_a_line_for_each_claim_that_it_measured() -> None:
     kept = rows("decay-class", ("accuracy", "mnist", "discriminative", 0.9), seeds=5)
     weak, strong = (kept.assign(parameters=[{"decay": word}] * 5) for word in ("weak", "strong"))
-    assert findings.told(pd.concat([weak.assign(value=0.97), strong])) == [
+    assert findings.told(verdicts.verdicts(pd.concat([weak.assign(value=0.97), strong]))) == [
         "Classifiers want little decay. It holds. "
         "With weak decay the classifier reads 97 % right, with strong decay 90 %."]
-    assert findings.told(kept.iloc[:0]) == []
+    assert findings.told(verdicts.verdicts(kept.iloc[:0])) == []
 
 
 def test_a_cause_that_does_not_fit_what_failed_is_not_given() -> None:
@@ -119,9 +119,9 @@ def test_a_cause_that_does_not_fit_what_failed_is_not_given() -> None:
 
 def test_a_claim_without_records_is_not_measured_and_says_why() -> None:
     kept = records.read(Path("/nowhere"))
-    for name, one in findings.findings(kept).items():
+    for name, one in findings.findings(verdicts.verdicts(kept)).items():
         assert one.lead == "It has not been measured yet." and one.sentences == () and one.ours == "", name
-        assert one.cause or not BOOK.claims[name].cause, name
+        assert one.cause or not RULES[name].cause, name
     assert "SVHN" in told(kept, "class-svhn").cause[0]
 
 
@@ -162,8 +162,8 @@ def test_words_follow_the_check() -> None:
 
 def test_numbers_are_short_and_exact_where_they_are() -> None:
     share, plain = (Check(quantity="q", at_least=0, percent=percent) for percent in (True, False))
-    assert [findings.number(value, share) for value in (1, 0, 0.929, 0.9996)] == ["100 %", "0 %", "92.9 %", "99.96 %"]
-    assert [findings.number(value, plain) for value in (0, 9.2e-17, 0.03858, 15.63, 1234.5)] == [
+    assert [findings.rounded(value, share) for value in (1, 0, 0.929, 0.9996)] == ["100 %", "0 %", "92.9 %", "99.96 %"]
+    assert [findings.rounded(value, plain) for value in (0, 9.2e-17, 0.03858, 15.63, 1234.5)] == [
         "0",
         "9e-17",
         "0.0386",
@@ -175,7 +175,7 @@ def test_numbers_are_short_and_exact_where_they_are() -> None:
 def test_small_numbers_of_a_sentence_have_one_notation() -> None:
     """Python writes 0.00007349 as 7.35e-05, and 0.0001412 without a power."""
     plain = Check(quantity="q", at_least=0)
-    assert [findings.number(value, plain) for value in (0.0001412, 0.00007349, -0.0000123, 0.000001)] == [
+    assert [findings.rounded(value, plain) for value in (0.0001412, 0.00007349, -0.0000123, 0.000001)] == [
         "0.000141", "0.0000735", "-0.0000123", "0.00000100"]
 
 
@@ -243,29 +243,26 @@ def test_a_reading_of_one_check_shows_its_numbers() -> None:
 def test_findings_of_one_page_begin_each_in_its_own_way() -> None:
     """A page with several claims shows their first sentences below one another."""
     for page in BOOK.pages:
-        begins = [" ".join(BOOK.claims[name].finding[0].split()[:4]) for name, rule in RULES.items()
+        begins = [" ".join(RULES[name].finding[0].split()[:4]) for name, rule in RULES.items()
                   if rule.notebook == page]
         assert len(begins) == len(set(begins)), page
 
 
-def test_every_claim_has_its_sentences_and_every_sentence_its_checks() -> None:
-    assert list(BOOK.claims) == list(RULES)
-    for name, words in BOOK.claims.items():
-        checks = RULES[name].checks
-        assert words.finding and len(words.name) <= 60, name
-        for text in [*words.finding, words.ours, *(words.cause.finding if words.cause else [])]:
+def test_a_sentence_asks_of_its_checks_what_they_have() -> None:
+    """The other side of a comparison, or the number that the paper prints."""
+    for name, claim in RULES.items():
+        assert len(claim.name) <= 60, name
+        for text in [*claim.finding, claim.ours, *(claim.cause.finding if claim.cause else [])]:
             for _, field, _, _ in Formatter().parse(text):
                 if field:
-                    number, _, what = field.partition(".")
-                    check = checks[int(number)]
+                    one, _, what = field.partition(".")
+                    check = claim.checks[one]
                     assert {"theirs": check.other, "beside": check.near, "paper": check.near}.get(what, True), (
-                        name,
-                        field,
-                    )
+                        name, field)
 
 
 def test_every_claim_that_can_fail_has_a_cause_and_every_figure_is_on_its_page() -> None:
-    for name, words in BOOK.claims.items():
+    for name, words in RULES.items():
         page = (ROOT / "notebooks" / f"{RULES[name].notebook}.md").read_text(encoding="utf-8")
         assert words.cause or RULES[name].needs.profile == "any" or not RULES[name].comparable, name
         figure = words.figure or BOOK.pages[RULES[name].notebook].figure
@@ -277,7 +274,7 @@ def test_every_claim_that_can_fail_has_a_cause_and_every_figure_is_on_its_page()
 
 
 def test_every_table_of_a_claim_is_on_its_published_page() -> None:
-    for name, words in BOOK.claims.items():
+    for name, words in RULES.items():
         table, _, number = words.table.partition(" ")
         page = (ROOT / "book/notebooks" / f"{RULES[name].notebook}.ipynb").read_text(encoding="utf-8")
         assert page.count(f'<table id=\\"T_{table}\\"') >= int(number or 1) or not table, name
@@ -286,21 +283,24 @@ def test_every_table_of_a_claim_is_on_its_published_page() -> None:
 @pytest.mark.parametrize("name", list(RULES))
 def test_what_fails_never_reads_as_a_success(name: str) -> None:
     """Every check of the claim made to fail: the words before say so, and no sentence says otherwise."""
-    quantities = [Quantity(check, [case()], BOOK.words, "50 %") for check in RULES[name].checks]
-    sentences = findings.said(BOOK.claims[name].finding, quantities)
-    assert len(sentences) == len(BOOK.claims[name].finding)
+    quantities = {one: Quantity(check, [case()], BOOK.words, "50 %") for one, check in RULES[name].checks.items()}
+    sentences = findings.said(RULES[name].finding, quantities)
+    assert len(sentences) == len(RULES[name].finding)
     assert not [text for text in sentences if SUCCESS.search(text)]
     for verdict, lead in findings.LEADS.items():
         assert bool(re.search(r"holds\b(?! in part)", lead)) == (verdict.removeprefix("preliminary: ") == "reproduced")
 
 
-def test_a_claim_without_a_sentence_is_named() -> None:
-    with pytest.raises(BadInput, match=r"nothing of the claim 'double'\. Give it a name"):
-        findings.findings(records.read(Path("/nowhere")), {"double": RULES["eq1"]})
+@pytest.mark.parametrize(("change", "words"), [
+    ({"finding": []}, "at least 1 item"), ({"finding": ["{erorr}"]}, "speaks of the check 'erorr'; there are error"),
+    ({"cause": {"kind": "paper", "finding": [], "fails": ["other"]}}, "speaks of the check 'other'")])
+def test_a_claim_without_a_sentence_or_with_one_of_no_check_is_refused(change: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        claims.Claim.model_validate(RULES["eq1"].model_dump() | change)
 
 
 def test_no_sentence_hedges() -> None:
-    for name, words in BOOK.claims.items():
+    for name, words in RULES.items():
         for text in words.finding:
             assert not HEDGES.search(text) and text.endswith("."), (name, text)
 
@@ -308,7 +308,7 @@ def test_no_sentence_hedges() -> None:
 def test_committed_records_give_sentences_without_gaps() -> None:
     """Of every claim that has a verdict; the numbers of one are looked up in its records."""
     kept = records.read(ROOT / "results/records")
-    found = findings.findings(kept)
+    found = findings.findings(verdicts.verdicts(kept))
     for one in found.values():
         text = " ".join([one.lead, *one.sentences, one.ours, *one.lacks, *one.hangs, *one.cause])
         assert "{" not in text and "nan" not in text, one.claim
@@ -330,14 +330,9 @@ def test_equations_printed_in_another_index_order_say_so() -> None:
     assert "index order opposite" in one.sentences[0]
 
 
-def test_the_file_of_sentences_lists_claims_in_the_order_of_the_rules() -> None:
-    file = yaml.safe_load(findings.FILE.read_text(encoding="utf-8"))
-    assert set(file) == {"words", "columns", "pages", "claims"}
-
-
 def test_words_of_amount_hold_in_the_records() -> None:
     """Of the denoised pictures of page 3a "most are not at rest": on both data sets, mean over seeds."""
-    assert "most pictures are not at rest" in " ".join(BOOK.claims["gen-c"].cause.finding)
+    assert "most pictures are not at rest" in " ".join(RULES["gen-c"].cause.finding)
     found = records.read(ROOT / "results" / "records")
     share = found[found["quantity"] == "fixed_point_converged_share"].groupby("dataset")["value"].mean()
     assert len(share) == 2 and (share < 0.5).all()

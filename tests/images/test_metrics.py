@@ -385,22 +385,6 @@ def test_interval_refuses_nothing_nan_and_odd_levels():
         metrics.mean_interval([1.0, NAN])
 
 
-@pytest.mark.parametrize(("hits", "count"), [(0, 10), (7, 10), (100, 100), (450, 500)])
-def test_interval_of_a_share_is_wilsons_formula(hits: int, count: int):
-    """(p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n), by hand."""
-    z, p = stats.norm.ppf(0.975), hits / count
-    middle, half = p + z**2 / (2 * count), z * math.sqrt(p * (1 - p) / count + z**2 / (4 * count**2))
-    expected = [(middle + sign * half) / (1 + z**2 / count) for sign in (-1, 1)]
-    assert metrics.share_interval(hits, count) == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("wrong", [(-1, 10), (11, 10), (0, 0), (1, 2, 1.0)])
-def test_interval_of_a_share_needs_counts(wrong: tuple):
-    with pytest.raises(BadInput, match=r"11 hits of 10|expected a"):
-        metrics.share_interval(*wrong)
-
-
-
 def test_diversity_is_the_mean_over_pairs() -> None:
     """All ordered pairs of different images of norm 1, written out: 2 - 2 cos of the angle between them."""
     images = torch.rand(6, 9, generator=torch.Generator().manual_seed(0))

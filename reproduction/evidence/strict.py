@@ -1,0 +1,120 @@
+"""Settings files as such: YAML read into strict schemas, and what is refused of it.
+
+Nothing here needs torch, so whoever only reads rules and records starts quickly.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+
+from pcgraph_lite.errors import BadFile, BadInput, shown, unknown
+from pcgraph_lite.files import read_text
+
+from .. import checkout
+
+LARGEST = 2**20                                                            # bytes and values of a settings file
+
+
+class Strict(BaseModel):
+    """Base of every schema: no unknown keys (with a near match), no silent conversions, no infinite numbers or NaN."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, values: Any) -> Any:
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in cls.model_fields:
+                raise unknown("key", key, cls.model_fields)
+        return values
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A YAML mapping from a file, shared, so nobody changes it. Raises BadFile: it is missing or not such YAML."""
+    return mapping(path, text_of(path))
+
+
+def text_of(path: Path) -> str:
+    try:
+        return read_text(path, LARGEST)
+    except BadFile as error:
+        raise BadFile(f"{str(error).replace(str(path), checkout.relative(path))}.") from error
+
+
+@lru_cache(maxsize=32)
+def mapping(path: Path, text: str) -> dict[str, Any]:
+    """A YAML mapping from the text of a file. Raises BadFile: it is not that, or nested or repeated beyond measure."""
+    try:
+        content = yaml.load(text, Loader=_Loader)                          # a safe loader, see below
+    except (yaml.YAMLError, ValueError, RecursionError) as error:          # a ValueError: a day that no month has
+        why = " ".join(str(error).split())[:500]
+        raise BadFile(f"{checkout.relative(path)} is not valid YAML: {why}") from error
+    seen, waiting = 0, [content]
+    while waiting and seen < LARGEST:                                      # aliases count as often as they are used
+        some = waiting.pop()
+        waiting += [*some, *some.values()] if isinstance(some, dict) else some if isinstance(some, list) else ()
+        seen += 1
+    if waiting:
+        raise BadFile(f"{checkout.relative(path)} holds more than {LARGEST} values; expected settings.")
+    if not isinstance(content, dict):
+        raise BadFile(f"{checkout.relative(path)} holds {type(content).__name__}; expected a mapping of keys to "
+                      "values.")
+    return content
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as people write it: 1e-4 is a number (YAML 1.1 wants 1.0e-4), and a key given twice is an error."""
+
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        keys = [key.value for key, _ in node.value]
+        if twice := [key for key in keys if keys.count(key) > 1]:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is given twice", node.start_mark)
+        return node
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+"),
+                              list("-+0123456789"))
+
+
+def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` with the entries of ``override``, mappings merged key by key and everything else replaced."""
+    both = {key: merged(base[key], value) if isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
+            else value for key, value in override.items()}
+    return {**base, **both}
+
+
+def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
+    """``values`` read as ``schema``. Raises BadInput naming the file, the key, what was expected and a near match."""
+    try:
+        return _adapter(schema).validate_python(values)
+    except ValidationError as error:
+        raise in_file(path, *(explain(one, prefix) for one in error.errors()[:10])) from None
+
+
+@lru_cache(maxsize=32)
+def _adapter(schema: Any) -> TypeAdapter:
+    return TypeAdapter(schema)
+
+
+def refuse_unknown(path: Path, kind: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise BadInput, naming the file and a near match, where one of the given names is not known."""
+    for wrong in set(given) - set(known):
+        raise in_file(path, unknown(kind, wrong, known))
+
+
+def explain(error: Mapping[str, Any], prefix: str) -> str:
+    """One pydantic complaint as 'key: what was expected, got ...'."""
+    where = prefix + ".".join(str(part) for part in error["loc"])
+    message = error["msg"].removeprefix("Value error, ")
+    got = "" if isinstance(error["input"], Mapping) else f"; got {shown(error['input'])}"
+    return f"{where}: {message[0].lower()}{message[1:]}{got}"
+
+
+def in_file(path: Path, *problems: object) -> BadInput:
+    return BadInput("\n".join(f"{checkout.relative(path)}: {problem}" for problem in problems))
