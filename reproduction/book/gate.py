@@ -37,8 +37,9 @@ SETTINGS = {"tags": list, "mystnb": dict}                                  # of 
 BUILDER = {"figure", "image"}                                              # of those, what the builder may be told
 PLAIN = re.compile(r"[\w.:+-]{1,40}")                                       # which Markdown shows as it is
 INJECTED = "injected-parameters"                                           # papermill's tag
-# Where our own modules lie decides nothing that a page shows; some have moved since a page ran.
-HOMES = re.compile(r"^(from|import) (pcgraph_lite|reproduction)\b.*\n?|\b(trials|frames)\.", re.MULTILINE)
+# What decides nothing that a page shows and has changed since some ran: where our own modules lie, how rules are kept.
+HOMES = re.compile(r"^(from|import) (pcgraph_lite|reproduction)\b.*\n?|\b(trials|frames)\.|(?<=\.checks)\.values\(\)",
+                   re.MULTILINE)
 
 
 def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:

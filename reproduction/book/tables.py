@@ -23,6 +23,7 @@ from ..evidence import claims, decimals, findings, records
 from ..evidence.cards import Card
 from ..evidence.records import PACKAGES
 from ..evidence.verdicts import failed, scorecard
+from ..evidence.verdicts import verdicts as judged
 from ..evidence.zoo import Trained
 from .plots import named
 
@@ -192,7 +193,7 @@ def verdicts(saved: Path, whole: bool = False) -> Styler:
         whole: the other pages' records lie beside it, and readings may look at them. False: they may still be missing.
     """
     found = records.read(saved.parent)
-    card = scorecard(found if whole else found[found["notebook"] == saved.stem])
+    card = scorecard(judged(found if whole else found[found["notebook"] == saved.stem]))
     card = card[card["notebook"] == saved.stem]
     card = card[(card["verdict"] != "not run") | (card["hangs_on"] != "")]
     card = card.assign(**{column: card[column].str.replace("; ", "<br>") for column in ("ours", "rival")})
