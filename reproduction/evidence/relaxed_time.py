@@ -1,19 +1,17 @@
 """What the relaxed time T x gamma of training decides: classification, pictures and memories want different ones.
 
 Every setting trains one graph on training images and is measured on held-out training images (memories: on the images
-that it stores). The test set is never read. ``config/studies/relaxed-time.yaml`` says what is run and in which order.
+that it stores). The test set is never read. ``config/studies/relaxed-time.yaml`` says what is run and in which order;
+other questions about settings are other files of that folder. They run as sweeps do, and their rows lie beside those:
 
-    python -m reproduction.evidence.relaxed_time --out results/sweeps/relaxed-time.csv
-
-A row that is in the file already is not run again. Other questions about settings are other settings files of the same
-form (``--settings config/studies/memories.yaml --out results/sweeps/memories.csv``).
+    pcgraph sweep relaxed-time --profile paper
 """
 
-import argparse
 import hashlib
 import itertools
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +20,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from pcgraph_lite import hardware
 from pcgraph_lite.engine import learning, topology
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.query import observed, query
 from pcgraph_lite.errors import BadValues, UnstableStep, one_of
-from pcgraph_lite.files import write_aside
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images import scale as scales
 from pcgraph_lite.images.judge import load_judge, read
 from pcgraph_lite.studies import memory, tasks, trials
 
 from .. import checkout
-from . import records, strict
+from . import config, records, strict
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning
 LOOKS = trials.schedule(320)                                               # plain steps after which denoising is seen
@@ -67,30 +63,65 @@ def plan(settings: dict[str, Any]) -> dict[str, Run]:
     return runs
 
 
-def measured(run: Run) -> dict[str, object]:
-    """Train and measure one setting. Returns its row."""
-    began, version = time.monotonic(), checkout.version()
-    generator, fixed = torch.Generator().manual_seed(run["seed"]), OF_TASK | run["fixed"]
-    images, held_out = datasets.split_off(datasets.load(run["data"]), max(2000, fixed["held_out"]), generator)
-    images = images.subset(fixed["images"], generator)
-    made = getattr(topology, fixed["topology"])(**fixed["arguments"])
-    graph = PCGraph(made, run["activation"], init_std=fixed["init_std"], generator=generator,
-                    pixel_scale=scales.named(run["scale"], run["data"]))
-    training = {key: fixed[key] for key in ("epochs", "batch_size", "weight_lr", "optimizer")}
-    row = {key: run[key] for key in ("task", "data", "scale", "gamma", "decay", "activation", "seed")} | training | {
-        "model": f"{fixed['topology']}, {made!r}", "T": run["steps"], "n": len(images),
-        "init_std": json.dumps(fixed["init_std"])}
+@dataclass(frozen=True)
+class Point:
+    """One run of a study, as ``sweeps.Run`` is one of a sweep. ``settings``: see ``plan``; ``sample``: which data."""
+
+    settings: Run
+    sample: bool
+    identity: str
+
+    @property
+    def seed(self) -> int:
+        return self.settings["seed"]
+
+    @property
+    def setting(self) -> str:
+        """What tells it from others, in words."""
+        return ", ".join(f"{key} {value}" for key, value in self.settings.items() if key not in ("seed", "fixed"))
+
+    def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
+        """Train and measure on the CPU, whatever the device, for these graphs are small: one row."""
+        began, version, run = time.monotonic(), checkout.version(), self.settings
+        generator, fixed = torch.Generator().manual_seed(run["seed"]), OF_TASK | run["fixed"]
+        every = datasets.load(run["data"], sample=self.sample)
+        images, held_out = datasets.split_off(every, max(2000, fixed["held_out"]), generator)
+        images = images.subset(fixed["images"], generator)
+        made = getattr(topology, fixed["topology"])(**fixed["arguments"])
+        graph = PCGraph(made, run["activation"], init_std=fixed["init_std"], generator=generator,
+                        pixel_scale=scales.named(run["scale"], run["data"]))
+        training = {key: fixed[key] for key in ("epochs", "batch_size", "weight_lr", "optimizer")}
+        row = {key: run[key] for key in ("task", "data", "scale", "gamma", "decay", "activation", "seed")} | training
+        row |= {"model": f"{fixed['topology']}, {made!r}", "T": run["steps"], "n": len(images),
+                "init_std": json.dumps(fixed["init_std"]), "identity": self.identity}
+        row |= _measured(graph, run, training, images, held_out, generator)
+        return pd.DataFrame([row | records.made("cpu", began, version)])
+
+    def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Its row as it is."""
+        return rows
+
+
+def points(source: Path, profile: str) -> list[Point]:
+    """The runs of a settings file in its order. Raises as ``plan``."""
+    sample = config.load_profile(profile).data.sample
+    return [Point(run, sample, identity) for identity, run in plan(strict.read_yaml(source)).items()]
+
+
+def _measured(graph: PCGraph, run: Run, training: dict[str, Any], images: datasets.ImageSet,
+              held_out: datasets.ImageSet, generator: torch.Generator) -> dict[str, object]:
+    """What a training gives, or how it diverged."""
+    began = time.monotonic()
     try:
-        history = learning.fit(graph, (images.images, images.labels), steps=run["steps"],
-                               value_lr=run["gamma"], weight_decay=run["decay"], generator=generator, progress=False,
-                               **training)
-        row |= {"value_lr": history["value_lr"].mean(), "train_seconds": round(time.monotonic() - began, 1)}
-        row |= {"relaxed": run["steps"] * row["value_lr"], "energy": history["energy"].iloc[-1], "status": "ok"}
-        row |= MEASURES[run["task"]](graph, images if run["task"] == "memories" else held_out, run)
+        history = learning.fit(graph, (images.images, images.labels), steps=run["steps"], value_lr=run["gamma"],
+                               weight_decay=run["decay"], generator=generator, progress=False, **training)
+        step, seconds = history["value_lr"].mean(), round(time.monotonic() - began, 1)
+        return {"value_lr": step, "train_seconds": seconds, "relaxed": run["steps"] * step,
+                "energy": history["energy"].iloc[-1], "status": "ok"} | MEASURES[run["task"]](
+                    graph, images if run["task"] == "memories" else held_out, run)
     except (UnstableStep, BadValues) as error:
-        row |= {"status": f"diverged: {type(error).__name__}"}
-        row |= {} if run["gamma"] == "safe" else {"relaxed": run["steps"] * run["gamma"]}
-    return row | records.made("cpu", began, version)
+        relaxed = {} if run["gamma"] == "safe" else {"relaxed": run["steps"] * run["gamma"]}
+        return {"status": f"diverged: {type(error).__name__}"} | relaxed
 
 
 def of_classifier(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[str, float]:
@@ -196,27 +227,3 @@ def _agreement(graph: PCGraph, held_out: datasets.ImageSet, judge: torch.nn.Modu
             answer = _pixels(graph, {"pixels": observed(images, known), "labels": one_hot(wanted, 10)})
             hits.append(read(judge, torch.where(known, images, answer)) == wanted)
     return float(torch.cat(hits).double().mean())
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run what is missing, one line a run; the file is written aside and renamed after each."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--settings", type=Path, default=checkout.ROOT / "config" / "studies" / "relaxed-time.yaml")
-    parser.add_argument("--out", type=Path, default=checkout.ROOT / "results" / "sweeps" / "relaxed-time.csv")
-    parser.add_argument("--runs", type=int, help="end after so many runs")
-    given = parser.parse_args(arguments)
-    hardware.prepare(1)
-    rows = pd.read_csv(given.out) if given.out.is_file() else pd.DataFrame({"identity": []})
-    runs = {digest: run for digest, run in plan(strict.read_yaml(given.settings)).items()
-            if digest not in set(rows["identity"])}
-    for digest, run in itertools.islice(runs.items(), given.runs):
-        row = measured(run) | {"identity": digest}
-        rows = pd.concat([rows, pd.DataFrame([row])]) if len(rows) else pd.DataFrame([row])
-        with write_aside(given.out) as part:
-            rows.to_csv(part, index=False, float_format="%.6g")
-        print(" ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
-                       for key, value in row.items() if key not in ("model", *records.PROVENANCE)), flush=True)
-
-
-if __name__ == "__main__":
-    main()

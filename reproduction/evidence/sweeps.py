@@ -4,7 +4,8 @@
 is trained on training images and measured on validation images; the test set is never read. A seed gives every setting
 the same images, so that settings are compared in pairs. The rows, one an epoch, lie in
 ``_build/<profile>/sweeps/NAME.csv``, published ones in ``results/sweeps``. A run that is there already
-with the same settings is not trained again.
+with the same settings is not trained again. A study (``relaxed_time.py``) lists its runs in another way, in
+``config/studies/NAME.yaml``; all else is the same.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pandas as pd
 import torch
@@ -32,6 +33,9 @@ from .. import checkout
 from . import config, records, strict, zoo
 from .config import Model, ModelSpec
 from .strict import Strict
+
+if TYPE_CHECKING:
+    from .relaxed_time import Point
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
             "settling_censored", "labelled_agreement", "seam", "choice_mse", "other_mse"]
@@ -82,6 +86,28 @@ class Run:
     measured: Collection[str]
     identity: str
 
+    def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
+        """Train and measure: a row an epoch, or one that says that the training diverged."""
+        began, version = time.monotonic(), checkout.version()              # of the code that runs, whatever comes
+        model, _ = zoo.build(self.spec, self.seed, device)
+        generator = torch.Generator().manual_seed(self.seed)               # every graph of a seed sees the same images
+        rest, held_out = zoo.split(self.spec, config.load_profile(profile), generator)
+        from .measures import measure  # here: it imports for seconds, and a plan needs none of it
+        try:
+            rows, status = zoo.fit(model, self.spec, rest, held_out, generator=generator, progress=False), "ok"
+            for key, value in measure(model, held_out, self.images, self.seed, self.measured).items():
+                rows.loc[rows.index[-1], key] = value
+        except (UnstableStep, BadValues) as error:
+            rows, status = pd.DataFrame({"epoch": [0]}), f"{type(error).__name__}: {error}"
+        facts = records.made(hardware.describe(device), began, version)
+        return rows.assign(seed=self.seed, status=status, profile=profile, model=self.model, n=len(rest),
+                           run_seconds=facts.pop("seconds"), identity=self.identity, **facts)
+
+    def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Its rows, with setting and varied values of today's sweep file."""
+        columns = ["setting", *self.values, "seed", *EPOCHS, *MEASURES, *FACTS]
+        return rows.assign(setting=self.setting, **self.values).reindex(columns=columns)
+
 
 def names() -> list[str]:
     """The sweeps that ``config/sweeps`` holds. Raises BadFile: there is no such folder."""
@@ -92,6 +118,14 @@ def path(name: str, profile: str) -> Path:
     """Where the rows of a sweep lie, whether or not they are there. Raises UnknownName."""
     _source(name)
     return checkout.ROOT / "_build" / config.load_profile(profile).name / "sweeps" / f"{name}.csv"
+
+
+def runs(name: str, profile: str) -> "list[Run] | list[Point]":
+    """Those of a sweep or of a study. Raises as ``plan``."""
+    if _source(name).parent.name == "sweeps":
+        return plan(name, profile)
+    from . import relaxed_time  # here: it imports for seconds
+    return relaxed_time.points(_source(name), profile)
 
 
 def plan(name: str, profile: str) -> list[Run]:
@@ -129,21 +163,21 @@ def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
 
     Returns the file of rows, see ``load``. Raises UnknownName, BadInput, and BadFile where rows or data are damaged.
     """
-    runs, target, picked = plan(name, profile), path(name, profile), hardware.pick_device(device)
+    wanted, target, picked = runs(name, profile), path(name, profile), hardware.pick_device(device)
     lock, _ = map(ready, (target.with_suffix(".lock"), target))
     with FileLock(lock):
         rows = _rows(name, profile)
         done = set(rows["identity"])
-        for number, one in enumerate(sorted(runs, key=lambda run: run.seed), start=1):   # all settings once, then again
+        for number, one in enumerate(sorted(wanted, key=lambda run: run.seed), start=1):  # all settings once
             if one.identity in done:
                 continue
-            made = _trained(one, profile, picked)
+            began, made = time.monotonic(), one.rows(profile, picked)
             rows = made if rows.empty else pd.concat([rows, made])
-            _write(target, runs, rows)
-            best = "" if made["status"].iloc[0] != "ok" else f", best validation score {made['validation'].max():.4g}"
-            print(f"{number} of {len(runs)}: {one.setting}, seed {one.seed}: {made['status'].iloc[0]}{best}, "
-                  f"{made['run_seconds'].iloc[0]:.0f} s", flush=True)
-        _write(target, runs, rows)
+            _write(target, wanted, rows)
+            best = f", best validation score {made['validation'].max():.4g}" if "validation" in made else ""
+            print(f"{number} of {len(wanted)}: {one.setting}, seed {one.seed}: {made['status'].iloc[0]}{best}, "
+                  f"{time.monotonic() - began:.0f} s", flush=True)
+        _write(target, wanted, rows)
     return target
 
 
@@ -155,12 +189,12 @@ def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
         columns EPOCHS, the columns MEASURES (on the last row of a run, taken with the weights of its best epoch) and
         FACTS. A run that failed is one row of epoch 0 whose status says how.
     """
-    runs = plan(name, profile)
+    wanted = plan(name, profile)
     if lacking := len(missing(name, profile)):
-        print(f"sweep {name}: {lacking} of {len(runs)} runs are missing in profile {profile}: training them.",
+        print(f"sweep {name}: {lacking} of {len(wanted)} runs are missing in profile {profile}: training them.",
               file=sys.stderr, flush=True)
         run(name, profile, device)
-    return _arranged(runs, _rows(name, profile))
+    return _arranged(wanted, _rows(name, profile))
 
 
 def missing(name: str, profile: str) -> list[Run]:
@@ -254,8 +288,11 @@ def said(setting: str) -> str:
 
 
 def _source(name: str) -> Path:
-    one_of("sweep", name, names())
-    return checkout.ROOT / "config" / "sweeps" / f"{name}.yaml"
+    """The settings file of a sweep or study. Raises UnknownName."""
+    files = {file.stem: file for file in [*checkout.part("config/sweeps").glob("*.yaml"),
+                                          *(checkout.ROOT / "config/studies").glob("*.yaml")]}
+    one_of("sweep", name, sorted(files))
+    return files[name]
 
 
 def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> Model:
@@ -289,24 +326,6 @@ def _words(value: object) -> str:
     return "default" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _trained(one: Run, profile: str, device: torch.device) -> pd.DataFrame:
-    """The rows of one run; a training that diverges gives one row that says so."""
-    began, version = time.monotonic(), checkout.version()                  # of the code that runs, whatever comes
-    model, _ = zoo.build(one.spec, one.seed, device)
-    generator = torch.Generator().manual_seed(one.seed)                    # every graph of a seed sees the same images
-    rest, held_out = zoo.split(one.spec, config.load_profile(profile), generator)
-    from .measures import measure  # here: it imports for seconds, and a plan needs none of it
-    try:
-        rows, status = zoo.fit(model, one.spec, rest, held_out, generator=generator, progress=False), "ok"
-        for key, value in measure(model, held_out, one.images, one.seed, one.measured).items():
-            rows.loc[rows.index[-1], key] = value
-    except (UnstableStep, BadValues) as error:
-        rows, status = pd.DataFrame({"epoch": [0]}), f"{type(error).__name__}: {error}"
-    facts = records.made(hardware.describe(device), began, version)
-    return rows.assign(seed=one.seed, status=status, profile=profile, model=one.model, n=len(rest),
-                       run_seconds=facts.pop("seconds"), identity=one.identity, **facts)
-
-
 def _rows(name: str, profile: str) -> pd.DataFrame:
     """The rows that are there: one's own, else for the paper profile the committed ones. Raises BadFile."""
     places = [path(name, profile)]
@@ -317,7 +336,7 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
         return pd.DataFrame({"identity": pd.Series(dtype=str)})
     try:
         rows = pd.read_csv(place, dtype={"identity": str, "commit": str, "run_seconds": float})
-        if lacking := {"seed", *EPOCHS, *FACTS} - set(rows.columns):
+        if lacking := {"seed", "status", *records.PROVENANCE, "identity"} - {"seconds"} - set(rows.columns):
             raise ValueError(f"no column {sorted(lacking)[0]!r}")
     except (OSError, ValueError) as error:
         raise BadFile(f"{checkout.relative(place)} is not a file of sweep rows ({error}). Delete it and run it again: "
@@ -325,15 +344,13 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
     return rows
 
 
-def _arranged(runs: list[Run], rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of these runs in their order; setting and varied values are those of today's sweep file."""
-    found = [rows[rows["identity"] == one.identity].assign(setting=one.setting, **one.values) for one in runs]
-    keys = list(runs[0].values)
-    return pd.concat(found, ignore_index=True).reindex(columns=["setting", *keys, "seed", *EPOCHS, *MEASURES, *FACTS])
+def _arranged(wanted: "Sequence[Run | Point]", rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of these runs in their order."""
+    return pd.concat([one.arranged(rows[rows["identity"] == one.identity]) for one in wanted], ignore_index=True)
 
 
-def _write(target: Path, runs: list[Run], rows: pd.DataFrame) -> None:
+def _write(target: Path, wanted: "Sequence[Run | Point]", rows: pd.DataFrame) -> None:
     """Write the rows of these runs in their order, and after them those of an earlier plan: they cost time, too."""
-    others = rows[~rows["identity"].isin([one.identity for one in runs])]
+    others = rows[~rows["identity"].isin([one.identity for one in wanted])]
     with write_aside(target) as part:
-        pd.concat([_arranged(runs, rows), others]).to_csv(part, index=False, float_format="%.6g")
+        pd.concat([_arranged(wanted, rows), others]).to_csv(part, index=False, float_format="%.6g")

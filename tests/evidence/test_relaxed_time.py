@@ -1,15 +1,17 @@
 """The study of settings: what is run, what a row says, what is not run again."""
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from pcgraph_lite.errors import UnknownName
-from pcgraph_lite.images import datasets
 from reproduction import checkout
-from reproduction.evidence import config, relaxed_time
+from reproduction.evidence import relaxed_time, strict, sweeps
 
+FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
+TIMES = ["train_seconds", "seconds", "date"]
 SMALL = """
 tasks:
   layered: {topology: discriminative, arguments: {hidden: [16, 8]}, activation: relu, images: 200, held_out: 100,
@@ -23,42 +25,33 @@ queue:
 """
 
 
-@pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small settings file, on the sample."""
-    load = datasets.load
-    monkeypatch.setattr(datasets, "load", lambda name: load(name, sample=True))
-    path = tmp_path / "small.yaml"
-    path.write_text(SMALL)
-    return path
-
-
-def test_rows_are_made_once_and_say_what_they_are(settings: Path, tmp_path: Path,
-                                                  capsys: pytest.CaptureFixture) -> None:
-    """Five different runs; a killed study goes on where its file ends; a step that diverges is a row as well."""
-    out = tmp_path / "rows.csv"
-    relaxed_time.main(["--settings", str(settings), "--out", str(out), "--runs", "2"])
-    first = pd.read_csv(out)
-    relaxed_time.main(["--settings", str(settings), "--out", str(out)])
-    rows = pd.read_csv(out)
-    assert len(first) == 2
+def test_a_study_runs_as_a_sweep_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                      capsys: pytest.CaptureFixture) -> None:
+    """Five different runs; one that is there already is not made again; a step that diverges is a row as well."""
+    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    (tmp_path / "config/studies").mkdir()
+    (tmp_path / "config/studies/small.yaml").write_text(SMALL)
+    file = sweeps.run("small", "smoke", "cpu")
+    whole = pd.read_csv(file)
+    whole.iloc[1:].to_csv(file, index=False)
+    capsys.readouterr()
+    rows = pd.read_csv(sweeps.run("small", "smoke", "cpu"))
+    assert capsys.readouterr().out.startswith(f"1 of 5: {sweeps.runs('small', 'smoke')[0].setting}, seed 0: ok, ")
     assert len(rows) == 5 == rows["identity"].nunique()
-    pd.testing.assert_frame_equal(rows[first.columns].iloc[:2].dropna(axis=1), first.dropna(axis=1), check_dtype=False)
+    pd.testing.assert_frame_equal(rows.drop(columns=TIMES), whole.drop(columns=TIMES))
     assert rows["status"].tolist() == ["ok", "ok", "diverged: UnstableStep", "ok", "ok"]
     assert rows["relaxed"][0] == pytest.approx(0.04)
     assert rows["relaxed"][1] == pytest.approx(3 * rows["value_lr"][1], rel=1e-4)
     assert rows["accuracy"][:2].between(0, 1).all()
     assert rows["accuracy"][2:].isna().all()
     assert rows["from_half"][3:].between(0, 1).all()
-    capsys.readouterr()
-    relaxed_time.main(["--settings", str(settings), "--out", str(out)])
-    assert capsys.readouterr().out == ""                                   # nothing is missing
 
 
 @pytest.mark.parametrize("file", sorted((checkout.ROOT / "config" / "studies").glob("*.yaml")), ids=lambda f: f.stem)
 def test_settings_files_name_what_there_is(file: Path) -> None:
     """Each run of the committed settings files has a measure, a scale and a topology."""
-    runs = relaxed_time.plan(config.read_yaml(file))
+    runs = relaxed_time.plan(strict.read_yaml(file))
     rows = checkout.ROOT / "results" / "sweeps" / f"{file.stem}.csv"
     assert not rows.is_file() or pd.read_csv(rows)["identity"].isin(runs).mean() > 0.8     # they are not run again
     for run in runs.values():
