@@ -6,7 +6,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -17,6 +17,9 @@ from pcgraph_lite.errors import BadInput, PCGraphError
 from pcgraph_lite.files import FULL, ready, write_aside
 
 from . import checkout
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
@@ -200,12 +203,16 @@ def scorecard(
     if as_json:
         print(json.dumps(card.to_dict("records"), indent=1, ensure_ascii=False))
         return
+    out.print(_verdict_table(card))
+
+
+def _verdict_table(card: "pd.DataFrame") -> Table:
     table = Table("claim", "verdict", "n", "profile", "paper", "what was found")
     for row in card.itertuples():
         style = STYLES[row.verdict.removeprefix("preliminary: ")]
         table.add_row(row.claim, f"[{style}]{row.verdict}[/]", str(row.n), row.profile, escape(row.paper),
                       escape(row.finding))
-    out.print(table)
+    return table
 
 
 @app.command(epilog="Examples: pcgraph book --profile laptop  |  pcgraph book --published")
