@@ -109,6 +109,9 @@ class Claim(Strict):
     ``comparable`` false: the paper's number belongs to its machine; ours is shown beside it and nothing is judged.
     ``readings``: what else the text may mean -> the checks under that reading; their verdict stands beside the first.
     ``rivals``: simple ones, beside which the quantities of the claim are set.
+    ``decided_by``: the models or sweeps whose records the checks look at; ``grid.departures`` says where they leave
+    what the paper names. ``along``: parameter -> values, where the paper leaves one open that it names elsewhere: the
+    claim holds where all its checks hold at one and the same value, by tests corrected for the number of values.
     """
 
     section: str
@@ -122,6 +125,9 @@ class Claim(Strict):
     comparable: bool = True
     readings: dict[str, Annotated[list[Check], Field(min_length=1)]] = Field(default_factory=dict)
     rivals: list[Rival] = Field(default_factory=list)
+    decided_by: list[str] = Field(default_factory=list)
+    along: Annotated[dict[str, Annotated[list[float], Field(min_length=2)]], Field(max_length=1)] = Field(
+        default_factory=dict)
 
     @model_validator(mode="after")
     def _more_than_guards(self) -> "Claim":
