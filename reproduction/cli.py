@@ -184,7 +184,7 @@ def scorecard(
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
     """Print the verdict on every claim of the paper, from the records that are there."""
-    from .evidence import findings, records, verdicts
+    from .evidence import findings, grid, records, verdicts
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # elsewhere nothing would look like nothing run yet
@@ -195,13 +195,18 @@ def scorecard(
         ready(csv)
     own = [profile] if profile else [] if published else ["laptop", "paper"]
     judged = verdicts.verdicts(records.read(*records.places(own, published=not profile)))
-    told = [" ".join(one.sentences) for one in findings.findings(judged).values()]
-    card = verdicts.scorecard(judged).assign(finding=told)
+    found = findings.findings(judged)
+    card = verdicts.scorecard(judged).assign(finding=[" ".join(one.sentences) for one in found.values()])
     if csv is not None:
         with write_aside(csv) as part:
             card.to_csv(part, index=False)
     if as_json:
-        print(json.dumps(card.to_dict("records"), indent=1, ensure_ascii=False))
+        rows = [row | {
+            "grid": {"decided_by": claim.decided_by, "departures": grid.departures_of(tuple(claim.decided_by))},
+            "cause": {"text": " ".join(one.cause), "tested": bool(one.turned_by), "turned_by": one.turned_by},
+        } for row, one, claim in zip(card.to_dict("records"), found.values(), (one.claim for one in judged.values()),
+                                     strict=True)]
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
         return
     out.print(_verdict_table(card))
 

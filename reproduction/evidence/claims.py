@@ -50,7 +50,7 @@ class Check(Strict):
     is not reproduced in full; where it holds, that says nothing for the claim. ``any_case``: one of the data sets,
     models and settings that fit is enough; else all must hold. ``seeds``: how many it needs, if fewer than the claim.
     ``tested``: a mean beyond ``at_least`` or ``at_most`` counts only where the t-test tells it from that.
-    ``of``: the claims whose records a reading looks at, where they are not its own.
+    ``of``: the claims whose records a reading looks at, where they are not its own. ``level``: of its t-test.
     """
 
     quantity: str
@@ -69,6 +69,7 @@ class Check(Strict):
     tested: bool = False
     of: list[str] = Field(default_factory=list)
     seeds: Annotated[int, Field(ge=1)] | None = None
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.05
 
     @model_validator(mode="after")
     def _one_comparator(self) -> "Check":
@@ -110,7 +111,8 @@ class Needs(Strict):
 class Cause(Strict):
     """Why a claim is not reproduced, where the checks ``fails`` fail and those of ``holds`` hold.
 
-    ``unmeasured``: the sentence where nothing was measured.
+    ``unmeasured``: the sentence where nothing was measured. ``turned_by``: the one change that turned what failed, and
+    the record that shows it; empty where no change was tried by itself.
     """
 
     kind: Literal["paper", "setting", "data", "means"]
@@ -118,6 +120,7 @@ class Cause(Strict):
     fails: list[str] = Field(default_factory=list)
     holds: list[str] = Field(default_factory=list)
     unmeasured: str = ""
+    turned_by: str = ""
 
 
 class Words(Strict):
@@ -137,12 +140,35 @@ class Words(Strict):
         return used(*self.finding, self.ours, *cause.finding).union(cause.fails, cause.holds)
 
 
+class InGrid(Strict):
+    """A claim inside the settings that the paper names. A key that is left out is the claim's own.
+
+    ``decided_by``: the models or sweeps behind its records. ``along``: a parameter that the paper leaves open -> the
+    values that it names: the claim holds where all its checks hold at one and the same value.
+    """
+
+    decided_by: Annotated[list[str], Field(min_length=1)]
+    checks: Annotated[dict[CheckName, Check], Field(min_length=1)]
+    along: Annotated[dict[str, Annotated[list[float], Field(min_length=2)]], Field(max_length=1)] = Field(
+        default_factory=dict)
+    needs: Needs | None = None
+    readings: dict[str, Annotated[list[Check], Field(min_length=1)]] = Field(default_factory=dict)
+    rivals: list[Rival] = Field(default_factory=list)
+    also: list[str] = Field(default_factory=list)
+    finding: list[str] | None = None
+    ours: str | None = None
+    table: str | None = None
+    cause: Cause | None = None
+
+
 class Claim(Words):
     """One row of the scorecard.
 
     ``comparable`` false: the paper's number belongs to its machine; ours is shown beside it and nothing is judged.
     ``readings``: what else the text may mean -> the checks under that reading; their verdict stands beside the first.
     ``rivals``: simple ones, beside which the quantities of the claim are set.
+    ``decided_by``: the models or sweeps behind its records; ``grid.departures`` says where they leave the settings that
+    the paper names. ``in_grid``: the same claim inside those settings, which decides as soon as it has records.
     """
 
     section: str
@@ -156,6 +182,8 @@ class Claim(Words):
     comparable: bool = True
     readings: dict[str, Annotated[list[Check], Field(min_length=1)]] = Field(default_factory=dict)
     rivals: list[Rival] = Field(default_factory=list)
+    decided_by: list[str] = Field(default_factory=list)
+    in_grid: InGrid | None = None
 
     @model_validator(mode="after")
     def _more_than_guards(self) -> "Claim":
@@ -165,15 +193,42 @@ class Claim(Words):
             raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
         return self
 
+    @model_validator(mode="after")
+    def _inside_is_a_claim(self) -> "Claim":
+        for one in self.inside():
+            Claim.model_validate(one.model_dump())
+        return self
+
+    def inside(self) -> list["Claim"]:
+        """The claim inside the paper's grid: once for each value of ``along``, its tests corrected for their number."""
+        if self.in_grid is None:
+            return []
+        own = {name: value for name, value in self.in_grid if name != "along" and value is not None}
+        claim = self.model_copy(update={"in_grid": None, **own})
+        return [claim._at({key: value}, len(values))
+                for key, values in self.in_grid.along.items() for value in values] or [claim]
+
+    def _at(self, where: Condition, tries: int) -> "Claim":
+        """With all checks at some parameters, and a level divided by the number of tries (Bonferroni)."""
+        def fixed(check: Check) -> Check:
+            return check.model_copy(update={"where": check.where | where, "level": check.level / tries})
+
+        return self.model_copy(update={
+            "checks": {name: fixed(check) for name, check in self.checks.items()},
+            "readings": {name: [fixed(check) for check in checks] for name, checks in self.readings.items()},
+            "rivals": [fixed(rival) for rival in self.rivals]})
+
     def rule(self) -> str:
         """All that decides the verdict, as one text: without the words."""
         return self.model_dump_json(exclude=set(Words.model_fields))
 
     def quantities(self) -> list[str]:
-        """Every quantity that a record of this claim may have."""
+        """Every quantity that a record of this claim may have, inside the paper's grid or outside."""
+        inside = [quantity for one in self.inside()[:1] for quantity in one.quantities()]
         checks = [*self.checks.values(), *(check for some in self.readings.values() for check in some), *self.rivals]
         others = [check.other.quantity for check in checks if check.other and check.other.quantity]
-        return list(dict.fromkeys([check.quantity for check in checks] + others + [*self.needs.least] + self.also))
+        own = [check.quantity for check in checks] + others + [*self.needs.least] + self.also
+        return list(dict.fromkeys(own + inside))
 
 
 def used(*sentences: str) -> set[str]:

@@ -52,7 +52,8 @@ class Book(Strict):
 class Finding:
     """A claim in words. ``hangs``: what its verdict hangs on, a sentence each; ``cause`` empty: none is needed.
 
-    ``exact``: an identity or a drawing, which is checked to rounding at any size.
+    ``exact``: an identity or a drawing, which is checked to rounding at any size. ``turned_by``: the one change that
+    turned what failed; empty where the cause is not tested.
     """
 
     claim: str
@@ -70,6 +71,7 @@ class Finding:
     figure: str
     exact: bool
     table: str = ""
+    turned_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,11 @@ class Quantity:
         return ends[0] if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
 
     @property
+    def at(self) -> str:
+        """The parameters that the check fixes."""
+        return ", ".join(self._called(key, value) for key, value in self.check.where.items())
+
+    @property
     def passed(self) -> bool:
         """Whether the check holds."""
         return (any if self.check.any_case else all)(case.holds for case in self.cases)
@@ -263,7 +270,8 @@ def _finding(one: Verdict, book: Book) -> Finding:
         sentences=tuple(said(claim.finding, quantities)), ours="".join(said([ours], quantities)),
         paper=claim.paper, lacks=tuple(_lacks(one, book.words)), hangs=tuple(_hangs(one, book)),
         figure=(claim.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
-        cause=tuple(cause[1]), exact=claim.needs.profile == "any", table=claim.table)
+        cause=tuple(cause[1]), exact=claim.needs.profile == "any", table=claim.table,
+        turned_by=claim.cause.turned_by if cause[1] and claim.cause else "")
 
 
 def _quantity(outcome: Outcome, claim: Claim, book: Book) -> Quantity:

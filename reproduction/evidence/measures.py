@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.query import query
+from pcgraph_lite.engine.solvers import WINDOW
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.judge import JUDGES, load_judge
@@ -16,10 +17,12 @@ from pcgraph_lite.studies import tasks, trials
 VARIANCE = 0.5                                                             # of the noise, as on the pages
 SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is looked at
 SETTLED = 10                                                               # images whose steps to rest are counted
+QUERY_STEPS = 2000                                                        # T of every query in the paper
+LIT = 0.1                                                                 # deviation of a pixel that is not always dark
 
 
-def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
-            parts: Collection[str]) -> dict[str, float]:
+def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int, parts: Collection[str],
+            foreign: ImageSet | None = None) -> dict[str, float]:
     """Final measures on validation images, those of the parts asked for; what makes no sense for a model is left out.
 
     A classifier has an accuracy alone.
@@ -31,6 +34,8 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
     denoising: denoised_mse, by initialization, at the best of SCHEDULE steps (denoised_step). settling: safe_step,
     1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps of a completion of
     SETTLED images until it has come to rest, and the share that has not (settling_censored): ``tasks.settling_steps``.
+    rest: the denoised picture after QUERY_STEPS plain steps, beside the noisy one, and completion by initialization.
+    strangeness: what the graph predicts of images that are half noise, and of ``foreign`` ones.
     """
     if hasattr(model, "classify"):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
@@ -40,6 +45,8 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int,
              "denoising": lambda: _denoised(model, some, truth, seed)}
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
+        takes["rest"] = lambda: _at_rest(model, held_out, some, truth, top, seed)
+        takes["strangeness"] = lambda: _strangeness(model, held_out, some, foreign, top, seed)
         if "labels" in model.topology.groups:
             takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
             if not model.topology.in_degree()[model.topology.slice("pixels")].any():
@@ -64,6 +71,53 @@ def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dic
     errors = {step: float(metrics.mse(cleaned, truth).mean()) for step, cleaned in seen.items()}
     best = min(errors, key=errors.get)
     return {"denoised_step": best, "denoised_mse": errors[best]}
+
+
+def _at_rest(graph: PCGraph, held_out: ImageSet, some: ImageSet, truth: Tensor, top: Tensor,
+             seed: int) -> dict[str, float]:
+    """Denoising and both kinds of completion after the paper's number of steps, as a judge reads them as well."""
+    judge = load_judge(some.name)
+    noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
+    seen, energy, _ = tasks.descend(graph, noisy, [QUERY_STEPS])
+    rested = (energy[-1 - WINDOW] - energy[-1]).abs() <= 1e-6 * energy[0]                       # (batch,)
+    mean = held_out.images.mean(0).to(truth.device).expand_as(truth)                            # (batch, pixels)
+    pictures = {"rest": seen[QUERY_STEPS], "noisy": noisy.clamp(0, 1), "original": truth,
+                "completion": tasks.complete(graph, truth, top)}
+    started = tasks.complete_by_start(graph, truth, top, QUERY_STEPS)
+    errors = {"initialization_mse": started, "mean_image_mse": mean}
+    found = {name: float(metrics.mse(images[:, ~top], truth[:, ~top]).mean()) for name, images in errors.items()}
+    found |= {f"{name}_psnr": float(metrics.psnr(pictures[name], truth).mean()) for name in ("rest", "noisy")}
+    found |= {f"{name}_agreement": float((tasks.judge_reads(judge, images) == some.labels).double().mean())
+              for name, images in pictures.items()}
+    nearer = metrics.mse(pictures["rest"], truth) < metrics.mse(noisy, truth)                   # (batch,)
+    return found | {"rested_share": float(rested.double().mean()), "nearer_share": float(nearer.double().mean())}
+
+
+def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, foreign: ImageSet, top: Tensor,
+                 seed: int) -> dict[str, float]:
+    """How well the graph predicts what it is held at: half a picture over half noise, and pictures of another set.
+
+    noise_residual and digit_residual: mean squared residual of either half, over pixels that are not always dark;
+    constant_residual, that of one grey value. familiar_distance, foreign_distance: of whole images; auroc: how well
+    the distance finds the foreign ones; brightness_auroc: how well their brightness does.
+    """
+    lit = (held_out.images.std(0) > LIT).to(top.device)                                         # (pixels,)
+    noise = torch.rand(some.images.shape, generator=datasets.noise_generator(seed, "half-noise"))
+    half = torch.where(top, some.images.to(top.device), noise.to(top.device))                   # (batch, pixels)
+    both = torch.cat([some.images, foreign.images[:len(some)]]).to(top.device)                  # (2 batch, pixels)
+    residuals = (half - _predicted(graph, half)).square()
+    distance, brightness = metrics.mse(_predicted(graph, both), both), both.square().mean(-1)   # (2 batch,)
+    strange = (torch.arange(len(both)) >= len(some)).to(top.device)
+    return {"noise_residual": float(residuals[:, ~top & lit].mean()),
+            "digit_residual": float(residuals[:, top & lit].mean()),
+            "constant_residual": float((half - 0.5).square()[:, ~top & lit].mean()),
+            "familiar_distance": float(distance[~strange].mean()), "foreign_distance": float(distance[strange].mean()),
+            "auroc": metrics.auroc(distance, strange), "brightness_auroc": metrics.auroc(brightness, strange)}
+
+
+def _predicted(graph: PCGraph, pixels: Tensor) -> Tensor:
+    """mu of all pixels that are held, once the rest has settled. ``(batch, pixels)``."""
+    return graph.group_prediction(tasks.classify(graph, pixels).x, "pixels")
 
 
 def _settling(graph: PCGraph, truth: Tensor, top: Tensor) -> dict[str, float]:

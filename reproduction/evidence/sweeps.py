@@ -27,6 +27,7 @@ from pydantic import Field
 from pcgraph_lite import hardware
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnstableStep, one_of
 from pcgraph_lite.files import ready, write_aside
+from pcgraph_lite.images import datasets
 from pcgraph_lite.valid import Count
 
 from .. import checkout
@@ -38,9 +39,14 @@ if TYPE_CHECKING:
     from .relaxed_time import Point
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
-            "settling_censored", "labelled_agreement", "seam", "choice_mse", "other_mse"]
+            "settling_censored", "labelled_agreement", "seam", "choice_mse", "other_mse", "initialization_mse",
+            "mean_image_mse", "rest_psnr", "noisy_psnr", "rest_agreement", "noisy_agreement", "original_agreement",
+            "completion_agreement", "rested_share", "nearer_share", "noise_residual", "digit_residual",
+            "constant_residual", "familiar_distance", "foreign_distance", "auroc", "brightness_auroc"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> what ranks it
-PARTS = ("accuracy", "labels", "completion", "denoising", "settling")     # that a run is measured in, see ``measures``
+USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # that a run is measured in, see ``measures``
+PARTS = (*USUAL, "rest", "strangeness")
+FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                        # what a graph of one data set has never seen
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
 
@@ -59,7 +65,7 @@ class ProfilePart(Strict):
 class Sweep(Strict):
     """A sweep file. ``vary`` is a list of grids: dotted key of the model's specification -> values, all crossed.
 
-    ``images``: how many validation images are completed and denoised. ``measured``: in what, all of PARTS unless said;
+    ``images``: how many validation images are completed and denoised. ``measured``: in what, USUAL unless said;
     a run that is there is not measured again in more. The base runs as well, once.
     """
 
@@ -68,7 +74,7 @@ class Sweep(Strict):
     base: dict[str, Any] = Field(default_factory=dict)
     seeds: Count = 1
     images: Count = 100
-    measured: list[Literal[PARTS]] = Field(default_factory=lambda: list(PARTS))
+    measured: list[Literal[PARTS]] = Field(default_factory=lambda: list(USUAL))
     vary: list[Grid]
     profiles: dict[str, ProfilePart] = Field(default_factory=dict)
 
@@ -91,11 +97,15 @@ class Run:
         began, version = time.monotonic(), checkout.version()              # of the code that runs, whatever comes
         model, _ = zoo.build(self.spec, self.seed, device)
         generator = torch.Generator().manual_seed(self.seed)               # every graph of a seed sees the same images
-        rest, held_out = zoo.split(self.spec, config.load_profile(profile), generator)
+        settings, foreign = config.load_profile(profile), None
+        rest, held_out = zoo.split(self.spec, settings, generator)
+        if "strangeness" in self.measured:
+            foreign = datasets.load(FOREIGN[self.spec.data], sample=settings.data.sample)
         from .measures import measure  # here: it imports for seconds, and a plan needs none of it
         try:
             rows, status = zoo.fit(model, self.spec, rest, held_out, generator=generator, progress=False), "ok"
-            for key, value in measure(model, held_out, self.images, self.seed, self.measured).items():
+            for key, value in measure(model, held_out, self.images, self.seed, self.measured,
+                                      foreign).items():
                 rows.loc[rows.index[-1], key] = value
         except (UnstableStep, BadValues) as error:
             rows, status = pd.DataFrame({"epoch": [0]}), f"{type(error).__name__}: {error}"

@@ -17,7 +17,6 @@ from .claims import Check, Claim, Condition, Rival
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles by how much they prove
 COLUMNS = ["claim", "section", "kind", "statement", "paper", "ours", "n", "profile", "device", "verdict", "note",
            "hangs_on", "rival", "notebook", "command"]
-LEVEL = 0.05                                      # of the one-sided t-test on paired differences
 
 
 class Row(NamedTuple):
@@ -189,7 +188,7 @@ def verdicts(records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) ->
     Of the ``records`` of a claim only those of the largest profile count. ``rules`` None: those of the package.
     """
     of_claim = {name: rows for (name,), rows in _grouped(_rows(records), ["claim"])}
-    return {name: _judged(name, claim, of_claim) for name, claim in (rules or claims.load_claims()).items()}
+    return {name: _decided(name, claim, of_claim) for name, claim in (rules or claims.load_claims()).items()}
 
 
 def _rows(records: pd.DataFrame) -> list[Row]:
@@ -199,6 +198,14 @@ def _rows(records: pd.DataFrame) -> list[Row]:
                              seed=records["seed"].astype(float).fillna(-1), n=records["n"].astype(float),
                              value=records["value"].astype(float))
     return [Row(*row, json.dumps(row[-1], sort_keys=True)) for row in records[names].itertuples(index=False, name=None)]
+
+
+def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
+    """Inside the paper's grid where that has run, at the value where most holds, the first of equals; else outside."""
+    inside = [one for one in (_judged(name, one, of_claim) for one in claim.inside()) if one.verdict != "not run"]
+    held = [(one.verdict.endswith("reproduced") and "not" not in one.verdict, sum(bool(o.passed) for o in one.ran))
+            for one in inside]
+    return inside[held.index(max(held))] if inside else _judged(name, claim, of_claim)
 
 
 def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
@@ -346,20 +353,20 @@ def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None) -> bool:
     """A mean on the right side; for pairs their mean difference, or for an order the test of the differences."""
     if check.tested:
         beyond = check.at_least - values if check.at_most is None else values - check.at_most
-        return not _falls(-beyond)
+        return not _falls(-beyond, check.level)
     if not check.other:
         return _distance(check, values) <= (check.near.tolerance if check.near else 0)
     if check.close_to:
         return bool(abs((values - theirs).mean()) <= check.close_to.tolerance)
-    return _falls((values - theirs) * (1 if check.less_than else -1))
+    return _falls((values - theirs) * (1 if check.less_than else -1), check.level)
 
 
-def _falls(values: np.ndarray) -> bool:
+def _falls(values: np.ndarray, level: float) -> bool:
     """Their mean is below zero by a one-sided t-test; by its sign where there is one seed or no spread."""
     mean, count = float(values.mean()), len(values)
     if count == 1 or (sd := float(values.std(ddof=1))) == 0:
         return mean < 0
-    return bool(stdtr(count - 1, mean / sd * math.sqrt(count)) < LEVEL)
+    return bool(stdtr(count - 1, mean / sd * math.sqrt(count)) < level)
 
 
 def _distance(check: Check, values: np.ndarray) -> float:

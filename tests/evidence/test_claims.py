@@ -428,3 +428,47 @@ def test_close_to_another_compares_mean_differences(theirs: float, expected: str
     rows = frame(*seeds("q", 0.4, 0.5, 0.6, model="a"), *seeds("q", theirs + 0.1, theirs, theirs - 0.1, model="b"))
     near = {"quantity": "q", "model": "a", "close_to": {"model": "b", "tolerance": 0.04 + 1e-9}}
     assert verdict(claim(near), rows) == expected
+
+
+def inside(**along: list[float]) -> dict[str, Claim]:
+    """A claim with the same check inside the grid, of another model."""
+    return claim(LESS, in_grid={"decided_by": ["some-sweep"], "along": along,
+                                "checks": {"check0": LESS | {"model": "in-grid"}}})
+
+
+def at_decay(decay: float, *ours: float) -> list[dict[str, object]]:
+    """Records inside the grid; what they are compared with is 1."""
+    where = {"model": "in-grid", "parameters": {"decay": decay}}
+    return seeds("ours", *ours, **where) + seeds("theirs", *[1.0] * len(ours), **where)
+
+
+def test_what_ran_inside_the_grid_decides() -> None:
+    """Outside it holds; inside it does not."""
+    outside = seeds("ours", 0.1, 0.2, 0.3, model="ours") + seeds("theirs", 1, 1, 1, model="ours")
+    rules = inside()
+    assert verdict(rules, frame(*outside)) == "reproduced"
+    assert verdict(rules, frame(*outside, *seeds("ours", 2, 3, 4, model="in-grid"),
+                                *seeds("theirs", 1, 1, 1, model="in-grid"))) == "not reproduced"
+
+
+def test_a_claim_holds_where_it_holds_at_one_value() -> None:
+    """At a decay of 0.1 alone; the verdict says at which."""
+    rules = inside(decay=[0.01, 0.1])
+    found = verdicts.verdicts(frame(*at_decay(0.01, 2, 3, 4), *at_decay(0.1, 0.1, 0.2, 0.3)), rules)["c"]
+    assert found.verdict == "reproduced" and found.claim.checks["check0"].where == {"decay": 0.1}
+
+
+def test_several_tries_are_corrected_for() -> None:
+    """By the t-test the order has p = 0.03: enough for one try, too little for four."""
+    values = [0.2, 0.9, 1.02, 0.3, 0.6]
+    p = stats.ttest_1samp([value - 1 for value in values], 0, alternative="less").pvalue
+    assert 0.05 / 4 < p < 0.05
+    assert verdict(inside(decay=[0.1, 0.2]), frame(*at_decay(0.1, *values))) == (
+        "reproduced" if p < 0.025 else "not reproduced")
+    assert verdict(inside(decay=[0.1, 0.2, 0.3, 0.4]), frame(*at_decay(0.1, *values))) == "not reproduced"
+
+
+def test_sentences_inside_the_grid_speak_of_its_checks() -> None:
+    with pytest.raises(BadInput, match="speaks of the check 'check0'; there are other"):
+        claims.strict.validated(Claim, claim(LESS)["c"].model_dump() | {"in_grid": {
+            "decided_by": ["a"], "checks": {"other": LESS}, "finding": ["{check0}"]}}, claims.FILE)

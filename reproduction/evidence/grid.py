@@ -1,0 +1,111 @@
+"""The settings that the paper names, ``config/paper-grid.yaml``, and where a model leaves them.
+
+It reads settings files as they are written, because the scorecard asks and must not wait for torch. Whether a model is
+valid is for ``config`` to say.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from pcgraph_lite.errors import UnknownName
+
+from .. import checkout
+from .strict import Strict, merged, read_yaml, validated
+
+Settings = Mapping[str, Any]
+WORDS = {"vertices": "number of vertices", "train_count": "number of images", "activation": "f",
+         "topology.hidden": "hidden layers", "hidden": "hidden layers", "train.optimizer": "optimizer",
+         "train.weight_lr": "weight step", "train.weight_decay": "weight decay", "train.epochs": "epochs",
+         "train.steps": "T", "topology.clusters": "clusters", "topology.size": "size of a cluster",
+         "topology.p": "density", "top_k": "top-k"}
+
+
+class Entry(Strict):
+    """What the paper names for one kind of graph: dotted key of a model's settings -> values, or the largest.
+
+    ``place``: where in the paper. ``fits``: the models that it speaks of, in the same form.
+    """
+
+    place: str
+    fits: dict[str, list[Any]]
+    allowed: dict[str, list[Any]]
+    at_most: dict[str, float] = Field(default_factory=dict)
+
+
+def load() -> dict[str, Entry]:
+    """Every entry by its name. Raises BadFile, BadInput."""
+    path = _file("paper-grid.yaml")
+    return validated(dict[str, Entry], read_yaml(path), path)
+
+
+def entry(settings: Settings) -> tuple[str, Entry] | None:
+    """The name and the entry that speaks of a model. None: the paper names no settings of its kind."""
+    return next(((name, one) for name, one in load().items()
+                 if all(_value(settings, key) in values for key, values in one.fits.items())), None)
+
+
+def departures(settings: Settings) -> list[str]:
+    """Where a model leaves what the paper names, in words. None: it is inside the grid. What is unsaid is inside."""
+    if (found := entry(settings)) is None:
+        return []
+    given = [(key, named, _value(settings, key)) for key, named in found[1].allowed.items()]
+    most = [(key, limit, _value(settings, key)) for key, limit in found[1].at_most.items()]
+    return [f"{WORDS[key]} {_shown(value)} (the paper names {', '.join(map(_shown, named))})"
+            for key, named, value in given if value is not None and value not in named] + [
+            f"{WORDS[key]} {value} (the paper names at most {limit:g})"
+            for key, limit, value in most if value is not None and value > limit]
+
+
+@cache
+def departures_of(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Where any of these models or sweeps leaves the grid, each way once. Raises UnknownName."""
+    return tuple(dict.fromkeys(said for name in names for one in settings_of(name) for said in departures(one)))
+
+
+def settings_of(name: str) -> Iterator[Settings]:
+    """The settings behind a name in ``claims.yaml``: of a model, or of all runs of a sweep. Raises UnknownName."""
+    models = read_yaml(_file("models.yaml"))
+    if name in models:
+        yield models[name]
+    elif (file := _file("sweeps") / f"{name}.yaml").is_file():
+        sweep = read_yaml(file)
+        base = merged(models[sweep["model"]], sweep.get("base", {}))
+        yield base
+        for grid in sweep["vary"]:
+            for values in itertools.product(*grid.values()):
+                yield _changed(base, zip(grid, values, strict=True))
+    else:
+        raise UnknownName(f"{name!r} is neither a model of config/models.yaml nor a sweep of config/sweeps.")
+
+
+def _changed(base: Settings, values: Iterable[tuple[str, Any]]) -> Settings:
+    """Settings with some dotted keys changed."""
+    for key, value in values:
+        for name in reversed(key.split(".")):
+            value = {name: value}
+        base = merged(base, value)
+    return base
+
+
+def _value(settings: Settings, key: str) -> Any:
+    if key == "vertices":                                                  # of a fully connected graph
+        return sum(settings["topology"].get(part, 0) for part in ("pixels", "labels", "internal"))
+    value: Any = settings
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return " and ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _file(name: str) -> Path:
+    return checkout.part("config") / name

@@ -1,0 +1,59 @@
+"""What the paper names, and what leaves it.
+
+Oracle: models whose settings are written down by hand; the paper's own values.
+"""
+
+import pytest
+
+from pcgraph_lite.errors import UnknownName
+from reproduction.evidence import claims, grid, strict
+
+RULES = claims.load_claims()
+# claims whose published graphs still leave the grid: none may be added
+OUTSIDE = {"gen-a", "gen-b", "gen-c", "gen-d", "gen-e", "class-mnist", "class-fashion", "class-svhn", "query-T",
+           "any-ff", "any-rec", "any-ae", "fid", "anygen-a", "anygen-b", "any-asm", "decay", "decay-class", "memo",
+           "rbm", "high-noise"}
+
+
+def test_what_is_inside_the_grid_stays_inside() -> None:
+    """Of every claim that says what decides it."""
+    inside = [name for name, one in RULES.items() if one.in_grid and grid.departures_of(tuple(one.in_grid.decided_by))]
+    outside = {name for name, one in RULES.items() if grid.departures_of(tuple(one.decided_by))}
+    assert not inside and outside == OUTSIDE
+
+
+@pytest.mark.parametrize("change, said", [
+    ({}, []),
+    ({"activation": "tanh"}, ["f tanh (the paper names hardtanh)"]),
+    ({"train": {"weight_decay": 0.03}}, ["weight decay 0.03 (the paper names 0.01, 0.001, 0.0001, 0)"]),
+    ({"train": {"weight_lr": 5e-4}}, ["weight step 0.0005 (the paper names 0.0001)"]),
+    ({"topology": {"hidden": [358, 358]}},
+     ["hidden layers 358 and 358 (the paper names 512 and 512, 1024 and 1024)"]),
+    ({"train": {"batch_size": 7, "steps": 3}}, []),                        # the paper names neither
+])
+def test_each_departure_is_named(change: dict[str, object], said: list[str]) -> None:
+    [base] = grid.settings_of("recurrent-strong-decay-mnist")
+    assert grid.departures(strict.merged(base, change)) == said
+
+
+def test_epochs_have_a_largest_number() -> None:
+    """Twenty for the fully connected graph."""
+    [base] = grid.settings_of("fully-connected-mnist")
+    more = grid.departures(strict.merged(base, {"train": {"epochs": 21}}))
+    assert set(more) - set(grid.departures(base)) == {"epochs 21 (the paper names at most 20)"}
+
+
+def test_a_kind_of_model_that_the_paper_does_not_settle_departs_from_nothing() -> None:
+    [base] = grid.settings_of("small-world-mnist")
+    assert grid.entry(base) is None and grid.departures(base) == []
+
+
+def test_a_sweep_stands_for_all_its_runs() -> None:
+    """One run for each setting, and the base."""
+    decays = [one["train"]["weight_decay"] for one in grid.settings_of("grid-layered")]
+    assert decays == [0.01, *[0.01, 0.001, 1e-4, 0.0] * 2]
+
+
+def test_a_name_that_is_neither_model_nor_sweep_is_refused() -> None:
+    with pytest.raises(UnknownName, match="'generativ-mnist' is neither"):
+        list(grid.settings_of("generativ-mnist"))
