@@ -28,7 +28,7 @@ class Layout:
 
     Args:
         plan: "blocks" keeps a block of weights between each two pools of vertex groups; "dense" keeps one n x n block;
-            "sparse" keeps blocks of existing edges alone, without replicas; "auto" takes the cheapest to store and multiply.
+            "sparse" keeps blocks of existing edges alone, without replicas; "auto" takes what stores and computes less.
         replicas: number of independent copies (seeds, hyper-parameters) computed as one. None: a single graph.
         dtype, device: as for any torch module.
         cuda_graphs: record plain steps on a GPU and replay them (solvers.Recorded).

@@ -44,7 +44,7 @@ class TopK:
         return self.base.slope(x) * self.winners(x)
 
     def on(self, x: Tensor, gradient: Tensor) -> Running:
-        """As in Activation. The winners are found once for f and f' together: finding them costs more than a product."""
+        """As in Activation. The winners are found once for f and f', because finding them costs more than a product."""
         base, activate_base, chain_base = self.base.on(x, gradient)
         fx, fire = torch.empty_like(x), torch.empty_like(x)
 
