@@ -1,6 +1,6 @@
-"""Non-linearities f of eq. 1 and their slopes f'. A new one is a line in ``ACTIVATIONS``.
+"""The activations f of eq. 1 and their slopes f'. A new one is a new line in ``ACTIVATIONS``.
 
-A relaxation uses the same buffers again and again, so f and the multiplication by f' can write into them (``on``).
+A relaxation uses the same buffers at every step, so f and the multiplication by f' can write into them (``on``).
 """
 
 from collections.abc import Callable
@@ -19,14 +19,14 @@ Kinks = tuple[tuple[float, int], ...]                                      # whe
 
 @dataclass(frozen=True)
 class Activation:
-    """An element-wise f with its slope; any two functions of torch will do.
+    """An element-wise f with its slope, which may be any two functions of torch.
 
     Args:
         f: x to f(x), of any shape.
-        slope: x to f'(x). At a kink it is 1, so that vertices started at 0 can leave it under ReLU.
+        slope: x to f'(x). At a kink it is 1, so that a vertex that starts at 0 can leave it under ReLU.
         kinks: where f' jumps between 0 and 1.
-        backward: multiplies a gradient by f'(x) in place, given ``(gradient, x, f(x))``; f then takes ``out``. None:
-            temporaries are made.
+        backward: multiplies a gradient by f'(x) in place, given ``(gradient, x, f(x))``; f must then accept ``out``.
+            None: each step makes temporaries.
     """
 
     f: Callable[..., Tensor]
@@ -42,13 +42,13 @@ class Activation:
         return self                                                        # a copied graph has the same f
 
     def __reduce__(self) -> tuple[Callable[..., "Activation"], tuple[object, ...]]:
-        """One of the registry is pickled as its name: its functions are lambdas, which pickle cannot name."""
+        """A registered activation is pickled by its name, because pickle cannot name the lambdas in it."""
         if name := self._registered():
             return named, (name,)
         return Activation, (self.f, self.slope, self.kinks, self.backward)
 
     def on(self, x: Tensor, gradient: Tensor) -> Running:
-        """f at work on these buffers: f(x), a call that renews it, and one that multiplies ``gradient`` by f'(x)."""
+        """f on these buffers: f(x), a call that renews it, and a call that multiplies ``gradient`` by f'(x)."""
         if self.backward is None:
             fx = self.f(x)
             return fx, lambda: fx.copy_(self.f(x)), lambda: gradient.mul_(self.slope(x))
@@ -57,11 +57,11 @@ class Activation:
 
     @property
     def name(self) -> str:
-        """Its name in the registry; for any other what f and f' give, so that fingerprints tell two of them apart."""
+        """The registered name, or else values of f and f', so that the fingerprints of two functions differ."""
         return self._registered() or str(self.values())
 
     def values(self) -> tuple[list[float], list[float]]:
-        """What f and f' give at 25 places, by which two of them are told apart."""
+        """f and f' at 25 places, which tell two activations apart."""
         x = torch.linspace(-3, 3, 25, dtype=torch.float64)
         return self.f(x).tolist(), self.slope(x).tolist()
 
@@ -75,13 +75,13 @@ def _kernels(f: Callable[..., Tensor], backward: Callable[[Tensor, Tensor, Tenso
 
 
 def _chain_hardtanh(gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:
-    """0 outside [-1, 1]: torch's own kernel (six times faster than a comparison and a product), its bounds excluded."""
+    """0 outside [-1, 1]. torch's kernel, six times as fast as a comparison and a product, excludes its bounds."""
     beyond = 1 + torch.finfo(x.dtype).eps
     return _backward.hardtanh_backward.grad_input(gradient, x, -beyond, beyond, grad_input=gradient)
 
 
 def _chain_relu(gradient: Tensor, x: Tensor, fx: Tensor) -> Tensor:
-    """0 below 0; the kernel's threshold is excluded, so it is the largest negative number."""
+    """0 below 0. The kernel excludes its threshold, which is therefore the largest negative number."""
     below = -torch.finfo(x.dtype).tiny
     return _backward.threshold_backward.grad_input(gradient, x, below, grad_input=gradient)
 

@@ -16,8 +16,8 @@ from .curvature import curvature
 from .graph import PCGraph
 from .solvers import WINDOW, Accelerated, Backtracking, Plain, Recorded
 
-ValueStep = Literal["safe"] | Rate | Sequence[Rate] | Tensor               # of replicas one each
-ROUNDING = 1e-4                                        # of the first energy: what an end may stand above it
+ValueStep = Literal["safe"] | Rate | Sequence[Rate] | Tensor               # one for each replica
+ROUNDING = 1e-4                                        # share of the first energy by which the last may exceed it
 
 
 @valid.checked
@@ -29,11 +29,11 @@ class Settings:
         steps: T, the number of value steps (the most, with a tolerance).
         value_lr: gamma, the value step; "safe" takes 1 / largest eigenvalue of the linear Hessian (power iteration)
             and halves it for any example whose energy would rise (backtracking).
-        momentum: 0 is the paper's plain gradient descent; above 0 (0.95 is a good choice) the accelerated solver, which
-            gets as far in a tenth of the steps or fewer by another way (solvers.Accelerated).
+        momentum: 0 is the paper's plain gradient descent. Above 0 (0.95 is a good choice) selects the accelerated
+            solver, which gets as far in a tenth of the steps or fewer along another path (solvers.Accelerated).
         tolerance: an example has converged when its energy changed by at most ``tolerance * initial energy`` over the
-            last 10 steps; the relaxation stops when all have. None: run all steps. (A gradient rule would not do: at a
-            kink of ReLU or HardTanh the minimum has no zero gradient.)
+            last 10 steps; the relaxation stops when all have. None: run all steps. (A rule on the gradient would fail:
+            it does not vanish at a minimum that lies on a kink of ReLU or HardTanh.)
         trace: keep the energy of each step. False: plain descent measures it at every fifth step and the last.
 
     Example:
@@ -56,19 +56,19 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """What a relaxation leaves: values, energies and whether each example came to rest."""
+    """The result of a relaxation: values, energies, and whether each example came to rest."""
 
     x: Tensor                                                              # (..., batch, n)
     initial_energy: Tensor                                                 # (..., batch)
     energy: Tensor                                                         # (looks, ..., batch); each step if traced
     converged: Tensor                                                      # (..., batch) bool
     steps: int
-    value_lr: float | Tensor                                               # the step used (the first of several)
+    value_lr: float | Tensor                                               # the value step, or the first of several
 
 
 @dataclass(frozen=True, eq=False)
 class Settled(Relaxation):
-    """The same with the problem as the last step left it."""
+    """A relaxation together with its problem, as the last step left it."""
 
     problem: Conditioned
 
@@ -106,8 +106,8 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
 
 @torch.no_grad()
 def settle(problem: Conditioned, settings: Settings) -> Settled:
-    """``relax`` for a problem that is evaluated where it starts, and whose values were checked. Raises UnstableStep."""
-    if not problem.free:                                             # a graph without internal vertices, training
+    """Relax a problem whose start values were checked and evaluated. Raises UnstableStep."""
+    if not problem.free:                                             # training of a graph without internal vertices
         energy = problem.energy()
         return Settled(problem.x, energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
     safe = isinstance(settings.value_lr, str)
@@ -123,13 +123,16 @@ def settle(problem: Conditioned, settings: Settings) -> Settled:
 
 
 def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[list[Tensor], Tensor, int]:
-    """Step until converged or out of steps. Returns energies (the first before any step), who converged, and steps."""
+    """Take steps until every example has converged or none are left.
+
+    Returns the energies, the first of them before any step, which examples converged, and the number of steps.
+    """
     energies = [problem.energy()]
     lowest, converged = energies[0], torch.zeros_like(energies[0], dtype=torch.bool)
     every = 1 if settings.trace or settings.tolerance is not None else solver.looks
     for t in range(1, settings.steps + 1):
         solver.step()
-        if t % every == 0 or t == settings.steps:                          # else only products are paid for
+        if t % every == 0 or t == settings.steps:                          # the other steps leave it out
             energies.append(solver.accept(problem.energy(), energies[-1]))
         if t % WINDOW == 0 or t == settings.steps:
             lowest = _refuse_divergence(problem, energies, lowest, t, settings.value_lr)
@@ -141,7 +144,7 @@ def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[l
         if not settings.trace and len(energies) > 2 * WINDOW:
             del energies[1:-WINDOW]
     start, last = energies[0], energies[-1]
-    if settings.trace and (last > (limit := start * (1 + ROUNDING))).any():     # a training is judged by its epochs
+    if settings.trace and (last > (limit := start * (1 + ROUNDING))).any():     # trainings look at their epochs instead
         _refuse(problem, _above(problem, last, limit), start, last, t, settings.value_lr)
     return energies, converged, t
 
@@ -152,7 +155,7 @@ def _refuse_divergence(problem: Conditioned, energies: list[Tensor], lowest: Ten
     recent = torch.stack(energies[-WINDOW - 1:])                           # (window + 1, ..., batch)
     last, lowest = recent[-1], torch.minimum(lowest, recent.amin(0))
     limit = 2 * lowest + 1e-6 * energies[0]
-    if not (last < limit).all():                                           # the usual case is done in few operations
+    if not (last < limit).all():                                           # in the usual case this is all
         rises = (recent.diff(dim=0) > 0).sum(0)
         bad = _above(problem, last, limit) & (rises >= min(3, len(recent) - 1))
         _refuse(problem, bad | ~(last < inf), lowest, last, t, value_lr)
@@ -160,7 +163,7 @@ def _refuse_divergence(problem: Conditioned, energies: list[Tensor], lowest: Ten
 
 
 def _above(problem: Conditioned, energy: Tensor, limit: Tensor) -> Tensor:
-    """Where energies ``(..., batch)`` stand above a limit by more than rounding."""
+    """Which energies ``(..., batch)`` exceed a limit by more than rounding."""
     noise = torch.finfo(energy.dtype).eps * problem.assembled().abs().amax(-1) * 2**5
     return energy > limit + problem.x.shape[-1] * noise.square()
 

@@ -1,4 +1,4 @@
-"""How a graph is held: its vertices cut into segments, the edges between two segments gathered in one block."""
+"""How a graph is stored: its vertices are cut into segments, and the edges between two segments form one block."""
 
 import math
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ from .topology import Edges, Topology, listed
 from .weights import Dense, Sparse
 
 Replicas = Annotated[int, Ge(1), Le(10_000)]
-# A block is stored by its edges where that was measured to be faster (results/bench): big, and at most so full.
+# A block is stored by its edges if it is at least this big and at most this full: measured (results/bench).
 SPARSE_SHARE, SPARSE_SIZE = 0.15, 512 * 512
-DRAWN = 5                              # numbers that a pair of vertices takes at most while weights are drawn, measured
+DRAWN = 5                              # numbers in memory for each pair of vertices, at most, while weights are drawn
 
 
 @valid.checked
 @dataclass(frozen=True)
 class Layout:
-    """How a graph is held and computed; results are the same but for rounding.
+    """How a graph is stored and computed. Results are the same but for rounding.
 
     Args:
-        plan: "blocks" cuts the weights between pools of vertex groups; "dense" keeps one n x n block; "sparse" is
-            blocks with only their existing edges, without replicas; "auto" is what stores and multiplies less.
+        plan: "blocks" keeps a block of weights between each two pools of vertex groups; "dense" keeps one n x n block;
+            "sparse" keeps blocks of existing edges alone, without replicas; "auto" takes what stores and computes less.
         replicas: number of independent copies (seeds, hyper-parameters) computed as one. None: a single graph.
-        dtype, device: as of any torch module.
+        dtype, device: as for any torch module.
         cuda_graphs: record plain steps on a GPU and replay them (solvers.Recorded).
     """
 
@@ -53,7 +53,7 @@ class Layout:
         return () if self.replicas is None else (self.replicas,)
 
     def segments(self, topology: Topology) -> list[slice]:
-        """The vertices, cut: one segment for each pool of groups, or a single one."""
+        """The vertices in segments: one for each pool of groups, or a single one."""
         area = sum(topology.size(e.source) * topology.size(e.target) for e in topology.edges)
         one = self.plan == "dense" or (self.plan == "auto" and area > topology.n**2 / 2)
         segments = [] if one else _pool_segments(topology)
@@ -72,7 +72,7 @@ class Layout:
 
     def _listed(self, source: int, target: int, edges: list[Edges], shape: tuple[int, int],
                 home: dict[str, tuple[int, slice]]) -> Dense:
-        """A block from lists of edges; whole only where that was asked for, or for replicas."""
+        """A block made from lists of edges. It is a whole matrix only for plan="dense" and for replicas."""
         if self.lead or self.plan == "dense":
             self._require(shape)
             return Dense(source, target, _merged(edges, shape, home))
@@ -118,7 +118,7 @@ def _pool_segments(topology: Topology) -> list[slice]:
 
 
 def _merged(edges: list[Edges], shape: tuple[int, int], home: dict[str, tuple[int, slice]]) -> Tensor:
-    """The mask of one block, put together from those of the groups in it."""
+    """The mask of one block, from the masks between the groups in it."""
     require_memory(math.prod(shape), f"the mask of {shape[0]} x {shape[1]} vertices", size=1)
     mask = torch.zeros(shape, dtype=torch.bool)
     for e in edges:

@@ -14,11 +14,11 @@ from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape
 from ..files import tensor_digest
 from ..valid import Count, Damping, OneOf, Rate
-from .conditioned import Conditioned
 from .epochs import Callback, Schedule, State, one_pass, run
 from .graph import PCGraph
 from .inference import Settings, settle
 from .query import classes, flattened, observed, query
+from .spreading import Spreading
 
 Batch = Mapping[str, Tensor]
 Data = Any                                             # (images, labels), a Batch, a torch Dataset, ...: ``as_batch``
@@ -204,7 +204,7 @@ def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:
 
 
 @torch.no_grad()
-def started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
+def started(graph: PCGraph, batch: Batch, count: int) -> Spreading:
     """Clamp a batch on the graph's own scale in every replica, start the other groups at their predictions, and
     evaluate there.
     """
@@ -215,7 +215,7 @@ def started(graph: PCGraph, batch: Batch, count: int) -> Conditioned:
         x[:, where], clamped[where] = values.to(graph.device, non_blocking=True), True
     if graph.replicas is not None:
         x = x.expand(graph.replicas, *x.shape).clone()                     # every replica sees the same batch
-    problem = Conditioned(graph, x, clamped)
+    problem = Spreading(graph, x, clamped)
     problem.start_at_prediction(graph.topology.outwards(batch))
     return problem
 

@@ -1,7 +1,8 @@
-"""How the free values move down the energy: the paper's update, the same with a guard, and a short cut.
+"""How the free values move down the energy: the paper's update, a guarded one, and an accelerated one.
 
-All work on a ``Conditioned`` problem in place. ``step`` moves the values once and evaluates there, ``accept`` hears the
-energy that came of it and says which energy counts. Each step costs two matrix products, whichever the solver.
+All solvers work on a ``Conditioned`` problem in place. ``step`` moves the values once and evaluates the errors there.
+``accept`` is given the energy after that step and returns the energy that counts, because a solver may take a step
+back. A step costs two matrix products in every solver.
 """
 
 from functools import partial
@@ -9,21 +10,22 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from .conditioned import Conditioned, ValueNodes
+from .conditioned import Conditioned
+from .nodes import Nodes
 
 WINDOW = 10                                            # steps between looks at the energy
-GROWTH = 1.2                                           # of a halved step, once one is accepted
-TRIED = (1 / 2, 1 / 4, 1 / 8)                          # shares of the first step, before rest is believed
-STRIDE, REACH = 1.05, 4.0                              # accelerated: growth of a step, and its most over the safe one
+GROWTH = 1.2                                           # of a halved step, after each accepted one
+TRIED = (1 / 2, 1 / 4, 1 / 8)                          # shares of the first step tried before an example rests
+STRIDE, REACH = 1.05, 4.0                              # accelerated: growth of a step, and its limit over the safe
 
 
 class Plain:
     """The paper's update, eq. 3: x <- x - gamma dE/dx, the same gamma for all."""
 
-    looks = 5                                          # steps from one energy to the next, where no trace is wanted
+    looks = 5                                          # steps from one energy to the next if no trace is kept
 
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
-        self.problem, self.nodes, self.lr = problem, list(problem.free.values()), step
+        self.problem, self.nodes, self.lr = problem, problem.free, step
         self.moves = [partial(nodes.x.addcmul_, nodes.gradient, step, value=-1) if isinstance(step, Tensor) else
                       partial(nodes.x.sub_, nodes.gradient, alpha=step) for nodes in self.nodes]
 
@@ -39,19 +41,19 @@ class Plain:
         return energy
 
     def moving(self) -> Tensor | bool:
-        """Whether each example really took steps since the last look: one that was held back has not converged."""
+        """Whether each example really took steps since the last call: one that was held back has not converged."""
         return True
 
     def rested(self, still: Tensor, below: Tensor) -> Tensor:
-        """Which of the examples that seem still, ``(..., batch)``, are: no shorter step takes them below an energy."""
+        """Which examples that seem still, ``(..., batch)``, really are: no shorter step leads below these energies."""
         return still
 
 
 class Recorded(Plain):
-    """The same steps as one CUDA graph: a small graph spends its time launching kernels, a replay launches once.
+    """The same steps as one CUDA graph. A small graph spends its time on launching kernels, and a replay launches once.
 
-    Only plain steps can be recorded: they touch the same buffers each time and never look at a value. The first call
-    runs (which sets up the libraries), the second records, and all from then on replay.
+    Only plain steps can be recorded: they use the same buffers each time and never look at a value. The first call
+    runs its step, which sets up the libraries; the second records it, and all later ones replay it.
     """
 
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
@@ -59,8 +61,8 @@ class Recorded(Plain):
         self.graph, self.warm = None, False
 
     def step(self) -> None:
-        """One value step: the first is run, the second recorded, and from then on the recording is replayed."""
-        if not self.warm or self.problem.spreads:                          # its first steps are not those that follow
+        """One value step: the first is run, the second recorded, and the recording is replayed from then on."""
+        if not self.warm or self.problem.spreads:                          # the first steps differ from later ones
             super().step()
             self.warm = True
             return
@@ -72,9 +74,9 @@ class Recorded(Plain):
 
 
 class Backtracking(Plain):
-    """A step for each example: taken back and halved where the energy rose, grown again where it fell.
+    """Each example has a step of its own, which is taken back and halved if its energy rose, and grows again otherwise.
 
-    The energy never rises. A step taken back costs no product: the errors before it are kept.
+    The energy never rises. Taking a step back costs no product, because the errors before it are kept.
     """
 
     growth, reach, looks = GROWTH, 1.0, 1
@@ -84,7 +86,7 @@ class Backtracking(Plain):
         like = self.nodes[0].x
         first = torch.as_tensor(step, dtype=like.dtype).to(like.device).expand(*like.shape[:-1], 1)
         self.lr, self.largest = first.clone(), first * self.reach          # (..., batch, 1)
-        self.rejected = torch.zeros_like(self.lr)                          # rejections since the last look
+        self.rejected = torch.zeros_like(self.lr)                          # rejections since the last ``moving``
 
     def step(self) -> None:
         self.problem.differentiate()
@@ -97,13 +99,13 @@ class Backtracking(Plain):
             nodes.x.addcmul_(nodes.gradient, self.lr, value=-1)
 
     def accept(self, energy: Tensor, before: Tensor) -> Tensor:
-        """The energy that counts: where it rose, that before the step, which is taken back. ``(..., batch)``."""
+        """The new energy, or that before the step where it rose and the step is taken back. ``(..., batch)``."""
         slack = 4 * torch.finfo(energy.dtype).eps * before.abs()           # rounding is not a rise
         rose = ~(energy <= before + slack)                                 # (..., batch); true for NaN as well
         back = rose.unsqueeze(-1)
         self._resize(back)
         self.rejected += back
-        if rose.is_cuda or rose.any():                                     # to ask a GPU would mean to wait for it
+        if rose.is_cuda or rose.any():                                     # asking a GPU would mean waiting for it
             self.problem.take_back(back)
         return torch.where(rose, before, energy)
 
@@ -116,7 +118,7 @@ class Backtracking(Plain):
         return moving
 
     def rested(self, still: Tensor, below: Tensor) -> Tensor:
-        """Near a kink of f a step is halved until nothing moves, although half of the first one may still go down."""
+        """Near a kink of f a step is halved until nothing moves, although half of the first one may still lead down."""
         short = (self.lr < self.largest)[..., 0]
         if not any(nodes.kinks for nodes in self.nodes) or not short.any():
             return still
@@ -135,15 +137,15 @@ class Backtracking(Plain):
 
 
 class Accelerated(Backtracking):
-    """Heavy-ball momentum with restart, longer steps where they hold, and a stop at every kink of f.
+    """Heavy-ball momentum with restarts, longer steps where they succeed, and a stop at every kink of f.
 
     An example whose energy rises goes back, loses its velocity and tries plain descent; if that fails too, its step is
-    halved. At a kink of ReLU or HardTanh the energy has two slopes: plain steps jump to and fro across it and hold up
-    all other vertices. Here a vertex that would cross a kink stops on it, and leaves on the side that goes down, if one
-    does. The way differs from the paper's, so the minimum reached may be another one where f is not linear.
+    halved. At a kink of ReLU or HardTanh the energy has two slopes, and plain steps jump to and fro across it, which
+    delays all other vertices. Here a vertex that would cross a kink stops on it, and leaves on a side that leads down,
+    if there is one. The path differs from the paper's, so it may end in another minimum where f is not linear.
     """
 
-    growth, reach, rested = STRIDE, REACH, Plain.rested                    # a kink never holds it back
+    growth, reach, rested = STRIDE, REACH, Plain.rested                    # kinks never hold it back
 
     def __init__(self, problem: Conditioned, step: Tensor | float, momentum: float) -> None:
         super().__init__(problem, step)
@@ -171,15 +173,15 @@ class Accelerated(Backtracking):
             velocity.masked_fill_(back, 0)
 
 
-def _choose_side(nodes: ValueNodes, kink: float, side: int) -> None:
-    """At a kink, take the slope of the side that goes down more steeply; 0 where neither does.
+def _choose_side(nodes: Nodes, kink: float, side: int) -> None:
+    """At a kink, take the slope of the side that leads down more steeply; 0 if neither leads down.
 
     Args:
         side: 1 where f has slope 1 above the kink and 0 below it, -1 for the reverse.
     """
-    inside, outside = nodes.gradient, nodes.errors.free if nodes.roles.pays else torch.zeros_like(nodes.gradient)
-    if nodes.roles.hold is not None:
-        outside = outside * nodes.roles.hold
+    inside, outside = nodes.gradient, nodes.error_of_free
+    if nodes.moves is not None:
+        outside = outside * nodes.moves
     left, right = (outside, inside) if side > 0 else (inside, outside)
     steeper = torch.where(left > (-right).clamp_min(0), left, right.clamp_max(0))
     torch.where(nodes.x == kink, steeper, inside, out=nodes.gradient)

@@ -11,7 +11,7 @@ from .activations import Activation, Running
 
 @dataclass(frozen=True)
 class TopK:
-    """f(x) where x is among the largest values of its pool of vertices, 0 elsewhere (section 6).
+    """f(x) if x is among the largest values of its pool of vertices, else 0 (section 6).
 
     Args:
         base: the element-wise f of the winners.
@@ -23,7 +23,7 @@ class TopK:
     fraction: float
     pools: Sequence[Sequence[slice]]
     elementwise = False
-    kinks = ()                                                             # who fires changes, but at no fixed value
+    kinks = ()                                                             # the winners change, but at no fixed value
 
     def winners(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         """1 for exactly round(fraction * size) vertices, at least one, in each pool, 0 for all others. ``(..., n)``."""
@@ -44,7 +44,7 @@ class TopK:
         return self.base.slope(x) * self.winners(x)
 
     def on(self, x: Tensor, gradient: Tensor) -> Running:
-        """As of an Activation. Who fires is found once for a value and its slope: it costs more than a product."""
+        """As in Activation. The winners are found once for f and f', because finding them costs more than a product."""
         base, activate_base, chain_base = self.base.on(x, gradient)
         fx, fire = torch.empty_like(x), torch.empty_like(x)
 

@@ -1,13 +1,12 @@
 """The weights of one block of edges, from one segment of vertices to another.
 
-A block stores all its pairs of vertices (``Dense``), or existing edges alone (``Sparse``). Each gives a matrix to
-multiply with, and the equations read the same whichever it is.
+A block stores a weight for every pair of vertices (``Dense``), or for existing edges alone (``Sparse``). Either gives
+a matrix to multiply with, and the equations read the same for both.
 """
 
 import math
 import warnings
-from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -16,18 +15,16 @@ from ..errors import require_memory
 
 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")  # the products used here are tested
 
-Call = Callable[[], object]
-
 
 class Dense(nn.Module):
-    """A block that is stored whole: its weights are one matrix, ``(..., source, target)``, 0 where there is no edge.
+    """A block that is stored as one matrix ``(..., source, target)``, with 0 where there is no edge.
 
     Args:
         source, target: numbers of the segments.
         mask: ``(source, target)`` bool, which edges exist. ``self.mask`` is None where all do.
     """
 
-    cuts_rows = True                                                       # whether a matrix gives some of its rows
+    cuts_rows = True                                                       # whether rows can be cut out of a matrix
 
     def __init__(self, source: int, target: int, mask: Tensor) -> None:
         super().__init__()
@@ -44,15 +41,15 @@ class Dense(nn.Module):
         return self.shape
 
     def cut(self, matrix: Tensor) -> Tensor:
-        """The weights that a matrix ``(..., source, target)`` holds."""
+        """The weights in a matrix ``(..., source, target)``, as they are stored."""
         return matrix
 
     def dense(self, weights: Tensor) -> Tensor:
-        """The matrix again, 0 where there is no edge."""
+        """The weights as a matrix ``(..., source, target)``, 0 where there is no edge."""
         return weights
 
     def adopted(self, saved: Tensor) -> Tensor:
-        """Weights that another plan wrote, as they are stored here; unchanged where they do not fit."""
+        """Weights saved under another plan, as they are stored here; those that do not fit are returned unchanged."""
         if self.mask is None or saved.shape != (self.edges,):
             return saved
         return saved.new_zeros(self.shape).masked_scatter(self.mask.to(saved.device), saved)
@@ -62,7 +59,7 @@ class Dense(nn.Module):
         return Matrix(weights)
 
     def outer(self, fx: Tensor, error: Tensor, rows: int = 32) -> Tensor:
-        """sum over the batch of f(x_i) eps_j for each edge i -> j, in the shape of the weights."""
+        """Sum over the batch of f(x_i) eps_j for each edge i -> j, in the shape of the weights."""
         outer = fx.mT @ error
         if self.mask is not None:
             for some, there in zip(outer.split(rows, -2), self.mask.split(rows, -2), strict=True):
@@ -71,9 +68,9 @@ class Dense(nn.Module):
 
 
 class Sparse(Dense):
-    """Existing edges alone, row by row as ``mask.nonzero()`` counts them. No replicas.
+    """A block that stores existing edges alone, row by row in the order of ``mask.nonzero()``. It has no replicas.
 
-    torch multiplies compressed rows (CSR) only from the left, so both orders of the edges are kept.
+    torch multiplies compressed rows (CSR) from the left only, so the edges are kept in both orders.
     """
 
     cuts_rows = False
@@ -83,7 +80,7 @@ class Sparse(Dense):
         order = torch.argsort(columns.int(), stable=True)                  # edge numbers, target by target
         buffers = {"starts": _starts(rows.bincount(minlength=mask.shape[0])), "columns": columns, "order": order,
                    "starts_t": _starts(columns.bincount(minlength=mask.shape[1])), "columns_t": rows[order]}
-        for name, index in buffers.items():                                # int32 is what the CPU kernels work on
+        for name, index in buffers.items():                                # the CPU kernels work on int32
             self.register_buffer(name, index.int(), persistent=False)
 
     @property
@@ -131,13 +128,14 @@ class Sparse(Dense):
 
 
 class Matrix:
-    """What values are multiplied with: ``matrix(x)`` is x @ matrix, and there is the same into a buffer.
+    """A matrix to multiply values with: ``matrix(x)`` is x @ matrix, and ``multiply`` writes it into a buffer.
 
-    A call, because torch takes a tenth of a millisecond to hand ``tensor @ other`` to a class that is not its own.
+    This is a call because torch takes a tenth of a millisecond to pass ``tensor @ other`` on to a class of ours.
     """
 
     def __init__(self, values: Tensor) -> None:
         self.values = values                                               # (..., rows, columns)
+        self._into = torch.addmm if values.ndim == 2 else torch.baddbmm
 
     def __call__(self, x: Tensor) -> Tensor:
         return x @ self.values
@@ -150,17 +148,13 @@ class Matrix:
         """Some rows: a view where they are a slice."""
         return Matrix(self.values[..., some, :])
 
-    def into(self, out: Tensor, x: Tensor) -> Call:
-        """A call that makes out = x @ matrix."""
-        return partial(torch.mm if out.ndim == 2 else torch.bmm, x, self.values, out=out)
-
-    def onto(self, out: Tensor, x: Tensor, sign: int = 1) -> Call:
-        """A call that makes out += sign * x @ matrix, without a temporary."""
-        return partial(out.addmm_ if out.ndim == 2 else out.baddbmm_, x, self.values, alpha=sign)
+    def multiply(self, x: Tensor, out: Tensor, *, sign: int = 1, add: bool = True) -> None:
+        """out += sign * x @ matrix, or = in place of +=, without a temporary."""
+        self._into(out, x, self.values, beta=add, alpha=sign, out=out)
 
 
 class SparseMatrix(Matrix):
-    """The same by existing edges."""
+    """A matrix that holds existing edges alone."""
 
     def __init__(self, block: Sparse, values: Tensor, turned: bool = False) -> None:
         super().__init__(values)
@@ -178,13 +172,11 @@ class SparseMatrix(Matrix):
         return SparseMatrix(self.block, self.values, not self.turned)
 
     def rows(self, some: slice) -> "SparseMatrix":
-        return self                                                        # always asked for all (``cuts_rows``)
+        return self                                                        # callers ask for all of them (``cuts_rows``)
 
-    def into(self, out: Tensor, x: Tensor) -> Call:
-        return partial(torch.addmm, out.mT, self._left, x.mT, beta=0, out=out.mT)
-
-    def onto(self, out: Tensor, x: Tensor, sign: int = 1) -> Call:
-        return partial(torch.addmm, out.mT, self._left, x.mT, alpha=sign, out=out.mT)
+    def multiply(self, x: Tensor, out: Tensor, *, sign: int = 1, add: bool = True) -> None:
+        turned = out.mT
+        torch.addmm(turned, self._left, x.mT, beta=add, alpha=sign, out=turned)
 
 
 def _starts(counts: Tensor) -> Tensor:

@@ -49,8 +49,8 @@ def test_a_change_of_one_baseline_moves_it_alone(monkeypatch: pytest.MonkeyPatch
 
 def test_a_change_of_the_engine_moves_all_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousandth of the weight gradient is enough."""
-    original = learning.Conditioned.weight_gradient
-    monkeypatch.setattr(learning.Conditioned, "weight_gradient",
+    original = learning.Spreading.weight_gradient
+    monkeypatch.setattr(learning.Spreading, "weight_gradient",
                         lambda self, share: original(self, share * (1 - 1e-3)))
     monkeypatch.setitem(learning.SCORES, "accuracy", lambda graph, batch: 0.0)          # only to be quick
     assert moved({"pcgraph", "dam"}) == {"pcgraph"}
