@@ -401,7 +401,7 @@ def from_networkx(graph: "nx.Graph", attribute: str | None = None, *, nodelist: 
 
     Raises:
         UnknownName: an attribute that nothing has, or a node that is not there. BadInput, BadValues: no nodes, a
-        ``nodelist`` without all of them, an edge without its weight, a weight that is no finite number.
+            ``nodelist`` without all of them, an edge without its weight, a weight that is no finite number.
 
     Example:
         >>> import networkx as nx
