@@ -32,8 +32,9 @@ def save(graph: PCGraph, path: Path | str) -> None:
     Not in the file: plan and device, which ``load`` chooses, and an activation of your own, of which it keeps the name.
 
     Raises:
-        BadValues: weights that are not finite. BadInput: a name of a vertex that JSON cannot hold (text, numbers and
-        tuples of them can be). PCGraphError: the file cannot be written; an older one is untouched.
+        BadValues: weights that are not finite.
+        BadInput: a name of a vertex that JSON cannot hold (it holds text, numbers and tuples of them).
+        PCGraphError: the file cannot be written; an older one is untouched.
 
     Example:
         >>> import tempfile
@@ -63,8 +64,8 @@ def load(path: Path | str, activation: str | Activation | None = None, **layout:
             those of the file.
 
     Raises:
-        BadFile: the file is missing, damaged, of another program, or of a newer version. BadInput: an activation that
-        is missing or not the one that was saved; a layout that cannot be used.
+        BadFile: the file is missing, damaged, of another program, or of a newer version.
+        BadInput: an activation that is missing or not the one that was saved; a layout that cannot be used.
     """
     path = valid.file(path, "path")
     about, tensors = _read(path)

@@ -400,8 +400,9 @@ def from_networkx(graph: "nx.Graph", attribute: str | None = None, *, nodelist: 
             its first weights.
 
     Raises:
-        UnknownName: an attribute that nothing has, or a node that is not there. BadInput, BadValues: no nodes, a
-        ``nodelist`` without all of them, an edge without its weight, a weight that is no finite number.
+        UnknownName: an attribute that nothing has, or a node that is not there.
+        BadInput, BadValues: no nodes, a ``nodelist`` without all of them, an edge without its weight, a weight that is
+            no finite number.
 
     Example:
         >>> import networkx as nx
