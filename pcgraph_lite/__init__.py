@@ -10,7 +10,8 @@ HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engin
          "relax": ".engine.inference", "Training": ".engine.learning", "accuracy": ".engine.learning",
          "fit": ".engine.learning", "minus_energy": ".engine.learning", "Answer": ".engine.query",
          "observed": ".engine.query", "query": ".engine.query", "Scale": ".engine.scale", "load": ".engine.saving",
-         "save": ".engine.saving"}
+         "save": ".engine.saving", "counterfactual": ".engine.counterfactual", "Samples": ".engine.sampling",
+         "sample": ".engine.sampling"}
 __all__ = list(HOMES)
 
 

@@ -35,7 +35,7 @@ from pcgraph_lite.images import datasets, judge, metrics, scale
 
 LEAST, LONG = 10_000, 10**7                                                # calls; and a number that is fine, if slow
 OWN = ("score", "f", "slope")                                              # functions of the caller's, with his errors
-LASTING = ("steps", "epochs", "hidden", "memories", "settings")
+LASTING = ("steps", "burn_in", "every", "chains", "epochs", "hidden", "memories", "settings")
 X, LABELS = torch.rand(6, 4, generator=torch.Generator().manual_seed(0)), torch.arange(6) % 2
 PICTURES = torch.rand(4, 784, generator=torch.Generator().manual_seed(1))
 IMAGES = datasets.ImageSet("mnist", PICTURES, torch.arange(4), (1, 28, 28), "a test")
@@ -86,7 +86,7 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
                             "patience": 1, "anneal": "cosine", "warm_up": 0.5}),
     "Layout": (Layout, {"plan": "auto", "replicas": 2, "dtype": torch.float32, "device": "cpu", "cuda_graphs": True}),
     "relax": (pcg.relax, {"graph": NETWORK, "x": START, "clamped": HELD, "settings": pcg.Settings(3), "steps": 2,
-                          "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "trace": True}),
+                          "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "trace": True, "errorless": HELD}),
     "query": (pcg.query, {"graph": NETWORK, "clamp": {"pixels": X}, "init": {"labels": torch.eye(2)[LABELS]},
                           "steps": 2, "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "start": "random",
                           "batch_size": 4, "generator": GENERATOR}),
@@ -94,6 +94,13 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
                     {"pixels": X, "labels": torch.eye(2)[LABELS]}),
     "query scaled": (lambda pixels: pcg.query(graph(pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5)), {"pixels": pixels},
                                               steps=2), {"pixels": X}),
+    "query do": (lambda **given: pcg.query(NETWORK, steps=2, **given),
+                 {"clamp": {"labels": torch.eye(2)[LABELS]}, "do": {"pixels": pcg.observed(X, torch.arange(4) < 2)}}),
+    "counterfactual": (pcg.counterfactual, {"graph": NETWORK, "observed": {"pixels": X}, "steps": 3, "momentum": 0.5,
+                                            "do": {"labels": torch.eye(2)[LABELS]}, "tolerance": 0.1}),
+    "sample": (pcg.sample, {"graph": NETWORK, "clamp": {"labels": torch.eye(2)[LABELS]}, "init": {"pixels": X},
+                            "do": {"hidden1": torch.ones(6, 3)}, "steps": 4, "every": 2, "burn_in": 2, "chains": 2,
+                            "temperature": 0.5, "metropolis": True, "value_lr": 0.1, "generator": GENERATOR}),
     "observed": (lambda **given: pcg.query(NETWORK, {"pixels": pcg.observed(**given)}, steps=2),
                  {"values": X, "mask": torch.arange(4) < 2}),
     "fit": (lambda **given: pcg.fit(**{"graph": graph(), "progress": False} | given), {
@@ -183,7 +190,7 @@ def test_all_that_the_api_page_shows_is_called():
     """But answers, which are made by calls, and the modules that it shows whole."""
     page = (Path(__file__).parents[1] / "book/api.md").read_text(encoding="utf-8")
     shown = re.findall(r"^\.\. auto(?:function|class):: pcgraph_lite\.(?:\w+\.)*(\w+)", page, re.MULTILINE)
-    assert shown and set(shown) - {"Answer"} <= CALLS.keys()
+    assert shown and set(shown) - {"Answer", "Samples"} <= CALLS.keys()
 
 
 def _nan(answer: object) -> bool:

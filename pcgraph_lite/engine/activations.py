@@ -27,6 +27,11 @@ class Activation:
         kinks: where f' jumps between 0 and 1.
         backward: multiplies a gradient by f'(x) in place, given ``(gradient, x, f(x))``; f must then accept ``out``.
             None: each step makes temporaries.
+
+    Example:
+        >>> softsign = pcg.Activation(lambda x: x / (1 + x.abs()), lambda x: (1 + x.abs()) ** -2)
+        >>> softsign(torch.tensor([1.0, -3.0]))
+        tensor([ 0.5000, -0.7500])
     """
 
     f: Callable[..., Tensor]

@@ -75,14 +75,16 @@ class Settled(Relaxation):
 
 @valid.checked
 @torch.no_grad()
-def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None = None,
-          **changes: object) -> Settled:
+def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None = None, *,
+          errorless: Tensor | None = None, **changes: object) -> Settled:
     """Run down the energy from ``x``, holding the clamped vertices.
 
     Args:
         x: values to start from, ``(..., batch, n)``, pixels on the graph's own scale; not changed.
         clamped: which vertices are held, ``(n,)`` or ``(batch, n)`` bool.
         settings: see Settings; ``changes`` replace single fields of it.
+        errorless: which vertices pay for no error, of the same shapes as ``clamped``. Where they are clamped as well it
+            is an intervention (``query(..., do=...)``). None: none but those that a flat prior frees.
 
     Raises:
         WrongShape, BadValues, BadInput: arguments that do not fit the graph.
@@ -99,7 +101,9 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
     graph.check_values(x)
     clamped = valid.mask(clamped, "clamped", (graph.topology.n,), x.shape[-2:])
     valid.finite(x, "the values to start from")
-    problem = Conditioned(graph, x.clone(memory_format=torch.contiguous_format), clamped.to(x.device))
+    if errorless is not None:
+        errorless = valid.mask(errorless, "errorless", (graph.topology.n,), x.shape[-2:]).to(x.device)
+    problem = Conditioned(graph, x.clone(memory_format=torch.contiguous_format), clamped.to(x.device), errorless)
     problem.evaluate()
     return settle(problem, settings)
 

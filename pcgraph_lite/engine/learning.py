@@ -39,6 +39,10 @@ class Training(Schedule):
         value_lr: "safe" is found anew by power iteration every 20 weight steps, through all epochs; those between take
             plain value steps of that size, unguarded. With replicas, ``value_lr`` and ``weight_lr`` may be a sequence,
             one number for each.
+
+    Example:
+        >>> pcg.Training(epochs=4, warm_up=0.5, anneal="cosine").rate(done=2.25, batch=0.1)      # half of the way down
+        0.5
     """
 
     steps: Count = 20
@@ -139,7 +143,13 @@ def accuracy(graph: PCGraph, batch: Data) -> float:
 
 @valid.checked
 def minus_energy(graph: PCGraph, batch: Data) -> float:
-    """Minus the mean energy with all sensory groups clamped: the graph's own energy, of pixels given in [0, 1]."""
+    """Minus the mean energy with all sensory groups clamped: the graph's own energy, of pixels given in [0, 1].
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.generative(labels=0, hidden=[1], pixels=2), "linear", init_std=0.0)
+        >>> round(pcg.minus_energy(graph, torch.ones(5, 2)), 3)          # it predicts 0: two errors of 1
+        -1.0
+    """
     batch = as_batch(graph, batch)
     if batch.keys() == graph.topology.groups.keys():                       # nothing is free
         inside = scaled(graph, batch)

@@ -1,4 +1,4 @@
-"""Both queries of the paper in one call: clamp vertices (eq. 5), start them somewhere (eq. 6), or both."""
+"""Queries in one call: clamp vertices (eq. 5), start them somewhere (eq. 6), intervene on them, or all of these."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -51,6 +51,12 @@ class Answer(Relaxation):
         steps: how many were taken.
         value_lr: the step that was used (the first of several).
         values: group -> the values of its vertices, ``(..., batch, size)``; pixels in the units of [0, 1], not cut.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.generative(labels=2, hidden=[3], pixels=4))
+        >>> answer = pcg.query(graph, clamp={"pixels": torch.rand(5, 4)})
+        >>> tuple(answer.values["labels"].shape), bool(answer.converged.all())
+        ((5, 2), True)
     """
 
     values: Mapping[str, Tensor]
@@ -63,9 +69,9 @@ class Answer(Relaxation):
 
 @valid.checked
 def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
-          init: Mapping[str, Tensor | Observed] | None = None, *, steps: Count = 2000,
-          value_lr: ValueStep = "safe",
-          momentum: Damping = 0.0, tolerance: Rate | None = 1e-6,
+          init: Mapping[str, Tensor | Observed] | None = None, *,
+          do: Mapping[str, Tensor | Observed] | None = None, steps: Count = 2000,
+          value_lr: ValueStep = "safe", momentum: Damping = 0.0, tolerance: Rate | None = 1e-6,
           start: Literal["zeros", "random", "prediction"] = "zeros", batch_size: Count | None = None,
           generator: torch.Generator | None = None) -> Answer:
     """Ask a trained graph: hold some vertices, start others somewhere, and let the rest settle.
@@ -76,6 +82,9 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     Args:
         clamp: query by conditioning (eq. 5). Group -> values ``(batch, size)`` held for every t, or ``observed(...)``.
         init: query by initialization (eq. 6). The same, at t = 0 only.
+        do: query by intervention (Salvatori et al., "Predictive Coding beyond Correlations", 2024). The same as
+            ``clamp``, but these vertices pay for no error, so nothing runs back against the arrows into them: it is as
+            if those edges were cut. Their errors are left out of the energies.
         steps: T, the most value steps; 2000 is the paper's.
         value_lr, momentum, tolerance: as in Settings.
         start: where all other vertices begin: "zeros", "random" (normal, 0.1), or "prediction" (each group
@@ -84,7 +93,8 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         generator: for ``start="random"``. None: a new one seeded with 0.
 
     Raises:
-        UnknownGroup, WrongShape, BadValues, BadInput: arguments that do not fit the graph.
+        UnknownGroup, WrongShape, BadValues, BadInput: arguments that do not fit the graph, or a vertex in ``clamp`` and
+            ``do``.
         UnstableStep: a value step by hand that is too large.
 
     Example:
@@ -92,22 +102,44 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         >>> graph.set_weight([[0, 0], [2, 0]])                           # labels -> pixels, 2
         >>> pcg.query(graph, clamp={"labels": torch.tensor([[3.0]])}).values["pixels"]
         tensor([[6.]])
+        >>> six = {"pixels": torch.tensor([[6.0]])}                    # seen, it tells of the label; set, it does not
+        >>> [round(float(pcg.query(graph, **{how: six}).values["labels"]), 1) + 0.0 for how in ("clamp", "do")]
+        [2.4, 0.0]
     """
     settings = Settings(steps, value_lr, momentum, tolerance)
-    held, given = _parse(graph, clamp, "clamp"), _parse(graph, init, "init")
-    batch = _batch_size(held, given)
-    x, clamped, known = _place(graph, held, given, batch)
-    if clamped.all():
-        raise BadInput("every vertex is clamped; leave at least one free for the graph to answer with.")
+    x, clamped, known, errorless = posed(graph, clamp, init, do)
+    batch = x.shape[-2]
     if start == "prediction":
         x = start_at_prediction(graph, x, known)
     elif start == "random":
         drawn = torch.randn(x.shape, generator=generator or torch.Generator().manual_seed(0), dtype=x.dtype)
         x = torch.where(known, x, (drawn * START_STD).to(x.device))
     size = batch_size or batch
-    chunks = [relax(graph, x[..., i:i + size, :], _uniform(clamped[i:i + size]), settings)
-              for i in range(0, batch, size)]
+    chunks = [relax(graph, x[..., i:i + size, :], uniform(clamped[i:i + size]), settings,
+                    errorless=uniform(errorless[i:i + size])) for i in range(0, batch, size)]
     return _answer(graph, chunks)
+
+
+def posed(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None, init: Mapping[str, Tensor | Observed] | None,
+          do: Mapping[str, Tensor | Observed] | None, whole: bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """A query as tensors: values ``(..., batch, n)``, and of each example who is clamped, whose value is given, and who
+    pays for no error, ``(batch, n)`` bool each. What is not given is 0.
+
+    Args:
+        whole: whether every vertex may be clamped.
+
+    Raises UnknownGroup, WrongShape, BadValues, BadInput.
+    """
+    held, given, set_to = (_parse(graph, some, what) for some, what in ((clamp, "clamp"), (init, "init"), (do, "do")))
+    for name in held.keys() & set_to.keys():
+        if both := int((held[name].mask & set_to[name].mask).reshape(-1, graph.topology.size(name)).any(0).sum()):
+            raise BadInput(f"{both} vertices of {name!r} are under both clamp and do; a vertex is either observed or "
+                           "set. Leave it out of one of them.")
+    batch = _batch_size(held, given, set_to)
+    x, clamped, known, errorless = _place(graph, held, given, set_to, batch)
+    if clamped.all() and not whole:
+        raise BadInput("every vertex is clamped; leave at least one free for the graph to answer with.")
+    return x, clamped, known, errorless
 
 
 def classes(graph: PCGraph, name: str, numbers: Tensor) -> Tensor:
@@ -190,29 +222,37 @@ def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> 
 def _batch_size(*entries: dict[str, Observed]) -> int:
     sizes = {name: v.values.shape[-2] for part in entries for name, v in part.items()}
     if not sizes:
-        raise BadInput("nothing is asked: give clamp={group: values}, init={group: values}, or both.")
+        raise BadInput("nothing is asked: give clamp, init or do, each as {group: values}.")
     if len(set(sizes.values())) > 1 or 0 in sizes.values():
         raise WrongShape(f"batch sizes differ or are 0: {sizes}; every entry needs the same number of examples.")
     return next(iter(sizes.values()))
 
 
-def _place(graph: PCGraph, held: dict[str, Observed], given: dict[str, Observed],
-           batch: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Values ``(..., batch, n)``, init first and clamp over it; what is clamped, and what is given ``(batch, n)``."""
+def _place(graph: PCGraph, held: dict[str, Observed], given: dict[str, Observed], set_to: dict[str, Observed],
+           batch: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Values ``(..., batch, n)``, init first and the others over it; and the masks of ``posed``."""
     x = torch.zeros(*graph.layout.lead, batch, graph.topology.n, dtype=graph.dtype, device=graph.device)
-    clamped, known = torch.zeros(2, batch, graph.topology.n, dtype=torch.bool, device=graph.device)
-    for entries, masks in ((given, [known]), (held, [known, clamped])):
+    clamped, known, errorless = torch.zeros(3, batch, graph.topology.n, dtype=torch.bool, device=graph.device)
+    for entries, masks in ((given, [known]), (held, [known, clamped]), (set_to, [known, clamped, errorless])):
         for name, entry in entries.items():
             where = graph.topology.slice(name)
             x[..., where] = torch.where(entry.mask, entry.values, x[..., where])
             for mask in masks:
                 mask[:, where] |= entry.mask
-    return x, clamped, known
+    return x, clamped, known, errorless
 
 
-def _uniform(clamped: Tensor) -> Tensor:
-    """One row ``(n,)`` where all examples clamp the same vertices: a relaxation can then leave them out."""
-    return clamped[0] if bool((clamped == clamped[0]).all()) else clamped
+def uniform(mask: Tensor) -> Tensor:
+    """One row ``(n,)`` of a mask ``(batch, n)`` where all examples have the same: a relaxation is then cheaper."""
+    return mask[0] if bool((mask == mask[0]).all()) else mask
+
+
+def by_group(graph: PCGraph, x: Tensor) -> dict[str, Tensor]:
+    """Values ``(..., n)`` as group -> ``(..., size)``, pixels in the units of [0, 1]."""
+    values = {name: x[..., graph.topology.slice(name)] for name in graph.topology.groups}
+    if "pixels" in values:
+        values["pixels"] = graph.pixel_scale.undo(values["pixels"])
+    return values
 
 
 def _answer(graph: PCGraph, chunks: list[Relaxation]) -> Answer:
@@ -221,8 +261,5 @@ def _answer(graph: PCGraph, chunks: list[Relaxation]) -> Answer:
     energy = torch.cat([torch.cat([c.energy, c.energy[-1:].expand(steps - c.steps, *c.energy.shape[1:])])
                         for c in chunks], -1)
     x = torch.cat([c.x for c in chunks], -2)
-    values = {name: x[..., graph.topology.slice(name)] for name in graph.topology.groups}
-    if "pixels" in values:
-        values["pixels"] = graph.pixel_scale.undo(values["pixels"])
     return Answer(x, torch.cat([c.initial_energy for c in chunks], -1), energy,
-                  torch.cat([c.converged for c in chunks], -1), steps, chunks[0].value_lr, values)
+                  torch.cat([c.converged for c in chunks], -1), steps, chunks[0].value_lr, by_group(graph, x))

@@ -66,6 +66,14 @@ def load(path: Path | str, activation: str | Activation | None = None, **layout:
     Raises:
         BadFile: the file is missing, damaged, of another program, or of a newer version.
         BadInput: an activation that is missing or not the one that was saved; a layout that cannot be used.
+
+    Example:
+        >>> import tempfile
+        >>> own = pcg.Activation(torch.sin, torch.cos)
+        >>> path = f"{tempfile.mkdtemp()}/graph.safetensors"
+        >>> pcg.save(pcg.PCGraph(pcg.topology.generative(labels=2, hidden=[3], pixels=4), own), path)
+        >>> pcg.load(path, activation=own, dtype=torch.float64).topology
+        Topology(9 vertices: pixels 4, labels 2, hidden1 3; 18 edges)
     """
     path = valid.file(path, "path")
     about, tensors = _read(path)

@@ -42,6 +42,11 @@ class Edges:
     Args:
         mask: ``(source, target)`` bool, dense or sparse. None: every pair.
         weights: ``(edges,)``, first weights in the order of ``pairs()``. None: a graph draws them.
+
+    Example:
+        >>> half = pcg.Edges("hidden", "pixels", torch.tensor([[True, False], [True, True]]))
+        >>> half.pairs().T.tolist()                                      # hidden vertex 0 sends to pixel 0 alone
+        [[0, 0], [1, 0], [1, 1]]
     """
 
     source: str
@@ -246,7 +251,12 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
 
 @constructor
 def discriminative(pixels: Count = 784, hidden: Layers = (256, 256), labels: CountOrNone = 10) -> Topology:
-    """Multilayer network from pixels to labels, edges in the direction of classification (mask figure, a)."""
+    """Multilayer network from pixels to labels, edges in the direction of classification (mask figure, a).
+
+    Example:
+        >>> pcg.topology.discriminative(pixels=4, hidden=[3], labels=2)
+        Topology(9 vertices: pixels 4, labels 2, hidden1 3; 18 edges)
+    """
     return _layered(pixels, labels, hidden, first="pixels")
 
 
@@ -268,6 +278,10 @@ def recurrent(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Cou
 
     Two recurrent layers give the four non-linear transformations of the text:
     hidden1 -> hidden1, hidden1 -> hidden2, hidden2 -> hidden2, hidden2 -> pixels.
+
+    Example:
+        >>> pcg.topology.recurrent(labels=2, hidden=[3], pixels=4)       # 6 + 6 + 12 edges
+        Topology(9 vertices: pixels 4, labels 2, hidden1 3; 24 edges)
     """
     return _with_lateral(generative(labels, hidden, pixels), self_loops)
 
@@ -275,7 +289,12 @@ def recurrent(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Cou
 @constructor
 def lateral(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Count = 784, *,
             self_loops: bool = False) -> Topology:
-    """Generative network with edges inside every layer, the pixels included (mask figure, c)."""
+    """Generative network with edges inside every layer, the pixels included (mask figure, c).
+
+    Example:
+        >>> pcg.topology.lateral(labels=2, hidden=[3], pixels=4)         # 6 + 6 + 12 + 12 edges
+        Topology(9 vertices: pixels 4, labels 2, hidden1 3; 36 edges)
+    """
     return _with_lateral(generative(labels, hidden, pixels), self_loops, ["pixels"])
 
 
@@ -292,6 +311,10 @@ def assemblies(clusters: Annotated[int, Ge(1), Le(1000)] = 4, size: Count = 3000
     Args:
         links: pairs (a, b), counted from 0, with edges from cluster a to cluster b. None: the chain 0 -> 1 -> ...
         generator: draws the edges.
+
+    Example:
+        >>> pcg.topology.assemblies(2, size=5, p=1.0, pixels=4, generator=torch.Generator())     # every edge there is
+        Topology(10 vertices: pixels 4, cluster2 1, cluster1 5; 65 edges)
     """
     links = list(pairwise(range(clusters))) if links is None else links
     if bad := [link for link in links if max(link) >= clusters]:
@@ -314,6 +337,10 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     """Watts-Strogatz small world, each link in both directions: a ring with ``neighbours`` a vertex, some rewired.
 
     The vertices are shuffled around the ring, so pixels, labels and internal vertices are neighbours of each other.
+
+    Example:
+        >>> pcg.topology.small_world(pixels=4, labels=2, internal=4, neighbours=4, generator=torch.Generator())
+        Topology(10 vertices: pixels 4, labels 2, internal 4; 40 edges)
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
     n = sum(groups.values())

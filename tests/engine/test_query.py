@@ -10,8 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from pcgraph_lite import PCGraph, fit, observed, query, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.curvature import curvature
-from pcgraph_lite.engine.query import _uniform as uniform
-from pcgraph_lite.engine.query import start_at_prediction
+from pcgraph_lite.engine.query import start_at_prediction, uniform
 from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
 from pcgraph_lite.studies import oracles
 

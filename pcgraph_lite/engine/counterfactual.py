@@ -1,0 +1,75 @@
+"""What would have been: the counterfactuals of a graph that is read as a structural model, x_i = mu_i(x) + eps_i."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from .. import valid
+from ..errors import BadInput, WrongShape
+from ..valid import Count, Damping, Rate
+from .graph import PCGraph
+from .inference import relax
+from .query import Answer, Observed, by_group, posed, uniform
+
+
+@valid.checked
+@torch.no_grad()
+def counterfactual(graph: PCGraph, observed: Mapping[str, Tensor | Observed], do: Mapping[str, Tensor | Observed], *,
+                   steps: Count = 2000, momentum: Damping = 0.95, tolerance: Rate | None = 1e-9) -> Answer:
+    """Settle on what was observed, keep the errors, intervene, and read what would have been with the same errors.
+
+    These are the abduction, action and prediction of Pearl (2009). For linear f the answer is the exact expectation;
+    for other f it is that of the most likely errors alone. The edges into the vertices under ``do`` are cut, and what
+    is left of the graph must have no cycles: then each vertex is its prediction plus its error, one after the other.
+
+    Args:
+        observed: as ``clamp`` of ``query``: what was seen. Vertices that were not are settled.
+        do: the same, what is set instead; it may be of vertices that were observed.
+        steps, momentum, tolerance: of settling, as in Settings.
+
+    Returns:
+        the values that would have been; energies, ``converged`` and ``steps`` are those of settling.
+
+    Raises:
+        UnknownGroup, WrongShape, BadValues: arguments that do not fit the graph.
+        BadInput: cycles that no intervention cuts, or a top-k activation, by which vertices act on each other without
+            an edge.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.generative(labels=1, hidden=[], pixels=1), "linear")
+        >>> graph.set_weight([[0, 0], [2, 0]])                           # pixel = 2 label + error
+        >>> seen = {"labels": torch.tensor([[1.0]]), "pixels": torch.tensor([[5.0]])}        # so its error is 3
+        >>> pcg.counterfactual(graph, seen, do={"labels": torch.tensor([[10.0]])}).values["pixels"]
+        tensor([[23.]])
+    """
+    if graph.top_k is not None:
+        raise BadInput("a counterfactual is not defined under a top-k activation: vertices of a pool act on each other "
+                       "without an edge. Use query(graph, do=...).")
+    x, clamped, _, _ = posed(graph, observed, None, None, whole=True)
+    wanted, set_to, _, _ = posed(graph, do, None, None, whole=True)        # (..., batch, n), (batch, n)
+    if wanted.shape[-2] != x.shape[-2]:
+        raise WrongShape(f"do is of {wanted.shape[-2]} examples, observed of {x.shape[-2]}; expected as many.")
+    depth = _depth(graph, set_to.all(0))
+    settled = relax(graph, x, uniform(clamped), steps=steps, momentum=momentum, tolerance=tolerance)
+    error = settled.x - graph.prediction(settled.x)                        # (..., batch, n)
+    x = torch.where(set_to, wanted, settled.x)
+    for _ in range(depth):                                                 # k of them set the first k levels right
+        x = torch.where(set_to, wanted, graph.prediction(x) + error)
+    return Answer(x, settled.initial_energy, settled.energy, settled.converged, settled.steps, settled.value_lr,
+                  by_group(graph, x))
+
+
+def _depth(graph: PCGraph, cut: Tensor) -> int:
+    """The longest chain of edges, those into ``cut`` ``(n,)`` left out. Raises BadInput: there is a cycle."""
+    edges = graph.topology.mask()
+    edges[:, cut.cpu()] = False
+    edges, left, depth = edges.float(), torch.ones(len(edges)), 0
+    while left.any():
+        fed = (left @ edges > 0).float() * left                            # (n,): those with a cause that is left
+        if fed.equal(left):
+            names = [group for group in graph.topology.groups if left[graph.topology.slice(group)].any()]
+            raise BadInput(f"a counterfactual is not defined: {int(left.sum())} vertices in {', '.join(names)} lie on "
+                           "cycles, or behind them, that do does not cut. Use query(graph, do=...).")
+        left, depth = fed, depth + 1
+    return depth

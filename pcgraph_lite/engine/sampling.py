@@ -1,0 +1,186 @@
+"""How sure an answer is: samples of the free vertices by Langevin steps.
+
+They are drawn from p(x) proportional to exp(-E(x) / temperature), where a query ends at a mode. For linear f they have
+a Gaussian distribution, whose mean is the query's answer and whose covariance is the temperature times the inverse
+Hessian of the energy over the free vertices.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from .. import valid
+from ..errors import BadInput, UnstableStep, require_memory
+from ..valid import Count, CountOrNone, Rate
+from .conditioned import Conditioned
+from .curvature import curvature
+from .graph import PCGraph
+from .inference import relax
+from .query import Observed, by_group, posed, uniform
+
+ACCEPTED = 0.574                       # share at which Langevin steps mix best (Roberts, Rosenthal 1998)
+START = {"steps": 200, "momentum": 0.9, "tolerance": 1e-4}                 # chains begin near a mode
+SMALL = 0.1                            # plain steps: gamma times the largest curvature; adds 5 % of variance there
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples of a graph.
+
+    Args:
+        x: the values of all vertices, ``(count, ..., batch, n)``, on the graph's own scale; the samples of one chain
+            follow each other. Clamped vertices are in all of them bit for bit as they were given.
+        energy: of each, ``(count, ..., batch)``.
+        accepted: share of proposals that was accepted after the burn-in, ``(..., batch)``; about 0.6 is best.
+        value_lr: the step after the burn-in, ``(..., batch)``.
+        values: group -> its values, ``(count, ..., batch, size)``; pixels in the units of [0, 1], not cut.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.generative(labels=2, hidden=[3], pixels=4))
+        >>> drawn = pcg.sample(graph, clamp={"labels": torch.eye(2)}, steps=100, every=10, chains=3)
+        >>> mean, spread = drawn.values["pixels"].mean(0), drawn.values["pixels"].std(0)
+        >>> tuple(drawn.x.shape), tuple(spread.shape)
+        ((30, 2, 9), (2, 4))
+    """
+
+    x: Tensor
+    energy: Tensor
+    accepted: Tensor
+    value_lr: Tensor
+    values: Mapping[str, Tensor]
+
+
+@valid.checked
+@torch.no_grad()
+def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
+           init: Mapping[str, Tensor | Observed] | None = None, *,
+           do: Mapping[str, Tensor | Observed] | None = None, steps: Count = 1000, every: Count = 10,
+           burn_in: CountOrNone = 500, chains: Count = 1, temperature: Rate = 1.0, metropolis: bool = True,
+           value_lr: Literal["tuned"] | Rate = "tuned", generator: torch.Generator | None = None) -> Samples:
+    """Draw what the free vertices may be, given the others: x <- x - gamma dE/dx + sqrt(2 gamma temperature) noise.
+
+    Args:
+        clamp, init, do: as for ``query``. Chains begin at what a short query settles to.
+        steps: of each chain after the burn-in; each ``every``-th is a sample: ``chains * (steps // every)`` in all.
+        burn_in: steps before, which are thrown away.
+        chains: independent walks of each example, computed as one batch.
+        temperature: of the distribution; 1 is the energy's own, whose errors have a standard deviation of 1.
+        metropolis: accept or reject each step so that its finite size causes no bias. Without, for linear f, an
+            eigenvalue k of the Hessian has the variance (temperature / k) / (1 - gamma k / 2) instead of
+            temperature / k.
+        value_lr: gamma. "tuned": each example finds its own in the burn-in, at which 57 % of its steps are accepted;
+            without ``metropolis`` it is 0.1 / largest curvature, so that no variance is more than 1/19 too large.
+        generator: for the noise, on its own device. None: a new one seeded with 0.
+
+    The distribution has to exist: a free vertex that pays nothing (a flat prior) and that nothing else holds drifts.
+
+    Raises:
+        UnknownGroup, WrongShape, BadValues, BadInput: arguments that do not fit the graph, or too few steps.
+        UnstableStep: a step by hand, without ``metropolis``, that is too large.
+
+    Example:
+        >>> graph = pcg.PCGraph(pcg.topology.generative(labels=1, hidden=[], pixels=1), "linear")
+        >>> graph.set_weight([[0, 0], [1, 0]])                           # labels -> pixels, 1
+        >>> drawn = pcg.sample(graph, clamp={"pixels": torch.tensor([[2.0]])}, chains=2000, steps=10)
+        >>> label = drawn.values["labels"]                               # mean 2 / (1 + 1), variance 1 / (1 + 1)
+        >>> round(float(label.mean()), 1), round(float(label.var()), 1), tuple(label.shape)
+        (1.0, 0.5, (2000, 1, 1))
+    """
+    if steps < every:
+        raise BadInput(f"steps = {steps} with every = {every} give no sample; expected steps of at least {every}.")
+    x, clamped, _, errorless = posed(graph, clamp, init, do)
+    clamped, errorless = uniform(clamped), uniform(errorless)
+    batch, kept = x.shape[-2], steps // every
+    require_memory(kept * chains * x.numel(), f"{kept * chains} samples", graph.dtype.itemsize)
+    start = relax(graph, x, clamped, errorless=errorless, trace=False, **START).x
+    many = [torch.cat([some] * chains, -2) if some.ndim > 1 else some for some in (start, clamped, errorless)]
+    walk = _Walk(Conditioned(graph, *many), temperature, metropolis, value_lr,
+                 generator or torch.Generator().manual_seed(0))
+    for t in range(burn_in):
+        walk.step()
+        if metropolis and value_lr == "tuned":
+            walk.tune(t, chains)
+    walk.accepted.zero_()
+    found = [walk.sample(every) for _ in range(kept)]
+    values, energies = zip(*found, strict=True)
+    x, energy = _chains_first(torch.stack(values), chains, -2), _chains_first(torch.stack(energies), chains, -1)
+    accepted, lr = (v[..., 0].unflatten(-1, (chains, batch)).mean(-2)
+                    for v in (walk.accepted / (kept * every), walk.lr))
+    return Samples(x, energy, accepted, lr, by_group(graph, x))
+
+
+class _Walk:
+    """The state of all chains: the problem at their values, its energies and gradients, and their steps."""
+
+    def __init__(self, problem: Conditioned, temperature: float, metropolis: bool, value_lr: float | str,
+                 generator: torch.Generator) -> None:
+        self.problem, self.temperature, self.metropolis, self.generator = problem, temperature, metropolis, generator
+        problem.evaluate()
+        problem.differentiate()
+        self.energy = problem.energy()                                     # (..., batch)
+        self.lr = self._first(value_lr)                                    # (..., batch, 1)
+        self.accepted, self.chance = torch.zeros_like(self.lr), torch.ones_like(self.lr)
+
+    def _first(self, value_lr: float | str) -> Tensor:
+        if value_lr == "tuned":
+            free = sum(nodes.x.shape[-1] for nodes in self.problem.free)
+            largest = curvature(self.problem)
+            value_lr = torch.where(largest > 0, 1 / largest, 1.0) * (free ** (-1 / 3) if self.metropolis else SMALL)
+            value_lr = value_lr.view(*value_lr.shape, 1, 1)
+        return torch.as_tensor(value_lr).to(self.energy).expand(*self.energy.shape, 1).clone()
+
+    def _drawn(self, like: Tensor, draw: Callable[..., Tensor] = torch.randn) -> Tensor:
+        """Random numbers from the generator, of that shape."""
+        drawn = draw(like.shape, generator=self.generator, dtype=like.dtype, device=self.generator.device)
+        return drawn.to(like.device)
+
+    def step(self) -> None:
+        """One proposal for each chain, accepted or taken back (the Metropolis-adjusted Langevin algorithm)."""
+        problem, size = self.problem, (2 * self.lr * self.temperature).sqrt()
+        before = [nodes.gradient.clone() for nodes in problem.free]
+        noise = [self._drawn(nodes.x) if nodes.moves is None else self._drawn(nodes.x) * nodes.moves
+                 for nodes in problem.free]
+        problem.remember()
+        for nodes, drawn in zip(problem.free, noise, strict=True):
+            nodes.x.add_(size * drawn - self.lr * nodes.gradient)
+        problem.evaluate()
+        problem.differentiate()
+        energy = problem.energy()
+        if not self.metropolis:
+            self.energy = energy
+            self.accepted += 1
+            return
+        there = sum(drawn.square().sum(-1) for drawn in noise) / 2         # -log q(new | old)
+        back = sum((self.lr * (old + nodes.gradient) - size * drawn).square().sum(-1) for old, nodes, drawn in
+                   zip(before, problem.free, noise, strict=True)) / (4 * self.lr * self.temperature)[..., 0]
+        chance = ((self.energy - energy) / self.temperature + there - back).exp()                # (..., batch)
+        self.chance = chance.nan_to_num(0).clamp(max=1).unsqueeze(-1)
+        rejected = self._drawn(self.chance, torch.rand) >= self.chance     # (..., batch, 1)
+        problem.take_back(rejected)
+        for old, nodes in zip(before, problem.free, strict=True):
+            torch.where(rejected, old, nodes.gradient, out=nodes.gradient)
+        self.energy = torch.where(rejected[..., 0], self.energy, energy)
+        self.accepted += ~rejected
+
+    def tune(self, t: int, chains: int) -> None:
+        """Lengthen the steps that are accepted too often, shorten the others, less and less; one for all chains."""
+        chance = self.chance.unflatten(-2, (chains, -1)).mean(-3)          # (..., batch, 1)
+        self.lr *= torch.cat([((chance - ACCEPTED) * (t + 1) ** -0.6).exp()] * chains, -2)
+
+    def sample(self, every: int) -> tuple[Tensor, Tensor]:
+        """The values and energies after so many more steps. Raises UnstableStep."""
+        for _ in range(every):
+            self.step()
+        if not self.energy.isfinite().all():
+            raise UnstableStep(f"the samples left the finite numbers with value_lr = {float(self.lr.max()):.4g}; "
+                               f"stable below {2 / float(curvature(self.problem).max()):.3g} for linear f. Use a "
+                               "smaller one, or metropolis=True.")
+        return self.problem.assembled().clone(), self.energy
+
+
+def _chains_first(found: Tensor, chains: int, axis: int) -> Tensor:
+    """``(kept, ..., chains * batch, ...)`` to ``(chains * kept, ..., batch, ...)``."""
+    return found.unflatten(axis, (chains, -1)).movedim(axis - 1, 0).flatten(0, 1)

@@ -1,0 +1,220 @@
+"""Queries by intervention, and counterfactuals.
+
+Oracles: the same graph with the edges into those vertices cut; closed forms of linear structural models (a chain, a
+confounder, a collider); Gaussian conditioning and exact solves for random linear models without cycles.
+"""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import graphs, values
+
+import pcgraph_lite as pcg
+from pcgraph_lite import PCGraph, topology
+from pcgraph_lite.errors import BadInput, UnknownGroup, WrongShape
+
+CLOSE = {"rtol": 1e-6, "atol": 1e-6}
+EXACT = {"steps": 5000, "momentum": 0.9, "tolerance": 1e-14}
+
+
+def model(weights: dict[tuple[str, str], float]) -> PCGraph:
+    """A linear structural model, one vertex a group, its noise of variance 1."""
+    names = sorted({name for pair in weights for name in pair})
+    made = topology.Topology(dict.fromkeys(names, 1), [topology.Edges(*pair) for pair in weights])
+    graph = PCGraph(made, "linear", dtype=torch.float64)
+    matrix = torch.zeros(made.n, made.n, dtype=torch.float64)
+    for (a, b), weight in weights.items():
+        matrix[made.slice(a), made.slice(b)] = weight
+    graph.set_weight(matrix)
+    return graph
+
+
+def one(value: float) -> torch.Tensor:
+    return torch.tensor([[value]], dtype=torch.float64)
+
+
+def asked(graph: PCGraph, what: str, **how: dict[str, float]) -> float:
+    given = {kind: {name: one(value) for name, value in some.items()} for kind, some in how.items()}
+    return float(pcg.query(graph, **given, **EXACT).values[what])
+
+
+def test_a_confounder_makes_seeing_and_setting_differ():
+    """z -> x (a), z -> y (b), x -> y (c): E[y | x] = (c + a b / (1 + a^2)) x, E[y | do(x)] = c x."""
+    a, b, c = 0.8, -1.5, 0.6
+    graph = model({("z", "x"): a, ("z", "y"): b, ("x", "y"): c})
+    assert asked(graph, "y", clamp={"x": 2.0}) == pytest.approx(2 * (c + a * b / (1 + a * a)), abs=1e-6)
+    assert asked(graph, "y", do={"x": 2.0}) == pytest.approx(2 * c, abs=1e-6)
+    assert asked(graph, "z", do={"x": 2.0}) == pytest.approx(0, abs=1e-6)
+    # with the confounder seen, both are the same
+    assert asked(graph, "y", clamp={"z": 0.5}, do={"x": 2.0}) == pytest.approx(2 * c + 0.5 * b, abs=1e-6)
+    assert asked(graph, "y", clamp={"z": 0.5, "x": 2.0}) == pytest.approx(2 * c + 0.5 * b, abs=1e-6)
+
+
+def test_a_collider_carries_nothing_back_when_it_is_set():
+    """x -> z (a) <- y (b): E[y | z] = b z / (1 + a^2 + b^2); seen with x, b (z - a x) / (1 + b^2); set, y is free."""
+    a, b = 0.7, 1.2
+    graph = model({("x", "z"): a, ("y", "z"): b})
+    assert asked(graph, "y", clamp={"z": 3.0}) == pytest.approx(3 * b / (1 + a * a + b * b), abs=1e-6)
+    assert asked(graph, "y", clamp={"z": 3.0, "x": 1.0}) == pytest.approx(b * (3 - a) / (1 + b * b), abs=1e-6)
+    assert asked(graph, "y", do={"z": 3.0}, clamp={"x": 1.0}) == pytest.approx(0, abs=1e-6)
+
+
+def test_a_chain_is_cut_above_and_not_below():
+    """x -> m (a) -> y (b): E[x | m] = a m / (1 + a^2), E[x | do(m)] = 0, and y = b m in both."""
+    a, b = 1.5, -0.5
+    graph = model({("x", "m"): a, ("m", "y"): b})
+    assert asked(graph, "x", clamp={"m": 2.0}) == pytest.approx(2 * a / (1 + a * a), abs=1e-6)
+    assert asked(graph, "x", do={"m": 2.0}) == pytest.approx(0, abs=1e-6)
+    assert asked(graph, "y", clamp={"m": 2.0}) == pytest.approx(2 * b, abs=1e-6) == asked(graph, "y", do={"m": 2.0})
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.data())
+def test_intervening_is_cutting_the_edges_into_the_vertices(graph: PCGraph, data: st.DataObject):
+    """The same path step by step, and energies less what the cut vertices pay for their own values."""
+    n, t = graph.topology.n, graph.topology
+    set_to = torch.tensor(data.draw(st.lists(st.booleans(), min_size=n, max_size=n).filter(lambda m: 0 < sum(m) < n)))
+    edges = t.mask() & ~set_to
+    twin = PCGraph(topology.from_mask(edges, t.groups), graph.activation, top_k=graph.top_k, prior=graph.prior,
+                   bias=graph.bias is not None, dtype=graph.dtype, replicas=graph.replicas, plan="dense")
+    twin.set_weight(graph.weight * edges)
+    if graph.bias is not None:
+        twin.bias.copy_(graph.bias)
+    x, flat = values(graph), graph.prior == "flat"
+    ours = pcg.relax(graph, x, set_to, steps=7, value_lr=0.01, errorless=set_to)
+    theirs = pcg.relax(twin, x, set_to, steps=7, value_lr=0.01)
+    torch.testing.assert_close(ours.x, theirs.x, rtol=1e-9, atol=1e-10)
+    own = x if graph.bias is None else x - graph.bias
+    paid = torch.zeros(()) if flat else own[..., set_to].square().sum(-1) / 2
+    torch.testing.assert_close(ours.energy, theirs.energy - paid, rtol=1e-7, atol=1e-9)
+    assert torch.equal(ours.x[..., set_to], x[..., set_to])
+
+
+@pytest.mark.parametrize("plan", ["dense", "blocks", "sparse"])
+def test_parts_of_a_group_are_set_in_some_examples(plan: str):
+    """Example by example the same as alone, and as cutting the edges into those pixels by hand."""
+    graph = PCGraph(topology.recurrent(2, [3], 4), "tanh", plan=plan, dtype=torch.float64)
+    pictures = torch.rand(3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    mask = torch.tensor([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]]).bool()
+    seen = {"labels": torch.eye(2, dtype=torch.float64)[[0, 1, 0]]}
+    both = pcg.query(graph, clamp=seen, do={"pixels": pcg.observed(pictures, mask)}, value_lr=0.05, tolerance=None)
+    for k in range(3):
+        edges = graph.topology.mask()
+        edges[:, :4] &= ~mask[k]
+        twin = PCGraph(topology.from_mask(edges, graph.topology.groups), "tanh", dtype=torch.float64)
+        twin.set_weight(graph.weight * edges)
+        alone = pcg.query(twin, clamp={"pixels": pcg.observed(pictures[k:k + 1], mask[k]),
+                                       "labels": seen["labels"][k:k + 1]}, value_lr=0.05, tolerance=None)
+        torch.testing.assert_close(both.x[k], alone.x[0], **CLOSE)
+        assert torch.equal(both.values["pixels"][k, mask[k]], pictures[k, mask[k]])
+
+
+def test_pictures_are_set_on_the_graphs_own_scale():
+    graph = PCGraph(topology.generative(2, [3], 4), "tanh", pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5))
+    pictures = torch.rand(3, 4)
+    answer = pcg.query(graph, do={"pixels": pictures}, steps=5, start="prediction")
+    torch.testing.assert_close(answer.values["pixels"], pictures)
+    torch.testing.assert_close(answer.x[:, :4], 2 * pictures - 1)
+
+
+def sample_model(seed: int, n: int) -> PCGraph:
+    """A random linear model without cycles, its vertices in no order."""
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(n, generator=generator)
+    edges = torch.rand(n, n, generator=generator).triu(1) > 0.4
+    edges[0, 1] = True
+    mask = torch.zeros(n, n, dtype=torch.bool)
+    mask[order[:, None], order] = edges
+    graph = PCGraph(topology.from_mask(mask, {"a": 2, "b": n - 2}), "linear", bias=True, dtype=torch.float64,
+                    generator=generator)
+    graph.bias.normal_(generator=generator)
+    return graph
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(3, 6), st.data())
+def test_counterfactuals_of_linear_models_are_exact(seed: int, n: int, data: st.DataObject):
+    """E[x under do | observed] by hand: the noise is Gaussian given what was observed, and x is linear in it."""
+    graph = sample_model(seed, n)
+    draw = st.lists(st.booleans(), min_size=n, max_size=n)
+    seen, done = (torch.tensor(data.draw(draw.filter(any))) for _ in range(2))
+    x, y = values(graph, batch=2, seed=seed), values(graph, batch=2, seed=seed + 1)
+    eye, weight = torch.eye(n, dtype=torch.float64), graph.weight
+    made = torch.linalg.inv(eye - weight)                                  # x = (noise + bias) @ made
+    mean = graph.bias @ made
+    gain = torch.linalg.solve(made[:, seen].T @ made[:, seen], made[:, seen].T)              # (seen, n)
+    noise = (x - mean)[:, seen] @ gain                                     # E[noise | x of those that are seen]
+    cut = weight * ~done
+    own = torch.where(done, y, noise + graph.bias)
+    expected = own @ torch.linalg.inv(eye - cut)
+
+    def parts(some: torch.Tensor, mask: torch.Tensor) -> dict[str, pcg.engine.query.Observed]:
+        return {name: pcg.observed(some[:, where], mask[where]) for name, where in (("a", slice(0, 2)),
+                                                                                    ("b", slice(2, n)))}
+
+    answer = pcg.counterfactual(graph, parts(x, seen), do=parts(y, done), steps=20000, tolerance=1e-15)
+    torch.testing.assert_close(answer.x, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_with_everything_observed_only_what_lies_below_changes():
+    """a -> b -> c, not linear: b keeps its error and c follows; a stays as it was seen."""
+    made = topology.Topology({"a": 1, "b": 1, "c": 1}, [topology.Edges("a", "b"), topology.Edges("b", "c")])
+    graph = PCGraph(made, "tanh", dtype=torch.float64)
+    w, v = (float(weight) for weight in graph.edge_weights())
+    seen = {"a": one(0.5), "b": one(-0.2), "c": one(1.0)}
+    answer = pcg.counterfactual(graph, seen, do={"b": one(2.0)})
+    error = 1.0 - v * torch.tanh(one(-0.2))
+    assert answer.values["a"] == one(0.5) and answer.values["b"] == one(2.0)
+    torch.testing.assert_close(answer.values["c"], v * torch.tanh(one(2.0)) + error)
+    back = pcg.counterfactual(graph, seen, do={"a": one(0.5)})             # what was, had what was been
+    torch.testing.assert_close(back.x, torch.cat([*seen.values()], -1))
+    assert w != 0
+
+
+def test_replicas_have_counterfactuals_of_their_own():
+    graph = PCGraph(topology.generative(2, [3], 4), "tanh", replicas=2, dtype=torch.float64)
+    pictures, labels = torch.rand(3, 4, dtype=torch.float64), torch.eye(2, dtype=torch.float64)[[0, 1, 1]]
+    answer = pcg.counterfactual(graph, {"pixels": pictures}, do={"labels": labels}, steps=200)
+    assert answer.x.shape == (2, 3, 9) and answer.values["labels"].equal(labels.expand(2, 3, 2))
+
+
+CYCLE = topology.Topology({"a": 1, "b": 1, "c": 1}, [topology.Edges("a", "b"), topology.Edges("b", "a"),
+                                                     topology.Edges("b", "c")])
+
+
+def test_a_counterfactual_needs_a_graph_without_cycles():
+    """Unless the intervention cuts them all."""
+    graph = PCGraph(CYCLE, "linear", dtype=torch.float64)
+    with pytest.raises(BadInput, match=r"2 vertices in a, b lie on cycles, or behind them.*query\(graph, do"):
+        pcg.counterfactual(graph, {"c": one(1)}, do={"c": one(2)})
+    answer = pcg.counterfactual(graph, {"a": one(0), "b": one(1), "c": one(1)}, do={"a": one(2)})
+    forth, _, on = (float(weight) for weight in graph.edge_weights())
+    b = 1 + forth * (2 - 0)
+    torch.testing.assert_close(answer.x, torch.tensor([[2.0, b, 1 + on * (b - 1)]], dtype=torch.float64))
+    with pytest.raises(BadInput, match="not defined under a top-k"):
+        pcg.counterfactual(PCGraph(CYCLE, top_k=0.5), {"c": one(1)}, do={"a": one(2)})
+
+
+@pytest.mark.parametrize(("how", "error", "says"), [
+    ({"clamp": {"a": one(1)}, "do": {"a": one(2)}}, BadInput, "1 vertices of 'a' are under both clamp and do"),
+    ({"do": {"aa": one(2)}}, UnknownGroup, "'aa'"),
+    ({"do": {"a": one(1), "b": one(1), "c": one(1)}}, BadInput, "every vertex is clamped"),
+    ({"clamp": {"a": one(1)}, "do": {"b": one(2).expand(2, 1)}}, WrongShape, "batch sizes differ"),
+    ({}, BadInput, "nothing is asked: give clamp, init or do"),
+    ({"do": {"a": one(1) / 0}}, BadInput, "infinite"),
+    ({"do": 3}, BadInput, "do = 3"),
+])
+def test_bad_interventions_are_refused(how: dict, error: type[Exception], says: str):
+    with pytest.raises(error, match=says):
+        pcg.query(PCGraph(CYCLE, dtype=torch.float64), **how)
+
+
+def test_bad_counterfactuals_are_refused():
+    graph = PCGraph(topology.generative(1, [], 1), "linear", dtype=torch.float64)
+    for seen, do, error, says in (({}, {"labels": one(1)}, BadInput, "nothing is asked"),
+                                  ({"pixels": one(1)}, {}, BadInput, "nothing is asked"),
+                                  ({"pixels": one(1)}, {"label": one(1)}, UnknownGroup, "Did you mean 'labels'"),
+                                  ({"pixels": one(1)}, {"labels": one(1).expand(2, 1)}, WrongShape, "do is of 2")):
+        with pytest.raises(error, match=says):
+            pcg.counterfactual(graph, seen, do)
