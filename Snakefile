@@ -17,7 +17,7 @@ from snakemake.exceptions import WorkflowError
 from reproduction import checkout
 from reproduction.book import inputs, notebooks
 from pcgraph_lite.errors import PCGraphError
-from reproduction.evidence import config as settings, claims, findings, sweeps, zoo
+from reproduction.evidence import config as settings, claims, sweeps, words, zoo
 
 
 def checked(call, *arguments):
@@ -44,7 +44,8 @@ FINGERPRINT = {one: checked(zoo.fingerprint, one[0], PROFILE, one[1]) for one in
 # A job on another machine is asked for one model, and does not look at what is there.
 MISSING = [one for one in FIRST if not workflow.is_main_process or not checked(zoo.is_trained, one[0], PROFILE, one[1])]
 PAGES = sorted(str(path) for path in (ROOT / "book").rglob("*") if path.is_file() and path.suffix != ".ipynb")
-PAGES += [str(path) for path in (claims.FILE, findings.FILE, ROOT / "CITATION.cff") if path.is_file()]
+PAGES += [str(path) for path in (claims.FILE, words.FILE, ROOT / "CITATION.cff") if path.is_file()]
+PAGES += sorted(str(path) for path in (ROOT / "reproduction/book/templates").glob("*"))
 PAGES_A_JOB = 5                             # whose models train in one process
 GPU = int(PROFILE == "paper")               # with --resources gpu=1 such jobs take turns
 BOOK = BUILD / "book.stamp"                 # a stamp: Snakemake would delete the old site before the new one is whole

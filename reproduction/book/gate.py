@@ -14,25 +14,19 @@ from io import BytesIO, StringIO
 from pathlib import Path
 
 import jupytext
-from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
+from pydantic import ValidationError
 
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.files import read_text
 
 from .. import checkout
+from ..evidence import strict
+from .handover import KIND, Table
 
 LARGEST_PICTURE = 50_000_000                                               # pixels
-TAGS = {"table", "thead", "tbody", "tr", "th", "td", "br", "style", "div", "span", "p", "b", "i", "em", "strong",
-        "caption", "code", "small", "sub", "sup"}
-ATTRIBUTES = {"id", "class", "type", "colspan", "rowspan", "scope", "style", "title", "border"}
 LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code, which nothing in it ends
-# A tag that every parser reads alike: whole, and no bracket inside. One that differs, a browser may see and ours not.
-TAG = re.compile(r"""</[a-z0-9]+\s*+>|<[a-z0-9]+(\s++[\w-]++(\s*+=\s*+("[^"<>]*+"|'[^'<>]*+'|[\w%#.-]++))?)*+\s*+/?>""",
-                 re.IGNORECASE)
-LOADS = re.compile(r"url\s*\(|src\s*\(|image(-set)?\s*\(|@import|expression\s*\(|javascript:|\\",
-                   re.IGNORECASE)                                          # in a style
 SETTINGS = {"tags": list, "mystnb": dict}                                  # of a cell
 BUILDER = {"figure", "image"}                                              # of those, what the builder may be told
 PLAIN = re.compile(r"[\w.:+-]{1,40}")                                       # which Markdown shows as it is
@@ -147,14 +141,12 @@ def _refused(output: NotebookNode) -> str | None:
     return next(filter(None, reasons), None)
 
 
-def _table(html: str) -> str | None:
-    page = BeautifulSoup(html, "html.parser")
-    for tag in page.find_all(True):
-        if tag.name not in TAGS or tag.attrs.keys() - ATTRIBUTES:
-            return f"a table with <{tag.name} {' '.join(tag.attrs)}>"
-        if LOADS.search(str(tag.attrs.get("style", ""))) or (tag.name == "style" and LOADS.search(tag.get_text())):
-            return "a style that loads something"
-    return "a table with a bracket of no tag" if re.search(r"<(?![\s\d=])", TAG.sub("\0", html)) else None
+def _table(content: object) -> str | None:
+    try:
+        Table.read(content)
+    except ValidationError as error:
+        return f"a table that is none ({strict.explain(error.errors()[0], '')})"
+    return None
 
 
 def _picture(content: str) -> str | None:
@@ -181,5 +173,5 @@ def _numbers(content: str) -> str | None:
     return None if whole else "numbers that are no table"
 
 
-KINDS = {"text/plain": lambda text: None, "text/html": _table, "text/markdown": _listing, "image/png": _picture,
+KINDS = {"text/plain": lambda text: None, KIND: _table, "text/markdown": _listing, "image/png": _picture,
          "text/csv": _numbers}

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from ..checkout import ROOT
+from . import render
 
 PACKAGES = ("reproduction", "pcgraph_lite")                                # from top to bottom
 BASE = "ground"                                                            # the files that lie beside the rooms
@@ -41,16 +42,12 @@ def _is_room(name: str) -> bool:
     return any((ROOT / package / name).is_dir() for package in PACKAGES)
 
 
-def write(folder: Path) -> None:
-    """Write ``house.svg``, and ``house.md`` with its caption and a text that says the same."""
+def includes(folder: Path) -> dict[str, str]:
+    """Write ``house.svg`` into a folder; the Markdown that shows it, with a text that says the same."""
     rooms, uses = imports()
     draw(rooms, uses).savefig(folder / "house.svg", metadata={"Date": None})
-    words = "; ".join(f"{room} uses {', '.join(used)}" for room in rooms
-                      if (used := [other for other in rooms if uses[room, other]]))
-    caption = ("The house: each room with its files, and an arrow to every room that it imports from, the thicker the "
-               "more of its files do. Drawn from the code when this page was built.")
-    (folder / "house.md").write_text(f"```{{figure}} generated/house.svg\n:name: figure-house\n:alt: Rooms one above "
-                                     f"the other. {words}.\n\n{caption}\n```\n", encoding="utf-8")
+    used = {room: [other for other in rooms if uses[room, other]] for room in rooms}
+    return {"house.md": render.template("house.md", used=used)}
 
 
 def draw(rooms: dict[str, list[str]], uses: Counter[tuple[str, str]]) -> Figure:

@@ -29,11 +29,11 @@ from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.studies.circuits import Circuit, Neuron
 from pcgraph_lite.studies.trials import Case, Key, Trial
 
-from . import drawn
+from . import series
+from .colours import RIGHT, WRONG
 
 COLORS = sns.color_palette("colorblind")
 STYLES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))          # of three lines each: colours turn alike in the dark theme
-RIGHT, WRONG = COLORS[2], "#c8281e"                                        # told apart by those who see no green or red
 # Where the neurons of a vertex sit around it, what they are called, and their colour.
 PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0, -0.9), "interneuron": (-1.15, -0.1)}
 SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "interneuron": "m"}
@@ -56,7 +56,7 @@ Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, val
 
 def use_style() -> None:
     """Fonts, grid and resolution of all figures; in a notebook their numbers go with them."""
-    drawn.offer()
+    series.offer()
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
     plt.rcParams.update({"figure.dpi": 110, "savefig.bbox": "tight", "axes.titlesize": "medium",
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
@@ -151,7 +151,7 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
     elif log_x:
         axis.xaxis.set_major_formatter("{x:g}")                            # 100 and not 10²
     _name(axis)
-    return figure
+    return series.keep(figure, _rows("", lines, x, y, levels, marks))
 
 
 def _few(places: Sequence[float]) -> bool:
@@ -221,7 +221,9 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
         axis.margins(y=0.12)                                               # room for the numbers on the bars
     named = {name: bars for axis in axes for bars, name in zip(*axis.get_legend_handles_labels(), strict=True)}
     figure.legend(named.values(), named, loc="outside upper center", ncols=4, fontsize=SMALLEST)
-    return figure
+    return series.keep(figure, [{"panel": title, "series": name, x: number, y: sum(values) / len(values),
+                                 "low": min(values), "high": max(values)} for title, groups in parts.items()
+                                for name, repeats in groups.items() for number, values in repeats.items()])
 
 
 def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figure:
@@ -231,18 +233,21 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
     half a negative example on: good scores differ at its left end alone.
     """
     figure, axis = plt.subplots(figsize=(6.4, 4.4))
+    x, y = "share of familiar images called foreign", "share of foreign images found"
+    drawn = {name: metrics.roc(values, positive) for name, values in scores.items()}
     least = 0.5 / int((~positive).sum())
     axis.plot(chance := np.geomspace(least, 1, 200), chance, color="0.4", linewidth=1.2, linestyle=":")
     looks = [("0.5", style) for style in STYLES[:simple]] + [(color, "-") for color in COLORS]
-    for (color, style), (name, values) in zip(looks, scores.items(), strict=False):
-        axis.plot(*metrics.roc(values, positive), color=color, linestyle=style, drawstyle="steps-post",
-                  label=f"{name}: {metrics.auroc(values, positive):.3f}")
+    for (color, style), (name, (false, true)) in zip(looks, drawn.items(), strict=False):
+        axis.plot(false, true, color=color, linestyle=style, drawstyle="steps-post",
+                  label=f"{name}: {metrics.auroc(scores[name], positive):.3f}")
     axis.set_xscale("log", nonpositive="clip")
-    axis.set(xlim=(least, 1), xlabel="share of familiar images called foreign", ylabel="share of foreign images found")
+    axis.set(xlim=(least, 1), xlabel=x, ylabel=y)
     axis.xaxis.set_major_formatter("{x:g}")                                # 0.01 and not a power of ten
     figure.legend(fontsize="small", loc="outside upper center", ncols=2, title="area below the curve",
                   title_fontsize="small")
-    return figure
+    return series.keep(figure, [{"series": name, x: float(one), y: float(other)} for name, rates in drawn.items()
+                                for one, other in zip(*rates, strict=True)])
 
 
 def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapping[str, float]] | None = None, *,
@@ -265,7 +270,8 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=SMALLEST)
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
-    return figure
+    return series.keep(figure, [row for title, lines in parts.items()
+                                for row in _rows(title, lines, x, y, (levels or {}).get(title))])
 
 
 def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:
@@ -285,7 +291,8 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
         axis.axvspan(*((low, 0) if label in less_is_better else (0, high)), color=COLORS[2], alpha=0.1, zorder=0)
         axis.set(xlabel=label, xlim=(low, high))
         axis.xaxis.set_major_locator(MaxNLocator(4))                       # else the numbers of a narrow panel touch
-    return figure
+    return series.keep(figure, [{"panel": label, "setting": setting, "difference": value} for label, rows in
+                                measures.items() for setting in settings for value in _numbers(rows[setting])])
 
 
 def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
@@ -307,7 +314,11 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
         axis.xaxis.get_major_locator().set_params(integer=all((_numbers(row) % 1 == 0).all() for row in rows.values()))
     if marks:                                                              # else there are dots alone
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=SMALLEST)
-    return figure
+    ours = [("", *part) for part in parts.items()]
+    theirs = [("the paper's", title, {name: [value] for name, value in some.items()})
+              for title, some in (marks or {}).items()]
+    return series.keep(figure, [{"panel": title, "series": name, "whose": whose, x: value} for whose, title, rows in
+                                ours + theirs for name, values in rows.items() for value in _numbers(values)])
 
 
 def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str]) -> None:
@@ -324,7 +335,7 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
 
     ``parts``: title -> predicted ``(count,)`` int, true ``(count,)`` int, and the names of the classes.
     """
-    figure, axes = _grid(len(parts), 9, 4.9, 4.3)
+    (figure, axes), kept = _grid(len(parts), 9, 4.9, 4.3), []
     for axis, (title, (predicted, true, names)) in zip(axes, parts.items(), strict=True):
         classes, share = range(len(names)), pd.crosstab(true.numpy(), predicted.numpy(), normalize="index")
         share = share.reindex(classes, columns=classes, fill_value=0)
@@ -333,7 +344,9 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
                     cbar_kws={"label": "% of the class's images", "shrink": 0.8})
         axis.tick_params(labelsize=SMALLEST)
         axis.set(title=title, xlabel="answered", ylabel="true class")
-    return figure
+        kept += [{"panel": title, "true class": names[one], "answered": names[other], "%": 100 * share.loc[one, other]}
+                 for one in classes for other in classes if one != other]
+    return series.keep(figure, kept)
 
 
 def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
@@ -464,8 +477,10 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
         inwards = "right" if across > 0.7 else "left" if across < -0.7 else "center"
         axis.annotate(name, (across, up), xytext=(0, 6 if up > 0 else -6), textcoords="offset points", ha=inwards,
                       va="bottom" if up > 0 else "top", fontsize="small")
-    axis.set(xlabel=f"value of {names[free[0]]}", ylabel=f"value of {names[free[1]]}")
-    return figure
+    x, y = (f"value of {names[k]}" for k in free)
+    axis.set(xlabel=x, ylabel=y)
+    return series.keep(figure, [{"series": name, x: float(state[free[0]]), y: float(state[free[1]])}
+                                for name, path in paths.items() for state in path])
 
 
 def _grid(count: int, most: int, width: float, height: float, margin: float = 0.0,
@@ -532,6 +547,18 @@ def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log
         axis.xaxis.get_major_locator().set_params(integer=True)
 
 
+def _rows(panel: str, lines: Lines, x: str, y: str, levels: Mapping[str, float] | None = None,
+          marks: Mapping[str, float] | None = None) -> list[dict[str, object]]:
+    """What ``_lines`` draws: of lines mean, min and max at each position, of levels and upright marks their place."""
+    rows: list[dict[str, object]] = []
+    for name, (at, values) in lines.items():
+        for place, repeats in zip(at, _numbers(values).reshape(len(at), -1), strict=True):
+            band = {"low": repeats.min(), "high": repeats.max()} if len(repeats) > 1 else {}
+            rows.append({"panel": panel, "series": name, x: float(place), y: repeats.mean()} | band)
+    return (rows + [{"panel": panel, "series": name, y: height} for name, height in (levels or {}).items()]
+            + [{"panel": panel, "series": name, x: place} for name, place in (marks or {}).items()])
+
+
 def _numbers(values: Tensor) -> np.ndarray:
     return np.asarray(torch.as_tensor(values).detach().cpu(), dtype=float)
 
@@ -568,7 +595,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
         grid.set_axis_labels(x, y).add_legend(title=color)
     finally:                 # no rc_context: the first figure of a notebook turns interactive mode on, and it must stay
         plt.rcParams["figure.constrained_layout.use"] = usual
-    return grid.figure
+    return series.keep(grid.figure, frame[list(dict.fromkeys((panel, color, x, y)))])
 
 
 def _facet(axis: Axes) -> None:

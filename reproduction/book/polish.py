@@ -12,8 +12,7 @@ from scipy import ndimage
 
 from pcgraph_lite.files import digest
 
-from . import download
-from .plots import RIGHT, WRONG
+from .colours import RIGHT, WRONG
 
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # a library is named there, never used
@@ -32,7 +31,6 @@ STRAIGHT = str.maketrans("“”‘’", "\"\"''")                              
 HEAVY = 200_000                            # bytes of a picture
 VIVID, MERGED = 100, 24                    # of 255 levels: lines drawn in colour, and by how much theirs may change
 SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
-PALETTES = (64, 128, 256)                  # colours
 LONGEST = 200                                                              # letters of a description
 PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
 FRAMES = [[round(255 * part) for part in to_rgb(color)] for color in (RIGHT, WRONG)]
@@ -45,7 +43,7 @@ def polish(site: Path) -> None:
     """Rewrite every page of a built website, and delete what none of them loads any more."""
     same = twins(site / "_images")
     for page in site.rglob("*.html"):
-        text = download.tables(polished(page.read_text(encoding="utf-8"), page.parent), page, site / "records/tables")
+        text = polished(page.read_text(encoding="utf-8"), page.parent)
         page.write_text(re.sub(r"_images/([\w.-]+)", lambda file: f"_images/{same.get(file[1], file[1])}", bound(text)),
                         encoding="utf-8")
     for name in same:
@@ -93,14 +91,10 @@ def by_palette(picture: Image.Image) -> Image.Image:
     """A picture of as few colours as no eye tells from it, without any loss where 256 do; else as it is."""
     if picture.getcolors(256):
         return picture.quantize(256)
-    pixels = np.asarray(picture).astype(int)
-    vivid = np.ptp(pixels, axis=2) > VIVID
-    for colours in PALETTES:
-        few = picture.quantize(colours, kmeans=2)                          # else rare colours, such as frames, pale
-        off = np.abs(np.asarray(few.convert("RGB"), int) - pixels).max(2)
-        if off.mean() < SEEN and (not vivid.any() or np.percentile(off[vivid], 99) < MERGED):
-            return few
-    return picture
+    few, pixels = picture.quantize(256), np.asarray(picture).astype(int)
+    off, vivid = np.abs(np.asarray(few.convert("RGB"), int) - pixels).max(2), np.ptp(pixels, axis=2) > VIVID
+    alike = off.mean() < SEEN and (not vivid.any() or np.percentile(off[vivid], 99) < MERGED)
+    return few if alike else picture
 
 
 def polished(page: str, folder: Path) -> str:
@@ -145,13 +139,13 @@ def _image(tag: str, folder: Path) -> str:
     tag = tag.replace("<img ", f"<img {late}{size}", 1)
     if dark is None:
         return tag
-    return in_both_themes(tag, file, dark)
-
-
-def in_both_themes(tag: str, file: Path, dark: np.ndarray) -> str:
-    """The image of a ``file`` and, saved beside it, its second one for the dark theme."""
-    Image.fromarray(dark).save(file.with_suffix(".dark.png"), optimize=True)
+    save_dark(dark, file)
     return _classed(tag, "only-light") + _classed(tag, "only-dark").replace(".png", ".dark.png", 1)
+
+
+def save_dark(dark: np.ndarray, file: Path) -> None:
+    """Save the picture for the dark theme beside its ``file``."""
+    Image.fromarray(dark).save(file.with_suffix(".dark.png"), optimize=True)
 
 
 def _classed(tag: str, name: str) -> str:

@@ -9,8 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,18 +23,13 @@ from pcgraph_lite.errors import BadFile, PCGraphError
 from pcgraph_lite.files import read_text, ready
 
 from ..checkout import ROOT, relative
-from ..evidence import claims, findings, records, verdicts
-from ..evidence.findings import Book, Finding
 from ..evidence.strict import read_yaml
-from . import download, gate, house, live, polish, result, score, tables, tidy
+from . import download, figures, gate, house, live, polish, render, runs, score, speed
+from .judged import Judged
+from .layout import Page, lay_out
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 LARGEST = 2**26                                              # bytes of an executed notebook
-OLDER = (" [**The notebook has changed since this run.** Text and code on this page are those of the run, "
-         "the verdict is that of today's rule.]{.made-by}")
-NOT_RUN = ("[**Not run yet at the paper's sizes**: this page has no results, and what it says is what it will test. "
-           "To run it: `pcgraph run {name} --profile laptop` (a small version) or `--profile paper`.]{{.made-by}}")
-TABLE = re.compile(r'<table id="T_([^"]+)"')
 MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that pages use beside its script
 
 
@@ -49,53 +43,41 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     made = root / "_build" / ("published" if published else profile)
     executed, saved = ((root / "book/notebooks", root / "results/records") if published
                        else (made / "notebooks", made / "records"))
-    names = notebook_names(root / "_toc.yml")
-    ran = [name for name in names if not published or (executed / f"{name}.ipynb").is_file()]
-    notebooks = {name: gate.admit(read_notebook(executed / f"{name}.ipynb", "paper" if published else profile), name,
-                                  root) if name in ran
-                 else jupytext.read(root / "notebooks" / f"{name}.md") for name in names}
-    source = made / "site-source"
-    _copy_pages(root, source)
-    (source / "vendor/records").mkdir(parents=True)
-    for path in [*saved.glob("*.json"), claims.FILE]:                      # pages link to them
-        shutil.copy2(path, source / "vendor/records")
-    tables.write_ledger(source / "book/generated", saved, {name: notebooks[name] for name in ran})
-    found = _write_generated(source / "book/generated", saved, notebooks, root)
+    pages = {name: _page(name, executed, saved, root, "" if published else profile)
+             for name in notebook_names(root / "_toc.yml")}
+    judged = Judged.read(saved)
+    source = _copy_prose(root, made / "site-source")
+    download.write(judged, saved, source / "vendor/records")
     live.place(root, source)
-    recorded = {path.stem for path in (source / "vendor/records").glob("*.csv")}
-    for name, notebook in notebooks.items():
-        made_by = (tables.made_by(tables.run_of(saved / f"{name}.json", notebook)) if name in ran
-                   else NOT_RUN.format(name=name)) + OLDER * gate.outdated(notebook, name, root)
-        _finish(name, notebook, found, f"{made_by} {download.links(name, recorded)}".strip(), root, source)
+    _write_includes(source, judged, pages, root)
+    for name, page in pages.items():
+        lay_out(page, judged, root, source)
+        nbformat.write(page.notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
 
 
-def _write_generated(folder: Path, saved: Path, notebooks: Mapping[str, NotebookNode],
-                     root: Path) -> dict[str, Finding]:
-    """Write what prose pages include, and return what was found about each claim."""
-    kept = records.read(saved)
-    judged = verdicts.verdicts(kept)
-    card, found = verdicts.scorecard(judged), findings.findings(judged)
-    download.numbers(kept, evidence := folder.parents[1] / "vendor/records")
-    card.to_csv(evidence / "scorecard.csv", index=False)
-    tables.write_lead(folder, notebooks)
-    tables.write_speed(folder, root / "results/bench")
-    score.write(folder, card, found, judged, notebooks, root)
-    house.write(folder)
-    return found
+def _page(name: str, executed: Path, saved: Path, root: Path, profile: str) -> Page:
+    """A page of the book. ``profile``: that of one's own runs, which have every page; empty: the committed runs."""
+    file, record = executed / f"{name}.ipynb", saved / f"{name}.json"
+    if not profile and not file.is_file():
+        return Page(name, jupytext.read(root / "notebooks" / f"{name}.md"), ran=False, older=False, run={})
+    notebook = gate.admit(read_notebook(file, profile or "paper"), name, root)
+    return Page(name, notebook, ran=True, older=gate.outdated(notebook, name, root), run=runs.of(record, notebook))
 
 
-def _finish(name: str, notebook: NotebookNode, found: Mapping[str, Finding], made_by: str, root: Path,
-            source: Path) -> None:
-    """Give a page its result, its description and its live part, and write it."""
-    rules, book = claims.load_claims(), findings.load()
-    mine = [one for one in found.values() if rules[one.claim].notebook == name]
-    result.put_on(notebook, mine, book.pages.get(name), made_by, source / "book/generated")
-    _describe(notebook, book, mine)
-    download.figures(name, notebook, source / "vendor/records/figures")
-    live.insert(root, name, notebook)
-    notebook.cells.insert(0, download.first_cell(root))
-    nbformat.write(notebook, source / "book/notebooks" / f"{name}.ipynb")
+def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], root: Path) -> None:
+    """Write what prose pages include."""
+    folder = source / "book/generated"
+    lead = figures.lead(figure for page in pages.values() for figure in page.figures.values())
+    if lead:
+        (folder / "lead.png").write_bytes(lead.png)
+    texts = {"lead.md": render.template("lead.md", figure=lead)}
+    texts |= runs.ledger({name: page.run for name, page in pages.items() if page.ran})
+    texts |= speed.includes(root / "results/bench", folder, judged.book.words)
+    texts |= score.includes(judged, pages, root, source)
+    texts |= house.includes(folder)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def make(profile: str, published: bool = False) -> Path:
@@ -198,7 +180,7 @@ def _run_builder(source: Path, folder: Path) -> Path:
     return folder / "_build/html"
 
 
-def _copy_pages(root: Path, source: Path) -> None:
+def _copy_prose(root: Path, source: Path) -> Path:
     """Start a new staged book with everything that needs no result: prose, style, settings, MathJax."""
     package = importlib.util.find_spec("sphinx-mathjax-offline")           # files, installed as a Python package
     if package is None or package.origin is None:
@@ -212,31 +194,4 @@ def _copy_pages(root: Path, source: Path) -> None:
     for name in MATHJAX:
         shutil.copytree(mathjax / name, target / name)
     shutil.copy2(mathjax / "tex-mml-chtml.js", target)
-
-
-def _describe(notebook: NotebookNode, book: Book, found: Sequence[Finding]) -> None:
-    """Give every picture a text for readers who do not see it, and every table words for the names of records.
-
-    A picture and a table that show a claim (``found``) say what was found of it.
-    """
-    seen: Counter[str] = Counter()
-    for cell in notebook.cells:
-        if "outputs" in cell:
-            cell.outputs = tidy.joined(cell.outputs)
-        for output in cell.get("outputs", []):
-            if "text/html" in output.get("data", {}):
-                html = output.data["text/html"]
-                name = named[1] if (named := TABLE.search(html)) else ""
-                seen[name] += 1
-                name += f" {seen[name]}" * (seen[name] > 1)
-                says = " ".join(one.sentences[0] for one in found if one.table == name and one.sentences)
-                output.data["text/html"] = tidy.tidied(tables.in_words(html, book), says)
-        if any("image/png" in out.get("data", {}) for out in cell.get("outputs", [])):
-            shown = cell.metadata.setdefault("mystnb", NotebookNode())     # else the builder takes the name of its file
-            said = [f"{one.name}: {one.sentences[0]}" for one in found
-                    if one.figure == shown.get("figure", {}).get("name") and one.sentences and not one.exact]
-            shown.setdefault("image", NotebookNode())["alt"] = " ".join([_sentence(tables.alt_text(cell)), *said])
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "?", "!")) else f"{text}."
+    return source

@@ -13,6 +13,7 @@ from pcgraph_lite.errors import UnknownName, one_of, unknown
 
 from . import strict
 from .strict import Strict
+from .words import called, quantity
 
 FILE = Path(__file__).with_name("claims.yaml")
 COMPARATORS = ("at_least", "at_most", "near", "less_than", "greater_than", "close_to")
@@ -242,7 +243,7 @@ def load_claims(path: Path = FILE) -> dict[str, Claim]:
 
 
 def rule(check: Check) -> str:
-    """One check in words, for example ``accuracy [mnist] at least 90.00 %``."""
+    """One check in words, for example ``accuracy [digits] at least 90 %``."""
     return f"{label(check)} {bound(check)}"
 
 
@@ -256,30 +257,47 @@ def check_known(claim: str, quantity: str, claims: Mapping[str, Claim]) -> None:
 
 def label(check: Check) -> str:
     """What a check looks at."""
-    inside = [part for part in (check.dataset, check.model, *words(check.where)) if part]
-    return check.quantity.replace("_", " ") + (f" [{', '.join(inside)}]" if inside else "")
+    inside = [called(part) for part in (check.dataset, check.model, *settings(check.where)) if part]
+    return quantity(check.quantity) + (f" [{', '.join(inside)}]" if inside else "")
 
 
-def words(where: Condition) -> list[str]:
-    """Which records a rule looks at, in words: 50 images, not 50.0."""
+def settings(where: Condition) -> list[str]:
+    """Which records a rule looks at: ``images 50``, not 50.0."""
     return [f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in where.items()]
 
 
 def bound(check: Check) -> str:
     """What is asked of the quantity: a number, or what it is held against."""
     if check.near:
-        return (f"near {in_unit(check.near.value, check)} ± {in_unit(check.near.tolerance, check)}"
-                + " or more" * check.near.or_more)
+        return _near(check.near, check)
     if check.other:
-        parts = [(check.other.quantity or "").replace("_", " "), check.other.model, *words(check.other.where or {})]
-        sign = (f"within {in_unit(check.close_to.tolerance, check)} of" if check.close_to
+        parts = [quantity(check.other.quantity or ""), called(check.other.model or ""),
+                 *map(called, settings(check.other.where or {}))]
+        sign = (f"within {_tolerance(check.close_to.tolerance, check)} of" if check.close_to
                 else "<" if check.less_than else ">")
         return f"{sign} {', '.join(filter(None, parts))}"
     side = "at most" if check.at_least is None else "at least"
     limit = check.at_most if check.at_least is None else check.at_least
-    return f"{side} {in_unit(limit, check)}" + ", by a t-test" * check.tested
+    return f"{side} {_asked(limit, check)}" + ", by a t-test" * check.tested
 
 
 def in_unit(value: float, check: Check) -> str:
-    """A value of a check, in per cent where it asks for that."""
+    """A value that was measured, in per cent where the check asks for that."""
     return f"{100 * value:.2f} %" if check.percent else f"{value:.4g}"
+
+
+def _near(near: Near, check: Check) -> str:
+    """``within 2 points of 88 %``, ``at least 88 % less 2 points``."""
+    value, tolerance = _asked(near.value, check), _tolerance(near.tolerance, check)
+    return f"at least {value} less {tolerance}" if near.or_more else f"within {tolerance} of {value}"
+
+
+def _asked(value: float, check: Check) -> str:
+    """A number of a rule: 88 %, not 88.00 %."""
+    return f"{round(100 * value, 6):g} %" if check.percent else f"{value:.4g}"
+
+
+def _tolerance(value: float, check: Check) -> str:
+    """Per cents differ by points."""
+    points = f"{round(100 * value, 6):g}"
+    return f"{points} point{'s' * (points != '1')}" if check.percent else f"{value:.4g}"

@@ -9,16 +9,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-from . import claims, strict
+from . import claims
 from .claims import Cause, Check, Claim
-from .strict import Strict
 from .verdicts import Beside, Case, Lack, Outcome, Reading, Verdict
+from .words import Book, load
 
-FILE = Path(__file__).with_name("words.yaml")
 LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduced": "It does not hold.",
          "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
          "preliminary: not reproduced": "So far it does not hold.", "not comparable": "It is not judged.",
@@ -31,21 +29,6 @@ PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "ei
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 LEVELS = {"better than": "better", "worse than": "worse", "not told apart from": "level"}              # of a rival
 FEW = 3                                            # so many cases are listed one by one; of more the range is said
-
-
-class PageWords(Strict):
-    """What ``words.yaml`` says of a page."""
-
-    figure: str
-    aim: str = ""
-
-
-class Book(Strict):
-    """What ``words.yaml`` holds; its head explains the keys."""
-
-    words: dict[str, str]
-    columns: dict[str, str]
-    pages: dict[str, PageWords]
 
 
 @dataclass(frozen=True)
@@ -218,11 +201,6 @@ class Quantity:
         return self.words.get(f"{key} {plain}", f"{key.replace('_', ' ')} {plain}")
 
 
-def load(path: Path = FILE) -> Book:
-    """The words of the book. Raises BadFile or BadInput where the file is not as it should be."""
-    return strict.validated(Book, strict.read_yaml(path), path)
-
-
 def findings(judged: Mapping[str, Verdict]) -> dict[str, Finding]:
     """Every claim in words, from its verdict."""
     book = load()
@@ -332,12 +310,12 @@ def _lacks(one: Verdict, words: Mapping[str, str]) -> list[str]:
 def _plain(lack: Lack, words: Mapping[str, str]) -> str:
     """A check without records, in words: accuracy (digits, dense associative memory), against the ..."""
     check = lack.check
-    inside = [words.get(part, part) for part in (check.dataset, check.model, *claims.words(check.where)) if part]
+    inside = [words.get(part, part) for part in (check.dataset, check.model, *claims.settings(check.where)) if part]
     what = check.quantity.replace("_", " ")
     text = words.get(what, what) + f" ({', '.join(inside)})" * bool(inside)
     if lack.kind == "pair":
         other = check.other
-        parts = [(other.quantity or "").replace("_", " "), other.model, *claims.words(other.where or {})]
+        parts = [(other.quantity or "").replace("_", " "), other.model, *claims.settings(other.where or {})]
         text += ", against " + ", ".join(words.get(part, part) for part in parts if part)
     return text
 

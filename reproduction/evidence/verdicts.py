@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
-from . import claims, decimals
+from . import claims, decimals, words
 from .claims import Check, Claim, Condition, Rival
 
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles by how much they prove
@@ -126,7 +126,7 @@ class Beside:
     def __str__(self) -> str:
         """A line of the scorecard."""
         ours, theirs = (claims.in_unit(side.mean(), self.rival) for side in (self.case.values, self.case.theirs))
-        about = ", ".join([self.rival.quantity.replace("_", " "), *self.about])
+        about = ", ".join([words.quantity(self.rival.quantity), *map(words.called, self.about)])
         return f"{about}: {self.word} {self.rival.name} ({ours} against {theirs})"
 
 
@@ -162,15 +162,22 @@ class Verdict:
         """Behind the verdict: the fewest of a check that ran."""
         return min((outcome.seeds for outcome in self.ran), default=0)
 
+    @property
+    def held(self) -> str:
+        """How many of the checks that ran hold."""
+        holding = sum(bool(outcome.passed) for outcome in self.ran)
+        if len(self.ran) == 1:
+            return f"the one check {'holds' if holding else 'fails'}"
+        return f"{holding} of {len(self.ran)} checks hold{'s' * (holding == 1)}"
+
     def row(self) -> dict[str, object]:
         """Of the scorecard: all in words."""
         claim, run = self.claim, "--published" if self.claim.needs.profile == "paper" else "--profile laptop"
-        held = f"{sum(bool(outcome.passed) for outcome in self.ran)} of {len(self.ran)} checks hold"
         return {
             "claim": self.name, "section": claim.section, "kind": claim.kind, "statement": claim.statement,
             "paper": claim.paper, "ours": "; ".join(map(str, self.ran)), "n": self.seeds,
             "profile": self.profile, "device": ", ".join(self.devices), "verdict": self.verdict,
-            "note": "; ".join([held, *map(str, self.lacks)]) if self.ran else "no records yet",
+            "note": "; ".join([self.held, *map(str, self.lacks)]) if self.ran else "no records yet",
             "hangs_on": "; ".join(f"{name}: {reading.verdict}" for name, reading in self.readings.items()),
             "rival": "; ".join(map(str, self.rivals)), "notebook": claim.notebook,
             "command": f"pcgraph run {claim.notebook} {run}",
@@ -245,7 +252,7 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
 def _beside(rival: Rival, own: list[Row]) -> list[Beside]:
     """What a quantity is worth, case by case."""
     cases = _applied(rival, own).cases
-    about = [(case.dataset, ", ".join(claims.words(case.parameters))) for case in cases]
+    about = [(case.dataset, ", ".join(claims.settings(case.parameters))) for case in cases]
     several = [len(set(side)) > 1 for side in zip(*about, strict=True)]
     return [Beside(rival, case, tuple(itertools.compress(one, several)))
             for case, one in zip(cases, about, strict=True)]

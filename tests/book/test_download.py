@@ -1,7 +1,6 @@
 """What is taken away from a page. Oracles: the committed records; the commands that a fresh machine would run."""
 
 import json
-import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -9,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reproduction.book import download, tidy
+from reproduction.book import download
+from reproduction.book.judged import Judged
 from reproduction.checkout import ROOT
-from reproduction.evidence import records
 
 RECORDS = ROOT / "results/records"
 
@@ -19,7 +18,7 @@ RECORDS = ROOT / "results/records"
 @pytest.fixture(scope="module")
 def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("csv")
-    download.numbers(records.read(RECORDS), folder)
+    download.write(Judged.read(RECORDS), RECORDS, folder)
     return folder
 
 
@@ -35,23 +34,10 @@ def test_the_csv_of_a_page_holds_its_records_to_the_last_digit(csv: Path, path: 
             for key, value in record["parameters"].items() if value is not None)
 
 
-def test_each_table_that_a_notebook_showed_can_be_taken_away(tmp_path: Path) -> None:
-    """Oracle: the data frames; a table of the text stays as it is."""
-    frames = [pd.DataFrame({"graph": ["a, b", "c"], "error": ["0.1 ± 0.2", "–"]}), pd.DataFrame({"x < y": [1, 2]})]
-    shown = [frame.style.hide(axis="index").set_uuid(f"n{k}").to_html() for k, frame in enumerate(frames)]
-    shown[1] = tidy.tidied(shown[1], "What it shows.")                     # which stands before, and is no cell
-    page, other = tmp_path / "book/notebooks/page.html", '<table class="table"><tr><td>text</td></tr></table>'
-    page.parent.mkdir(parents=True)
-    built = download.tables(f"<p>{shown[0]}{other}{shown[1]}</p>", page, tmp_path / "records/tables")
-    links = re.findall(r'</table><p class="made-by"><a href="([^"]+)" download>', built)
-    assert links == ["../../records/tables/page-1.csv", "../../records/tables/page-2.csv"] and f"{other}<" in built
-    for link, frame in zip(links, frames, strict=True):
-        pd.testing.assert_frame_equal(pd.read_csv(page.parent / link), frame)
-
-
 def test_a_page_without_records_offers_its_notebook_alone() -> None:
-    assert "csv" not in download.links("page", []) and "page.ipynb" in download.links("page", [])
-    assert 'records/page.csv" download>' in download.links("page", ["page"])
+    judged = Judged.read(RECORDS)
+    assert [text for text, _ in download.of("01-introduction", judged)] == ["the notebook"]
+    assert dict(download.of("02-pc-graphs", judged))["its record"] == "../../records/02-pc-graphs.json"
 
 
 def cell(folder: Path, more: str) -> str:

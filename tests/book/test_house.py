@@ -29,8 +29,7 @@ def test_arrows_are_the_import_lines() -> None:
 
 
 def test_who_does_not_see_the_picture_reads_the_same(tmp_path: Path) -> None:
-    house.write(tmp_path)
-    text = (tmp_path / "house.md").read_text(encoding="utf-8")
+    text = house.includes(tmp_path)["house.md"]
     alt = re.search(r"^:alt: (.*)$", text, re.MULTILINE).group(1)
     for user, used in house.imports()[1]:
         assert re.search(rf"\b{user} uses [^;]*\b{used}\b", alt)

@@ -3,19 +3,24 @@
 import base64
 import dataclasses
 import re
+from html import unescape
 from io import BytesIO
 from pathlib import Path
 
+import matplotlib.figure
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
-from reproduction.book import score
+from reproduction.book import figures, render, score
+from reproduction.book.figures import Figure
+from reproduction.book.judged import Judged
+from reproduction.book.layout import Page
 from reproduction.checkout import ROOT
-from reproduction.evidence import claims, findings, verdicts
+from reproduction.evidence import claims
+from reproduction.evidence.verdicts import Beside, Case
 
 RULES = claims.load_claims()
 
@@ -51,31 +56,29 @@ def kept() -> pd.DataFrame:
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Path:
-    judged = verdicts.verdicts(kept())
-    score.write(tmp_path / "generated", verdicts.scorecard(judged), findings.findings(judged), judged, {}, ROOT)
-    return tmp_path / "generated"
+def written(tmp_path: Path) -> dict[str, str]:
+    return score.includes(Judged.judge(kept()), {}, ROOT, tmp_path)
 
 
-def test_equations_are_counted_apart_from_trained_models(written: Path) -> None:
-    text = (written / "score.html").read_text()
+def test_equations_are_counted_apart_from_trained_models(written: dict[str, str]) -> None:
+    text = written["score.html"]
     summary = re.findall(r"<li>(.*?)</li>", text.partition("</ul>")[0])
     trained = [claim for claim in RULES.values() if claim.needs.profile != "any"]
     assert f"({len(trained)})" in summary[0] and "so far 1 not reproduced" in summary[0]
     assert f"({len(RULES) - len(trained)})" in summary[1] and "<strong>1</strong> reproduced," in summary[1]
 
 
-def test_dots_stand_where_the_numbers_are(written: Path) -> None:
+def test_dots_stand_where_the_numbers_are(written: dict[str, str]) -> None:
     """Scale from 80 to 100: 85 ± 7.07 lies at a quarter, its band from 0 (cut) to 60.36 - by hand."""
-    text = (written / "score.html").read_text()
+    text = written["score.html"]
     row = text.partition('<th scope="row">layered classifier</th>')[2].partition("</tr>")[0]
     assert 'class="ours" style="left:25.0%"' in row and 'class="ours-sd" style="left:0.0%;width:60.36%"' in row
     assert 'class="paper" style="left:92.35%"' in row and "98.47 % / <strong>85.0 ± 7.1 %</strong>" in row
     assert "2 seeds" in row and "not measured" in text.partition('row">backpropagation<')[2].partition("</tr>")[0]
 
 
-def test_every_claim_has_a_row_with_its_rule_record_and_command(written: Path) -> None:
-    text = (written / "scorecard.html").read_text()
+def test_every_claim_has_a_row_with_its_rule_record_and_command(written: dict[str, str]) -> None:
+    text = written["scorecard.html"]
     rows = dict(re.findall(r'<tr id="([^"]+)"(.*?)</tr>', text, re.DOTALL))
     assert list(rows) == list(RULES)
     assert all(f"pcgraph run {claim.notebook}" in rows[name] for name, claim in RULES.items())
@@ -83,93 +86,87 @@ def test_every_claim_has_a_row_with_its_rule_record_and_command(written: Path) -
         'data-verdict="preliminary: not reproduced"' in rows["mlp-mnist"]
         and "../records/d-multilayer.json" in rows["mlp-mnist"]
     )
-    assert "../records/" + RULES["fid"].notebook not in rows["fid"] and "near 25.61" in rows["fid"]
+    assert "../records/" + RULES["fid"].notebook not in rows["fid"] and "of 25.61" in rows["fid"]
 
 
-def test_the_history_of_a_record_is_that_of_its_file(tmp_path: Path) -> None:
-    lines = score.history(ROOT, "02-pc-graphs")
-    assert all(re.match(r"\d{4}-\d\d-\d\d [0-9a-f]{7,} ", line) for line in lines) and len(lines) <= score.LAST
-    assert score.history(tmp_path, "02-pc-graphs") == []  # a copy without git
-
-
-def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(written: Path) -> None:
-    text = (written / "why.md").read_text()
+def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(written: dict[str, str]) -> None:
+    text = written["why.md"]
     names = RULES
     assert names["eq1"].name not in text and names["mlp-mnist"].name in text
     data = text.partition("## In files that could not be reached")[2].partition("\n## ")[0]
     assert names["class-svhn"].name in data and names["mlp-mnist"].name not in data
 
 
-def test_a_figure_stands_once_among_the_causes_and_beside_no_claim_that_was_not_run(tmp_path: Path) -> None:
-    Image.new("RGB", (40, 40), "blue").save(file := BytesIO(), "png")
+def figure(picture: Image.Image) -> Figure:
+    picture.save(file := BytesIO(), "png")
     shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
-    cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
-    found = findings.findings(verdicts.verdicts(kept()))
-    claim, seen = RULES["mlp-mnist"], {}
-    pages = {claim.notebook: new_notebook(cells=[cell])}
-    first = dataclasses.replace(found["mlp-mnist"], figure="fig-x")
-    told = [score._because(one, RULES, pages, tmp_path / "generated", seen) for one in (
-        dataclasses.replace(first, verdict="not run"), first, first)]
+    about = {"mystnb": {"figure": {"name": "fig-x", "caption": "A {term}`b`"}}}
+    cell = new_code_cell("", outputs=[shown], metadata=about)
+    return Figure("page", "fig-x", cell)
+
+
+def test_a_figure_stands_once_among_the_causes_and_beside_no_claim_that_was_not_run(tmp_path: Path) -> None:
+    judged, claim = Judged.judge(kept()), RULES["mlp-mnist"]
+    first = dataclasses.replace(judged.found["mlp-mnist"], figure="fig-x")
+    found = {"a": dataclasses.replace(first, verdict="not run"), "b": first, "c": first}
+    shown = figure(Image.new("RGB", (40, 40), "blue"))
+    page = Page(claim.notebook, new_notebook(cells=[shown.cell]), True, False, {})
+    kinds = score.causes(dataclasses.replace(judged, found=found), {claim.notebook: page}, tmp_path)
+    told = render.template("why.md", kinds=kinds, rules=RULES, pages={claim.notebook: page}).split("### ")[1:]
     assert ["<img" in html for html in told] == [False, True, False]
-    assert ["<figcaption>A</figcaption>" in html for html in told] == [False, True, False]
-    assert "will measure it" in told[0] and f"beside “{first.name}”" in told[2].replace("&#x27;", "'")
+    assert ["<figcaption>A b</figcaption>" in html for html in told] == [False, True, False]
+    assert "will measure it" in told[0] and f"beside “{first.name}”" in unescape(told[2])
+    assert (tmp_path / "fig-x.png").is_file()
 
 
 @pytest.mark.parametrize("photo", [True, False])
 def test_only_a_small_picture_of_photographs_has_another_for_the_dark_theme(tmp_path: Path, photo: bool) -> None:
     pixels = np.full((200, 200, 3), 255, np.uint8)
     pixels[20:180, 20:180] = np.random.default_rng(0).integers(0, 256, (160, 160, 3)) if photo else (0, 0, 255)
-    Image.fromarray(pixels).save(file := BytesIO(), "png")
-    shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
-    cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
-    one = dataclasses.replace(findings.findings(verdicts.verdicts(kept()))["mlp-mnist"], figure="fig-x")
-    claim = RULES["mlp-mnist"]
-    html = score._thumbnail(one, claim, {claim.notebook: new_notebook(cells=[cell])}, tmp_path / "generated")
-    assert html.count("<img") == 1 + photo and ("only-dark" in html) == photo
-    assert (tmp_path / "_static/causes/fig-x.dark.png").is_file() == photo
+    made = figures.thumbnail(figure(Image.fromarray(pixels)), tmp_path)
+    assert made.in_dark == photo == (tmp_path / "fig-x.dark.png").is_file() and (tmp_path / made.file).is_file()
 
 
 def test_the_small_picture_of_many_thin_lines_is_no_photograph(tmp_path: Path) -> None:
     """Drawn smaller, their edges have as many shades as one."""
-    figure = Figure(figsize=(11, 9), dpi=100)
-    for k, axis in enumerate(figure.subplots(3, 3).flat):
+    drawn = matplotlib.figure.Figure(figsize=(11, 9), dpi=100)
+    for k, axis in enumerate(drawn.subplots(3, 3).flat):
         for line in range(6):
             axis.plot(np.random.default_rng(10 * k + line).normal(size=60).cumsum(), linewidth=0.8)
-    figure.savefig(file := BytesIO())
-    shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
-    cell = new_code_cell("", outputs=[shown], metadata={"mystnb": {"figure": {"name": "fig-x", "caption": "A"}}})
-    one = dataclasses.replace(findings.findings(verdicts.verdicts(kept()))["mlp-mnist"], figure="fig-x")
-    claim = RULES["mlp-mnist"]
-    html = score._thumbnail(one, claim, {claim.notebook: new_notebook(cells=[cell])}, tmp_path / "generated")
-    assert html.count("<img") == 1 and "only-dark" not in html
+    drawn.savefig(file := BytesIO())
+    made = figures.thumbnail(figure(Image.open(file).convert("RGB")), tmp_path)
+    assert not made.in_dark and made.wide and made.width == round(0.71 * made.natural)
 
 
-def test_the_citation_is_that_of_the_file() -> None:
-    text = score.cite(ROOT / "CITATION.cff")
+def test_the_citation_is_that_of_the_file(written: dict[str, str]) -> None:
+    text = written["cite.md"]
     assert "@software{pcgraph-lite," in text and "Salvatori, Tommaso and Pinchetti, Luca" in text
     assert "pages = {38232--38244}" in text
     assert text.count("  year = {20") == 2, "BibTeX styles warn of an entry without a year"
 
 
-def test_rows_link_to_what_changed(written: Path) -> None:
+def test_rows_link_to_what_changed(written: dict[str, str]) -> None:
     """Every anchor of the page of changes is a claim's, and its row leads there; the others lead to the runs."""
     told = set(re.findall(r"^\(change-(\S+)\)=$", (ROOT / "book/changes.md").read_text(), re.MULTILINE))
-    text = (written / "scorecard.html").read_text()
+    text = written["scorecard.html"]
     assert told and told <= {name.lower() for name in RULES}
     for name in RULES:
         assert f'"changes.html#{f"change-{name.lower()}" if name.lower() in told else "runs"}"' in text
 
 
-def test_comparisons_with_simple_methods_are_counted() -> None:
+def test_comparisons_with_simple_methods_are_counted(tmp_path: Path) -> None:
     """Each of the scorecard's comparisons once, by its outcome."""
-    worse = "mse: worse than a mean (3 against 1)"
-    beside = [f"psnr: better than a map (2 against 1); {worse}", "", worse]
-    assert "better in <strong>1</strong>, level in <strong>0</strong>, worse in <strong>2</strong>." in (
-        score.summary([], beside))
-    assert "comparisons" not in score.summary([], ["", ""])
+    judged, rule = Judged.judge(kept()), next(rival for claim in RULES.values() for rival in claim.rivals)
+    outcomes = [("a", True, False), ("b", False, True), ("c", False, True)]
+    beside = tuple(Beside(rule, Case("", "", {}, 1, 1, np.ones(1), np.ones(1), holds, opposite), (name,))
+                   for name, holds, opposite in outcomes)
+    some = dataclasses.replace(judged.verdicts["eq1"], rivals=beside)
+    one = dataclasses.replace(judged, verdicts={"eq1": some}, found={"eq1": judged.found["eq1"]})
+    html = score.includes(one, {}, ROOT, tmp_path)["score.html"]
+    assert "better in <strong>1</strong>, level in <strong>0</strong>, worse in <strong>2</strong>." in html
 
 
 @pytest.mark.parametrize(("sd", "seeds", "said"), [(0.2, 5, "98.3 ± 0.2 %"), (0.041, 3, "98.3 ± 0.04 %"),
                                                    (0.0, 1, "98.3 %")])
 def test_every_number_of_several_seeds_has_its_spread(sd: float, seeds: int, said: str) -> None:
-    assert f"<strong>{said}</strong>" in score._dot(("a graph", "98.5 %", 0.1, 98.27, sd, seeds), 40.)
+    assert render.per_cent(98.27, sd, seeds) == said

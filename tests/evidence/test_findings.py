@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 from string import Formatter
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
-from reproduction.book import result, site
+from reproduction.book import layout, site
+from reproduction.book.handover import KIND
 from reproduction.checkout import ROOT
 from reproduction.evidence import claims, findings, records, verdicts
 from reproduction.evidence.claims import Check
@@ -276,8 +278,10 @@ def test_every_claim_that_can_fail_has_a_cause_and_every_figure_is_on_its_page()
 def test_every_table_of_a_claim_is_on_its_published_page() -> None:
     for name, words in RULES.items():
         table, _, number = words.table.partition(" ")
-        page = (ROOT / "book/notebooks" / f"{RULES[name].notebook}.ipynb").read_text(encoding="utf-8")
-        assert page.count(f'<table id=\\"T_{table}\\"') >= int(number or 1) or not table, name
+        cells = nbformat.read(ROOT / "book/notebooks" / f"{RULES[name].notebook}.ipynb", as_version=4).cells
+        shown = [output.data[KIND]["name"] for cell in cells for output in cell.get("outputs", [])
+                 if KIND in output.get("data", {})]
+        assert shown.count(table) >= int(number or 1) or not table, name
 
 
 @pytest.mark.parametrize("name", list(RULES))
@@ -326,7 +330,7 @@ def test_committed_records_give_sentences_without_gaps() -> None:
 def test_equations_printed_in_another_index_order_say_so() -> None:
     kept = rows("eq3", ("max_relative_error", None, None, 1e-16)).assign(parameters=[{"dtype": "float64"}])
     one = told(kept, "eq3")
-    assert one.lead == "It holds in the index order of equation 1." and one.remark in result.box([one], "")
+    assert one.lead == "It holds in the index order of equation 1." and one.remark in layout.box([one], "")
     assert "index order opposite" in one.sentences[0]
 
 

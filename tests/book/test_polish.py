@@ -1,4 +1,4 @@
-"""What a page opens with, and what is folded away. Oracles: findings and notebooks made here."""
+"""What is changed in built pages. Oracles: pages and pictures made here."""
 
 import hashlib
 import re
@@ -7,119 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
-from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
-from reproduction.book import plots, polish, result
-from reproduction.evidence.findings import Finding, PageWords
-
-PIXEL = "iVBORw0KGgo="  # decodes; nothing here looks at the picture
-
-
-def finding(**changes: object) -> Finding:
-    whole = {
-        "claim": "gen-a",
-        "name": "A <picture>",
-        "verdict": "preliminary: partly",
-        "remark": "",
-        "exact": False,
-        "lead": "So far it holds in part.",
-        "sentences": ("First & best.", "Second."),
-        "ours": "80 %",
-        "paper": "always",
-        "lacks": ("One seed so far; the rule asks for five.",),
-        "hangs": ("Read otherwise, not.",),
-        "kind": "setting",
-        "cause": ("Why.",),
-        "figure": "fig-a",
-    }
-    return Finding(**whole | changes)
-
-
-def page(*outputs: str) -> NotebookNode:
-    shown = new_code_cell(
-        "plot()",
-        outputs=[new_output("display_data", {"image/png": PIXEL})],
-        metadata={"mystnb": {"figure": {"caption": "Look.", "name": "fig-a"}}, "tags": ["hide-input"]},
-    )
-    told = [
-        new_code_cell("t", outputs=[new_output("display_data", {"text/html": html})], metadata={"tags": ["hide-input"]})
-        for html in outputs
-    ]
-    return new_notebook(
-        cells=[
-            new_markdown_cell("# Title\n\n**Claim.** Text."),
-            new_code_cell("seed: int = 0", metadata={"tags": ["parameters", "hide-input"]}),
-            shown,
-            *told,
-        ]
-    )
-
-
-def test_the_box_the_figure_and_its_maker_stand_between_title_and_text(tmp_path: Path) -> None:
-    notebook = page()
-    result.put_on(notebook, [finding()], PageWords(figure="fig-a"), "MADE", tmp_path)
-    parts = ["# Title", 'class="result"', "generated/figures/fig-a.png", "MADE", "**Claim.**"]
-    places = [notebook.cells[0].source.index(part) for part in parts]
-    assert places == sorted(places) and (tmp_path / "figures/fig-a.png").is_file()
-
-
-def test_the_box_says_verdict_finding_numbers_and_what_it_hangs_on() -> None:
-    html = result.box([finding()], "")
-    for text in (
-        '<span class="verdict preliminary">preliminary: partly</span>',
-        "A &lt;picture&gt;",
-        "First &amp; best. Second.",
-        "<strong>So far it holds in part.</strong>",
-        "One seed so far",
-        "Read otherwise, not.",
-        "80 %",
-        "always",
-    ):
-        assert text in html, text
-
-
-def test_a_page_of_many_claims_keeps_to_one_sentence_each_and_puts_unmeasured_ones_last() -> None:
-    later = finding(
-        claim="gen-d", verdict="not run", lead="It has not been measured yet.", sentences=(), ours="", hangs=()
-    )
-    html = result.box([later, finding(), finding(claim="gen-c")], "")
-    shown = html.partition('id="claim-gen-a"')[2].partition("<details>")[0]
-    assert "First" in shown and "Second" not in shown and "Second" in html
-    assert html.index("claim-gen-c") < html.index("claim-gen-d")
-
-
-def test_a_page_without_claims_says_what_it_is_for() -> None:
-    assert "It tests &lt;no&gt; claim." in result.box([], "It tests <no> claim.")
-
-
-@pytest.mark.parametrize(
-    ("table", "folded"),
-    [
-        ('<table id="T_models"><th>model</th><th>seconds</th>', True),
-        ('<table id="T_models"><caption>Trained alike: T 5.</caption><th>model</th>', True),
-        ('<table id="T_sweep-generative">', True),
-        ('<table id="T_base">', True),
-        ('<table id="T_by-graph-init_std-activation-T-gamma-decay">', True),
-        ('<table id="T_by-model-pair-given">', False),
-        ('<table id="T_graphs"><th>converged</th>', False),
-        ('<table id="T_training"><th>trained in</th>', False),
-    ],
-)
-def test_tables_of_settings_are_folded_and_results_are_not(table: str, folded: bool) -> None:
-    notebook = page(table)
-    result.fold(notebook)
-    assert ("hide-cell" in notebook.cells[-1].metadata.tags) == folded
-    assert notebook.cells[1].metadata.mystnb.code_prompt_show == "Parameters of this page"
-
-
-def test_a_page_that_shows_no_picture_gets_its_box_alone(tmp_path: Path) -> None:
-    notebook = new_notebook(cells=[new_markdown_cell("# Title\n\nText.")])
-    result.put_on(notebook, [finding()], None, "", tmp_path)
-    assert "result" in notebook.cells[0].source and "{image}" not in notebook.cells[0].source
-    result.put_on(empty := new_notebook(cells=[new_markdown_cell("Text.")]), [finding()], None, "", tmp_path)
-    assert empty.cells[0].source == "Text."
+from reproduction.book import plots, polish
 
 
 def test_a_description_is_the_first_finding_else_the_first_paragraph_and_is_cut_at_a_word() -> None:
@@ -196,12 +86,6 @@ def test_a_grey_photograph_among_coloured_ones_stays_and_the_tick_on_its_frame_t
     dark = polish.darkened(figure).astype(int)
     assert (dark[10:50, 130:170] == 200).all() and (dark[20:40, 20:40] == figure[20:40, 20:40]).all()
     assert (dark[10:13, 48:50] == 18).all() and np.ptp(dark[7:9, 45:53].reshape(-1, 3), axis=0).max() == 0
-
-
-def test_the_parameters_of_the_run_are_folded() -> None:
-    notebook = new_notebook(cells=[new_code_cell("seed = 0", metadata={"tags": ["injected-parameters"]})])
-    result.fold(notebook)
-    assert "hide-input" in notebook.cells[0].metadata.tags
 
 
 def test_a_picture_that_is_there_twice_is_loaded_once(tmp_path: Path) -> None:

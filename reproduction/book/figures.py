@@ -1,0 +1,98 @@
+"""The captioned figures of the executed notebooks: their pictures, their words and the series that they draw."""
+
+import base64
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from nbformat import NotebookNode
+from PIL import Image
+
+from . import polish, series
+
+PICTURE = "image/png"
+THUMBNAIL = 640                                    # pixels wide: a figure beside a cause
+READABLE = 0.71                                    # of its natural size: letters of 9 pixels, as in the style sheet
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """A captioned figure of a page. ``markdown``: its caption as the notebook has it."""
+
+    page: str
+    name: str
+    cell: NotebookNode
+
+    @property
+    def png(self) -> bytes:
+        """The picture."""
+        return base64.b64decode(next(filter(None, _outputs(self.cell, PICTURE))))
+
+    @property
+    def numbers(self) -> str:
+        """The series that it draws, as CSV; empty where it draws none."""
+        return next(iter(_outputs(self.cell, series.KIND)), "")
+
+    @property
+    def markdown(self) -> str:
+        """Its caption as the notebook has it, in one line."""
+        return " ".join(self.cell.metadata.mystnb.figure.get("caption", "").split())
+
+    @property
+    def caption(self) -> str:
+        """Its caption without markup; a role such as ``{term}`` leaves the words that it shows."""
+        return re.sub(r"[`*$\\{}]", "", re.sub(r"\{\w+\}`([^`<]*?)(?: <[^>]*>)?`", r"\1", self.markdown))
+
+    @property
+    def alt(self) -> str:
+        """What a reader who does not see it is told."""
+        return self.cell.metadata.mystnb.get("image", {}).get("alt") or self.caption or "A picture without a caption."
+
+
+def of(page: str, notebook: NotebookNode) -> dict[str, Figure]:
+    """The captioned figures of a notebook, by name."""
+    named = {cell.metadata.get("mystnb", {}).get("figure", {}).get("name"): cell
+             for cell in notebook.cells if _outputs(cell, PICTURE)}
+    return {name: Figure(page, name, cell) for name, cell in named.items() if name}
+
+
+def _outputs(cell: NotebookNode, kind: str) -> list[str]:
+    return [output.data[kind] for output in cell.get("outputs", []) if kind in output.get("data", {})]
+
+
+def lead(figures: Iterable[Figure]) -> Figure | None:
+    """The figure of the home page: the last one tagged ``landing``, else the last; None without any."""
+    return max(enumerate(figures), default=(0, None), key=lambda one: (
+        "landing" in one[1].cell.metadata.get("tags", []), one[0]))[1]
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """A small picture of a figure, for the light and, of photographs, for the dark theme."""
+
+    file: str
+    width: int
+    height: int
+    natural: int
+    in_dark: bool
+
+    @property
+    def wide(self) -> bool:
+        """Whether its words stand below it."""
+        return self.width > THUMBNAIL
+
+
+def thumbnail(figure: Figure, folder: Path) -> Thumbnail:
+    """Write a small picture of a figure, as far as its letters can be read, into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    picture, place = Image.open(BytesIO(figure.png)).convert("RGB"), folder / f"{figure.name}.png"
+    natural, dark = picture.width, polish.darkened(np.asarray(picture))    # small, even lines have many shades
+    wide = max(THUMBNAIL, round(READABLE * natural))
+    picture.thumbnail((wide, 2 * wide))
+    if dark is not None:
+        polish.save_dark(np.asarray(Image.fromarray(dark).resize(picture.size, Image.Resampling.LANCZOS)), place)
+    polish.by_palette(picture).save(place, optimize=True)
+    return Thumbnail(place.name, *picture.size, natural, dark is not None)

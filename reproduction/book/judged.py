@@ -1,0 +1,38 @@
+"""What the records say, read and judged once: every page of the book asks this."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from ..evidence import findings, records, verdicts
+from ..evidence.findings import Finding
+from ..evidence.verdicts import Verdict
+from ..evidence.words import Book
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Records and words, and what comes of them by claim: a verdict and a finding."""
+
+    records: pd.DataFrame
+    book: Book
+    verdicts: Mapping[str, Verdict]
+    found: Mapping[str, Finding]
+
+    @classmethod
+    def read(cls, folder: Path) -> "Judged":
+        """Judge the records of a folder. Raises BadFile: one of its files is damaged."""
+        return cls.judge(records.read(folder))
+
+    @classmethod
+    def judge(cls, kept: pd.DataFrame) -> "Judged":
+        """Judge records, as ``records.read`` gives them."""
+        judged = verdicts.verdicts(kept)
+        return cls(kept, findings.load(), judged, findings.findings(judged))
+
+    def of(self, page: str) -> list[Finding]:
+        """The findings of the claims that a page serves, those that were measured first."""
+        own = [one for one in self.found.values() if self.verdicts[one.claim].claim.notebook == page]
+        return sorted(own, key=lambda one: one.verdict == "not run")

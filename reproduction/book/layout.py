@@ -1,0 +1,142 @@
+"""How a notebook's page is laid out: its result on top, tables and figures with their files, settings folded."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from ..evidence.findings import Finding
+from . import download, figures, live, render, series
+from .figures import Figure
+from .handover import KIND, Table
+from .judged import Judged
+
+MANY = 2                                           # claims on a page from which on the box keeps to one sentence each
+VERDICTS = "verdicts-"                             # how the name of a page's table of verdicts begins
+# What folds away, by the tags of its cell, and what its button says.
+PROMPTS = {"parameters": "Parameters of this page", "injected-parameters": "Parameters of this run",
+           "hide-input": "Code"}
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A notebook of the book. ``ran``: it has been executed; ``older``: by the code of an earlier version of it."""
+
+    name: str
+    notebook: NotebookNode
+    ran: bool
+    older: bool
+    run: Mapping[str, Any]
+
+    @cached_property
+    def figures(self) -> dict[str, Figure]:
+        """Its captioned figures, by name."""
+        return figures.of(self.name, self.notebook)
+
+
+def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
+    """Turn what a notebook handed over into what its readers see, and write the files that they take away into the
+    staged book, ``source``.
+    """
+    _put_result(page, judged, source)
+    _show_tables(page, judged, source / "vendor/records/tables")
+    _describe_figures(page, judged.of(page.name), source / "vendor/records/figures")
+    for cell in page.notebook.cells:
+        _tidy(cell)
+    live.insert(root, page.name, page.notebook)
+    page.notebook.cells.insert(0, download.first_cell(root))
+
+
+def _put_result(page: Page, judged: Judged, source: Path) -> None:
+    """Below the title: the box with what was found, the figure that shows it, and what made the page."""
+    title = next((cell for cell in page.notebook.cells if cell.source.startswith("# ")), None)
+    if title is None:
+        return
+    words = judged.book.pages.get(page.name)
+    shown = page.figures.get(words.figure if words else "") or next(iter(page.figures.values()), None)
+    if shown:
+        (place := source / "book/generated/figures").mkdir(parents=True, exist_ok=True)
+        (place / f"{shown.name}.png").write_bytes(shown.png)
+    first, _, rest = title.source.partition("\n")
+    title.source = render.template(
+        "result.md", title=first, rest=rest.strip(), box=box(judged.of(page.name), words.aim if words else ""),
+        figure=shown, page=page, downloads=download.of(page.name, judged))
+
+
+def box(found: Sequence[Finding], aim: str) -> str:
+    """The findings of a page; without claims what the page is for."""
+    return render.template("box.html", found=found, aim=aim, brief=len(found) > MANY)
+
+
+def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
+    """Every table as HTML with a link to its numbers; those that tell how the page was made are folded away."""
+    folder.mkdir(parents=True, exist_ok=True)
+    seen: Counter[str] = Counter()
+    for cell in page.notebook.cells:
+        for output in cell.get("outputs", []):
+            if KIND not in output.get("data", {}):
+                continue
+            table = Table.read(output.data[KIND])
+            seen[table.name] += 1
+            label = f"{table.name} {seen[table.name]}".removesuffix(" 1")
+            file = folder / f"{page.name}-{label.replace(' ', '-')}.csv"
+            link = f"../../records/tables/{file.name}"
+            if table.name.startswith(VERDICTS):
+                html = _verdicts(page, judged)
+            else:
+                table.to_csv(file)
+                says = [one.sentences[0] for one in judged.of(page.name) if one.table == label and one.sentences]
+                html = render.table(table, judged.book, " ".join(says), link)
+            output.data = NotebookNode({"text/html": html})
+            if table.settings:
+                cell.metadata["tags"] = [tag for tag in cell.metadata.tags if tag != "hide-input"] + ["hide-cell"]
+                _prompt(cell, "The settings, in a table")
+
+
+def _verdicts(page: Page, judged: Judged) -> str:
+    """What was checked, what came out, and what a final verdict needs, by the rules as they are now."""
+    mine = [judged.verdicts[one.claim] for one in judged.of(page.name)]
+    return render.verdicts([one for one in mine if one.verdict != "not run" or one.readings])
+
+
+def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> None:
+    """Give every figure a text for readers who do not see it, and its numbers as a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for figure in page.figures.values():
+        said = [f"{one.name}: {one.sentences[0]}" for one in found
+                if one.figure == figure.name and one.sentences and not one.exact]
+        figure.cell.metadata.mystnb.image = NotebookNode(alt=" ".join([render.sentence(figure.alt), *said]))
+        if numbers := figure.numbers:
+            file = folder / f"{page.name}-{figure.name.removeprefix('fig-')}.csv"
+            file.write_text(numbers, encoding="utf-8")
+            figure.cell.metadata.mystnb.figure.caption += render.template("numbers.md", file=file.name)
+        for output in figure.cell.outputs:
+            output.get("data", {}).pop(series.KIND, None)                  # the builder knows no such output
+
+
+def _tidy(cell: NotebookNode) -> None:
+    """Leave progress bars away, join what a cell printed in turns, and name the buttons of what is folded."""
+    kept: list[NotebookNode] = []
+    for output in cell.get("outputs", []):
+        if output.get("name") == "stderr":
+            continue
+        if kept and output.output_type == kept[-1].output_type == "stream":
+            kept[-1] = new_output("stream", name="stdout", text=kept[-1].text + output.text)
+        else:
+            kept.append(output)
+    if "outputs" in cell:
+        cell.outputs = kept
+    tags = cell.metadata.get("tags", [])
+    if prompt := next((PROMPTS[tag] for tag in PROMPTS if tag in tags), ""):
+        cell.metadata.tags = list(dict.fromkeys([*tags, "hide-input"]))
+        _prompt(cell, prompt)
+
+
+def _prompt(cell: NotebookNode, text: str) -> None:
+    shown = cell.metadata.setdefault("mystnb", NotebookNode())
+    shown["code_prompt_show"], shown["code_prompt_hide"] = text, f"Hide: {text[0].lower()}{text[1:]}"

@@ -1,0 +1,147 @@
+"""From data to pages: every word, number and tag that the book's code makes is made here, from ``templates/``."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ..evidence import claims
+from ..evidence.verdicts import Beside, Verdict
+from ..evidence.words import Book
+from . import formats
+from .handover import Table
+
+BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
+          "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
+RIVAL = "beside the simple rival"
+OUTCOMES = {"better than": "better", "not told apart from": "level", "worse than": "worse"}
+SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")                                 # as the code names one
+NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # what begins with one, and its whole part
+# What is the same in all rows of such a column stands below the table.
+CONSTANT = ("seeds", "training images", "epochs", "sweep", "images", "steps", "batch size", "runs")
+FOLDER = Path(__file__).with_name("templates")
+FIGURE_SPACE = "\u2007"                            # as wide as a digit
+WIDE, LONG = 20, 32                                # letters of a title, and of a cell, that need some width on a phone
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined,
+                              autoescape=lambda name: str(name).endswith(".html"), trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"badge_class": lambda verdict: BADGES[verdict.partition(":")[0]], "per_cent": per_cent,
+                            "bibtex_name": "{0[family-names]}, {0[given-names]}".format}
+    return environment
+
+
+def template(file: str, /, **data: object) -> str:
+    """A template of ``templates/`` with these data: HTML, whose data are escaped, or Markdown."""
+    text = _environment().get_template(file).render(data)
+    return Markup(text) if file.endswith(".html") else text
+
+
+def sentence(text: str) -> str:
+    """A text that ends as a sentence does."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def per_cent(mean: float, sd: float, seeds: int) -> str:
+    """A mean with its deviation where there are several seeds; 0.0 would say that there is none."""
+    return f"{mean:.1f}" + f" ± {sd:.{1 + (sd < 0.05)}f}" * (seeds > 1) + " %"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as it is shown. ``kind``: the class of its cells."""
+
+    title: str
+    texts: list[str]
+    kind: str
+
+    @property
+    def long_title(self) -> bool:
+        """Whether the title would wrap into many lines on a phone."""
+        return len(self.title) > WIDE
+
+
+def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
+    """The HTML of a table that a notebook handed over.
+
+    Args:
+        book: the words for its titles and for names of settings and models.
+        says: the finding that it shows, which stands above it.
+        csv: where its numbers can be taken away.
+    """
+    columns, alike, rules = [], {}, claims.load_claims() if "claim" in shown.data else {}
+    for name, values in shown.data.items():
+        title = book.columns.get(name, name)
+        texts = [in_words(formats.cell(value, shown.formats.get(name, "")), book) for value in values]
+        if name == "claim":
+            texts = [rules[value].name if value in rules else text for value, text in zip(values, texts, strict=True)]
+        told_once = shown.settings or title in CONSTANT or texts[:1] == [formats.DASH]
+        if told_once and len(texts) > 1 and len(set(texts)) == 1:
+            alike |= {title: texts[0]} if texts[0] != formats.DASH else {}
+        else:
+            columns.append(_column(title, texts))
+    said = {"In all rows": alike, "The paper's": shown.paper if alike or shown.paper else {}}
+    below = [f"{lead}: {'; '.join(_counted(key, formats.cell(value)) for key, value in facts.items())}."
+             for lead, facts in said.items() if facts]
+    return template("table.html", name=shown.name, caption=shown.caption, columns=columns, says=says, csv=csv,
+                    rows=list(zip(*(column.texts for column in columns), strict=True)), below=below)
+
+
+def in_words(text: str, book: Book) -> str:
+    """A cell without names of the code: of models, data sets and settings."""
+    if text.startswith('{"'):
+        return _settings(text)
+    return book.words.get(text) or SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
+
+
+def _settings(text: str) -> str:
+    """What a sweep keeps as JSON: ``labels to hidden1 1, hidden1 to hidden1 0``."""
+    try:
+        settings: Mapping[str, Any] = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return ", ".join(f"{name.replace('->', 'to')} {formats.cell(value)}" for name, value in settings.items())
+
+
+def _column(title: str, texts: Sequence[str]) -> Column:
+    """Numbers with their points below one another, which figure spaces before the shorter ones do."""
+    numbers = [NUMBER.match(text) for text in texts]
+    if not all(found or text == formats.DASH for found, text in zip(numbers, texts, strict=True)):
+        return Column(title, list(texts), "long" if any(len(text) > LONG for text in texts) else "")
+    width = max((len(found[1]) for found in numbers if found), default=0)
+    return Column(title, [FIGURE_SPACE * (width - len(found[1])) + text if found else text
+                          for found, text in zip(numbers, texts, strict=True)], "number")
+
+
+def _counted(title: str, value: str) -> str:
+    """``5 seeds``, ``1 seed``, but ``sweep hyper``."""
+    if not (title.endswith("s") and re.fullmatch(r"[\d,]+", value)):
+        return f"{title} {value}"
+    return f"{value} {title.removesuffix('s') if value == '1' else title}"
+
+
+def counted(rivals: Iterable[Beside]) -> dict[str, int]:
+    """How often a result is better than that of a simple method, level with it, and worse."""
+    said = Counter(rival.word for rival in rivals)
+    return {word: said[outcome] for outcome, word in OUTCOMES.items()}
+
+
+def verdicts(shown: Sequence[Verdict]) -> str:
+    """The verdicts of a page: every check with what was measured, what stands beside it, and what is missing."""
+    columns = {"under another reading": lambda one: [f"{name}: {two.verdict}" for name, two in one.readings.items()],
+               RIVAL: lambda one: list(map(str, one.rivals)), "paper": lambda one: [one.claim.paper],
+               "measured, and the rule": lambda one: list(map(str, one.ran)), "seeds": lambda one: [str(one.seeds)],
+               "checks, and what is missing": lambda one: [one.held, *map(str, one.lacks)] if one.ran else []}
+    rows = [{"claim": one.claim, "verdict": one.verdict, "cells": {title: of(one) for title, of in columns.items()},
+             "beside": counted(one.rivals)} for one in shown]
+    return template("verdicts.html", rows=rows, rival=RIVAL,
+                    titles=[title for title in columns if any(row["cells"][title] for row in rows)])

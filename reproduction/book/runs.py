@@ -1,0 +1,70 @@
+"""The run behind each page: the line under its title, and the ledger of all."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from nbformat import NotebookNode
+
+from ..evidence.records import PACKAGES
+from .formats import DASH
+
+ALIKE = ("profile", "device", "versions", "numerics")      # columns of the ledger that become a sentence where alike
+
+
+def of(record: Path, notebook: NotebookNode) -> dict[str, str]:
+    """What is known of the run behind a page, in Markdown: its record's provenance, else what papermill noted.
+
+    Keys are the columns of the ledger, and ``words``: the same in one line.
+    """
+    if record.is_file():
+        saved = json.loads(record.read_text(encoding="utf-8"))
+        known = saved["provenance"] | {"profile": saved["profile"]}
+    else:
+        noted = notebook.metadata.get("papermill", {})
+        known = {"profile": noted.get("parameters", {}).get("profile"), "seconds": noted.get("duration"),
+                 "date": noted.get("end_time")}
+    seconds = known.get("seconds")
+    run = {"profile": _said(known, "profile"), "device": _said(known, "device"),
+           "seconds": f"{seconds:.0f}" if isinstance(seconds, int | float) else "", "memory": _said(known, "memory"),
+           "date": date(known.get("date") or ""), "commit": commit(known) if known.get("commit") else "",
+           "versions": escaped(versions(known)), "numerics": f"`{known['numerics']}`" if known.get("numerics") else ""}
+    words = {"profile": "with the profile `{}`", "device": "on {}", "seconds": "in {} s", "commit": "at commit {}"}
+    return run | {"words": " ".join(text.format(run[key]) for key, text in words.items() if run[key])}
+
+
+def ledger(runs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """``ledger.csv``, one row a page that ran, and ``ledger.md``, a sentence with what is the same in all."""
+    rows = pd.DataFrame([{"page": f"{{doc}}`notebooks/{name}`"} | dict(run) for name, run in runs.items()])
+    rows = rows.drop(columns="words", errors="ignore").replace("", pd.NA).dropna(axis=1, how="all").fillna(DASH)
+    alike = [key for key in ALIKE if key in rows and len(rows) > 1 and rows[key].nunique() == 1]
+    said = "; ".join(f"{key} {rows[key].iloc[0]}" for key in alike)
+    return {"ledger.md": f"Alike in all: {said}.\n" if alike else "",
+            "ledger.csv": rows.drop(columns=alike).to_csv(index=False)}
+
+
+def escaped(text: object) -> str:
+    """Text that Markdown shows as it is, in one line."""
+    return re.sub(r"([\\`*_\[\]<>${}#])", r"\\\1", " ".join(str(text).split()))
+
+
+def versions(run: Mapping[str, Any]) -> str:
+    """The packages of a run."""
+    return ", ".join(f"{name} {run[name]}" for name in ("python", *PACKAGES) if name in run)
+
+
+def commit(run: Mapping[str, Any]) -> str:
+    """The commit of a run, as Markdown."""
+    return f"`{re.sub(r'[^0-9a-z]', '', str(run['commit']))[:9]}`" + " with changes" * bool(run.get("dirty"))
+
+
+def date(moment: str) -> str:
+    """A moment to the minute."""
+    return str(moment)[:16].replace("T", " ")
+
+
+def _said(known: Mapping[str, Any], key: str) -> str:
+    return escaped(known[key]) if known.get(key) else ""

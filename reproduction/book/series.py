@@ -1,0 +1,34 @@
+"""The numbers that a figure draws, kept when it is drawn: a reader downloads them beside its picture."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+KIND = "text/csv"                                  # what an executed notebook calls it
+_KEPT: WeakKeyDictionary[Figure, pd.DataFrame] = WeakKeyDictionary()
+
+
+def keep(figure: Figure, rows: Sequence[dict[str, Any]] | pd.DataFrame) -> Figure:
+    """Keep the numbers of a figure, a row a point: its panel and its series where it has some, and its coordinates by
+    the names of the axes.
+    """
+    _KEPT[figure] = pd.DataFrame(rows).replace("", np.nan).dropna(axis=1, how="all")
+    return figure
+
+
+def csv(figure: Figure) -> str:
+    """The numbers of a figure; empty where it draws none, as pictures and graphs do."""
+    kept = _KEPT.get(figure, pd.DataFrame())
+    return "" if kept.empty else kept.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+
+
+def offer() -> None:
+    """In a notebook: hand over the numbers of every figure that is shown, beside its picture."""
+    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):   # --plain has none
+        shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure: {KIND: text} if (
+            text := csv(figure)) else {})

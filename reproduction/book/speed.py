@@ -1,0 +1,84 @@
+"""The page on speed: the committed benchmark, a section a device, and the other projects that ran the same works."""
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from . import render, runs
+from .formats import DASH
+
+DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}             # folder -> heading
+PEERS = {"fabricpc": "FabricPC", "pcx": "PCX"}              # in the table of other projects
+LONG = re.compile(r"^\d{4}$|(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
+RACED = re.compile(r"\b(quality)?-?\b(mnist|fashion)\b")
+SCALING = "Time of a training batch against one size, the others fixed."
+SLOPE = " A slope is the power of the number of edges with which time or memory grows."
+FILES = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What was measured.",
+         "times.csv": "Times of one batch or query.",
+         "floor.svg": "Time over that of the bare products: the upright line is the floor.",
+         "numbers.csv": "Ratios, memory and distances.",
+         "scaling.csv": f"{SCALING} It grows as the size to the power of the fitted exponent.",
+         "scaling.svg": f"{SCALING} Lines are powers, fitted to the larger half of the points."}
+
+
+def includes(results: Path, folder: Path, words: Mapping[str, str]) -> dict[str, str]:
+    """Put the committed benchmark into ``folder``/bench, in readers' words; the pages that show it, by file name."""
+    bench = folder / "bench"
+    if results.is_dir():
+        shutil.copytree(results, bench, dirs_exist_ok=True)
+        for table in bench.rglob("*.csv"):
+            _readable(table, words)
+    parts = [_part(heading, bench / device, device, "pcgraph bench", bench / device / "bench.json")
+             for device, heading in DEVICES.items() if (bench / device / "bench.json").is_file()]
+    if (bench / "peers.csv").is_file():
+        shown = {"peers.csv": "The same works by packages from PyPI, compilation not timed."}
+        command = "python -m benchmarks.peers.compare"
+        parts.append(_part("Other projects", bench, "", command, bench / "peers.json", shown))
+    found = [_found(file) for device in DEVICES if (file := bench / device / "targets.csv").is_file()]
+    return {"speed.md": render.template("speed.md", parts=parts), "speed-lead.md": "\n\n".join(found) + "\n"}
+
+
+def _part(heading: str, place: Path, device: str, command: str, made: Path,
+          files: Mapping[str, str] = FILES) -> dict[str, Any]:
+    """A section of the page: what made it, and its tables and figures."""
+    run = json.loads(made.read_text(encoding="utf-8"))
+    run = run.get("provenance", run)
+    return {"heading": heading, "command": command, "device": runs.escaped(run["device"]),
+            "date": runs.date(run["date"]), "commit": runs.commit(run),
+            "versions": runs.escaped(runs.versions(run)), "shown": [
+                {"file": f"{device}/{name}".lstrip("/"), "caption": caption + SLOPE * _has_slope(place / name),
+                 "label": f"{Path(name).stem}-{device}".rstrip("-")}
+                for name, caption in files.items() if (place / name).is_file()]}
+
+
+def _has_slope(file: Path) -> bool:
+    return file.suffix == ".csv" and "slope of" in file.read_text(encoding="utf-8")
+
+
+def _found(targets: Path) -> str:
+    """What a benchmark found, in two sentences: the ratios to the bare products, and which targets are met."""
+    asked = pd.read_csv(targets, dtype=str, keep_default_na=False)
+    asked = asked[asked.get("measured", pd.Series(DASH, asked.index)) != DASH]
+    if asked.empty:
+        return ""
+    return render.template("speed-lead.md", ratios=asked[asked["quantity"] == "ours / products"].to_dict("records"),
+                           count=len(asked), missed=asked[asked["met"] == "no"].to_dict("records"))
+
+
+def _readable(table: Path, words: Mapping[str, str]) -> None:
+    """Rewrite a table of the benchmark for readers: 16,590 for 1.659e+04, data by their titles, targets alone."""
+    cells = pd.read_csv(table, dtype=str, keep_default_na=False).replace({"by": PEERS})
+    if "commit" in cells and cells["commit"].nunique() == 1:               # stands above the table
+        cells = cells.drop(columns="commit")
+    for column in cells.columns.drop("commit", errors="ignore"):
+        texts = [LONG.sub(lambda one: f"{float(one[0]):,.0f}", text) for text in cells[column]]
+        cells[column] = [RACED.sub(lambda one: " on ".join(filter(None, (one[1], words[one[2]]))), text)
+                         for text in texts]
+    if "target" in cells:
+        cells = cells[cells["target"] != DASH]
+    cells.to_csv(table, index=False)

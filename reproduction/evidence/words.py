@@ -1,0 +1,50 @@
+"""The words of the book: what readers call data sets, models, settings and measures; ``words.yaml``."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+from . import strict
+from .strict import Strict
+
+FILE = Path(__file__).with_name("words.yaml")
+NAME = re.compile(r"(?<![\w-])[a-z]\w*(?:-\w+)*")                         # as the code has them
+MEASURES = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
+AT_THE_END = "fixed_point_"                        # how the name of a quantity begins that a query's last step has
+
+
+class PageWords(Strict):
+    """What ``words.yaml`` says of a page."""
+
+    figure: str
+    aim: str = ""
+
+
+class Book(Strict):
+    """What ``words.yaml`` holds; its head explains the keys."""
+
+    words: dict[str, str]
+    columns: dict[str, str]
+    pages: dict[str, PageWords]
+
+
+def load(path: Path = FILE) -> Book:
+    """The words of the book. Raises BadFile or BadInput where the file is not as it should be."""
+    return strict.validated(Book, strict.read_yaml(path), path)
+
+
+def called(part: str) -> str:
+    """A data set, a model, or a setting and its value: ``dtype float64`` is double precision."""
+    return _words().get(part, part)
+
+
+def quantity(name: str) -> str:
+    """What was measured: ``completion_mse`` is the completion MSE."""
+    end = " at the end" if name.startswith(AT_THE_END) else ""
+    text = name.removeprefix(AT_THE_END).replace("_", " ") + end
+    return NAME.sub(lambda word: MEASURES.get(word[0]) or _words().get(word[0], word[0]), text)
+
+
+@cache
+def _words() -> dict[str, str]:
+    return load().words

@@ -1,0 +1,167 @@
+"""What a page opens with, how its tables and figures are shown, and what folds away. Oracles: pages made here."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from reproduction.book import figures, layout, series, tables
+from reproduction.book.handover import KIND, Table
+from reproduction.book.judged import Judged
+from reproduction.book.layout import Page
+from reproduction.checkout import ROOT
+from reproduction.evidence import records
+from reproduction.evidence.findings import Finding
+
+NAME = "03a-fully-connected"
+PIXEL = "iVBORw0KGgo="  # decodes; nothing here looks at the picture
+
+
+def finding(**changes: object) -> Finding:
+    whole = {
+        "claim": "gen-a",
+        "name": "A <picture>",
+        "verdict": "preliminary: partly",
+        "remark": "",
+        "exact": False,
+        "lead": "So far it holds in part.",
+        "sentences": ("First & best.", "Second."),
+        "ours": "80 %",
+        "paper": "always",
+        "lacks": ("One seed so far; the rule asks for five.",),
+        "hangs": ("Read otherwise, not.",),
+        "kind": "setting",
+        "cause": ("Why.",),
+        "figure": "fig-a",
+    }
+    return Finding(**whole | changes)
+
+
+def figure(caption: str = "Look.", *tags: str, **data: str) -> NotebookNode:
+    return new_code_cell("plot()", outputs=[new_output("display_data", {"image/png": PIXEL} | data)], metadata={
+        "mystnb": {"figure": {"caption": caption, "name": "fig-a"}}, "tags": ["hide-input", *tags]})
+
+
+def show(table: Table) -> NotebookNode:
+    return new_code_cell("t", outputs=[new_output("execute_result", {KIND: table.handed()})],
+                         metadata={"tags": ["hide-input"]})
+
+
+def page(*cells: NotebookNode) -> Page:
+    return Page(NAME, new_notebook(cells=[new_markdown_cell("# Title\n\n**Claim.** Text."), *cells]), True, False,
+                {"words": "on a CPU"})
+
+
+@pytest.fixture(scope="module")
+def judged() -> Judged:
+    """The claims without any record."""
+    return Judged.judge(records.read(Path("nowhere")))
+
+
+@pytest.fixture
+def laid(judged: Judged, tmp_path: Path):
+    """Lays a page out, and returns it."""
+    def lay_out(one: Page) -> NotebookNode:
+        layout.lay_out(one, judged, ROOT, tmp_path)
+        return one.notebook
+
+    return lay_out
+
+
+def test_the_box_the_figure_and_its_maker_stand_between_title_and_text(laid, tmp_path: Path) -> None:
+    source = laid(page(figure())).cells[1].source
+    parts = ["# Title", 'class="result"', "generated/figures/fig-a.png", "Made on a CPU", "Take away", "**Claim.**"]
+    places = [source.index(part) for part in parts]
+    assert places == sorted(places) and (tmp_path / "book/generated/figures/fig-a.png").is_file()
+
+
+def test_a_page_without_pictures_gets_its_box_alone_and_one_without_title_nothing(laid) -> None:
+    assert "{image}" not in laid(page()).cells[1].source
+    untitled = Page(NAME, new_notebook(cells=[new_markdown_cell("Text.")]), True, False, {"words": ""})
+    assert laid(untitled).cells[1].source == "Text."
+
+
+@pytest.mark.parametrize(("ran", "older", "said"), [
+    (False, False, "Not run yet at the paper's sizes"), (True, True, "The notebook has changed since this run.")])
+def test_a_page_says_how_old_it_is(laid, ran: bool, older: bool, said: str) -> None:
+    one = Page(NAME, page().notebook, ran, older, {"words": "on a CPU"})
+    assert said in laid(one).cells[1].source
+
+
+def test_the_box_says_verdict_finding_numbers_and_what_it_hangs_on() -> None:
+    html = layout.box([finding()], "")
+    for text in ('<span class="verdict preliminary">preliminary: partly</span>', "A &lt;picture&gt;",
+                 "First &amp; best. Second.", "<strong>So far it holds in part.</strong>", "One seed so far",
+                 "Read otherwise, not.", "80 %", "always"):
+        assert text in html, text
+
+
+def test_a_page_of_many_claims_keeps_to_one_sentence_each() -> None:
+    later = finding(claim="gen-d", verdict="not run", sentences=(), ours="", hangs=())
+    html = layout.box([finding(), finding(claim="gen-c"), later], "")
+    shown = html.partition('id="claim-gen-a"')[2].partition("<details>")[0]
+    assert "First" in shown and "Second" not in shown and "Second" in html
+
+
+def test_a_page_without_claims_says_what_it_is_for() -> None:
+    assert "It tests &lt;no&gt; claim." in layout.box([], "It tests <no> claim.")
+
+
+def test_tables_of_settings_are_folded_and_results_are_not(laid) -> None:
+    frame = pd.DataFrame({"model": ["a", "b"], "T": [5, 5]})
+    parameters = new_code_cell("seed: int = 0", metadata={"tags": ["parameters", "hide-input"]})
+    injected = new_code_cell("seed = 0", metadata={"tags": ["injected-parameters"]})
+    cells = laid(page(parameters, injected, show(Table(frame, "a", settings=True)), show(Table(frame, "b")))).cells[2:]
+    assert [cell.metadata.tags[-1] for cell in cells] == ["hide-input", "hide-input", "hide-cell", "hide-input"]
+    assert [cell.metadata.mystnb.code_prompt_show for cell in cells] == [
+        "Parameters of this page", "Parameters of this run", "The settings, in a table", "Code"]
+
+
+def test_each_table_can_be_taken_away_the_second_of_a_name_too(laid, tmp_path: Path) -> None:
+    frames = [pd.DataFrame({"graph": ["a, b", "c"], "error": [0.1, 0.25]}), pd.DataFrame({"x < y": [1, 2]})]
+    cells = laid(page(*(show(tables.plain(frame, "by-x")) for frame in frames))).cells[2:]
+    for cell, frame, name in zip(cells, frames, ("by-x", "by-x-2"), strict=True):
+        assert list(cell.outputs[0].data) == ["text/html"]
+        assert f'<a href="../../records/tables/{NAME}-{name}.csv" download>' in cell.outputs[0].data["text/html"]
+        pd.testing.assert_frame_equal(pd.read_csv(tmp_path / f"vendor/records/tables/{NAME}-{name}.csv"), frame)
+
+
+def test_the_caption_links_to_the_numbers(laid, tmp_path: Path) -> None:
+    cell = laid(page(figure("The fall.", **{series.KIND: "series,t,E\na,0,2\n"}))).cells[2]
+    assert (tmp_path / f"vendor/records/figures/{NAME}-a.csv").read_text() == "series,t,E\na,0,2\n"
+    caption = cell.metadata.mystnb.figure.caption
+    assert caption.startswith("The fall. <a ") and f'href="../../records/figures/{NAME}-a.csv" download' in caption
+    assert list(cell.outputs[0].data) == ["image/png"]                     # the builder knows no other kind
+
+
+def test_pictures_are_described_by_their_caption_without_markup(laid) -> None:
+    assert laid(page(figure("With $x$ of {term}`a <b>`"))).cells[2].metadata.mystnb.image.alt == "With x of a."
+
+
+def test_figure_and_table_of_a_claim_say_what_was_found(judged: Judged, tmp_path: Path) -> None:
+    """The figure to those who do not see it; of two tables of one name the second alone."""
+    one = finding(claim="gen-a", table="by-decay 2")
+    rows = [show(tables.plain(pd.DataFrame({"decay": ["weak"]}), "by-decay")) for _ in range(2)]
+    shown = page(figure("Bars"), *rows)
+    layout.lay_out(shown, replace(judged, found={"gen-a": one}), ROOT, tmp_path)
+    drawn, *told = shown.notebook.cells[2:]
+    assert drawn.metadata.mystnb.image.alt == "Bars. A <picture>: First & best."
+    assert ["First &amp; best." in row.outputs[0].data["text/html"] for row in told] == [False, True]
+
+
+def test_what_a_cell_printed_in_turns_is_one_text_without_progress_bars(laid) -> None:
+    outputs = [new_output("stream", name=name, text=text) for name, text in (
+        ("stdout", "a\n"), ("stderr", "10 %"), ("stdout", "b\n"))]
+    cell = new_code_cell("x", outputs=[*outputs, new_output("display_data", {"text/plain": "c"}),
+                                       new_output("stream", name="stdout", text="d\n")])
+    assert [one.get("text") for one in laid(page(cell)).cells[2].outputs] == ["a\nb\n", None, "d\n"]
+
+
+def test_the_lead_figure_is_the_tagged_one_else_the_last() -> None:
+    first, second = (figures.of(name, new_notebook(cells=[figure(f"{name}.")]))["fig-a"] for name in "ab")
+    tagged = figures.of("c", new_notebook(cells=[figure("c.", "landing")]))["fig-a"]
+    assert figures.lead([first, second]) is second and figures.lead([tagged, second]) is tagged
+    assert figures.lead([]) is None

@@ -1,0 +1,105 @@
+"""What a reader downloads beside a figure. Oracles: the numbers that the figure was made from, and its drawn lines."""
+
+from collections.abc import Iterator
+from io import StringIO
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from matplotlib.figure import Figure
+
+from reproduction.book import plots, series
+
+SEEDS = torch.tensor([[1.0, 3.0], [2.0, 6.0]])                             # (positions, seeds)
+BOTH = {"m": torch.tensor([1.0, 2.0]), "n": torch.tensor([3.0])}
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+def rows(figure: Figure) -> list[dict[str, object]]:
+    """The rows of a figure as a reader's own program gets them, without empty cells."""
+    table = pd.read_csv(StringIO(series.csv(figure)))
+    return [{key: value for key, value in row.items() if value == value} for row in table.to_dict("records")]
+
+
+def test_lines_have_their_bands_levels_and_marks_their_one_number() -> None:
+    figure = plots.curves({"a": ([0, 1], SEEDS), "b": ([0, 1], SEEDS[:, 0])}, "t", "E", levels={"low": 0.5},
+                          marks={"here": 0.7})
+    assert rows(figure) == [
+        {"series": "a", "t": 0, "E": 2, "low": 1, "high": 3}, {"series": "a", "t": 1, "E": 4, "low": 2, "high": 6},
+        {"series": "b", "t": 0, "E": 1}, {"series": "b", "t": 1, "E": 2}, {"series": "low", "E": 0.5},
+        {"series": "here", "t": 0.7}]
+
+
+def test_what_is_kept_is_what_is_drawn() -> None:
+    """Oracle: the lines on the axes, read back."""
+    figure = plots.panels({"A": {"a": ([0, 1], SEEDS), "b": ([2, 3], SEEDS)}, "B": {"a": ([5], torch.tensor([7.0]))}},
+                          "t", "E", {"A": {"level": 4.0}})
+    table = pd.DataFrame(rows(figure))
+    for axis in figure.axes:
+        for line in axis.lines:
+            kept = table[(table["panel"] == axis.get_title()) & (table["series"] == line.get_label())]
+            assert set(kept["E"]) == set(np.asarray(line.get_ydata(), float))
+            assert kept["t"].isna().all() or list(kept["t"]) == list(line.get_xdata())
+
+
+def test_panels_share_the_names_of_their_axes() -> None:
+    figure = plots.panels({"A": {"a": ([0, 1], SEEDS)}, "B": {"a": ([5], torch.tensor([7.0]))}}, "t", "E")
+    assert rows(figure)[1:] == [{"panel": "A", "series": "a", "t": 1, "E": 4, "low": 2, "high": 6},
+                                {"panel": "B", "series": "a", "t": 5, "E": 7}]
+
+
+def test_dots_have_their_names_and_the_papers_numbers() -> None:
+    figure = plots.dots({"P": BOTH}, "accuracy (%)", {"P": {"n": 4.0}})
+    assert rows(figure) == [{"panel": "P", "series": name, "accuracy (%)": value} for name, value in
+                            (("m", 1), ("m", 2), ("n", 3))] + [
+        {"panel": "P", "series": "n", "whose": "the paper's", "accuracy (%)": 4}]
+    assert rows(plots.differences({"gain": BOTH})) == [
+        {"panel": "gain", "setting": name, "difference": value} for name, value in (("m", 1), ("m", 2), ("n", 3))]
+
+
+def test_bars_and_maps() -> None:
+    figure = plots.counts({"P": {"half": {3: [1.0, 2.0]}, "noise": {3: [3.0], 10: [2.0]}}}, "k", "found")
+    assert [(row["series"], row["k"], row["found"], row["low"], row["high"]) for row in rows(figure)] == [
+        ("half", 3, 1.5, 1, 2), ("noise", 3, 3, 3, 3), ("noise", 10, 2, 2, 2)]
+    answered, true = torch.tensor([0, 1, 1, 1]), torch.tensor([0, 0, 1, 1])
+    assert rows(plots.mistakes({"P": (answered, true, ["a", "b"])})) == [
+        {"panel": "P", "true class": "a", "answered": "b", "%": 50},
+        {"panel": "P", "true class": "b", "answered": "a", "%": 0}]
+
+
+def test_curves_of_rates_have_every_corner() -> None:
+    scores, positive = torch.tensor([3.0, 2.0, 1.0]), torch.tensor([True, False, True])
+    kept = rows(plots.roc({"s": scores}, positive))
+    assert [tuple(row.values()) for row in kept] == [("s", 0, 0), ("s", 0, 0.5), ("s", 1, 0.5), ("s", 1, 1)]
+
+
+def test_facets_keep_their_points() -> None:
+    frame = pd.DataFrame({"k": [1, 1, 2], "v": [1.0, 2.0, 3.0], "part": ["A", "A", "B"], "f": ["u", "u", "u"]})
+    assert rows(plots.facets(frame, "k", "v", "part", "f")) == frame[["part", "f", "k", "v"]].to_dict("records")
+
+
+def test_pictures_have_no_numbers() -> None:
+    assert series.csv(plots.image_rows({"a": torch.rand(2, 784)})) == ""
+
+
+def test_a_shown_figure_carries_its_numbers_and_its_picture() -> None:
+    shell = InteractiveShell.instance()
+    try:
+        plots.use_style()
+        shell.display_formatter.formatters["image/png"].for_type(Figure, lambda figure: b"drawn")
+        shown, _ = shell.display_formatter.format(plots.curves({"a": ([0], torch.tensor([2.0]))}, "t", "E"))
+        assert shown[series.KIND] == "series,t,E\na,0,2\n" and shown["image/png"] == b"drawn"
+        assert series.KIND not in shell.display_formatter.format(plots.image_rows({"a": torch.rand(2, 784)}))[0]
+    finally:
+        InteractiveShell.clear_instance()
