@@ -112,20 +112,18 @@ def train(
     from pcgraph_lite import hardware
 
     from .evidence import cards, config, zoo
-    wanted = [(one, number) for one in name for number in seed]
-    for one, number in wanted:
-        zoo.path(one, profile, number)                         # a wrong name is refused before hours of training
+    wanted = [zoo.Training(one, profile, number) for one in name for number in seed]    # or refused before any starts
     hardware.prepare(config.load_profile(profile).threads, tf32=tf32)
     failed = []
-    for one, number in wanted:
+    for one in wanted:
         try:
-            made = (cards.keep if card else zoo.train)(one, profile, number, device, force=force)
+            made = (cards.keep if card else zoo.Training.train)(one, device, force=force)
         except PCGraphError as error:
             if len(wanted) == 1:
                 raise
-            failed.append(f"{one}, seed {number}: {error}")
+            failed.append(f"{one.name}, seed {one.seed}: {error}")
         else:
-            say(f"{one}: {checkout.relative(made)}")
+            say(f"{one.name}: {checkout.relative(made)}")
     if failed:
         raise PCGraphError(f"{len(failed)} of {len(wanted)} trainings stopped.\n" + "\n".join(failed))
 

@@ -113,9 +113,9 @@ def listed(name: str, about: Mapping[str, Any]) -> dict[str, object]:
 
 def model(name: str, profile: str, seed: int, kind: str) -> dict[str, object]:
     """One trained graph. Raises BadInput: not trained, no graph, or with a prior, bias or top-k unknown to the page."""
-    if not zoo.path(name, profile, seed).is_file():                        # or the export would train it, for an hour
+    if not (training := zoo.Training(name, profile, seed)).path.is_file():           # or the export would train it
         raise BadInput(f"{name} has no weights. Train it: pcgraph train {name} --profile {profile} --seed {seed}")
-    trained = zoo.load(name, profile, seed, "cpu", progress=False)
+    trained = training.load("cpu", progress=False)
     graph, spec = trained.graph, trained.spec
     if spec.kind != "pcgraph" or graph.prior != "zero" or graph.bias is not None or spec.top_k is not None:
         raise BadInput(f"{name} is a {spec.kind}; the page runs graphs with prior 'zero', no bias and no top-k.")

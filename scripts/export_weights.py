@@ -19,8 +19,9 @@ LARGEST = 5_000_000                                # bytes, all of them
 def main() -> None:
     """Write the files, and say how big they are."""
     for name in MODELS:
-        header, tensors = load_tensors(zoo.path(name, "paper"), zoo.HEADER)
-        zoo.load(name, "paper", progress=False)                            # refuses damaged weights
+        training = zoo.Training(name, "paper")
+        training.load(progress=False)                                      # refuses damaged weights
+        header, tensors = load_tensors(training.path, zoo.HEADER)
         about = {key: header[key] for key in zoo.HEADER if key != "history"}
         target = zoo.committed_path(name)
         small = {key: values.half() if values.is_floating_point() else values for key, values in tensors.items()}

@@ -153,19 +153,19 @@ def test_train_prints_where_the_weights_are(root: Path, capsys: pytest.CaptureFi
 def test_many_models_train_in_one_process(root: Path, monkeypatch: pytest.MonkeyPatch,
                                           capsys: pytest.CaptureFixture[str]) -> None:
     """Every model with every seed; one that stops is told of at the end, and the others are trained."""
-    def train(name: str, profile: str, seed: int, *rest: object, **options: object) -> Path:
-        if (name, seed) == ("tiny", 1):
+    def train(one: zoo.Training, *rest: object, **options: object) -> Path:
+        if (one.name, one.seed) == ("tiny", 1):
             raise UnstableStep("diverges")
-        return trained(name, profile, seed, *rest, **options)
+        return trained(one, *rest, **options)
 
-    trained = zoo.train
-    monkeypatch.setattr(zoo, "train", train)
+    trained = zoo.Training.train
+    monkeypatch.setattr(zoo.Training, "train", train)
     assert call("train", "tiny", "other", "--profile", "smoke", "--seed", "0", "--seed", "1", "--device", "cpu") == 2
     text = " ".join(capsys.readouterr().err.split())
     assert "1 of 4 trainings stopped" in text and "tiny, seed 1: diverges" in text
     made = {path.stem for path in (root / "_build/smoke/models").glob("*.safetensors")}
     assert made == {"tiny-seed0", "other-seed0", "other-seed1"}
-    assert [zoo.is_trained("tiny", "smoke", seed) for seed in (0, 1)] == [True, False]
+    assert [zoo.Training("tiny", "smoke", seed).is_done for seed in (0, 1)] == [True, False]
 
 
 def test_a_card_is_kept_on_request(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +173,7 @@ def test_a_card_is_kept_on_request(root: Path, capsys: pytest.CaptureFixture[str
     assert call("train", "tiny", "--profile", "smoke", "--device", "cpu", "--card") == 0
     assert capsys.readouterr().out.strip().endswith("tiny: _build/smoke/cards/tiny-seed0.json")
     card = json.loads((root / "_build/smoke/cards/tiny-seed0.json").read_text())
-    assert zoo.is_trained("tiny", "smoke") and set(card["answers"]) <= set("0123456789")
+    assert zoo.Training("tiny", "smoke").is_done and set(card["answers"]) <= set("0123456789")
 
 
 def test_info_data_and_version(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

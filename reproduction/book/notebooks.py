@@ -89,17 +89,17 @@ def seeds(name: str, settings: Profile, count: str = "seeds") -> list[int]:
 
 def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
     """The models and seeds whose weights a notebook needs in a profile. A committed card can stand for them."""
-    from ..evidence import cards
+    from ..evidence import cards, zoo
     wanted, asked = models(name), models(name, ["models"])
     return [(model, seed) for model, count in wanted.items() for seed in seeds(name, settings, count)
-            if model in asked or not cards.is_committed(model, settings.name, seed)]
+            if model in asked or not cards.is_committed(zoo.Training(model, settings.name, seed))]
 
 
 def stale_weights(name: str, profile: str) -> list[str]:
     """Commands that train anew such weights of a notebook in a profile as another version of the code made."""
     from ..evidence import zoo
-    return [zoo.training_command(model, profile, seed) for model, seed in weights(name, config.load_profile(profile))
-            if zoo.of_other_code(model, profile, seed)]
+    every = (zoo.Training(model, profile, seed) for model, seed in weights(name, config.load_profile(profile)))
+    return [one.command for one in every if one.is_of_other_code]
 
 
 def cells(name: str) -> tuple[Cell, ...]:

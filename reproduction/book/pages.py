@@ -46,7 +46,8 @@ class Page:
         """
         kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
-        return {(name, called, s): zoo.load(f"{kind}-{name}", self.profile, s, str(self.device.type), progress=False)
+        return {(name, called, s): zoo.Training(f"{kind}-{name}", self.profile, s).load(
+            str(self.device.type), progress=False)
                 for name in data for called, kind in kinds.items() for s in self.seeds[:count[name]]}
 
     def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0) -> dict[Key, Card]:
@@ -80,7 +81,7 @@ class Page:
 
     def held_out(self, trained: Trained, count: int) -> ImageSet:
         """The first ``count`` images that the training of a model kept out, or all where there are fewer."""
-        kept = zoo.held_out(trained.name, trained.profile, trained.seed)
+        kept = trained.held_out()
         return kept.subset(min(count, len(kept)))
 
     def tried(self, names: str, columns: Mapping[str, str]) -> Styler:

@@ -24,6 +24,7 @@ from .config import Model
 from .recalls import Recalled
 from .records import Name, Scalar
 from .strict import Strict
+from .zoo import Training
 
 PUBLISHED = "paper"                                # the profile whose cards are committed
 
@@ -73,29 +74,29 @@ class Card(Strict):
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0, **asked: float) -> Card:
     """The committed card of a model, else one made of its weights, which are trained first where they are missing.
 
-    A card of the usual questions is written as well. Raises as ``zoo.load``, and BadFile: the card is damaged.
+    A card of the usual questions is written as well. Raises as ``zoo.Training.load``, and BadFile: the card is damaged.
 
     Args:
         images: test images that a classifier is asked for, drawn at random; 0: all, as usual.
         asked: the variance of the noise and the steps by which a memory is asked; usual is ``recalls.USUAL``.
     """
-    asked = dict(asked.items() - recalls.USUAL.items())
+    training, asked = Training(name, profile, seed), dict(asked.items() - recalls.USUAL.items())
     usual = not images and not asked
-    if usual and is_committed(name, profile, seed):
-        return _read(committed_path(name, seed))
-    card = of(name, profile, seed, device, images, **asked)
+    if usual and is_committed(training):
+        return _read(committed_path(training))
+    card = of(training, device, images, **asked)
     if usual:
         write(card)
     return card
 
 
-def of(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0, **asked: float) -> Card:
+def of(training: Training, device: str = "auto", images: int = 0, **asked: float) -> Card:
     """The card of a model, made of its weights. Arguments and errors as of ``load``."""
-    trained = zoo.load(name, profile, seed, device, progress=False)
+    trained = training.load(device, progress=False)
     said = {"recalled": recalls.of(trained, **asked)} if recalls.is_memory(trained.spec) else _answers(trained, images)
-    return Card(model=name, profile=profile, seed=seed, fingerprint=zoo.fingerprint_of(trained.path),
-                provenance=trained.provenance, epochs=trained.history.astype(float).to_dict("list"),
-                vertices=trained.vertices, parameters=trained.parameters, **said)
+    return Card(model=trained.name, profile=trained.profile, seed=trained.seed, provenance=trained.provenance,
+                fingerprint=zoo.fingerprint_of(trained.path), vertices=trained.vertices, parameters=trained.parameters,
+                epochs=trained.history.astype(float).to_dict("list"), **said)
 
 
 def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
@@ -109,20 +110,20 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
     return {"answers": "".join(map(str, trial.read.tolist()))} | known
 
 
-def keep(name: str, profile: str, seed: int = 0, device: str = "auto", force: bool = False) -> Path:
-    """Where the card of a model is: the committed one, else its own, trained and written now. Raises as ``zoo.train``.
+def keep(training: Training, device: str = "auto", force: bool = False) -> Path:
+    """Where the card of a model is: the committed one, else its own, trained and written now.
 
-    ``force``: train anew in any case.
+    ``force``: train anew in any case. Raises as ``zoo.Training.train``.
     """
-    if not force and is_committed(name, profile, seed):
-        return committed_path(name, seed)
-    zoo.train(name, profile, seed, device, force=force)
-    return write(of(name, profile, seed, device))
+    if not force and is_committed(training):
+        return committed_path(training)
+    training.train(device, force=force)
+    return write(of(training, device))
 
 
 def write(card: Card) -> Path:
     """Write a card into ``_build/<profile>/cards``; published ones are kept in ``results/cards``."""
-    target = path(card.model, card.profile, card.seed)
+    target = path(Training(card.model, card.profile, card.seed))
     with write_aside(target) as part:
         part.write_text(card.model_dump_json() + "\n", encoding="utf-8")
     return target
@@ -135,21 +136,20 @@ def _how(trained: zoo.Trained) -> dict[str, Any]:
     return {"start": "prediction", "steps": 10} if onwards else {}
 
 
-def path(name: str, profile: str, seed: int = 0) -> Path:
+def path(training: Training) -> Path:
     """Where one's own card of a model lies, whether or not it is there."""
-    return checkout.ROOT / "_build" / profile / "cards" / f"{name}-seed{seed}.json"
+    return checkout.ROOT / "_build" / training.profile / "cards" / f"{training.path.stem}.json"
 
 
-def committed_path(name: str, seed: int = 0) -> Path:
+def committed_path(training: Training) -> Path:
     """Where the repository keeps the card of a model, whether or not it does."""
-    return checkout.ROOT / "results" / "cards" / f"{name}-seed{seed}.json"
+    return checkout.ROOT / "results" / "cards" / f"{training.path.stem}.json"
 
 
-def is_committed(name: str, profile: str, seed: int = 0) -> bool:
+def is_committed(training: Training) -> bool:
     """Whether there is a committed card of these very settings and numerics. Raises BadFile where it is damaged."""
-    file = committed_path(name, seed)
-    return (profile == PUBLISHED and file.is_file()
-            and _read(file).fingerprint == zoo.fingerprint(name, profile, seed))
+    file = committed_path(training)
+    return training.profile == PUBLISHED and file.is_file() and _read(file).fingerprint == training.fingerprint
 
 
 def _read(file: Path) -> Card:

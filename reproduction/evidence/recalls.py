@@ -57,7 +57,7 @@ def of(trained: zoo.Trained, **asked: float) -> dict[str, Recalled]:
     ``asked``: variance and steps where they are not the usual ones.
     """
     from pcgraph_lite.studies import memory, trials
-    images = zoo.trained_on(trained.name, trained.profile, trained.seed).images[:ASKED]
+    images = trained.images()[0].images[:ASKED]
     found, shape = {}, datasets.SHAPES[trained.spec.data]
     for way, recall in memory.asked(trained.graph, images, shape, seed=trained.seed, **USUAL | asked).items():
         trial = trials.recalled(recall, images)

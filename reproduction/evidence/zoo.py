@@ -1,7 +1,7 @@
 """Named models: from a specification to trained, cached and verified weights.
 
 Weights lie under ``_build/<profile>/models`` as safetensors, with the specification, its hash and the provenance in the
-header and the training history as CSV beside them. Whoever needs a model by its name calls :func:`load`.
+header and the training history as CSV beside them. ``Training(name, profile, seed).load()`` is a trained model.
 """
 
 import json
@@ -41,18 +41,123 @@ from .config import Model
 HEADER = ("model", "profile", "seed", "identity", "numerics", "spec", "provenance", "weights_sha256", "history")
 
 
+@valid.checked
 @dataclass(frozen=True)
-class Trained:
-    """A trained model. ``graph`` is the PCGraph, or one of the baselines where ``spec.kind`` says so."""
+class Training:
+    """A model as a profile trains it from a seed: the one handle of its settings and its weights.
 
-    graph: nn.Module
-    spec: Model
-    history: pd.DataFrame
-    provenance: dict[str, Any]
-    path: Path
+    Raises UnknownName, BadInput: the model, the profile or the seed.
+    """
+
     name: str
     profile: str
-    seed: int
+    seed: CountOrNone = 0
+
+    def __post_init__(self) -> None:
+        spec(self.name, self.profile)
+
+    @property
+    def spec(self) -> Model:
+        """Its settings."""
+        return spec(self.name, self.profile)
+
+    @property
+    def path(self) -> Path:
+        """Where the weights lie, whether or not they are there."""
+        return checkout.ROOT / "_build" / self.profile / "models" / f"{self.name}-seed{self.seed}.safetensors"
+
+    @property
+    def identity(self) -> str:
+        """Hash of all settings that decide the weights."""
+        return self.spec.identity(self.seed, config.load_profile(self.profile).data.sample)
+
+    @property
+    def fingerprint(self) -> str:
+        """All that decides the weights: the settings, and the numbers that the code computes from them.
+
+        The edges need no digest of their own: they follow from settings, seed and constructor, and numerics.json holds
+        a small graph of each constructor.
+        """
+        return f"{self.identity} {numerics.version(self.spec)}"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether weights and history of these very settings and numerics are there."""
+        return self.path.with_suffix(".csv").is_file() and self.fingerprint == fingerprint_of(self.path)
+
+    @property
+    def is_of_other_code(self) -> bool:
+        """Whether there are weights that code with other numbers made."""
+        header = read_header(self.path)                                    # empty where there are no weights
+        return bool(header) and header.get("numerics") != numerics.version(self.spec)
+
+    @property
+    def command(self) -> str:
+        """What trains the model anew."""
+        return f"pcgraph train {self.name} --profile {self.profile} --seed {self.seed} --force"
+
+    def images(self) -> tuple[ImageSet, ImageSet | None]:
+        """The training images (of a memory: what it should know), and those kept for validation."""
+        _, generator = build(self.spec, self.seed, torch.device("cpu"))
+        return split(self.spec, config.load_profile(self.profile), generator)
+
+    def held_out(self) -> ImageSet:
+        """The validation images: those that the training never saw. Raises BadInput: none are kept."""
+        if (kept := self.images()[1]) is None:
+            raise BadInput(f"model {self.name!r} keeps no validation images in profile {self.profile}; set "
+                           "validation_count.")
+        return kept
+
+    def train(self, device: str = "auto", progress: bool = True, force: bool = False) -> Path:
+        """Train, unless weights of the same settings and numerics are there already; a killed training resumes.
+
+        ``force``: anew in any case, from the first epoch. Returns the weights file. Raises BadInput: the device.
+        BadFile: the data. UnstableStep: the value step.
+        """
+        target, picked = self.path, hardware.pick_device(device)           # refused before a folder is made
+        version = numerics.version(self.spec)
+        checkpoint = target.with_suffix(f".{self.identity[:12]}-{version[:8]}.checkpoint")
+        lock, *_ = map(ready, (target.with_suffix(".lock"), target.with_suffix(".csv"), target))
+        with FileLock(lock):                           # two notebooks may want the same model at the same time
+            if force:
+                checkpoint.unlink(missing_ok=True)
+            elif fingerprint_of(target) == self.fingerprint:
+                _copy_history(target, read_header(target)["history"])
+                return target
+            _train_and_save(self, picked, progress, checkpoint)
+            for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
+                old.unlink(missing_ok=True)
+        return target
+
+    def load(self, device: str = "auto", progress: bool = True) -> "Trained":
+        """The trained model; it is trained first where it is missing or of other settings, saying so.
+
+        Raises as ``train``, and BadFile where the file is damaged, with the command to train again.
+        """
+        target, wanted = self.path, self.identity
+        if not target.is_file() or read_header(target).get("identity", wanted) != wanted:   # no header: damaged, below
+            found = "weights of other settings" if target.is_file() else f"no weights in profile {self.profile} yet"
+            print(f"{self.name} (seed {self.seed}) has {found}: training it.", file=sys.stderr, flush=True)
+            self.train(device, progress)
+        model, _ = build(self.spec, self.seed, hardware.pick_device(device))
+        try:
+            header, tensors = load_tensors(target, HEADER)
+            if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
+                raise ValueError("its content does not have the hash of its header")
+            model.load_state_dict(tensors)                     # names and shapes
+            history, facts = pd.read_csv(StringIO(header["history"])), json.loads(header["provenance"])
+        except (BadFile, KeyError, ValueError, RuntimeError) as error:
+            raise BadFile(f"{checkout.relative(target)} is damaged: {error}. Train it again: {self.command}") from error
+        return Trained(self.name, self.profile, self.seed, graph=model, history=history, provenance=facts)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained(Training):
+    """What came of it. ``graph`` is the PCGraph, or one of the baselines where ``spec.kind`` says so."""
+
+    graph: nn.Module
+    history: pd.DataFrame
+    provenance: dict[str, Any]
 
     @property
     def scale(self) -> Scale:
@@ -80,63 +185,9 @@ def spec(name: str, profile: str) -> Model:
     return config.load_model(name, config.load_profile(profile))
 
 
-@valid.checked
-def path(name: str, profile: str, seed: CountOrNone = 0) -> Path:
-    """Where the weights of a model lie, whether or not they are there. Raises UnknownName, BadInput."""
-    spec(name, profile)
-    return checkout.ROOT / "_build" / profile / "models" / f"{name}-seed{seed}.safetensors"
-
-
-def train(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True,
-          force: bool = False) -> Path:
-    """Train a model, unless weights of the same settings and numerics are there already; a killed training resumes.
-
-    ``force``: train anew in any case, from the first epoch. Returns the weights file. Raises UnknownName, BadInput: the
-    model, profile, seed or device. BadFile: the data. UnstableStep: the value step.
-    """
-    target, wanted = path(name, profile, seed), identity(name, profile, seed)
-    hardware.pick_device(device)                       # refused before a folder is made
-    checkpoint = target.with_suffix(f".{wanted[:12]}-{numerics.version(spec(name, profile))[:8]}.checkpoint")
-    lock, *_ = map(ready, (target.with_suffix(".lock"), target.with_suffix(".csv"), target))
-    with FileLock(lock):                               # two notebooks may want the same model at the same time
-        if force:
-            checkpoint.unlink(missing_ok=True)
-        elif fingerprint_of(target) == fingerprint(name, profile, seed):
-            _copy_history(target, read_header(target)["history"])
-            return target
-        _train_and_save(name, profile, seed, hardware.pick_device(device), progress, checkpoint)
-        for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
-            old.unlink(missing_ok=True)
-    return target
-
-
-def is_trained(name: str, profile: str, seed: int = 0) -> bool:
-    """Whether weights and history of these very settings and numerics are there. Raises UnknownName, BadInput."""
-    target = path(name, profile, seed)
-    return target.with_suffix(".csv").is_file() and fingerprint(name, profile, seed) == fingerprint_of(target)
-
-
-def load(name: str, profile: str, seed: int = 0, device: str = "auto", progress: bool = True) -> Trained:
-    """Load a model; train it first where it is missing or of other settings, saying so.
-
-    Raises as ``train``, and BadFile where the file is damaged, with the command to train again.
-    """
-    target, wanted = path(name, profile, seed), identity(name, profile, seed)
-    if not target.is_file() or read_header(target).get("identity", wanted) != wanted:   # no header: damaged, below
-        found = "weights of other settings" if target.is_file() else f"no weights in profile {profile} yet"
-        print(f"{name} (seed {seed}) has {found}: training it.", file=sys.stderr, flush=True)      # no result of a page
-        train(name, profile, seed, device, progress)
-    model, _ = build(spec(name, profile), seed, hardware.pick_device(device))
-    try:
-        header, tensors = load_tensors(target, HEADER)
-        if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
-            raise ValueError("its content does not have the hash of its header")
-        model.load_state_dict(tensors)                       # names and shapes
-        history, facts = pd.read_csv(StringIO(header["history"])), json.loads(header["provenance"])
-    except (BadFile, KeyError, ValueError, RuntimeError) as error:
-        raise BadFile(f"{checkout.relative(target)} is damaged: {error}. Train it again: "
-                      f"{training_command(name, profile, seed)}") from error
-    return Trained(model, spec(name, profile), history, facts, target, name, profile, seed)
+def trained_on(name: str, profile: str, seed: int = 0) -> ImageSet:
+    """The images that a model is trained on: for a memory, what it should know. Raises as ``Training``."""
+    return Training(name, profile, seed).images()[0]
 
 
 def committed_path(name: str) -> Path:
@@ -153,28 +204,13 @@ def committed(name: str) -> nn.Module:
         known = ", ".join(sorted(other.stem for other in file.parent.glob("*.safetensors")))
         raise BadInput(f"there are no committed weights of {name!r}. There are: {known}")
     header, tensors = load_tensors(file, HEADER)
-    seed = int(header["seed"])
-    if header["identity"] != identity(name, header["profile"], seed):
+    training = Training(name, header["profile"], int(header["seed"]))
+    if header["identity"] != training.identity:
         raise BadFile(f"{checkout.relative(file)} has other settings than {name}. "
                       "Renew it: python scripts/export_weights.py")
-    model, _ = build(spec(name, header["profile"]), seed, torch.device("cpu"))
+    model, _ = build(training.spec, training.seed, torch.device("cpu"))
     model.load_state_dict(tensors)
     return model
-
-
-@valid.checked
-def identity(name: str, profile: str, seed: CountOrNone = 0) -> str:
-    """Hash of all settings that decide the weights. Raises UnknownName, BadInput."""
-    return spec(name, profile).identity(seed, config.load_profile(profile).data.sample)
-
-
-def fingerprint(name: str, profile: str, seed: int = 0) -> str:
-    """All that decides the weights, for a workflow: the settings, and the numbers that the code computes from them.
-
-    The edges need no digest of their own: they follow from settings, seed and constructor, and numerics.json holds a
-    small graph of each constructor. Raises UnknownName, BadInput.
-    """
-    return f"{identity(name, profile, seed)} {numerics.version(spec(name, profile))}"
 
 
 def fingerprint_of(target: Path) -> str:
@@ -183,40 +219,12 @@ def fingerprint_of(target: Path) -> str:
     return f"{found.get('identity')} {found.get('numerics')}"
 
 
-def held_out(name: str, profile: str, seed: int = 0) -> ImageSet:
-    """The validation images of a model: those its training with this seed never saw. Raises BadInput (none kept)."""
-    if (kept := _images(name, profile, seed)[1]) is None:
-        raise BadInput(f"model {name!r} keeps no validation images in profile {profile}; set validation_count.")
-    return kept
-
-
-def trained_on(name: str, profile: str, seed: int = 0) -> ImageSet:
-    """The images that a model with this seed is trained on: for a memory, what it should know. Raises UnknownName."""
-    return _images(name, profile, seed)[0]
-
-
-def _images(name: str, profile: str, seed: int) -> tuple[ImageSet, ImageSet | None]:
-    _, generator = build(spec(name, profile), seed, torch.device("cpu"))
-    return split(spec(name, profile), config.load_profile(profile), generator)
-
-
 def parameter_count(model: nn.Module) -> int:
     """Number of trained parameters: edges (masked pairs do not count) and biases."""
     if isinstance(model, PCGraph):
         biases = 0 if model.bias is None else model.topology.n
         return model.topology.edge_count() + biases
     return sum(parameter.numel() for parameter in model.parameters())
-
-
-def of_other_code(name: str, profile: str, seed: int) -> bool:
-    """Whether there are weights that code with other numbers made."""
-    header = read_header(path(name, profile, seed))                        # empty where there are no weights
-    return bool(header) and header.get("numerics") != numerics.version(spec(name, profile))
-
-
-def training_command(name: str, profile: str, seed: int) -> str:
-    """The command that trains a model anew."""
-    return f"pcgraph train {name} --profile {profile} --seed {seed} --force"
 
 
 def build(settings: Model, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
@@ -263,21 +271,21 @@ def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | 
     return train(model, *data, validation=seen, **settings.train.model_dump(), **options)
 
 
-def _train_and_save(name: str, profile: str, seed: int, device: torch.device, progress: bool,
-                    checkpoint: Path) -> None:
-    settings, target = spec(name, profile), path(name, profile, seed)
-    wanted, version, began = identity(name, profile, seed), checkout.version(), time.monotonic()    # may change
+def _train_and_save(training: Training, device: torch.device, progress: bool, checkpoint: Path) -> None:
+    settings, target, seed = training.spec, training.path, training.seed
+    wanted, version, began = training.identity, checkout.version(), time.monotonic()      # may change meanwhile
     model, generator = build(settings, seed, device)
-    rest, held_out = split(settings, config.load_profile(profile), generator)
+    rest, held_out = split(settings, config.load_profile(training.profile), generator)
     if progress:
-        print(f"training {name}: profile {profile}, seed {seed}, {len(rest)} images, {hardware.describe(device)}",
-              flush=True)
+        print(f"training {training.name}: profile {training.profile}, seed {seed}, {len(rest)} images, "
+              f"{hardware.describe(device)}", flush=True)
     history = fit(model, settings, rest, held_out, checkpoint=checkpoint, generator=generator, progress=progress)
     facts = records.provenance(hardware.describe(device), time.monotonic() - began, version)
     best = float(history["validation"].max()) if "validation" in history else None
     facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": best}
-    header = (name, profile, str(seed), wanted, numerics.version(settings), settings.model_dump_json(),
-              json.dumps(facts), tensor_digest(model.state_dict()), history.to_csv(index=False))
+    header = (training.name, training.profile, str(seed), wanted, numerics.version(settings),
+              settings.model_dump_json(), json.dumps(facts), tensor_digest(model.state_dict()),
+              history.to_csv(index=False))
     save_tensors(target, model.state_dict(), dict(zip(HEADER, header, strict=True)))
     _copy_history(target, header[-1])
 

@@ -197,7 +197,7 @@ def test_a_page_needs_no_weights_of_what_has_a_committed_card(root: Path, monkey
                     .replace("images: int = 50", "variety: int = 3  # seeds\nimages: int = 50"))
     smoke = config.load_profile("smoke")
     committed = {("tiny", 0), ("other", 1)}
-    monkeypatch.setattr(cards, "is_committed", lambda model, profile, seed: (model, seed) in committed)
+    monkeypatch.setattr(cards, "is_committed", lambda one: (one.name, one.seed) in committed)
     assert notebooks.models(NAME) == {"tiny": "seeds", "other": "variety"}
     assert notebooks.models(NAME, ["models"]) == {"tiny": "seeds"}
     assert notebooks.weights(NAME, smoke) == [("tiny", 0), ("other", 0), ("other", 2)]
