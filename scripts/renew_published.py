@@ -2,22 +2,18 @@
 
     python scripts/renew_published.py
 
-Records that do not say of which numbers (``numerics.json``) they are get those of their commit.
 Nothing is executed: a verdict follows from the committed records alone, and the picture is a figure of a published
 page. The command prints which files changed.
 """
 
 import base64
-import json
 from pathlib import Path
-from typing import Any
 
 import nbformat
 
 from pcgraph_lite.files import write_aside
 from reproduction import checkout
 from reproduction.book import tables
-from reproduction.evidence import numerics
 
 CALL = ".verdicts("
 PICTURE = checkout.ROOT / "results" / "figures" / "completion.png"         # of the README
@@ -38,15 +34,6 @@ def outdated(page: Path) -> nbformat.NotebookNode | None:
     return notebook if changed else None
 
 
-def noted(content: dict[str, Any]) -> str | None:
-    """A file of records with the digest of the numbers that its commit computes. None: it has one, or git has not."""
-    facts = content["provenance"]
-    if "numerics" in facts or (digest := numerics.at(facts["commit"])) is None:
-        return None
-    first = {key: facts[key] for key in ("commit", "dirty")} | {"numerics": digest}
-    return json.dumps(content | {"provenance": first | facts}, indent=1, allow_nan=False) + "\n"
-
-
 def picture() -> bytes:
     """The figure that the README shows, as the published page has it."""
     page, name = SHOWN
@@ -63,11 +50,6 @@ def main() -> None:
             with write_aside(page) as part:
                 nbformat.write(notebook, part)
             print(page.name)
-    for saved in sorted((checkout.ROOT / "results" / "records").glob("*.json")):
-        if (text := noted(json.loads(saved.read_text(encoding="utf-8")))) is not None:
-            with write_aside(saved) as part:
-                part.write_text(text, encoding="utf-8")
-            print(saved.name)
     if PICTURE.read_bytes() != (shown := picture()):
         with write_aside(PICTURE) as part:
             part.write_bytes(shown)
