@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel
 
 from pcgraph_lite.images import metrics
 
@@ -100,8 +101,16 @@ def _trained_row(t: Trained | Card) -> dict[str, object]:
             "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
             "f": named(getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else "")),
             **_relaxation(t),
-            "weight step": getattr(train, "weight_lr", None), "weight decay": getattr(train, "weight_decay", None),
+            "weight step": weight_step(train), "weight decay": getattr(train, "weight_decay", None),
             "seconds": round(t.seconds), "device": t.provenance["device"]}
+
+
+def weight_step(train: BaseModel) -> float | str | None:
+    """The weight step of settings, in words where it does not stay the same; None where they have none."""
+    step, falls = getattr(train, "weight_lr", None), getattr(train, "anneal", "none")
+    fall = "" if falls == "none" else f", falling as a {falls.replace('linear', 'line')}"
+    rise = f", after a warm-up of {train.warm_up:g} epochs" if getattr(train, "warm_up", 0) else ""
+    return f"{step:g}{fall}{rise}" if fall or rise else step
 
 
 def _relaxation(t: Trained | Card) -> dict[str, object]:

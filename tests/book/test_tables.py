@@ -126,6 +126,17 @@ def test_a_table_of_models_has_a_row_a_model() -> None:
         "value step": 0.25, "relaxed time": 1.25, "weight decay": None, "seconds": 2, "device": "cpu", "hidden": 2}
 
 
+def test_a_table_says_how_a_weight_step_falls() -> None:
+    """A number where it stays the same; what baselines without one have is left empty."""
+    def said(**train: object) -> object:
+        return tables.weight_step(SimpleNamespace(**train))
+
+    assert said(weight_lr=1e-3, anneal="none", warm_up=0.0) == 1e-3 and said() is None
+    assert said(weight_lr=1e-3, anneal="cosine", warm_up=0.0) == "0.001, falling as a cosine"
+    assert said(weight_lr=1e-3, anneal="linear", warm_up=0.5) == \
+        "0.001, falling as a line, after a warm-up of 0.5 epochs"
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "book/notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
 def test_no_table_of_the_site_is_titled_by_the_names_of_records(page: Path) -> None:
     """Oracle: the quantities that the page's records have; those of plain words may stay."""
