@@ -1,15 +1,10 @@
 """How sure a number is, and how many digits of it are shown: as many as its spread has to say."""
 
 import math
-import re
-from collections.abc import Callable
 from statistics import NormalDist
 
 from pcgraph_lite.errors import BadInput
 
-PLAIN = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
-SPREAD = re.compile(rf"(?<![\w.,])({PLAIN}) ± ({PLAIN})(?![\w.]| ?%)")
-RANGE = re.compile(rf"(?<![\w.,])({PLAIN}) \(({PLAIN}) to ({PLAIN})\)")
 
 
 def spread(mean: float, sd: float) -> str:
@@ -50,16 +45,6 @@ def share_interval(hits: int, count: int) -> tuple[float, float]:
     z, share = NormalDist().inv_cdf(0.975), hits / count
     centre, half = share + z**2 / (2 * count), z * math.sqrt((share * (1 - share) + z**2 / (4 * count)) / count)
     return tuple((centre + side * half) / (1 + z**2 / count) for side in (-1, 1))
-
-
-def again(text: str) -> str:
-    """A text with the digits left away that earlier runs wrote too many of. No mean gains one; per cents stay."""
-    def shorter(found: re.Match, said: Callable[..., str]) -> str:
-        mean, *rest = said(*map(float, found.groups())).split(" ", 1)
-        new = " ".join([min(mean, found[1], key=len), *rest])
-        return new if len(new) < len(found[0]) or "e-" in found[0] else found[0]
-
-    return RANGE.sub(lambda found: shorter(found, between), SPREAD.sub(lambda found: shorter(found, spread), text))
 
 
 def _places(sd: float) -> int:
