@@ -6,7 +6,6 @@ from statistics import NormalDist
 from pcgraph_lite.errors import BadInput
 
 
-
 def spread(mean: float, sd: float) -> str:
     """Mean ± standard deviation: of the latter one digit, two where it begins with 1 or 2; of the mean as many.
 
