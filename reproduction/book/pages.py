@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from pandas.io.formats.style import Styler
 
 from pcgraph_lite import hardware
 from pcgraph_lite.images import datasets, metrics, sources
@@ -19,6 +18,7 @@ from ..evidence.cards import Card
 from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
 from . import plots, tables
+from .handover import Table
 
 TITLES = tables.TITLES
 
@@ -84,7 +84,7 @@ class Page:
         kept = trained.held_out()
         return kept.subset(min(count, len(kept)))
 
-    def tried(self, names: str, columns: Mapping[str, str]) -> Styler:
+    def tried(self, names: str, columns: Mapping[str, str]) -> Table:
         """The settings of recorded sweeps, ``names`` with a space between, the lowest of the first measure on top.
 
         Args:
@@ -104,7 +104,7 @@ class Page:
         """One row a run of a recorded sweep, see ``sweeps.finals``."""
         return sweeps.finals(sweeps.load(name, self.profile, str(self.device.type)))
 
-    def swept(self, name: str, **more: object) -> Styler:
+    def swept(self, name: str, **more: object) -> Table:
         """What the runs of a sweep share, where they were made, which failed. ``more``: first rows, ``_`` a space."""
         rows, spec = sweeps.load(name, self.profile, str(self.device.type)), sweeps.plan(name, self.profile)[0].spec
         failed = rows.loc[rows["status"] != "ok", ["setting", "status"]].drop_duplicates()
@@ -120,7 +120,7 @@ class Page:
         words = [(key, str(value).strip("[]")) for key, value in shown.items()]
         return tables.plain(pd.DataFrame(words, columns=["sweep", ""]), f"sweep-{name}")
 
-    def verdicts(self) -> Styler:
+    def verdicts(self) -> Table:
         """Write the records and show what they say about the claims of the page."""
         return tables.verdicts(self.recorder.save())
 
