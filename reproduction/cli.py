@@ -21,6 +21,9 @@ from . import checkout
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .evidence.findings import Finding
+    from .evidence.verdicts import Verdict
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
                   help="Re-run a paper on predictive coding graphs, figure by figure and number by number.")
@@ -182,7 +185,7 @@ def scorecard(
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
     """Print the verdict on every claim of the paper, from the records that are there."""
-    from .evidence import findings, grid, records, verdicts
+    from .evidence import findings, records, verdicts
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # elsewhere nothing would look like nothing run yet
@@ -199,14 +202,18 @@ def scorecard(
         with write_aside(csv) as part:
             card.to_csv(part, index=False)
     if as_json:
-        rows = [row | {
-            "grid": {"decided_by": claim.decided_by, "departures": grid.departures_of(tuple(claim.decided_by))},
-            "cause": {"text": " ".join(one.cause), "tested": bool(one.turned_by), "turned_by": one.turned_by},
-        } for row, one, claim in zip(card.to_dict("records"), found.values(), (one.claim for one in judged.values()),
-                                     strict=True)]
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
-        return
-    out.print(_verdict_table(card))
+        told = zip(card.to_dict("records"), judged.values(), found.values(), strict=True)
+        print(json.dumps([row | _beside_verdict(*rest) for row, *rest in told], indent=1, ensure_ascii=False))
+    else:
+        out.print(_verdict_table(card))
+
+
+def _beside_verdict(one: "Verdict", told: "Finding") -> dict[str, object]:
+    """By which settings a claim is decided, and what its cause rests on."""
+    from .evidence import grid
+    decided = one.claim.decided_by
+    return {"grid": {"decided_by": decided, "departures": grid.departures_of(tuple(decided))},
+            "cause": {"text": " ".join(told.cause), "tested": bool(told.turned_by), "turned_by": told.turned_by}}
 
 
 def _verdict_table(card: "pd.DataFrame") -> Table:
