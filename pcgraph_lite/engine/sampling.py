@@ -62,6 +62,9 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
            value_lr: Literal["tuned"] | Rate = "tuned", generator: torch.Generator | None = None) -> Samples:
     """Draw what the free vertices may be, given the others: x <- x - gamma dE/dx + sqrt(2 gamma temperature) noise.
 
+    With ``metropolis``, each vertex takes steps of its own: gamma over its entry in the diagonal of the Hessian for
+    linear f, so that a few large weights do not make all steps small.
+
     Args:
         clamp, init, do: as for ``query``. Chains begin at what a short query settles to.
         steps: of each chain after the burn-in; each ``every``-th is a sample: ``chains * (steps // every)`` in all.
@@ -121,15 +124,15 @@ class _Walk:
         problem.evaluate()
         problem.differentiate()
         self.energy = problem.energy()                                     # (..., batch)
+        self.widths = [width if metropolis else torch.ones_like(width) for width in _widths(problem)]
         self.lr = self._first(value_lr)                                    # (..., batch, 1)
         self.accepted, self.chance = torch.zeros_like(self.lr), torch.ones_like(self.lr)
 
     def _first(self, value_lr: float | str) -> Tensor:
         if value_lr == "tuned":
+            largest = curvature(self.problem)[..., None, None]
             free = sum(nodes.x.shape[-1] for nodes in self.problem.free)
-            largest = curvature(self.problem)
-            value_lr = torch.where(largest > 0, 1 / largest, 1.0) * (free ** (-1 / 3) if self.metropolis else SMALL)
-            value_lr = value_lr.view(*value_lr.shape, 1, 1)
+            value_lr = free ** (-1 / 3) if self.metropolis else torch.where(largest > 0, SMALL / largest, SMALL)
         return torch.as_tensor(value_lr).to(self.energy).expand(*self.energy.shape, 1).clone()
 
     def _drawn(self, like: Tensor, draw: Callable[..., Tensor] = torch.randn) -> Tensor:
@@ -139,13 +142,13 @@ class _Walk:
 
     def step(self) -> None:
         """One proposal for each chain, accepted or taken back (the Metropolis-adjusted Langevin algorithm)."""
-        problem, size = self.problem, (2 * self.lr * self.temperature).sqrt()
+        problem, noise_of = self.problem, (2 * self.lr * self.temperature).sqrt()
         before = [nodes.gradient.clone() for nodes in problem.free]
         noise = [self._drawn(nodes.x) if nodes.moves is None else self._drawn(nodes.x) * nodes.moves
                  for nodes in problem.free]
         problem.remember()
-        for nodes, drawn in zip(problem.free, noise, strict=True):
-            nodes.x.add_(size * drawn - self.lr * nodes.gradient)
+        for nodes, drawn, width in zip(problem.free, noise, self.widths, strict=True):
+            nodes.x.add_(width * (noise_of * drawn - self.lr * width * nodes.gradient))
         problem.evaluate()
         problem.differentiate()
         energy = problem.energy()
@@ -154,8 +157,9 @@ class _Walk:
             self.accepted += 1
             return
         there = sum(drawn.square().sum(-1) for drawn in noise) / 2         # -log q(new | old)
-        back = sum((self.lr * (old + nodes.gradient) - size * drawn).square().sum(-1) for old, nodes, drawn in
-                   zip(before, problem.free, noise, strict=True)) / (4 * self.lr * self.temperature)[..., 0]
+        back = sum((self.lr * width * (old + nodes.gradient) - noise_of * drawn).square().sum(-1)
+                   for old, nodes, drawn, width in zip(before, problem.free, noise, self.widths, strict=True))
+        back = back / (4 * self.lr * self.temperature)[..., 0]             # -log q(old | new)
         chance = ((self.energy - energy) / self.temperature + there - back).exp()                # (..., batch)
         self.chance = chance.nan_to_num(0).clamp(max=1).unsqueeze(-1)
         rejected = self._drawn(self.chance, torch.rand) >= self.chance     # (..., batch, 1)
@@ -179,6 +183,21 @@ class _Walk:
                                f"stable below {2 / float(curvature(self.problem).max()):.3g} for linear f. Use a "
                                "smaller one, or metropolis=True.")
         return self.problem.assembled().clone(), self.energy
+
+
+def _widths(problem: Conditioned) -> list[Tensor]:
+    """How far each free vertex may step beside the others: the diagonal of the linear Hessian to the power -1/2.
+
+    One tensor ``(..., batch or 1, free)`` for each of ``problem.free``.
+    """
+    graph = problem.graph
+    pays = [torch.atleast_2d(nodes.start.new_ones(nodes.start.shape[-1]) if nodes.pays is None else nodes.pays)
+            for nodes in problem.nodes]                                    # (1 or batch, size)
+    diagonal = list(pays)
+    for block, weight in zip(graph.blocks, graph.weights, strict=True):
+        diagonal[block.source] = diagonal[block.source] + block.matrix(weight.square()).mT(pays[block.target])
+    of = dict(zip(problem.nodes, diagonal, strict=True))
+    return [torch.where(of[nodes] > 0, of[nodes], 1).rsqrt()[..., nodes.free] for nodes in problem.free]
 
 
 def _chains_first(found: Tensor, chains: int, axis: int) -> Tensor:

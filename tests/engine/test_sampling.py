@@ -61,6 +61,18 @@ def test_linear_graphs_have_gaussian_samples(how: str, temperature: float, plan:
         check_gaussian(found.values["b"][:, k], mean, temperature * covariance)
 
 
+@pytest.mark.parametrize("plan", ["dense", "sparse"])
+def test_a_few_large_weights_do_not_slow_the_other_vertices(plan: str):
+    """The curvature of b is 2,501 times that of c; a hundred steps give both their own variance."""
+    made = topology.Topology({"a": 1, "b": 1, "c": 3}, [topology.Edges("b", "a")])
+    graph = PCGraph(made, "linear", plan=plan, dtype=torch.float64)
+    graph.set_edge_weights([torch.full((1,), 50.0)])
+    held = {"a": torch.ones(1, 1, dtype=torch.float64)}
+    found = pcg.sample(graph, clamp=held, steps=1, every=1, burn_in=100, chains=DRAWS).x[:, 0, 1:]
+    mean = torch.tensor([50 / 2501, 0, 0, 0], dtype=torch.float64)
+    check_gaussian(found, mean, torch.tensor([1 / 2501, 1, 1, 1], dtype=torch.float64).diag())
+
+
 def test_one_long_chain_has_the_same_distribution():
     """Samples of one chain depend on each other: within four errors of the means of its forty parts."""
     graph, given = linear(), torch.tensor([[1.0, -2.0]], dtype=torch.float64)
