@@ -41,10 +41,8 @@ class Conditioned:
         self.graph, self.x = graph, x
         self.nodes = [self._nodes(k, segment, clamped, errorless) for k, segment in enumerate(graph.segments)]
         self.free = [nodes for nodes in self.nodes if nodes.free is not None]
-        self.incoming, self.outgoing = self._edges()
-        self.changing = [nodes for nodes in self.nodes
-                         if not nodes.errorless and (nodes.free is not None or self.incoming[nodes])]
-        self._fold_clamped()
+        self._link()
+        self._gather()
 
     # ---- one step -------------------------------------------------------------------------------------------------
 
@@ -59,7 +57,7 @@ class Conditioned:
         """The errors of one segment, predicted along these edges."""
         nodes.reset_error()                                                # (..., batch, size): x - clamped f(x) W
         for source, weight in incoming:
-            weight.multiply(source.fx, nodes.error, sign=-1)               # (batch, free) @ (free, size)
+            weight.multiply(source.fx, nodes.error, scale=-1)              # (batch, free) @ (free, size)
         if nodes.pays is not None:
             nodes.error.mul_(nodes.pays)                                   # (..., batch, size)
 
@@ -97,57 +95,44 @@ class Conditioned:
         silent = None if errorless is None else errorless[..., segment]
         return Nodes(self.graph, k, self.x[..., segment], clamped[..., segment], silent)
 
-    def _edges(self) -> tuple[dict[Nodes, Edges], dict[Nodes, Edges]]:
-        """The edges from free vertices, as ``incoming`` of their targets and ``outgoing`` of their sources."""
-        incoming, outgoing = ({nodes: [] for nodes in self.nodes} for _ in range(2))
-        for source, target, matrix in self._blocks():
+    def _link(self) -> None:
+        """Find the edges from free vertices, as ``incoming`` of their targets and ``outgoing`` of their sources."""
+        self._blocks = [(self.nodes[block.source], self.nodes[block.target], matrix)
+                        for block, matrix in zip(self.graph.blocks, self.graph.matrices(), strict=True)]
+        self.incoming, self.outgoing = ({nodes: [] for nodes in self.nodes} for _ in range(2))
+        for source, target, matrix in self._blocks:
             if source.free is not None:
                 rows = matrix.rows(source.free)                            # a view where they are contiguous
-                incoming[target].append((source, rows))
+                self.incoming[target].append((source, rows))
                 if not target.errorless:
-                    outgoing[source].append((target, rows.mT))
-        return incoming, outgoing
+                    self.outgoing[source].append((target, rows.mT))
+        self.changing = [nodes for nodes in self.nodes
+                         if not nodes.errorless and (nodes.free is not None or self.incoming[nodes])]
 
-    def _blocks(self) -> list[tuple[Nodes, Nodes, Matrix]]:
-        """Source, target and weights of each block."""
-        return [(self.nodes[block.source], self.nodes[block.target], matrix)
-                for block, matrix in zip(self.graph.blocks, self.graph.matrices(), strict=True)]
-
-    def _fold_clamped(self) -> None:
+    def _gather(self) -> None:
         """Gather what never changes: clamped values, what they predict, the bias, and errors made of these alone."""
-        for nodes, segment in zip(self.nodes, self.graph.segments, strict=True):
-            if nodes.clamped is not None or self.graph.bias is not None:
-                nodes.known = nodes.buffer(nodes.start).copy_(nodes.start)
-                if nodes.free is not None:
-                    nodes.known[..., nodes.free] = 0
-                if self.graph.bias is not None:
-                    nodes.known -= self.graph.bias[..., segment]
-        for source, target, matrix in self._blocks():
+        for nodes in self.nodes:
+            nodes.restart()
+        self._clamped_fx = {nodes: nodes.clamped_fx() for nodes in {source for source, _, _ in self._blocks}
+                            if nodes.clamped is not None}
+        for source, target, matrix in self._blocks:
             if source.clamped is not None:
-                if target.known is None:
-                    target.known = target.buffer(target.start).zero_()
-                fx = self._clamped_fx[source]
+                fx = self._clamped_fx[source]                              # (..., batch, size)
                 if isinstance(source.clamped, slice):                      # a view: leave the zeros out
                     fx, matrix = fx[..., source.clamped], matrix.rows(source.clamped)
-                matrix.multiply(fx, target.known, sign=-1)
+                target.fold(fx, matrix)
+        self._constant_energy = torch.zeros(self.x.shape[:-1], dtype=self.graph.dtype, device=self.graph.device)
         for nodes in self.nodes:
             if nodes not in self.changing and not nodes.errorless:
                 nodes.error = nodes.known if nodes.pays is None else nodes.known * nodes.pays
+                self._constant_energy += torch.linalg.vector_norm(nodes.error, dim=-1) ** 2 / 2
 
-    @cached_property
-    def _clamped_fx(self) -> dict[Nodes, Tensor]:
-        """f of the clamped vertices that edges leave, 0 for the free ones beside them, ``(..., batch, size)``."""
-        return {nodes: nodes.clamped_fx() for nodes in {source for source, _, _ in self._blocks()}
-                if nodes.clamped is not None}
-
-    @cached_property
-    def _constant_energy(self) -> Tensor:
-        """The energy of the errors that never change, ``(..., batch)``."""
-        energy = torch.zeros(self.x.shape[:-1], dtype=self.graph.dtype, device=self.graph.device)
-        for nodes in self.nodes:
-            if nodes not in self.changing:
-                energy += torch.linalg.vector_norm(nodes.error, dim=-1) ** 2 / 2
-        return energy
+    def restart(self) -> None:
+        """Take up the values that ``x`` holds and the weights of the graph as they are now, in the same memory."""
+        copied = any(not isinstance(nodes.free, slice) for nodes in self.free)
+        if copied or not all(block.cuts_rows for block in self.graph.blocks):
+            self._link()                                                   # else the matrices are views of the weights
+        self._gather()
 
     # ---- around the steps -----------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import cos, isfinite, pi
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import torch
@@ -102,6 +102,7 @@ class State:
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
         self.rate = 1.0                                                    # factor on the weight step
+        self.problem: Any = None                                           # of the last batch: its memory serves again
         self.steps, self.carried = 0, {}                                   # the latter: name -> tensor
         self.saved = self.writing = 0.0                                    # seconds: end and length of the last save
 

@@ -146,8 +146,7 @@ class PCGraph(nn.Module):
     def weight_gradient_of(self, fx: Sequence[Tensor] | Mapping[int, Tensor], error: Sequence[Tensor],
                            share: float = 1.0) -> dict[str, Tensor]:
         """The same times ``share`` from f(x) and the errors of each segment, where a relaxation has them already."""
-        scaled = {k: error[k] * -share for k in {block.target for block in self.blocks}}     # fewer than the weights
-        gradient = {f"weights.{k}": block.outer(fx[block.source], scaled[block.target])
+        gradient = {f"weights.{k}": block.outer(fx[block.source], error[block.target], -share)
                     for k, block in enumerate(self.blocks)}
         if self.bias is not None:
             gradient["bias"] = torch.cat(list(error), -1).sum(-2, keepdim=True) * -share

@@ -34,7 +34,7 @@ class Settings:
         tolerance: an example has converged when its energy changed by at most ``tolerance * initial energy`` over the
             last 10 steps; the relaxation stops when all have. None: run all steps. (A rule on the gradient would fail:
             it does not vanish at a minimum that lies on a kink of ReLU or HardTanh.)
-        trace: keep the energy of each step. False: plain descent measures it at every fifth step and the last.
+        trace: keep the energy of each step. False: plain descent measures it at every tenth step and the last.
 
     Example:
         >>> pcg.Settings(steps=20, value_lr=0.1)                         # the paper's plain descent

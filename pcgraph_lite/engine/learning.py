@@ -200,13 +200,14 @@ def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:
     count, schedule = _count(batch), state.schedule
     keep = schedule.value_lr == "safe" and state.steps % CURVATURE_EVERY
     value_lr = state.carried["value_lr"] if keep else None                 # a checkpoint holds it, so resuming is exact
+    state.problem = started(graph, batch, count, state.problem)
     try:
-        relaxed = settle(started(graph, batch, count), schedule.relaxation(value_lr))
+        relaxed = settle(state.problem, schedule.relaxation(value_lr))
     except UnstableStep:
         if schedule.value_lr != "safe":
             raise
         # the weights outgrew the safe step of some batches ago: find it anew
-        relaxed = settle(started(graph, batch, count), schedule.relaxation())
+        relaxed = settle(started(graph, batch, count, state.problem), schedule.relaxation())
     state.carried["value_lr"] = torch.as_tensor(relaxed.value_lr, dtype=torch.float64)
     for name, gradient in relaxed.problem.weight_gradient(1 / count).items():
         state.parameters[name].grad = gradient
@@ -214,18 +215,24 @@ def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:
 
 
 @torch.no_grad()
-def started(graph: PCGraph, batch: Batch, count: int) -> Spreading:
+def started(graph: PCGraph, batch: Batch, count: int, used: Spreading | None = None) -> Spreading:
     """Clamp a batch on the graph's own scale in every replica, start the other groups at their predictions, and
     evaluate there.
+
+    Args:
+        used: the problem of an earlier batch of the same groups, which is done with. Its memory serves again if this
+            batch is as large: new memory costs more than a value step of a small graph.
     """
-    x = torch.zeros(count, graph.topology.n, dtype=graph.dtype, device=graph.device)
+    shape = (*graph.layout.lead, count, graph.topology.n)
+    fits = used is not None and used.x.shape == shape
+    x = used.x.zero_() if fits else torch.zeros(shape, dtype=graph.dtype, device=graph.device)
     clamped = torch.zeros(graph.topology.n, dtype=torch.bool, device=graph.device)
     for name, values in batch.items():
-        where = graph.topology.slice(name)
-        x[:, where], clamped[where] = values.to(graph.device, non_blocking=True), True
-    if graph.replicas is not None:
-        x = x.expand(graph.replicas, *x.shape).clone()                     # every replica sees the same batch
-    problem = Spreading(graph, x, clamped)
+        where = graph.topology.slice(name)                                 # every replica sees the same batch
+        x[..., where], clamped[where] = values.to(graph.device, non_blocking=True), True
+    if fits:
+        used.restart()
+    problem = used if fits else Spreading(graph, x, clamped)
     problem.start_at_prediction(graph.topology.outwards(batch))
     return problem
 

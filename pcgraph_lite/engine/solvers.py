@@ -22,7 +22,7 @@ STRIDE, REACH = 1.05, 4.0                              # accelerated: growth of 
 class Plain:
     """The paper's update, eq. 3: x <- x - gamma dE/dx, the same gamma for all."""
 
-    looks = 5                                          # steps from one energy to the next if no trace is kept
+    looks = WINDOW                                     # steps from one energy to the next if no trace is kept
 
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
         self.problem, self.nodes, self.lr = problem, problem.free, step

@@ -23,8 +23,8 @@ class Spreading(Conditioned):
     """
 
     def __init__(self, graph: PCGraph, x: Tensor, clamped: Tensor, errorless: Tensor | None = None) -> None:
-        super().__init__(graph, x, clamped, errorless)
         self.unreached: dict[Nodes, Tensor] = {}
+        super().__init__(graph, x, clamped, errorless)
 
     @property
     def spreads(self) -> bool:

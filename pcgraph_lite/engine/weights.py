@@ -58,9 +58,10 @@ class Dense(nn.Module):
         """The weights as something to multiply with."""
         return Matrix(weights)
 
-    def outer(self, fx: Tensor, error: Tensor, rows: int = 32) -> Tensor:
-        """Sum over the batch of f(x_i) eps_j for each edge i -> j, in the shape of the weights."""
-        outer = fx.mT @ error
+    def outer(self, fx: Tensor, error: Tensor, scale: float, rows: int = 32) -> Tensor:
+        """Sum over the batch of f(x_i) eps_j for each edge i -> j, times ``scale``, in the shape of the weights."""
+        outer = fx.new_empty(*fx.shape[:-2], *self.shape)
+        Matrix(error).multiply(fx.mT, outer, scale=scale, add=False)
         if self.mask is not None:
             for some, there in zip(outer.split(rows, -2), self.mask.split(rows, -2), strict=True):
                 some.mul_(there)                                           # torch makes a float copy of a bool mask
@@ -106,9 +107,9 @@ class Sparse(Dense):
     def matrix(self, weights: Tensor) -> "Matrix":
         return SparseMatrix(self, weights)
 
-    def outer(self, fx: Tensor, error: Tensor) -> Tensor:
+    def outer(self, fx: Tensor, error: Tensor, scale: float) -> Tensor:
         zero = torch.zeros(self.stored, dtype=fx.dtype, device=fx.device)
-        return torch.sparse.sampled_addmm(self.csr(zero, turned=False), fx.mT, error, beta=0).values()
+        return torch.sparse.sampled_addmm(self.csr(zero, turned=False), fx.mT, error, beta=0, alpha=scale).values()
 
     def csr(self, weights: Tensor, turned: bool) -> Tensor:
         """The matrix by compressed rows, ``(source, target)``, or its transpose."""
@@ -148,9 +149,9 @@ class Matrix:
         """Some rows: a view where they are a slice."""
         return Matrix(self.values[..., some, :])
 
-    def multiply(self, x: Tensor, out: Tensor, *, sign: int = 1, add: bool = True) -> None:
-        """out += sign * x @ matrix, or = in place of +=, without a temporary."""
-        self._into(out, x, self.values, beta=add, alpha=sign, out=out)
+    def multiply(self, x: Tensor, out: Tensor, *, scale: float = 1, add: bool = True) -> None:
+        """out += scale * x @ matrix, or = in place of +=, without a temporary."""
+        self._into(out, x, self.values, beta=add, alpha=scale, out=out)
 
 
 class SparseMatrix(Matrix):
@@ -174,9 +175,9 @@ class SparseMatrix(Matrix):
     def rows(self, some: slice) -> "SparseMatrix":
         return self                                                        # callers ask for all of them (``cuts_rows``)
 
-    def multiply(self, x: Tensor, out: Tensor, *, sign: int = 1, add: bool = True) -> None:
+    def multiply(self, x: Tensor, out: Tensor, *, scale: float = 1, add: bool = True) -> None:
         turned = out.mT
-        torch.addmm(turned, self._left, x.mT, beta=add, alpha=sign, out=turned)
+        torch.addmm(turned, self._left, x.mT, beta=add, alpha=scale, out=turned)
 
 
 def _starts(counts: Tensor) -> Tensor:

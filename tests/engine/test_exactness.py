@@ -245,6 +245,32 @@ def test_any_graph_may_leave_out_zeros(graph, steps):
     torch.testing.assert_close([a.error for a in one.nodes], [b.error for b in other.nodes], **EXACT)
 
 
+@given(graphs(), st.integers(0, 10**6))
+def test_a_problem_used_again_is_as_good_as_new(graph, seed):
+    """After other values, steps and weights; oracle: a new problem. Every other vertex is free."""
+    clamped, generator = torch.arange(graph.topology.n) % 2 == seed % 2, torch.Generator().manual_seed(seed)
+    x, errorless = values(graph, seed=1), torch.rand(graph.topology.n, generator=generator) < 0.2
+    used = Conditioned(graph, values(graph), clamped, errorless)
+    used.evaluate()
+    settle(used, Settings(3, 0.05, trace=False))
+    used.weight_gradient()
+    with torch.no_grad():
+        for weight in graph.weights:
+            weight.mul_(0.5)
+    used.x.copy_(x)
+    used.restart()
+    new = Conditioned(graph, x.clone(), clamped, errorless)
+    for problem in (used, new):
+        problem.evaluate()
+        problem.differentiate()
+    assert torch.equal(used.energy(), new.energy())
+    for one, other in zip(used.nodes, new.nodes, strict=True):
+        assert torch.equal(one.error, other.error)
+        assert one.free is None or torch.equal(one.gradient, other.gradient)
+    for name, gradient in new.weight_gradient().items():
+        assert torch.equal(used.weight_gradient()[name], gradient)
+
+
 def test_two_steps_of_two_hidden_layers_need_three_of_five_products():
     """Of the weights between the layers: the first prediction, and in step 2 the feedback and the prediction."""
     made = topology.discriminative(pixels=1, hidden=[30, 40], labels=1)
