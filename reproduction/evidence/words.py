@@ -35,7 +35,7 @@ def load(path: Path = FILE) -> Book:
 
 def called(part: str) -> str:
     """A data set, a model, or a setting and its value: ``dtype float64`` is double precision."""
-    return _words().get(part, part)
+    return _words().get(part) or NAME.sub(lambda word: _words().get(word[0], word[0]), part)
 
 
 def quantity(name: str) -> str:
