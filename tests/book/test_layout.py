@@ -73,9 +73,12 @@ def laid(judged: Judged, tmp_path: Path):
 
 def test_the_box_the_figure_and_its_maker_stand_between_title_and_text(laid, tmp_path: Path) -> None:
     source = laid(page(figure())).cells[1].source
-    parts = ["# Title", 'class="result"', "generated/figures/fig-a.png", "Made on a CPU", "Take away", "**Claim.**"]
+    parts = ["# Title", 'class="result"', "generated/figures/fig-a.png", "Made on a CPU", "Download", "**Claim.**"]
     places = [source.index(part) for part in parts]
     assert places == sorted(places) and (tmp_path / "book/generated/figures/fig-a.png").is_file()
+    fences = [line for line in source.splitlines() if "```" in line]
+    assert all(line.startswith("```") for line in fences) and len(fences) % 2 == 0     # else raw HTML takes in what follows
+    assert "below.]{.made-by}\n[Made" in source
 
 
 def test_a_page_without_pictures_gets_its_box_alone_and_one_without_title_nothing(laid) -> None:
