@@ -77,7 +77,7 @@ def test_the_box_the_figure_and_its_maker_stand_between_title_and_text(laid, tmp
     places = [source.index(part) for part in parts]
     assert places == sorted(places) and (tmp_path / "book/generated/figures/fig-a.png").is_file()
     fences = [line for line in source.splitlines() if "```" in line]
-    assert all(line.startswith("```") for line in fences) and len(fences) % 2 == 0     # else raw HTML takes in what follows
+    assert all(line.startswith("```") for line in fences) and len(fences) % 2 == 0   # else raw HTML swallows the rest
     assert "below.]{.made-by}\n[Made" in source
 
 
