@@ -449,9 +449,8 @@ def from_networkx(graph: "nx.Graph", attribute: str | None = None, *, nodelist: 
     said = {key for _, data in graph.nodes(data=True) for key in data}
     if attribute is not None and attribute not in said:
         raise unknown("node attribute", attribute, sorted(map(str, said)))
-    attribute, members = "group" if attribute is None else attribute, {}
-    for node in _order(graph, nodelist):
-        members.setdefault(str(graph.nodes[node].get(attribute, "vertices")), []).append(node)
+    attribute = "group" if attribute is None else attribute
+    members = _members(graph, _order(graph, nodelist), attribute)
     nodes = [node for some in members.values() for node in some]
     wires = _wires(graph, nodes, weight)                                   # (n, n) sparse
     _say_what_is_left_out(graph, said - {attribute}, weight, merged=weight is None)
@@ -477,6 +476,19 @@ def _order(graph: "nx.Graph", nodelist: Sequence[Hashable] | None) -> Sequence[H
     if len(nodelist) > len(graph):
         raise BadInput(f"nodelist holds {len(nodelist)} nodes, the graph {len(graph)}; expected each once.")
     return nodelist
+
+
+def _members(graph: "nx.Graph", order: Sequence[Hashable], attribute: str) -> dict[str, list[Hashable]]:
+    """Group name -> its nodes. Raises BadInput: two values of the attribute are one name, as 1 and "1" are."""
+    members: dict[str, list[Hashable]] = {}
+    values: dict[str, Any] = {}
+    for node in order:
+        value = graph.nodes[node].get(attribute, "vertices")
+        if values.setdefault(str(value), value) != value:
+            raise BadInput(f"the node attribute {attribute!r} has {shown(value)} and {shown(values[str(value)])}, "
+                           "which are the same name of a group; expected one of them, or another name.")
+        members.setdefault(str(value), []).append(node)
+    return members
 
 
 def _wires(graph: "nx.Graph", nodes: Sequence[Hashable], weight: str | None) -> Tensor:

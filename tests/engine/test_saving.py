@@ -265,6 +265,13 @@ def test_weights_that_are_missing_or_no_numbers_are_named():
         topology.to_networkx(nx.Graph())
 
 
+def test_two_groups_are_not_made_one_in_silence():
+    wires = nx.DiGraph([("a", "b")])
+    nx.set_node_attributes(wires, {"a": 1, "b": "1"}, "layer")
+    with pytest.raises(BadInput, match="'layer' has '1' and 1, which are the same name of a group"):
+        topology.from_networkx(wires, attribute="layer")
+
+
 def test_first_weights_and_names_have_to_fit():
     edges = topology.Edges("a", "a", weights=torch.ones(3))
     with pytest.raises(WrongShape, match=r"first weights of 'a' -> 'a' are \(3,\); expected \(4,\)"):
