@@ -40,9 +40,9 @@ RUNS = {name: [run.identity for sweep in f"{values['sweep']} {values.get('crosse
                for run in checked(sweeps.plan, sweep, PROFILE)]
         for name, values in VALUES.items() if "sweep" in values}                            # of notebooks with sweeps
 FIRST = {weights: name for name in reversed(NOTEBOOKS) for weights in WEIGHTS[name]}        # the first page to load them
-FINGERPRINT = {one: checked(lambda: zoo.Training(one[0], PROFILE, one[1]).fingerprint) for one in FIRST}
+FINGERPRINT = {one: checked(lambda: zoo.ModelRun(one[0], PROFILE, one[1]).fingerprint) for one in FIRST}
 # A job on another machine is asked for one model, and does not look at what is there.
-MISSING = [one for one in FIRST if not workflow.is_main_process or not zoo.Training(one[0], PROFILE, one[1]).is_done]
+MISSING = [one for one in FIRST if not workflow.is_main_process or not zoo.ModelRun(one[0], PROFILE, one[1]).is_done]
 PAGES = sorted(str(path) for path in (ROOT / "book").rglob("*") if path.is_file() and path.suffix != ".ipynb")
 PAGES += [str(path) for path in (claims.FILE, words.FILE, ROOT / "CITATION.cff") if path.is_file()]
 PAGES += sorted(str(path) for path in (ROOT / "reproduction/book/templates").glob("*"))

@@ -115,12 +115,12 @@ def train(
     from pcgraph_lite import hardware
 
     from .evidence import cards, config, zoo
-    wanted = [zoo.Training(one, profile, number) for one in name for number in seed]    # or refused before any starts
+    wanted = [zoo.ModelRun(one, profile, number) for one in name for number in seed]    # or refused before any starts
     hardware.prepare(config.load_profile(profile).threads, tf32=tf32)
     failed = []
     for one in wanted:
         try:
-            made = (cards.keep if card else zoo.Training.train)(one, device, force=force)
+            made = (cards.keep if card else zoo.ModelRun.train)(one, device, force=force)
         except PCGraphError as error:
             if len(wanted) == 1:
                 raise

@@ -113,7 +113,7 @@ def listed(name: str, about: Mapping[str, Any]) -> dict[str, object]:
 
 def model(name: str, profile: str, seed: int, kind: str) -> dict[str, object]:
     """One trained graph. Raises BadInput: not trained, no graph, or with a prior, bias or top-k unknown to the page."""
-    if not (training := zoo.Training(name, profile, seed)).path.is_file():           # or the export would train it
+    if not (training := zoo.ModelRun(name, profile, seed)).path.is_file():           # or the export would train it
         raise BadInput(f"{name} has no weights. Train it: pcgraph train {name} --profile {profile} --seed {seed}")
     trained = training.load("cpu", progress=False)
     graph, spec = trained.graph, trained.spec

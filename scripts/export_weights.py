@@ -19,7 +19,7 @@ LARGEST = 5_000_000                                # bytes, all of them
 def main() -> None:
     """Write the files, and say how big they are."""
     for name in MODELS:
-        training = zoo.Training(name, "paper")
+        training = zoo.ModelRun(name, "paper")
         training.load(progress=False)                                      # refuses damaged weights
         header, tensors = load_tensors(training.path, zoo.HEADER)
         about = {key: header[key] for key in zoo.HEADER if key != "history"}

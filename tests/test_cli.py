@@ -132,13 +132,13 @@ def test_options_that_do_not_exist_are_refused(capsys: pytest.CaptureFixture[str
     assert "--sead" in capsys.readouterr().err
 
 
-def test_scorecard_as_json_and_csv(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scorecard_as_json_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """JSON holds a row for each claim with verdict, profile and n, and nothing else is printed."""
-    assert call("scorecard", "--json", "--csv", str(root / "card.csv")) == 0
+    assert call("scorecard", "--published", "--json", "--csv", str(tmp_path / "card.csv")) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {"claim", "verdict", "profile", "n"} <= rows[0].keys()
-    assert len(rows) > 40 and len((root / "card.csv").read_text().splitlines()) == len(rows) + 1
-    assert call("scorecard") == 0
+    assert len(rows) > 40 and len((tmp_path / "card.csv").read_text().splitlines()) == len(rows) + 1
+    assert call("scorecard", "--published") == 0
     assert "not run" in capsys.readouterr().out
 
 
@@ -153,19 +153,19 @@ def test_train_prints_where_the_weights_are(root: Path, capsys: pytest.CaptureFi
 def test_many_models_train_in_one_process(root: Path, monkeypatch: pytest.MonkeyPatch,
                                           capsys: pytest.CaptureFixture[str]) -> None:
     """Every model with every seed; one that stops is told of at the end, and the others are trained."""
-    def train(one: zoo.Training, *rest: object, **options: object) -> Path:
+    def train(one: zoo.ModelRun, *rest: object, **options: object) -> Path:
         if (one.name, one.seed) == ("tiny", 1):
             raise UnstableStep("diverges")
         return trained(one, *rest, **options)
 
-    trained = zoo.Training.train
-    monkeypatch.setattr(zoo.Training, "train", train)
+    trained = zoo.ModelRun.train
+    monkeypatch.setattr(zoo.ModelRun, "train", train)
     assert call("train", "tiny", "other", "--profile", "smoke", "--seed", "0", "--seed", "1", "--device", "cpu") == 2
     text = " ".join(capsys.readouterr().err.split())
     assert "1 of 4 trainings stopped" in text and "tiny, seed 1: diverges" in text
     made = {path.stem for path in (root / "_build/smoke/models").glob("*.safetensors")}
     assert made == {"tiny-seed0", "other-seed0", "other-seed1"}
-    assert [zoo.Training("tiny", "smoke", seed).is_done for seed in (0, 1)] == [True, False]
+    assert [zoo.ModelRun("tiny", "smoke", seed).is_done for seed in (0, 1)] == [True, False]
 
 
 def test_a_card_is_kept_on_request(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +173,7 @@ def test_a_card_is_kept_on_request(root: Path, capsys: pytest.CaptureFixture[str
     assert call("train", "tiny", "--profile", "smoke", "--device", "cpu", "--card") == 0
     assert capsys.readouterr().out.strip().endswith("tiny: _build/smoke/cards/tiny-seed0.json")
     card = json.loads((root / "_build/smoke/cards/tiny-seed0.json").read_text())
-    assert zoo.Training("tiny", "smoke").is_done and set(card["answers"]) <= set("0123456789")
+    assert zoo.ModelRun("tiny", "smoke").is_done and set(card["answers"]) <= set("0123456789")
 
 
 def test_info_data_and_version(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,13 +92,13 @@ def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
     from ..evidence import cards, zoo
     wanted, asked = models(name), models(name, ["models"])
     return [(model, seed) for model, count in wanted.items() for seed in seeds(name, settings, count)
-            if model in asked or not cards.is_committed(zoo.Training(model, settings.name, seed))]
+            if model in asked or not cards.is_committed(zoo.ModelRun(model, settings.name, seed))]
 
 
 def stale_weights(name: str, profile: str) -> list[str]:
     """Commands that train anew such weights of a notebook in a profile as another version of the code made."""
     from ..evidence import zoo
-    every = (zoo.Training(model, profile, seed) for model, seed in weights(name, config.load_profile(profile)))
+    every = (zoo.ModelRun(model, profile, seed) for model, seed in weights(name, config.load_profile(profile)))
     return [one.command for one in every if one.is_of_other_code]
 
 

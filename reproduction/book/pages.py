@@ -46,7 +46,7 @@ class Page:
         """
         kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
-        return {(name, called, s): zoo.Training(f"{kind}-{name}", self.profile, s).load(
+        return {(name, called, s): zoo.ModelRun(f"{kind}-{name}", self.profile, s).load(
             str(self.device.type), progress=False)
                 for name in data for called, kind in kinds.items() for s in self.seeds[:count[name]]}
 

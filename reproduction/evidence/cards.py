@@ -24,7 +24,7 @@ from .config import Model
 from .recalls import Recalled
 from .records import Name, Scalar
 from .strict import Strict
-from .zoo import Training
+from .zoo import ModelRun
 
 PUBLISHED = "paper"                                # the profile whose cards are committed
 
@@ -74,13 +74,13 @@ class Card(Strict):
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0, **asked: float) -> Card:
     """The committed card of a model, else one made of its weights, which are trained first where they are missing.
 
-    A card of the usual questions is written as well. Raises as ``zoo.Training.load``, and BadFile: the card is damaged.
+    A card of the usual questions is written as well. Raises as ``zoo.ModelRun.load``, and BadFile: the card is damaged.
 
     Args:
         images: test images that a classifier is asked for, drawn at random; 0: all, as usual.
         asked: the variance of the noise and the steps by which a memory is asked; usual is ``recalls.USUAL``.
     """
-    training, asked = Training(name, profile, seed), dict(asked.items() - recalls.USUAL.items())
+    training, asked = ModelRun(name, profile, seed), dict(asked.items() - recalls.USUAL.items())
     usual = not images and not asked
     if usual and is_committed(training):
         return _read(committed_path(training))
@@ -90,7 +90,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: i
     return card
 
 
-def of(training: Training, device: str = "auto", images: int = 0, **asked: float) -> Card:
+def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float) -> Card:
     """The card of a model, made of its weights. Arguments and errors as of ``load``."""
     trained = training.load(device, progress=False)
     said = {"recalled": recalls.of(trained, **asked)} if recalls.is_memory(trained.spec) else _answers(trained, images)
@@ -110,10 +110,10 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
     return {"answers": "".join(map(str, trial.read.tolist()))} | known
 
 
-def keep(training: Training, device: str = "auto", force: bool = False) -> Path:
+def keep(training: ModelRun, device: str = "auto", force: bool = False) -> Path:
     """Where the card of a model is: the committed one, else its own, trained and written now.
 
-    ``force``: train anew in any case. Raises as ``zoo.Training.train``.
+    ``force``: train anew in any case. Raises as ``zoo.ModelRun.train``.
     """
     if not force and is_committed(training):
         return committed_path(training)
@@ -123,7 +123,7 @@ def keep(training: Training, device: str = "auto", force: bool = False) -> Path:
 
 def write(card: Card) -> Path:
     """Write a card into ``_build/<profile>/cards``; published ones are kept in ``results/cards``."""
-    target = path(Training(card.model, card.profile, card.seed))
+    target = path(ModelRun(card.model, card.profile, card.seed))
     with write_aside(target) as part:
         part.write_text(card.model_dump_json() + "\n", encoding="utf-8")
     return target
@@ -136,17 +136,17 @@ def _how(trained: zoo.Trained) -> dict[str, Any]:
     return {"start": "prediction", "steps": 10} if onwards else {}
 
 
-def path(training: Training) -> Path:
+def path(training: ModelRun) -> Path:
     """Where one's own card of a model lies, whether or not it is there."""
     return checkout.ROOT / "_build" / training.profile / "cards" / f"{training.path.stem}.json"
 
 
-def committed_path(training: Training) -> Path:
+def committed_path(training: ModelRun) -> Path:
     """Where the repository keeps the card of a model, whether or not it does."""
     return checkout.ROOT / "results" / "cards" / f"{training.path.stem}.json"
 
 
-def is_committed(training: Training) -> bool:
+def is_committed(training: ModelRun) -> bool:
     """Whether there is a committed card of these very settings and numerics. Raises BadFile where it is damaged."""
     file = committed_path(training)
     return training.profile == PUBLISHED and file.is_file() and _read(file).fingerprint == training.fingerprint

@@ -1,7 +1,7 @@
 """Named models: from a specification to trained, cached and verified weights.
 
 Weights lie under ``_build/<profile>/models`` as safetensors, with the specification, its hash and the provenance in the
-header and the training history as CSV beside them. ``Training(name, profile, seed).load()`` is a trained model.
+header and the training history as CSV beside them. ``ModelRun(name, profile, seed).load()`` is a trained model.
 """
 
 import json
@@ -43,7 +43,7 @@ HEADER = ("model", "profile", "seed", "identity", "numerics", "spec", "provenanc
 
 @valid.checked
 @dataclass(frozen=True)
-class Training:
+class ModelRun:
     """A model as a profile trains it from a seed: the one handle of its settings and its weights.
 
     Raises UnknownName, BadInput: the model, the profile or the seed.
@@ -152,7 +152,7 @@ class Training:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Trained(Training):
+class Trained(ModelRun):
     """What came of it. ``graph`` is the PCGraph, or one of the baselines where ``spec.kind`` says so."""
 
     graph: nn.Module
@@ -186,8 +186,8 @@ def spec(name: str, profile: str) -> Model:
 
 
 def trained_on(name: str, profile: str, seed: int = 0) -> ImageSet:
-    """The images that a model is trained on: for a memory, what it should know. Raises as ``Training``."""
-    return Training(name, profile, seed).images()[0]
+    """The images that a model is trained on: for a memory, what it should know. Raises as ``ModelRun``."""
+    return ModelRun(name, profile, seed).images()[0]
 
 
 def committed_path(name: str) -> Path:
@@ -204,7 +204,7 @@ def committed(name: str) -> nn.Module:
         known = ", ".join(sorted(other.stem for other in file.parent.glob("*.safetensors")))
         raise BadInput(f"there are no committed weights of {name!r}. There are: {known}")
     header, tensors = load_tensors(file, HEADER)
-    training = Training(name, header["profile"], int(header["seed"]))
+    training = ModelRun(name, header["profile"], int(header["seed"]))
     if header["identity"] != training.identity:
         raise BadFile(f"{checkout.relative(file)} has other settings than {name}. "
                       "Renew it: python scripts/export_weights.py")
@@ -271,7 +271,7 @@ def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | 
     return train(model, *data, validation=seen, **settings.train.model_dump(), **options)
 
 
-def _train_and_save(training: Training, device: torch.device, progress: bool, checkpoint: Path) -> None:
+def _train_and_save(training: ModelRun, device: torch.device, progress: bool, checkpoint: Path) -> None:
     settings, target, seed = training.spec, training.path, training.seed
     wanted, version, began = training.identity, checkout.version(), time.monotonic()      # may change meanwhile
     model, generator = build(settings, seed, device)

@@ -126,7 +126,7 @@ def test_the_weights_are_those_of_a_run_without_a_cluster(cluster: Cluster, tmp_
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
     hardware.prepare(1)                                                    # as the command does: denormals matter
     for name in ("tiny", "other"):
-        here = load_file(zoo.Training(name, "smoke").train(progress=False))
+        here = load_file(zoo.ModelRun(name, "smoke").train(progress=False))
         there = load_file(cluster.root / f"_build/paper/models/{name}-seed0.safetensors")
         assert here.keys() == there.keys() and all((there[key] == tensor).all() for key, tensor in here.items())
 

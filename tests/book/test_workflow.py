@@ -74,7 +74,7 @@ def test_killed_run_goes_on(project: Project, tmp_path: Path, monkeypatch: pytes
     shutil.copytree(HERE / "fixtures/project", tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
     hardware.prepare(1)                                                    # as the command does: denormals matter
-    undisturbed = load_file(zoo.Training("tiny", "smoke").train(progress=False))
+    undisturbed = load_file(zoo.ModelRun("tiny", "smoke").train(progress=False))
     found = load_file(built / "models/tiny-seed0.safetensors")
     assert all((found[name] == tensor).all() for name, tensor in undisturbed.items())
 

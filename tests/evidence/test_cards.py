@@ -15,7 +15,7 @@ from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.images import datasets
 from reproduction import checkout
 from reproduction.evidence import cards, numerics, recalls, zoo
-from reproduction.evidence.zoo import Training
+from reproduction.evidence.zoo import ModelRun
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
 
@@ -31,17 +31,17 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def commit(name: str = "tiny") -> Path:
     """A card among the committed ones, its weights gone."""
-    target = cards.committed_path(Training(name, "smoke"))
+    target = cards.committed_path(ModelRun(name, "smoke"))
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(cards.keep(Training(name, "smoke"), device="cpu"), target)
-    Training(name, "smoke").path.unlink()
+    shutil.copy(cards.keep(ModelRun(name, "smoke"), device="cpu"), target)
+    ModelRun(name, "smoke").path.unlink()
     return target
 
 
 def test_a_card_says_what_the_model_answers(root: Path) -> None:
     """Answers, history and size are those of the trained model; so it is for a part of the test images."""
     card = cards.load("tiny", "smoke", device="cpu")
-    trained = Training("tiny", "smoke").load(device="cpu", progress=False)
+    trained = ModelRun("tiny", "smoke").load(device="cpu", progress=False)
     test = datasets.load("mnist", "test", sample=True)
     assert torch.equal(card.read(test), answers(trained, test))
     assert card.history.equals(trained.history.astype(float)) and card.seconds == trained.seconds
@@ -62,7 +62,7 @@ def test_the_card_of_a_memory_says_what_comes_back(root: Path, monkeypatch: pyte
     """Asked by hand: the upper half hidden, or noise on pixels from -1 to 1, for as many steps."""
     monkeypatch.setattr(recalls, "USUAL", {"variance": 0.2, "steps": 40})
     card = cards.load("memory", "smoke", device="cpu")
-    graph = Training("memory", "smoke").load(device="cpu", progress=False).graph
+    graph = ModelRun("memory", "smoke").load(device="cpu", progress=False).graph
     images = zoo.trained_on("memory", "smoke").images
     lower = observed(images, torch.arange(784) >= 392)
     half = query(graph, {"pixels": lower}, steps=40, momentum=0.95, tolerance=1e-9)
@@ -79,12 +79,12 @@ def test_the_card_of_a_memory_says_what_comes_back(root: Path, monkeypatch: pyte
 def test_a_memory_asked_otherwise_has_no_card(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recalls, "USUAL", {"variance": 0.2, "steps": 40})
     commit("memory")
-    own = cards.path(Training("memory", "smoke")).read_bytes()
+    own = cards.path(ModelRun("memory", "smoke")).read_bytes()
     usual = cards.load("memory", "smoke", device="cpu", steps=40)
     other = cards.load("memory", "smoke", device="cpu", variance=5.0, steps=40)
     assert max(other.recalled["noise"].mse) > max(usual.recalled["noise"].mse)
     assert other.recalled["half"] == usual.recalled["half"]
-    assert cards.path(Training("memory", "smoke")).read_bytes() == own
+    assert cards.path(ModelRun("memory", "smoke")).read_bytes() == own
 
 
 @pytest.mark.parametrize("damage", [{"mse": [0.1]}, {"pictures": "AAAA"}, {"pictures": "?"}, {"converged": []}])
@@ -103,9 +103,9 @@ def test_a_committed_card_stands_for_the_weights(root: Path) -> None:
     """Neither a page nor a command trains what has a card; a model of other settings or numbers is trained."""
     kept = commit()
     assert cards.load("tiny", "smoke", device="cpu") == cards._read(kept)
-    assert cards.keep(Training("tiny", "smoke"), device="cpu") == kept
-    assert not Training("tiny", "smoke").path.is_file()
-    assert not any(map(cards.is_committed, (Training("tiny", "smoke", 1), Training("tiny", "laptop"))))
+    assert cards.keep(ModelRun("tiny", "smoke"), device="cpu") == kept
+    assert not ModelRun("tiny", "smoke").path.is_file()
+    assert not any(map(cards.is_committed, (ModelRun("tiny", "smoke", 1), ModelRun("tiny", "laptop"))))
 
 
 @pytest.mark.parametrize("changed", ["settings", "numbers"])
@@ -116,17 +116,17 @@ def test_a_card_of_something_else_does_not_count(root: Path, changed: str, monke
     else:
         models = root / "config/models.yaml"
         models.write_text(models.read_text().replace("weight_lr: 1e-3", "weight_lr: 2e-3"))
-    assert not cards.is_committed(Training("tiny", "smoke"))
+    assert not cards.is_committed(ModelRun("tiny", "smoke"))
     cards.load("tiny", "smoke", device="cpu")
-    assert Training("tiny", "smoke").path.is_file()
+    assert ModelRun("tiny", "smoke").path.is_file()
 
 
 def test_a_card_of_weights_that_other_code_made_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Old weights are still asked, and their card is one of the old numbers: it does not stand for a new training."""
     with monkeypatch.context() as old:
         old.setattr(numerics, "version", lambda spec: "before")
-        Training("tiny", "smoke").train(device="cpu", progress=False)
-    tiny = Training("tiny", "smoke")
+        ModelRun("tiny", "smoke").train(device="cpu", progress=False)
+    tiny = ModelRun("tiny", "smoke")
     assert cards.of(tiny, device="cpu").fingerprint == f"{tiny.identity} before"
 
 
@@ -144,7 +144,7 @@ def test_a_committed_card_is_whole(file: Path) -> None:
     tells of both ways of asking for up to 100 of those that it stored.
     """
     card = cards._read(file)
-    assert file == cards.committed_path(Training(card.model, card.profile, card.seed))
+    assert file == cards.committed_path(ModelRun(card.model, card.profile, card.seed))
     assert card.profile == cards.PUBLISHED
     assert card.provenance["dirty"] is False
     if card.recalled is not None:

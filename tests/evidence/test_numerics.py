@@ -69,7 +69,7 @@ def test_a_version_follows_what_a_model_is_made_of(monkeypatch: pytest.MonkeyPat
     changed = known | {"activation hardtanh": [[1.0]]}
     monkeypatch.setattr(numerics, "committed", lambda: changed)
     assert numerics.version(graph) != before[0] and numerics.version(other) == before[1]
-    assert zoo.Training("dam-mnist", "smoke").fingerprint.split()[0] == zoo.Training("dam-mnist", "smoke").identity
+    assert zoo.ModelRun("dam-mnist", "smoke").fingerprint.split()[0] == zoo.ModelRun("dam-mnist", "smoke").identity
     del changed["topology generative"]
     with pytest.raises(BadFile, match=r"no numbers for 'topology generative' yet.*python tests/golden.py"):
         numerics.version(graph)

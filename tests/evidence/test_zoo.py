@@ -39,10 +39,10 @@ def same(a: torch.nn.Module, b: torch.nn.Module) -> bool:
 
 def test_missing_weights_are_trained_and_then_found(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first load says that it trains; the second finds the file and gives the same weights and history."""
-    first = zoo.Training("tiny", "smoke").load(**QUIET)
+    first = zoo.ModelRun("tiny", "smoke").load(**QUIET)
     assert "has no weights in profile smoke yet" in capsys.readouterr().err
     when = first.path.stat().st_mtime_ns
-    second = zoo.Training("tiny", "smoke").load(**QUIET)
+    second = zoo.ModelRun("tiny", "smoke").load(**QUIET)
     assert capsys.readouterr().err == ""
     assert first.path == root / "_build/smoke/models/tiny-seed0.safetensors" == second.path
     assert second.path.stat().st_mtime_ns == when and same(first.graph, second.graph)
@@ -52,79 +52,79 @@ def test_missing_weights_are_trained_and_then_found(root: Path, capsys: pytest.C
 
 def test_training_moves_the_weights_and_follows_the_seed(root: Path) -> None:
     """The same seed gives the same weights; another seed others; and they are not the initial ones."""
-    first = zoo.Training("tiny", "smoke").load(**QUIET)
-    zoo.Training("tiny", "smoke").train(**QUIET, force=True)
-    assert same(first.graph, zoo.Training("tiny", "smoke").load(**QUIET).graph)
-    assert not same(first.graph, zoo.Training("tiny", "smoke", seed=1).load(**QUIET).graph)
+    first = zoo.ModelRun("tiny", "smoke").load(**QUIET)
+    zoo.ModelRun("tiny", "smoke").train(**QUIET, force=True)
+    assert same(first.graph, zoo.ModelRun("tiny", "smoke").load(**QUIET).graph)
+    assert not same(first.graph, zoo.ModelRun("tiny", "smoke", seed=1).load(**QUIET).graph)
     assert not same(first.graph, zoo.build(first.spec, 0, torch.device("cpu"))[0])
 
 
 def test_stale_weights_are_trained_again(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A changed setting is noticed by its hash and said."""
-    zoo.Training("tiny", "smoke").load(**QUIET)
+    zoo.ModelRun("tiny", "smoke").load(**QUIET)
     path = root / "config/profiles/smoke.yaml"
     path.write_text(path.read_text().replace("epochs: 3", "epochs: 1"))
     capsys.readouterr()
-    assert len(zoo.Training("tiny", "smoke").load(**QUIET).history) == 1
+    assert len(zoo.ModelRun("tiny", "smoke").load(**QUIET).history) == 1
     assert "has weights of other settings: training it" in capsys.readouterr().err
 
 
 def test_settings_edited_while_a_model_trains_are_not_its_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights carry the identity of the settings they began with, so the next load sees that they are of others."""
-    before, fit, path = zoo.Training("tiny", "smoke").identity, zoo.fit, root / "config/profiles/smoke.yaml"
+    before, fit, path = zoo.ModelRun("tiny", "smoke").identity, zoo.fit, root / "config/profiles/smoke.yaml"
 
     def fit_while_somebody_edits(*arguments: object, **options: object) -> object:
         path.write_text(path.read_text().replace("epochs: 3", "epochs: 1"))
         return fit(*arguments, **options)
 
     monkeypatch.setattr(zoo, "fit", fit_while_somebody_edits)
-    with safe_open(zoo.Training("tiny", "smoke").train(**QUIET), "pt") as file:
-        assert file.metadata()["identity"] == before != zoo.Training("tiny", "smoke").identity
+    with safe_open(zoo.ModelRun("tiny", "smoke").train(**QUIET), "pt") as file:
+        assert file.metadata()["identity"] == before != zoo.ModelRun("tiny", "smoke").identity
 
 
 def test_header_says_what_the_weights_are(root: Path) -> None:
     """Specification, identity and provenance travel with the file."""
-    with safe_open(zoo.Training("tiny", "smoke").train(**QUIET), "pt") as file:
+    with safe_open(zoo.ModelRun("tiny", "smoke").train(**QUIET), "pt") as file:
         header = file.metadata()
-    assert header["identity"] == zoo.Training("tiny", "smoke").identity
+    assert header["identity"] == zoo.ModelRun("tiny", "smoke").identity
     assert '"epochs":3' in header["spec"] and '"commit"' in header["provenance"]
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "text"])
 def test_damaged_weights_are_named_with_the_command(root: Path, damage: str) -> None:
     """Never used in silence, never a traceback of the file format."""
-    path = zoo.Training("tiny", "smoke").train(**QUIET)
+    path = zoo.ModelRun("tiny", "smoke").train(**QUIET)
     content = bytearray(path.read_bytes())
     content[-2] ^= 0x40
     {"truncated": lambda: path.write_bytes(content[:-100]), "flipped": lambda: path.write_bytes(content),
      "text": lambda: path.write_text("weights")}[damage]()
     command = "pcgraph train tiny --profile smoke --seed 0 --force"
     with pytest.raises(BadFile, match=rf"(?s)tiny-seed0\.safetensors.*{command}"):
-        zoo.Training("tiny", "smoke").load(**QUIET)
-    zoo.Training("tiny", "smoke").train(**QUIET, force=True)
-    zoo.Training("tiny", "smoke").load(**QUIET)
+        zoo.ModelRun("tiny", "smoke").load(**QUIET)
+    zoo.ModelRun("tiny", "smoke").train(**QUIET, force=True)
+    zoo.ModelRun("tiny", "smoke").load(**QUIET)
 
 
 def test_the_history_is_part_of_the_weights(root: Path) -> None:
     """The file beside them is a copy: a damaged one is not read, and is made again; weights without one are damaged."""
-    trained = zoo.Training("tiny", "smoke").load(**QUIET)
+    trained = zoo.ModelRun("tiny", "smoke").load(**QUIET)
     csv, text = trained.path.with_suffix(".csv"), trained.path.with_suffix(".csv").read_bytes()
     for damage in (csv.unlink, lambda: csv.write_text("epoch,seconds\n1,2\n")):
         damage()
-        assert zoo.Training("tiny", "smoke").load(**QUIET).history.equals(trained.history)
-        zoo.Training("tiny", "smoke").train(**QUIET)
+        assert zoo.ModelRun("tiny", "smoke").load(**QUIET).history.equals(trained.history)
+        zoo.ModelRun("tiny", "smoke").train(**QUIET)
         assert csv.read_bytes() == text
     header, tensors = files.load_tensors(trained.path)
     del header["history"]
     save_file(tensors, trained.path, header)
     with pytest.raises(BadFile, match="history"):
-        zoo.Training("tiny", "smoke").load(**QUIET)
+        zoo.ModelRun("tiny", "smoke").load(**QUIET)
 
 
 @pytest.mark.parametrize("name", ["tiny", "boltzmann", "almeida-pineda"])
 def test_killed_training_goes_on_where_it_was(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped in the second epoch, the second call does the other two and ends at the undisturbed result."""
-    undisturbed = zoo.Training(name, "smoke").load(**QUIET)
+    undisturbed = zoo.ModelRun(name, "smoke").load(**QUIET)
     undisturbed.path.unlink()
     ended, original = [], epochs.State.end_epoch
 
@@ -136,9 +136,9 @@ def test_killed_training_goes_on_where_it_was(root: Path, name: str, monkeypatch
 
     monkeypatch.setattr(epochs.State, "end_epoch", counted)
     with pytest.raises(KeyboardInterrupt):
-        zoo.Training(name, "smoke").train(**QUIET)
+        zoo.ModelRun(name, "smoke").train(**QUIET)
     assert list(undisturbed.path.parent.glob("*.checkpoint"))
-    resumed = zoo.Training(name, "smoke").load(**QUIET)
+    resumed = zoo.ModelRun(name, "smoke").load(**QUIET)
     assert ended == ["ran", "killed", "ran", "ran"] and same(resumed.graph, undisturbed.graph)
     assert not list(undisturbed.path.parent.glob("*.checkpoint"))
 
@@ -152,32 +152,32 @@ def test_the_images_of_a_model_are_those_it_was_trained_on(root: Path, monkeypat
         return original(model, settings, rest, *others, **options)
 
     monkeypatch.setattr(zoo, "fit", noted)
-    zoo.Training("tiny", "smoke", seed=1).train(**QUIET)
+    zoo.ModelRun("tiny", "smoke", seed=1).train(**QUIET)
     assert torch.equal(zoo.trained_on("tiny", "smoke", 1).images, handed[0])
     assert not torch.equal(zoo.trained_on("tiny", "smoke", 0).images, handed[0])
 
 
 def test_autoencoders_come_by_the_same_call(root: Path) -> None:
     """Trained, kept and found again like a graph; 784 -> 8 -> 784 with biases."""
-    first = zoo.Training("copier", "smoke").load(**QUIET)
-    assert same(first.graph, zoo.Training("copier", "smoke").load(**QUIET).graph) and len(first.history) == 2
+    first = zoo.ModelRun("copier", "smoke").load(**QUIET)
+    assert same(first.graph, zoo.ModelRun("copier", "smoke").load(**QUIET).graph) and len(first.history) == 2
     assert zoo.parameter_count(first.graph) == 2 * 784 * 8 + 8 + 784
 
 
 @pytest.mark.parametrize("name", ["hopfield", "boltzmann", "almeida-pineda", "linear", "mlp", "rbm", "dam"])
 def test_classifiers_come_by_the_same_call(root: Path, name: str) -> None:
     """Trained, kept and found again; the accuracy in the history is that of the weights that were kept."""
-    first = zoo.Training(name, "smoke").load(**QUIET)
-    again = zoo.Training(name, "smoke").load(**QUIET)
+    first = zoo.ModelRun(name, "smoke").load(**QUIET)
+    again = zoo.ModelRun(name, "smoke").load(**QUIET)
     assert same(first.graph, again.graph) and first.spec.kind == name and first.seconds > 0
-    held_out = zoo.Training(name, "smoke").held_out()
+    held_out = zoo.ModelRun(name, "smoke").held_out()
     right = (again.graph.classify(held_out.images) == held_out.labels).double().mean()
     assert float(right) == pytest.approx(again.provenance["validation"]) and len(held_out) == 50
 
 
 def test_parameters_are_counted_as_edges(root: Path) -> None:
     """Labels 10 -> 8 -> 784 without bias: 10 * 8 + 8 * 784."""
-    assert zoo.parameter_count(zoo.Training("tiny", "smoke").load(**QUIET).graph) == 10 * 8 + 8 * 784
+    assert zoo.parameter_count(zoo.ModelRun("tiny", "smoke").load(**QUIET).graph) == 10 * 8 + 8 * 784
 
 
 @pytest.mark.parametrize("name", ["recurrent-equal-mnist", "lateral-mnist", "assemblies-equal-mnist",
@@ -208,24 +208,24 @@ def test_brief_layered_graphs_see_what_the_assemblies_see(layers: str, profile: 
 def test_wrong_calls(root: Path) -> None:
     """Unknown names with a near match; seeds and devices that are none."""
     with pytest.raises(UnknownName, match="Did you mean 'tiny'"):
-        zoo.Training("tinny", "smoke").load()
+        zoo.ModelRun("tinny", "smoke").load()
     with pytest.raises(UnknownName, match="Did you mean 'smoke'"):
-        zoo.Training("tiny", "smoky").load()
+        zoo.ModelRun("tiny", "smoky").load()
     with pytest.raises(BadInput, match=r"seed = -1; expected a whole number"):
-        zoo.Training("tiny", "smoke", seed=-1).load()
+        zoo.ModelRun("tiny", "smoke", seed=-1).load()
     with pytest.raises(UnknownName, match="no device 'gpu'"):
-        zoo.Training("tiny", "smoke").load(device="gpu", progress=False)
+        zoo.ModelRun("tiny", "smoke").load(device="gpu", progress=False)
 
 
 def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of code that computes other numbers; not those that are missing, and none once they were trained again."""
-    target = zoo.Training("tiny", "smoke").train(**QUIET)
-    assert not any(zoo.Training("tiny", "smoke", seed).is_of_other_code for seed in (0, 1))
+    target = zoo.ModelRun("tiny", "smoke").train(**QUIET)
+    assert not any(zoo.ModelRun("tiny", "smoke", seed).is_of_other_code for seed in (0, 1))
     monkeypatch.setattr(zoo.numerics, "version", lambda spec: "0" * 16)
-    assert [zoo.Training("tiny", "smoke", seed).is_of_other_code for seed in (0, 1)] == [True, False]
+    assert [zoo.ModelRun("tiny", "smoke", seed).is_of_other_code for seed in (0, 1)] == [True, False]
     made = target.stat().st_mtime_ns
-    zoo.Training("tiny", "smoke").train(**QUIET)
-    assert target.stat().st_mtime_ns > made and not zoo.Training("tiny", "smoke", 0).is_of_other_code
+    zoo.ModelRun("tiny", "smoke").train(**QUIET)
+    assert target.stat().st_mtime_ns > made and not zoo.ModelRun("tiny", "smoke", 0).is_of_other_code
 
 
 def scaled(model: config.Model, scale: str, **train: object) -> config.Model:
@@ -249,7 +249,7 @@ def test_pixels_are_scaled_for_training_and_measured_in_their_own_units(root: Pa
     assert same(made, by_hand)
     assert history["validation"].iloc[0] == pytest.approx(theirs["validation"].iloc[0] / 4)
     assert scales.of(made).name == "[-1, 1]"
-    assert zoo.Training("tiny", "smoke").load(**QUIET).scale == scales.PLAIN
+    assert zoo.ModelRun("tiny", "smoke").load(**QUIET).scale == scales.PLAIN
 
 
 def test_a_scale_comes_back_from_a_file(root: Path) -> None:
@@ -260,8 +260,8 @@ def test_a_scale_comes_back_from_a_file(root: Path) -> None:
     made, generator = zoo.build(settings, 0, torch.device("cpu"))
     rest, held_out = zoo.split(settings, config.load_profile("smoke"), generator)
     zoo.fit(made, settings, rest, held_out, generator=generator, progress=False)
-    zoo.Training("tiny", "smoke").train(**QUIET)
-    loaded = zoo.Training("tiny", "smoke").load(**QUIET)
+    zoo.ModelRun("tiny", "smoke").train(**QUIET)
+    loaded = zoo.ModelRun("tiny", "smoke").load(**QUIET)
     assert loaded.scale == loaded.graph.pixel_scale == made.pixel_scale == scales.named("[-1, 1]")
     first, second = (query(graph, {"pixels": held_out.images[:5]}, steps=20) for graph in (made, loaded.graph))
     assert torch.equal(first.values["labels"], second.values["labels"])
