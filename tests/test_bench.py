@@ -14,10 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from pretended_gpu import pretended_gpu
 
 from benchmarks import (
     edges,
     floor,
+    launches,
     memory,
     quality,
     queries,
@@ -49,6 +51,28 @@ def test_contenders_take_turns() -> None:
     times = timing.interleaved({name: lambda name=name: called.append(name) for name in "abc"}, repeats=4, warmup=2)
     assert called == list("abc") * 6
     assert all(len(t.seconds) == 4 for t in times.values())
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_kernels_of_a_step_are_counted_as_by_hand(device: str) -> None:
+    """Two hidden layers of 16, B = 20. Each: f, error before products, f' times feedback, gradient and move.
+
+    The labels take one pass. Between the layers, and from the second one to the labels, are two products each.
+    """
+    work, (b, h, n) = training.layered(QUICK), (20, 16, 10)
+    with pretended_gpu():
+        seen = launches.counted(work, device)
+    passes = 2 * (2 + 3 + 3 + 3) * b * h + (3 + 2) * b * h + 2 * b * n     # the errors start as a sum and as copies
+    between = (b * h + h * h + 2 * b * h) + (b * h + h * h + b * h)        # predictions add to what is there
+    labels = (b * h + h * n + 2 * b * n) + (b * n + h * n + b * h)
+    assert (seen.launches, seen.products) == (15, 4)
+    assert seen.bytes == 4 * (passes + between + labels)
+
+
+def test_the_committed_launches_are_those_of_the_code() -> None:
+    """They hold no time, so any machine counts the same."""
+    with launches.FILE.open(newline="", encoding="utf-8") as file:
+        assert [tuple(row) for row in csv.reader(file)] == [launches.COLUMNS, *launches.lines(rows.Sizes(quick=False))]
 
 
 def test_time_that_others_had_the_processor_is_not_counted() -> None:

@@ -40,7 +40,8 @@ def includes(results: Path, folder: Path, words: Mapping[str, str]) -> dict[str,
         command = "python -m benchmarks.peers.compare"
         parts.append(_part("Other projects", bench, "", command, bench / "peers.json", shown))
     found = [_found(file) for device in DEVICES if (file := bench / device / "targets.csv").is_file()]
-    return {"speed.md": render.template("speed.md", parts=parts), "speed-lead.md": "\n\n".join(found) + "\n"}
+    page = render.template("speed.md", parts=parts, counted=(bench / "launches.csv").is_file())
+    return {"speed.md": page, "speed-lead.md": "\n\n".join(found) + "\n"}
 
 
 def _part(heading: str, place: Path, device: str, command: str, made: Path,
