@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evidence import claims, findings, strict
+from ..evidence import claims, findings, grid, strict
 from ..evidence.claims import Check, Claim
 from ..evidence.findings import KINDS, Finding
 from ..evidence.verdicts import Verdict
@@ -30,16 +30,20 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
     groups = {title: group for title, group in ((TRAINED, [one for one in shown if not one.exact]),
                                                 (EXACT, [one for one in shown if one.exact])) if group}
     order = list(findings.LEADS)
+    rivals = render.counted(rival for one in judged.verdicts.values() for rival in one.rivals)
+    summaries = {title: summary(group) for title, group in groups.items()}
+    outside = {name: grid.departures_of(tuple(one.claim.decided_by)) for name, one in judged.verdicts.items()}
     given = {"rules": {name: one.claim for name, one in judged.verdicts.items()}, "pages": pages}
     return {
         "score.html": render.template(
-            "score.html", **given, summaries={title: summary(group) for title, group in groups.items()},
-            rivals=render.counted(rival for one in judged.verdicts.values() for rival in one.rivals),
-            dots=dots(judged),
+            "score.html", **given, summaries=summaries, rivals=rivals, dots=dots(judged),
             chips={title: sorted(group, key=lambda one: order.index(one.verdict)) for title, group in groups.items()}),
+        "conclusion.md": render.template(
+            "conclusion.md", summaries=summaries, trained_title=TRAINED, exact_title=EXACT, rivals=rivals,
+            outside=sum(bool(left) for left in outside.values())) if len(groups) == 2 else "",
         "scorecard.html": render.template("scorecard.html", **given, rows=[
             {"one": one, "row": judged.verdicts[one.claim].row(), "measured": measured(judged.verdicts[one.claim]),
-             "changes": changes(one, root)} for one in shown]),
+             "changes": changes(one, root), "departures": outside[one.claim]} for one in shown]),
         "why.md": render.template("why.md", **given, kinds=causes(judged, pages, source / "book/_static/causes")),
         "cite.md": render.template("cite.md", **cite(root / "CITATION.cff"))}
 

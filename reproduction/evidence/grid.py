@@ -23,6 +23,7 @@ WORDS = {"vertices": "number of vertices", "train_count": "number of images", "a
          "train.weight_lr": "weight step", "train.weight_decay": "weight decay", "train.epochs": "epochs",
          "train.steps": "T", "topology.clusters": "clusters", "topology.size": "size of a cluster",
          "topology.p": "density", "top_k": "top-k"}
+FUNCTIONS = {"hardtanh": "HardTanh", "relu": "ReLU"}
 
 
 class Entry(Strict):
@@ -104,7 +105,7 @@ def _value(settings: Settings, key: str) -> Any:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return " and ".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else FUNCTIONS.get(str(value), str(value))
 
 
 def _file(name: str) -> Path:

@@ -19,7 +19,7 @@ from reproduction.book.figures import Figure
 from reproduction.book.judged import Judged
 from reproduction.book.layout import Page
 from reproduction.checkout import ROOT
-from reproduction.evidence import claims
+from reproduction.evidence import claims, grid
 from reproduction.evidence.verdicts import Beside, Case
 
 RULES = claims.load_claims()
@@ -66,6 +66,22 @@ def test_equations_are_counted_apart_from_trained_models(written: dict[str, str]
     trained = [claim for claim in RULES.values() if claim.needs.profile != "any"]
     assert f"({len(trained)})" in summary[0] and "so far 1 not reproduced" in summary[0]
     assert f"({len(RULES) - len(trained)})" in summary[1] and "<strong>1</strong> reproduced," in summary[1]
+
+
+def test_home_concludes_with_the_verdicts_and_what_rests_outside_the_grid(written: dict[str, str]) -> None:
+    """No final verdict in these records, and no equation but the first: only what they say is said."""
+    text = " ".join(written["conclusion.md"].split())
+    trained = sum(claim.needs.profile != "any" for claim in RULES.values())
+    assert f"{trained} claims about trained models, 0 hold, 0 hold in part and 0 fail" in text
+    assert "mechanism works" not in text and "simple methods" not in text
+    outside = sum(bool(grid.departures_of(tuple(claim.decided_by))) for claim in RULES.values())
+    assert f"the paper does not name ({outside} claims)" in text
+
+
+def test_a_row_says_where_its_graphs_leave_the_paper(written: dict[str, str]) -> None:
+    rows = dict(re.findall(r'<tr id="([\w-]+)"(.*?)</tr>', written["scorecard.html"], re.DOTALL))
+    assert "Inside the settings that the paper names." in rows["mlp-mnist"]
+    assert "f ReLU (the paper names HardTanh)" in rows["gen-c"] and "settings that the paper names" not in rows["eq1"]
 
 
 def test_dots_stand_where_the_numbers_are(written: dict[str, str]) -> None:

@@ -24,7 +24,7 @@ def test_what_is_inside_the_grid_stays_inside() -> None:
 
 @pytest.mark.parametrize("change, said", [
     ({}, []),
-    ({"activation": "tanh"}, ["f tanh (the paper names hardtanh)"]),
+    ({"activation": "tanh"}, ["f tanh (the paper names HardTanh)"]),
     ({"train": {"weight_decay": 0.03}}, ["weight decay 0.03 (the paper names 0.01, 0.001, 0.0001, 0)"]),
     ({"train": {"weight_lr": 5e-4}}, ["weight step 0.0005 (the paper names 0.0001)"]),
     ({"topology": {"hidden": [358, 358]}},
