@@ -34,7 +34,8 @@ WIDE, LONG = 20, 32                                # letters of a title, and of 
 @cache
 def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined,
-                              autoescape=lambda name: str(name).endswith(".html"), trim_blocks=True, lstrip_blocks=True)
+                              autoescape=lambda name: str(name).endswith(".html"), trim_blocks=True, lstrip_blocks=True,
+                              keep_trailing_newline=True)                  # a fence needs a line of its own
     environment.filters |= {"badge_class": lambda verdict: BADGES[verdict.partition(":")[0]], "per_cent": per_cent,
                             "bibtex_name": "{0[family-names]}, {0[given-names]}".format}
     return environment

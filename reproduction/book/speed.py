@@ -68,7 +68,7 @@ def _found(targets: Path) -> str:
     if asked.empty:
         return ""
     return render.template("speed-lead.md", ratios=asked[asked["quantity"] == "ours / products"].to_dict("records"),
-                           count=len(asked), missed=asked[asked["met"] == "no"].to_dict("records"))
+                           count=len(asked), missed=asked[asked["met"] == "no"].to_dict("records")).strip()
 
 
 def _readable(table: Path, words: Mapping[str, str]) -> None:

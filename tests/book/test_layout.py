@@ -1,5 +1,6 @@
 """What a page opens with, how its tables and figures are shown, and what folds away. Oracles: pages made here."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,6 +76,7 @@ def test_the_box_the_figure_and_its_maker_stand_between_title_and_text(laid, tmp
     source = laid(page(figure())).cells[1].source
     parts = ["# Title", 'class="result"', "generated/figures/fig-a.png", "Made on a CPU", "Download", "**Claim.**"]
     places = [source.index(part) for part in parts]
+    assert "\n```\n" in source and not re.search(r"[^\n]```\n", source), "each fence stands on a line of its own"
     assert places == sorted(places) and (tmp_path / "book/generated/figures/fig-a.png").is_file()
     fences = [line for line in source.splitlines() if "```" in line]
     assert all(line.startswith("```") for line in fences) and len(fences) % 2 == 0   # else raw HTML swallows the rest
