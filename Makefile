@@ -12,6 +12,11 @@ export TQDM_MININTERVAL ?= 2
 # full data sets that lie beside the checkout
 ifneq ($(wildcard ../shared/data),)
 export PCGRAPH_DATA ?= $(abspath ../shared/data)
+ifneq ($(PCGRAPH_DATA),)  # a relative one means: from here
+ifeq ($(filter /% ~%,$(firstword $(PCGRAPH_DATA))),)
+override PCGRAPH_DATA := $(CURDIR)/$(PCGRAPH_DATA)
+endif
+endif
 endif
 
 # Where the workflow's jobs run: on this machine, or as CLUSTER says, a folder of config/cluster.

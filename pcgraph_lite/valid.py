@@ -14,26 +14,58 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
+import numpy as np
 import torch
 from annotated_types import Ge, GroupedMetadata, Gt, Le, Len, Lt, MaxLen, MinLen
 from torch import Tensor
 
 from .errors import BadInput, BadValues, WrongShape, shown, unknown
 from .files import placed
+from .precision import exactly
 
 P, R = ParamSpec("P"), TypeVar("R")
 BYTES = 100.0          # no pixel in [0, 1], scaled or noisy, comes near; images of 0 to 255 go beyond
+WHITE = 1.5            # what a pixel may reach where none is below 0: noise would take some there
+OUTSIDE = 0.1          # what rounding, or resampling, may add to clean pixels on either side of [0, 1]
+ENOUGH = 100           # pixels, of which fewer tell too little of how they were scaled
+DARK = 0.05            # least share of pixels in the lowest tenth of the range of clean pictures
 
 
 def tensor(values: Any, what: str, dtype: torch.dtype | None = None) -> Tensor:
-    """A dense tensor of real numbers, from whatever torch can make one of (then in ``dtype``). Raises BadInput."""
+    """A dense tensor of real numbers: the one given, or one made of an array, series, frame, list or number.
+
+    ``dtype``: of one that is made here; None: that of its numbers. Raises BadInput.
+    """
     try:
-        made = values if isinstance(values, Tensor) else torch.as_tensor(values, dtype=dtype)
+        made = values if isinstance(values, Tensor) else _made(values, dtype)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise BadInput(f"{what} is a {type(values).__name__}; expected a tensor of numbers ({error}).") from None
+        why = " ".join(str(error).split())[:200]
+        raise BadInput(f"{what} is a {type(values).__name__}; expected a tensor of numbers ({why}).") from None
     if made.is_complex() or made.layout != torch.strided or made.is_quantized:
         raise BadInput(f"{what} is {made.dtype}, {made.layout}; expected a dense tensor of real numbers.")
     return made
+
+
+def _made(values: Any, dtype: torch.dtype | None) -> Tensor:
+    parts = values if isinstance(values, list | tuple) else ()
+    if parts and all(isinstance(part, Tensor) for part in parts):
+        made = torch.stack(list(parts))
+    elif hasattr(values, "__array__") or any(hasattr(part, "__array__") for part in parts):
+        made = _of_array(np.asarray(values))
+    else:
+        return torch.as_tensor(values, dtype=dtype)
+    return made if dtype is None else made.to(dtype)
+
+
+def _of_array(array: np.ndarray) -> Tensor:
+    """Whatever its byte order, strides and rights of writing, which torch has no like of; and the index of a series."""
+    if array.dtype.kind not in "biufO":
+        raise TypeError(f"its entries are {array.dtype}")
+    if array.dtype.kind == "O" and all(isinstance(entry, Real | np.bool_) for entry in array.flat):
+        array = np.array(array.tolist())                                   # of the type that the entries have in common
+    wider = {"u": np.int64, "f": np.float64} if array.dtype.itemsize > (8 if array.dtype.kind == "f" else 1) else {}
+    native = np.dtype(wider.get(array.dtype.kind, array.dtype)).newbyteorder("=")
+    return torch.from_numpy(np.require(array, native, ["C", "W"]))
 
 
 def finite(values: Any, what: str, dtype: torch.dtype | None = None) -> Tensor:
@@ -51,25 +83,57 @@ def finite(values: Any, what: str, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def images(values: Any, what: str = "images", pixels: int | None = None) -> Tensor:
-    """Images ``(count, pixels)`` as floating point, pixels near [0, 1] or scaled.
+    """Images ``(count, pixels)`` as floating point, pixels near [0, 1] or scaled, as ``near_unit``.
 
-    Noise may take pixels outside [0, 1]; images of 0 to 255 are refused whatever their type. Raises BadInput,
-    WrongShape, BadValues.
+    Raises BadInput, WrongShape, BadValues.
     """
     made = tensor(values, what)
+    channels_first(made, what)
     if made.ndim != 2 or made.shape[1] != (pixels or made.shape[1]) or not made.numel():
+        flat = " (flatten(1) makes them so)" if made.ndim > 2 and made[:1].numel() == (pixels or -1) else ""
         raise WrongShape(f"{what} are {tuple(made.shape)}; expected (count, {pixels or 'pixels'}) with a count "
-                         "of at least 1.")
+                         f"of at least 1{flat}.")
+    near_unit(finite(made, what), what)
     if not made.is_floating_point():
-        raise BadInput(f"{what} must be floating point, pixels in [0, 1]; got {made.dtype}. Divide bytes by 255.")
-    not_bytes(finite(made, what), what)
+        raise BadInput(f"{what} are {made.dtype}; expected floating point, pixels in [0, 1]: {what}.float().")
     return made
 
 
-def not_bytes(values: Tensor, what: str) -> None:
-    """Raise BadInput where pixels run to 255."""
-    if values.numel() and (high := float(values.max())) > BYTES:
-        raise BadInput(f"{what}: pixels run to {high:.4g}; expected [0, 1], or a scale near it. Divide images by 255.")
+def channels_first(values: Tensor, what: str) -> None:
+    """Raise WrongShape for pictures ``(count, height, width, channels)``, whose pixels would come in another order."""
+    if values.ndim == 4 and values.shape[3] in (3, 4) and values.shape[1] != values.shape[3] and \
+            (values.shape[1] == values.shape[2] or values.shape[1] > 4):
+        raise WrongShape(f"{what} are {tuple(values.shape)}, channels last; expected (count, channels, height, width): "
+                         "permute(0, 3, 1, 2).")
+
+
+def near_unit(values: Tensor, what: str, scales: Iterable[Any] = ()) -> None:
+    """Raise BadInput unless pixels are in the units of [0, 1], noise included: not 0 to 16, 0 to 255, -127 to 128.
+
+    ``scales``: engine.scale.Scale that pictures must not be on already, as if the same were done twice.
+    """
+    if not values.numel():
+        return
+    values = values.detach()
+    least, most = map(float, (values.byte() if values.dtype == torch.bool else values).aminmax())
+    if (least >= 0 and most > WHITE) or max(-least, most) > BYTES:
+        raise BadInput(f"{what}: pixels run from {least:.4g} to {most:.4g}; expected [0, 1], or a scale near it. "
+                       "Divide images by the largest value that a pixel can have, 255 in bytes.")
+    for scale in scales if values.numel() >= ENOUGH and (least < -OUTSIDE or most > 1 + OUTSIDE) else ():
+        low, high = scale.bounds
+        tenth = (high - low) / 10
+        inside = low - tenth / 10 <= least and high - tenth <= most <= high + tenth / 10
+        if inside and float((values <= low + tenth).double().mean()) >= DARK:
+            raise BadInput(f"{what}: pixels run from {least:.3g} to {most:.3g}, as if they were scaled to {scale.name} "
+                           "already; expected [0, 1]. Graphs scale them themselves (graph.pixel_scale).")
+
+
+def clean(values: Tensor, what: str) -> None:
+    """Raise BadInput where pixels lie well outside [0, 1]: for a training that scales them itself."""
+    least, most = map(float, values.detach().aminmax())
+    if least < -OUTSIDE or most > 1 + OUTSIDE:
+        raise BadInput(f"{what}: pixels run from {least:.3g} to {most:.3g}; expected [0, 1]. Scale no images by hand "
+                       "that the model scales itself (graph.pixel_scale).")
 
 
 def unit(values: Tensor) -> Tensor:
@@ -80,17 +144,24 @@ def unit(values: Tensor) -> Tensor:
     return values
 
 
-def labels(values: Any, what: str = "labels", count: int | None = None, classes: int | None = None) -> Tensor:
-    """Class numbers ``(count,)`` as int64, from 0 to ``classes - 1``. Raises WrongShape, BadInput."""
-    made = tensor(values, what)
+def labels(values: Any, what: str = "labels", count: int | None = None, classes: int | None = None,
+           least: int = 0) -> Tensor:
+    """Class numbers ``(count,)`` as int64, from ``least`` to ``classes - 1``.
+
+    Raises WrongShape, BadInput, BadValues.
+    """
+    made = finite(values, what)
     if made.ndim != 1 or len(made) != (len(made) if count is None else count) or not len(made):
         raise WrongShape(f"{what} are {tuple(made.shape)} {made.dtype}; expected {count or 'at least 1'} whole numbers "
                          "(a vector; of scores take .argmax(1)).")
     if made.is_floating_point() or made.dtype == torch.bool:
-        raise WrongShape(f"{what} are {made.dtype}; expected {len(made)} whole numbers, such as torch.int64.")
+        raise WrongShape(f"{what} are {made.dtype}; expected {len(made)} whole numbers, such as torch.int64 "
+                         "(.long() makes them).")
     low, high = int(made.min()), int(made.max())
-    if low < 0 or high >= (high + 1 if classes is None else classes):
-        raise BadInput(f"{what} run from {low} to {high}; expected 0 to {'...' if classes is None else classes - 1}.")
+    if low < least or high >= (high + 1 if classes is None else classes):
+        first = " Subtract 1 where classes are counted from 1." if low == 1 and high == classes else ""
+        raise BadInput(f"{what} run from {low} to {high}; expected 0 to {'...' if classes is None else classes - 1}."
+                       f"{first}")
     return made.long()
 
 
@@ -99,7 +170,8 @@ def mask(values: Any, what: str, *shapes: Sequence[int]) -> Tensor:
     made = tensor(values, what)
     wanted = " or ".join(str(tuple(shape)) for shape in shapes) or "a mask of"
     if made.dtype != torch.bool:
-        raise WrongShape(f"{what} is {tuple(made.shape)} {made.dtype}; expected {wanted} torch.bool, true where known.")
+        raise WrongShape(f"{what} is {tuple(made.shape)} {made.dtype}; expected {wanted} torch.bool, true where known "
+                         "(.bool() makes one of 0 and 1).")
     if shapes and made.shape not in [tuple(shape) for shape in shapes]:
         raise WrongShape(f"{what} is {tuple(made.shape)}; expected {wanted} torch.bool.")
     return made
@@ -163,7 +235,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Refuse arguments that are not what their annotation says, by name and before any work is done; of a dataclass,
     its fields. Raises BadInput, UnknownName.
 
-    Where a number or a list is expected, one of numpy, pandas or torch is passed on as Python's own.
+    Where a number or a list is expected, one of numpy, pandas or torch is passed on as Python's own; where a tensor
+    is, arrays, series, frames and lists are passed on as one. It runs outside of ``torch.autocast``.
     """
     if isinstance(function, type):
         function.__init__ = checked(function.__init__)
@@ -172,6 +245,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     wanted = {name: _allowed(one.annotation) for name, one in parameters.items() if one.kind not in (2, 4)}  # no *, **
     names, title = list(wanted), function.__qualname__.removesuffix(".__init__")
     takes_more = any(one.kind == 4 for one in parameters.values())
+    exact = exactly(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -179,7 +253,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             raise unknown(f"argument of {title}", foreign.pop(), [name for name in names if name != "self"])
         given = [_fitting(title, name, value, wanted[name]) for name, value in zip(names, args, strict=False)]
         named = {name: _fitting(title, name, value, wanted.get(name)) for name, value in kwargs.items()}
-        return function(*given, *args[len(given):], **named)
+        return exact(*given, *args[len(given):], **named)
 
     return call
 
@@ -223,6 +297,9 @@ def _fitting(title: str, name: str, value: Any, allowed: tuple[_Allowed, ...] | 
     own = value.tolist() if listed and not any(one.is_kind(value) for one in allowed) else value
     if fitting := next((one for one in allowed if one.fits(own)), None):
         return {Integral: int, Real: float}.get(fitting.kind, lambda other: other)(own)
+    if not isinstance(value, type) and any(one.kind is Tensor for one in allowed) and (
+            hasattr(value, "__array__") or isinstance(value, list | tuple)) and not isinstance(value, Tensor):
+        return tensor(value, name)
     close = [one for one in allowed if one.is_kind(own)]
     if len(names := [known for one in close for known in one.names or ()]) > 1:
         raise unknown(name, own, names)

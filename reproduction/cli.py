@@ -1,20 +1,21 @@
 """The command ``pcgraph``: data, train, sweep, run, scorecard, book, bench, info."""
 
+import io
 import json
 import os
 import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from pcgraph_lite.errors import BadInput, PCGraphError
-from pcgraph_lite.files import FULL, ready, write_aside
+from pcgraph_lite.files import FULL, placed, ready, write_aside
 
 from . import checkout
 
@@ -27,8 +28,15 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
                   help="Re-run a paper on predictive coding graphs, figure by figure and number by number.")
-out = Console()
-errors = Console(stderr=True)
+WHOLE = 10_000                                     # columns where the output is no screen: nothing is cut or folded
+
+
+def _console(stream: TextIO | None, stderr: bool = False) -> Console:
+    screen = stream is not None and stream.isatty()
+    return Console(stderr=stderr, emoji=False, width=None if screen else WHOLE)
+
+
+out, errors = _console(sys.stdout), _console(sys.stderr, stderr=True)
 
 ProfileName = Annotated[str, typer.Option("--profile", help="Which settings: smoke, laptop or paper.")]
 Device = Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")]
@@ -42,6 +50,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point: an error of ours is one clear message and exit code 2, any other a traceback."""
     with suppress(ValueError):                                             # of a thread that is not the first
         signal.signal(signal.SIGINT, _stop)
+    for stream in (sys.stdout, sys.stderr):                                # an encoding may lack letters; None: closed
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(_joined_pairs(sys.argv[1:] if arguments is None else arguments))
     except Stopped:
@@ -72,7 +83,7 @@ def _stop(*_: object) -> None:
 
 def say(text: str) -> None:
     """One line as it is, whatever the width of the terminal."""
-    out.print(text, markup=False)
+    out.print(text, markup=False, soft_wrap=True)
 
 
 @app.callback(invoke_without_command=True)
@@ -87,7 +98,7 @@ def _options(version: Annotated[bool, typer.Option("--version", help="Show the v
 def data() -> None:
     """List the data sets: which are here, where, and whether their content is right."""
     from pcgraph_lite.images import datasets
-    table, wrong = Table("data set", "split", "images", "checked", "where"), {}
+    table, wrong = Table("data set", "split", "images", "checked", Column("where", overflow="fold")), {}
     for row in datasets.status():
         where = str(row["where"]) if row["checked"] == "yes" else "see below"
         table.add_row(row["name"], row["split"], str(row["count"]), row["checked"], escape(where))
@@ -159,7 +170,7 @@ def run(
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
     from .book import notebooks
-    from .evidence import config, findings, records, verdicts
+    from .evidence import config
     if published and profile not in ("", "paper"):
         raise BadInput(f"--published is a run of the profile paper; got --profile {profile}. Give one of them.")
     profile, given = "paper" if published else profile or "laptop", _pairs(parameter or [])
@@ -172,8 +183,19 @@ def run(
                      highlight=False, soft_wrap=True)
     made = notebooks.run(name, profile, given, folder, plain)
     say(f"{name}: {checkout.relative(made)}")
+    _tell(name, made, notebooks.other_than_claimed(name, profile, given))
+
+
+def _tell(name: str, made: Path, other: dict[str, tuple[object, object]]) -> None:
+    """Print what a run found. ``other``: parameters that differ from the claims', see ``other_than_claimed``."""
+    from .book import notebooks
+    from .evidence import findings, records, verdicts
     mine = records.read(notebooks.records_of(made))[lambda rows: rows["notebook"] == name]
-    for line in findings.told(verdicts.verdicts(mine)):
+    told = findings.told(verdicts.verdicts(mine))
+    if told and other:
+        say("This run does not decide the claims; the lines below are about its own parameters: " + ", ".join(
+            f"{key} = {here}, not {claimed}" for key, (here, claimed) in other.items()) + ".")
+    for line in told:
         say(line)
 
 
@@ -193,7 +215,7 @@ def scorecard(
         from .evidence import config  # only here: it needs torch
         config.load_profile(profile)
     if csv is not None:
-        ready(csv)
+        csv = ready(placed(csv, "--csv"))
     own = [profile] if profile else [] if published else ["laptop", "paper"]
     judged = verdicts.verdicts(records.read(*records.places(own, published=not profile)))
     found = findings.findings(judged)
@@ -203,7 +225,7 @@ def scorecard(
             card.to_csv(part, index=False)
     if as_json:
         told = zip(card.to_dict("records"), judged.values(), found.values(), strict=True)
-        print(json.dumps([row | _beside_verdict(*rest) for row, *rest in told], indent=1, ensure_ascii=False))
+        print(json.dumps([row | _beside_verdict(*rest) for row, *rest in told], indent=1))
     else:
         out.print(_verdict_table(card))
 
@@ -252,12 +274,13 @@ def bench(
     folder: Annotated[str, typer.Option("--out", help="Folder for tables, JSON and figures.")] = "",
 ) -> None:
     """Measure speed, memory and scaling beside the bare matrix products. Writes under _build/bench."""
+    folder = str(placed(folder, "--out")) if folder else ""
     target = Path(folder) / "bench.json" if folder else None
     suite, report = (checkout.from_checkout("benchmarks", name) for name in ("suite", "report"))
     made = suite.run(only or (), quick, device, threads, tf32, cuda_graphs, lambda row: say(f"measuring {row}"),
                      target)
     part = "-tf32" * tf32 + "-graphs" * cuda_graphs + ("-quick" if quick else "-part" if only else "")
-    place = Path(folder).absolute() if folder else checkout.ROOT / f"_build/bench/{made.setting['device']}{part}"
+    place = Path(folder) if folder else checkout.ROOT / f"_build/bench/{made.setting['device']}{part}"
     path = report.write(made, place)
     for table in report.shown(made):
         out.print(table)

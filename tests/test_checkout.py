@@ -66,3 +66,18 @@ def test_a_command_outside_a_checkout_says_the_same(tmp_path: Path, monkeypatch:
     said = capsys.readouterr()
     assert end.value.code == 2 and "is part of the repository" in " ".join(said.err.split())
     assert "verdict" not in said.out                                       # no table of claims that nobody has run
+
+
+def test_a_repository_around_the_checkout_says_nothing_of_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a ZIP that was unpacked inside somebody's own repository, or of a git hook of another one."""
+    inside = root / "vendor/copy"
+    inside.mkdir(parents=True)
+    monkeypatch.setattr(checkout, "ROOT", inside)
+    assert checkout.version() == ("unknown", False)
+    assert list(checkout.earlier(inside, "code.py")) == [] and checkout.git("log", folder=inside) == ""
+    monkeypatch.setenv("GIT_DIR", str(root / ".git"))
+    assert checkout.version() == ("unknown", False)
+    link = root.parent / "link"
+    link.symlink_to(root)
+    monkeypatch.setattr(checkout, "ROOT", link)
+    assert checkout.version()[0] == git(root, "rev-parse", "HEAD")

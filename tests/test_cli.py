@@ -5,7 +5,10 @@ Oracle: the small project's files; JSON parsed back.
 
 import errno
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ import pytest
 from pcgraph_lite.errors import UnstableStep
 from reproduction import checkout, cli
 from reproduction.book import notebooks, site
-from reproduction.evidence import verdicts, zoo
+from reproduction.evidence import findings, verdicts, zoo
 
 FIXTURE = Path(__file__).parent / "fixtures" / "project"
 
@@ -207,3 +210,56 @@ def test_a_published_run_takes_the_parameters_that_the_profile_keeps_for_it(
     monkeypatch.setattr(notebooks, "run", run)
     assert call("run", "01-tiny", *arguments) == 0
     assert seen == [ran]
+
+
+LONG = "/scratch/a user/" + "a-long-name-of-a-project-ü/" * 8 + ":smile:/[bold]/02-pc-graphs.ipynb"
+
+
+@pytest.mark.parametrize("environment", [{}, {"COLUMNS": "20"}, {"TERM": "dumb"}, {"NO_COLOR": "1"},
+                                         {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+def test_what_is_no_screen_gets_whole_plain_lines(environment: dict[str, str]) -> None:
+    """A file or pipe, whatever the encoding; letters that it lacks are written out."""
+    code = ("import sys; from rich.table import Column, Table; from reproduction import cli\n"
+            "cli.app = lambda _: (cli.say(sys.argv[1]), cli.out.print(Table(Column(overflow='fold'), title=None)))\n"
+            "cli.main([]); table = Table('name', 'where'); table.add_row('a', sys.argv[1].replace('[bold]', ''))\n"
+            "cli.out.print(table); cli._fail('BadInput', sys.argv[1])")
+    plain = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    done = subprocess.run([sys.executable, "-c", code, LONG], capture_output=True, env=plain | environment, check=False)
+    said, told = (part.decode().replace("\\xfc", "ü").replace("\\udcc3\\udcbc", "ü")
+                  for part in (done.stdout, done.stderr))
+    assert said.splitlines()[0] == LONG and LONG.replace("[bold]", "") in said
+    assert told.splitlines() == [f"BadInput: {LONG}"] and "\x1b" not in said
+
+
+def test_a_run_of_other_parameters_than_the_claims_says_that_it_decides_nothing(
+        root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Seeds and the device are no such parameters: how many seeds there are, the verdict counts itself."""
+    known = notebooks.parameters("01-tiny")
+    monkeypatch.setattr(notebooks, "parameters", lambda _: known | {
+        "variance": notebooks.Parameter("variance", "float", 0.5, "")})
+    assert notebooks.other_than_claimed("01-tiny", "smoke", {"variance": "0.3"}) == {"variance": (0.3, 0.5)}
+    assert notebooks.other_than_claimed("01-tiny", "smoke", {"variance": "0.5", "seed": "7"}) == {}
+    monkeypatch.setattr(notebooks, "run", lambda *_, **__: root)
+    monkeypatch.setattr(findings, "told", lambda _: ["Recall. It holds."])
+    assert call("run", "01-tiny", "--profile", "smoke", "-p", "variance", "0.3") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "does not decide the claims" in lines[-2] and "variance = 0.3, not 0.5" in lines[-2]
+    assert call("run", "01-tiny", "--profile", "smoke") == 0
+    assert "does not decide" not in capsys.readouterr().out
+
+
+def test_a_run_of_other_parameters_writes_over_no_usual_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("run", "01-tiny", "--profile", "smoke", "-p", "seed", "1", "--out", str(root / "_build/smoke")) == 2
+    assert "name a folder of the run's own" in capsys.readouterr().err
+
+
+def test_the_kernel_is_this_python_whatever_jupyter_path_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from jupyter_client.kernelspec import KernelSpecManager
+    foreign = tmp_path / "kernels/python3"
+    foreign.mkdir(parents=True)
+    (foreign / "kernel.json").write_text('{"argv": ["/other/python"], "display_name": "x", "language": "python"}')
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/other/python"
+    with notebooks._own_kernel():
+        assert KernelSpecManager().get_kernel_spec("python3").argv[0] == sys.executable
+    assert os.environ["JUPYTER_PATH"] == str(tmp_path)

@@ -12,6 +12,7 @@ from torch.nn.functional import mse_loss
 
 from .. import valid
 from ..engine.epochs import State
+from ..engine.scale import unscaled
 from ..errors import WrongShape
 from ..valid import Count, Layers
 from .kinds import Baseline, Labelled, by_epochs
@@ -59,13 +60,14 @@ class Autoencoder(Baseline):
     @torch.no_grad()
     def score(self, data: Labelled) -> float:
         """Minus the squared error of all images."""
-        return -float(self.error(data[0]))
+        return -float(self.error(self.check(data)[0]))
 
 
 @valid.checked
 def complete(model: Autoencoder, images: Tensor, known: Tensor) -> Tensor:
     """Copy images with their unknown pixels at 0, and put the known ones back. ``known`` is ``(pixels,)`` bool."""
-    images, known = valid.images(images, pixels=model.pixels), valid.mask(known, "known", (model.pixels,))
+    images, known = unscaled(images, pixels=model.pixels), valid.mask(known, "known", (model.pixels,))
+    images = images.to(model.layers[0].weight)
     with torch.no_grad():
         return torch.where(known, images, model(torch.where(known, images, 0)))
 

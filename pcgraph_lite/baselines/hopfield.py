@@ -144,7 +144,7 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
         WrongShape, BadValues, BadInput: data or settings that do not fit, or a choice without validation images.
     """
     choices = {"size": sizes, "threshold": thresholds, "level": levels}
-    _check(model, (images, labels), validation, choices)
+    images, labels = _check(model, (images, labels), validation, choices)
     began, generator = time.perf_counter(), generator or torch.Generator().manual_seed(0)
     means = torch.stack([images[labels == c].mean(0) for c in range(model.labels)])         # (labels, pixels)
     order, tried = torch.randperm(model.labels, generator=generator), {}
@@ -174,8 +174,8 @@ def _binary(values: Tensor, threshold: float | Tensor) -> Tensor:
 
 
 def _check(model: Hopfield, data: Labelled, validation: Labelled | None,
-           choices: dict[str, Sequence[float]]) -> None:
-    model.check(data, validation)
+           choices: dict[str, Sequence[float]]) -> Labelled:
+    data, _ = model.check(data), None if validation is None else model.check(validation)
     if absent := sorted(set(range(model.labels)) - set(data[1].tolist())):
         raise BadInput(f"no training image of class {absent[0]}; each of the {model.labels} classes needs one.")
     for name, values in choices.items():
@@ -183,3 +183,4 @@ def _check(model: Hopfield, data: Labelled, validation: Labelled | None,
             raise BadInput(f"{len(values)} {name}s to choose from, but no validation images; give some, or one value.")
     if bad := [size for size in choices["size"] if size > min(model.shape[1:])]:
         raise BadInput(f"size {bad[0]} does not fit into {model.shape[1]} x {model.shape[2]} pixels.")
+    return data

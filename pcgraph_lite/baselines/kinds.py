@@ -4,20 +4,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .. import valid
 from ..engine.epochs import Callback, Schedule, State, one_pass, run
+from ..engine.scale import unscaled
 from ..errors import BadInput, shown
+from ..precision import Exact
 
 Labelled = tuple[Tensor, Tensor]                                           # images (count, pixels), labels (count,)
 
 
-class Baseline(nn.Module, ABC):
+class Baseline(Exact, ABC):
     """A model of images ``(count, pixels)`` in [0, 1] with class numbers ``(count,)``, which it may leave aside.
 
     One that learns batch by batch has ``learn(images, labels, state)``, which leaves the gradients of a batch at the
@@ -34,12 +37,12 @@ class Baseline(nn.Module, ABC):
     def score(self, data: Labelled) -> float:
         """Of validation images, larger is better."""
 
-    def check(self, data: Labelled, validation: Labelled | None = None) -> None:
-        """Raise WrongShape, BadValues or BadInput unless both are images with a class number for each."""
-        for pair in (data,) if validation is None else (data, validation):
-            if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(isinstance(p, Tensor) for p in pair):
-                raise BadInput(f"the data is {shown(pair)}; expected (images, labels), two tensors.")
-            valid.labels(pair[1], count=len(valid.images(pair[0], pixels=self.pixels)), classes=self.labels)
+    def check(self, data: Any) -> Labelled:
+        """Images with a class number for each, as tensors. Raises WrongShape, BadValues, BadInput."""
+        if not isinstance(data, list | tuple) or len(data) != 2:
+            raise BadInput(f"the data is {shown(data)}; expected (images, labels), two tensors or arrays.")
+        images = unscaled(data[0], pixels=self.pixels).detach()
+        return images, valid.labels(data[1], count=len(images), classes=self.labels)
 
 
 class Classifier(Baseline):
@@ -55,14 +58,12 @@ class Classifier(Baseline):
     @torch.no_grad()
     def classify(self, images: Tensor) -> Tensor:
         """``(batch, pixels)`` to class numbers ``(batch,)``. Raises WrongShape, BadValues."""
-        valid.images(images, pixels=self.pixels)
-        return self.scores(images).argmax(-1)
+        return self.scores(unscaled(images, pixels=self.pixels)).argmax(-1)
 
     def score(self, data: Labelled) -> float:
         """Share of images whose class the model names rightly."""
-        self.check(data)
         right = [(self.classify(part).cpu() == truth.cpu()).double() for part, truth in
-                 zip(*(some.split(1000) for some in data), strict=True)]
+                 zip(*(some.split(1000) for some in self.check(data)), strict=True)]
         return float(torch.cat(right).mean())
 
 
@@ -117,7 +118,8 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
             WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
         """
         schedule = training(**settings)
-        model.check((images, labels), validation)
+        images, labels = model.check((images, labels))
+        validation = None if validation is None else model.check(validation)
         model.prepare(images, labels)
         plain = {key: value for key, value in vars(model).items() if isinstance(value, int | float | str)}
         facts = {name: plain | {key: list(parameter.shape) for key, parameter in model.named_parameters()}}

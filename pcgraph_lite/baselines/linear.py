@@ -4,6 +4,7 @@ Both give every class a score that is linear in the pixels, and name the class o
 scores to one-hot labels; logistic regression makes their softmax likely.
 """
 
+import math
 import time
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from .. import valid
+from ..errors import BadValues
 from ..valid import Count, NotNegative, OneOf
 from .kinds import KINDS, Classifier, Kind, Labelled
 
@@ -56,10 +58,14 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
     Raises:
         WrongShape, BadValues, BadInput, UnknownName: data or settings that do not fit.
     """
-    model.check((images, labels), validation)
+    images, labels = model.check((images, labels))
+    validation = None if validation is None else model.check(validation)
     began = time.perf_counter()
     loss = _least_squares(model, images, labels, weight_decay) if method == "least-squares" else \
         _logistic(model, images.to(model.weight), labels.to(model.weight.device), weight_decay, iterations)
+    if not math.isfinite(loss):
+        raise BadValues(f"the loss is {loss} with weight_decay = {weight_decay:g}; expected a finite number. Take a "
+                        "smaller weight_decay.")
     found = {} if validation is None else {"validation": model.score(validation)}
     return pd.DataFrame([{"epoch": 1, "loss": loss, **found, "seconds": time.perf_counter() - began}])
 

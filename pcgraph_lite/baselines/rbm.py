@@ -14,6 +14,7 @@ from torch.nn.functional import one_hot, softplus
 
 from .. import valid
 from ..engine.epochs import State
+from ..engine.scale import unscaled
 from ..valid import Count, NotNegative
 from .kinds import Classifier, by_epochs, with_labels
 
@@ -101,7 +102,7 @@ class RBM(Classifier):
 @valid.checked
 def denoise(model: RBM, images: Tensor, steps: Count, generator: torch.Generator) -> Tensor:
     """Gibbs steps from noisy images, cut to [0, 1], with nothing held. ``(batch, pixels)`` to the same."""
-    valid.images(images, pixels=model.pixels)
+    images = unscaled(images, pixels=model.pixels)
     start = torch.cat([images.to(model.weight).clamp(0, 1), model.weight.new_zeros(len(images), model.labels)], -1)
     return model.sample(start, steps, generator)[:, :model.pixels]
 
@@ -113,7 +114,7 @@ def complete(model: RBM, images: Tensor, known: Tensor, steps: Count, generator:
     Args:
         known: ``(pixels,)`` bool.
     """
-    valid.images(images, pixels=model.pixels)
+    images = unscaled(images, pixels=model.pixels)
     known = valid.mask(known, "known", (model.pixels,)).to(model.weight.device)
     labels = model.weight.new_zeros(len(images), model.labels)
     start = torch.cat([torch.where(known, images.to(model.weight), 0), labels], -1)

@@ -6,6 +6,7 @@ of a few principal components.
 Images are ``(batch, pixels)`` in [0, 1], noise is Gaussian of a known variance in these units.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,8 +15,9 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from .. import valid
+from ..engine.scale import unscaled
 from ..errors import BadInput
-from ..valid import Count, Rate
+from ..valid import Count, Rate, Shape
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)                                        # of ridge regression, times the images
 
@@ -37,16 +39,18 @@ class LinearMap:
         return LinearMap(self.weight.to(dtype), self.mean_in.to(dtype), self.mean_out.to(dtype))
 
 
+@valid.checked
 def mean_image(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
     """Unknown pixels from the mean training image. ``(batch, pixels)``."""
     _check(train, images, known)
     return torch.where(known, images, train.mean(0))
 
 
+@valid.checked
 def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
     """Unknown pixels from the training image whose known pixels are nearest. ``(batch, pixels)``."""
     _check(train, images, known)
-    nearest = torch.cdist(images[:, known], train[:, known]).argmin(-1)    # (batch,)
+    nearest = torch.cdist(images[:, known].to(train), train[:, known]).argmin(-1)          # (batch,)
     return torch.where(known, images, train[nearest])
 
 
@@ -69,19 +73,22 @@ def ridge(train: Tensor, held_out: Tensor, known: Tensor, penalties: Sequence[Ra
     gram, target = _covariance(x, x), _covariance(x, y)
     maps = [LinearMap(torch.linalg.solve(gram + penalty * torch.eye(len(gram), dtype=gram.dtype), target),
                       x.mean(0), y.mean(0)) for penalty in penalties]
-    return min(maps, key=lambda one: float((one(a) - b).square().mean())).to(train.dtype)
+    return min(maps, key=lambda one: float((one(a) - b).detach().square().mean())).to(train.dtype)
 
 
+@valid.checked
 def complete_with(fitted: LinearMap, images: Tensor, known: Tensor) -> Tensor:
     """Unknown pixels from a ridge regression on the known ones. ``(batch, pixels)``."""
-    completed = images.clone()
+    completed, known = unscaled(images).clone(), valid.mask(known, "known", images.shape[1:])
     completed[:, ~known] = fitted(images[:, known])
     return completed
 
 
-def box_filter(noisy: Tensor, shape: tuple[int, ...]) -> Tensor:
+@valid.checked
+def box_filter(noisy: Tensor, shape: Shape) -> Tensor:
     """Each pixel becomes the mean of the 3 x 3 pixels around it that are there. ``(batch, pixels)``."""
-    blurred = avg_pool2d(noisy.view(-1, *shape), 3, stride=1, padding=1, count_include_pad=False)
+    pictures = unscaled(noisy, pixels=math.prod(shape)).reshape(-1, *shape)
+    blurred = avg_pool2d(pictures, 3, stride=1, padding=1, count_include_pad=False)
     return blurred.flatten(1).clamp(0, 1)
 
 
@@ -91,7 +98,7 @@ def best_linear(train: Tensor, variance: Rate) -> LinearMap:
 
     C is the covariance of the training images; no linear filter does better on images like them.
     """
-    images = train.double()
+    images = unscaled(train).double()
     mean, covariance = images.mean(0), _covariance(images, images)         # (pixels,), (pixels, pixels)
     noisy = covariance + variance * torch.eye(len(covariance), dtype=covariance.dtype)
     return LinearMap(torch.linalg.solve(noisy, covariance), mean, mean).to(train.dtype)
@@ -103,7 +110,7 @@ def principal_components(train: Tensor, count: Count) -> LinearMap:
 
     Images unlike them come back worse, so the error finds foreign ones. Raises BadInput: more components than pixels.
     """
-    images = train.double()
+    images = unscaled(train).double()
     mean, covariance = images.mean(0), _covariance(images, images)         # (pixels,), (pixels, pixels)
     if count > len(mean):
         raise BadInput(f"count = {count}; images of {len(mean)} pixels have at most as many principal components.")
@@ -112,15 +119,15 @@ def principal_components(train: Tensor, count: Count) -> LinearMap:
 
 
 @valid.checked
-def wiener_filter(train: Tensor, variance: Rate, shape: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
+def wiener_filter(train: Tensor, variance: Rate, shape: Shape) -> Callable[[Tensor], Tensor]:
     """Each frequency is shrunk by S / (S + variance), S being its mean power over training images less their mean.
 
     The same filter everywhere in the picture, as in textbooks: noisy images ``(batch, pixels)`` to such in [0, 1].
     """
-    mean = train.mean(0)                                                   # (pixels,)
+    mean = unscaled(train, pixels=math.prod(shape)).mean(0)                # (pixels,)
 
     def spectrum(images: Tensor) -> Tensor:                                # (batch, channels, height, width)
-        return torch.fft.fft2((images - mean).view(-1, *shape), norm="ortho")
+        return torch.fft.fft2((images - mean).reshape(-1, *shape), norm="ortho")
 
     power = spectrum(train).abs().square().mean(0)                         # (channels, height, width)
     gain = power / (power + variance)
@@ -133,6 +140,6 @@ def _covariance(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _check(train: Tensor, images: Tensor, known: Tensor) -> None:
-    valid.images(images, pixels=valid.images(train, "train").shape[1])
+    unscaled(images, pixels=unscaled(train, "train").shape[1])
     valid.mask(known, "known", train.shape[1:])
 

@@ -14,7 +14,8 @@ def curvature(problem: Conditioned, steps: int = 30) -> Tensor:
     2 / curvature where f is linear; elsewhere it is a guide.
 
     Returns:
-        a number for each replica, ``(...)``: a 0-d tensor without replicas.
+        a number for each replica, ``(...)``: a 0-d tensor without replicas. 0 where the energy depends on no free
+        vertex, NaN where the estimate overflows.
     """
     generator = torch.Generator().manual_seed(0)                           # a start direction, not a result
     vectors = {nodes: torch.randn((*nodes.x.shape[:-2], 1, nodes.x.shape[-1]), generator=generator,
@@ -23,9 +24,22 @@ def curvature(problem: Conditioned, steps: int = 30) -> Tensor:
     norm = torch.ones(())
     for _ in range(steps):
         vectors = _hessian_product(problem, vectors)
-        norm = sum(v.square().sum((-2, -1), keepdim=True) for v in vectors.values()).sqrt()
+        norm = _length(list(vectors.values()))
         vectors = {nodes: v / norm.clamp_min(torch.finfo(v.dtype).tiny) for nodes, v in vectors.items()}
     return norm[..., 0, 0]
+
+
+def _length(parts: list[Tensor]) -> Tensor:
+    """Euclidean length of a vector in parts ``(..., 1, size)``, ``(..., 1, 1)``; NaN unless all of it is finite.
+
+    The square of a length overflows long before the length does, and would then be divided by.
+    """
+    plain = sum(part.square().sum((-2, -1), keepdim=True) for part in parts).sqrt()
+    if not plain.is_cuda and plain.isfinite().all():                       # to ask a GPU would mean to wait for it
+        return plain
+    largest = torch.stack([part.abs().amax((-2, -1), keepdim=True) for part in parts]).amax(0)
+    scaled = sum((part / largest).square().sum((-2, -1), keepdim=True) for part in parts).sqrt()
+    return torch.where(plain.isfinite(), plain, largest * scaled)
 
 
 def _hessian_product(problem: Conditioned, vectors: dict[Nodes, Tensor]) -> dict[Nodes, Tensor]:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from .. import valid
-from ..errors import BadFile, BadInput, BadValues, shown
+from ..errors import BadFile, BadInput, BadValues, UnstableStep, shown
 from ..files import load_tensors, ready, save_tensors, tensor_digest
 from ..valid import Count, NotNegative, OneOf, Rate
 
@@ -134,7 +134,15 @@ class State:
         return self.epoch >= self.schedule.epochs or bool(tired)
 
     def end_epoch(self, row: dict[str, float], score: float | None) -> None:
-        """Note an epoch, keep its weights if they are the best so far, and write the checkpoint."""
+        """Note an epoch, keep its weights if they are the best so far, and write the checkpoint.
+
+        Raises UnstableStep: the training has left the finite numbers. BadValues: the score has.
+        """
+        wrong = [name for name, value in row.items() if not isfinite(value)]
+        wrong += [name for name, p in self.parameters.items() if not p.isfinite().all()]
+        if wrong:
+            raise UnstableStep(f"the training diverged in epoch {row['epoch']}: {wrong[0]} is not finite. Take a "
+                               f"smaller weight step than weight_lr = {shown(self.schedule.weight_lr)}.")
         if score is not None:
             if not isfinite(score):
                 raise BadValues(f"the validation score of epoch {row['epoch']} is {score}; expected a finite number. "

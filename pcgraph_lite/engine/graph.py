@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from .. import valid
 from ..errors import BadInput, WrongShape, one_of, require_memory, shown
 from ..files import tensor_digest
+from ..precision import Exact, exactly
 from ..valid import NotNegative, OneOf, PartOf
 from . import activations
 from .activations import ACTIVATIONS, Activation
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class PCGraph(nn.Module):
+class PCGraph(Exact):
     """A predictive coding graph: a topology with weights.
 
     Args:
@@ -94,6 +95,7 @@ class PCGraph(nn.Module):
 
     # ---- section 2, equation by equation -------------------------------------------------------------------------
 
+    @exactly
     def prediction(self, x: Tensor) -> Tensor:
         """mu_i = sum_j theta_{j,i} f(x_j) (+ b_i), eq. 1. ``(..., batch, n)`` to the same shape."""
         self.check_values(x)
@@ -103,6 +105,7 @@ class PCGraph(nn.Module):
             mu[..., self.segments[block.target]] += weight(fx[block.source])
         return mu
 
+    @exactly
     def group_prediction(self, x: Tensor, group: str) -> Tensor:
         """mu of one vertex group alone, ``(..., batch, size)``. Raises UnknownGroup."""
         where, (segment, columns) = self.topology.slice(group), self.home[group]
@@ -122,6 +125,7 @@ class PCGraph(nn.Module):
         """E = 1/2 sum_i eps_i^2 of each example, eq. 2. ``(..., batch, n)`` to ``(..., batch)``."""
         return self.error(x).square().sum(-1) / 2
 
+    @exactly
     def value_gradient(self, x: Tensor) -> Tensor:
         """dE/dx_i = eps_i - f'(x_i) sum_k theta_{i,k} eps_k: eq. 3 with the sign reversed. ``(..., batch, n)``.
 
@@ -143,6 +147,7 @@ class PCGraph(nn.Module):
         fx, parts = self.activate(x), [error[..., s] for s in self.segments]
         return self.weight_gradient_of(fx, parts)
 
+    @exactly
     def weight_gradient_of(self, fx: Sequence[Tensor] | Mapping[int, Tensor], error: Sequence[Tensor],
                            share: float = 1.0) -> dict[str, Tensor]:
         """The same times ``share`` from f(x) and the errors of each segment, where a relaxation has them already."""

@@ -113,6 +113,9 @@ def settle(problem: Conditioned, settings: Settings) -> Settled:
     """Relax a problem whose start values were checked and evaluated. Raises UnstableStep."""
     if not problem.free:                                             # training of a graph without internal vertices
         energy = problem.energy()
+        if not (energy < inf).all():
+            raise UnstableStep(f"the energy of {int((~(energy < inf)).sum())} of {energy.numel()} examples is not "
+                               f"finite, and no vertex is free: {_too_large(problem)}")
         return Settled(problem.x, energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
     safe = isinstance(settings.value_lr, str)
     step = _safe_step(problem) if safe else _as_step(settings.value_lr, problem.x)
@@ -176,14 +179,18 @@ def _refuse(problem: Conditioned, bad: Tensor, before: Tensor, now: Tensor, t: i
     """Raise UnstableStep if any example is ``bad``, naming the first of them."""
     if not bad.any():
         return
-    bound = 2 / float(curvature(problem).max())
+    largest = float(curvature(problem).max())
     worst = int(bad.flatten().nonzero()[0])
     raise UnstableStep(
         f"the energy of {int(bad.sum())} of {bad.numel()} examples rose at step {t} "
         f"({float(before.flatten()[worst]):.4g} -> {float(now.flatten()[worst]):.4g}) with value_lr = {value_lr}. " + (
-            f"The values to start from or the weights are too large for {problem.x.dtype}; scale them, or use float64."
-            if value_lr == "safe" else
-            f"Estimated stable below {bound:.3g} (linear bound); use value_lr=\"safe\" or a smaller one."))
+            _too_large(problem) if value_lr == "safe" or not 0 < largest < inf else
+            f"Estimated stable below {2 / largest:.3g} (linear bound); use value_lr=\"safe\" or a smaller one."))
+
+
+def _too_large(problem: Conditioned) -> str:
+    return (f"the values to start from or the weights are too large for {problem.x.dtype}. Scale them, or use float64; "
+            "in a training take a smaller weight_lr.")
 
 
 def _safe_step(problem: Conditioned) -> float | Tensor:
@@ -191,8 +198,8 @@ def _safe_step(problem: Conditioned) -> float | Tensor:
     largest = curvature(problem)
     if not torch.isfinite(largest).all():
         raise UnstableStep(f"the curvature of the energy is {float(largest.max())}: the weights are not finite, or "
-                           f"too large for {problem.x.dtype}. Look at how they were trained, or use float64.")
-    return _as_step(torch.where(largest > 0, 1 / largest, 1.0), problem.x)
+                           f"too large for {problem.x.dtype}. Use float64; in a training take a smaller weight_lr.")
+    return _as_step(torch.where(largest > 0, 1 / largest.clamp_min(torch.finfo(largest.dtype).tiny), 1.0), problem.x)
 
 
 def _as_step(value_lr: float | Tensor, x: Tensor) -> float | Tensor:

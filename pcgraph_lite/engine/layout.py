@@ -11,7 +11,8 @@ from annotated_types import Ge, Le
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, require_memory, shown
+from ..errors import BadInput, require_memory
+from ..precision import require_exact
 from .topology import Edges, Topology, listed
 from .weights import Dense, Sparse
 
@@ -41,8 +42,7 @@ class Layout:
     cuda_graphs: bool = False
 
     def __post_init__(self) -> None:
-        if self.dtype not in (torch.float32, torch.float64):
-            raise BadInput(f"dtype = {shown(self.dtype)}; expected torch.float32 or torch.float64.")
+        require_exact(self.dtype)
         valid.device(self.device)
         if self.plan == "sparse" and self.replicas is not None:
             raise BadInput("plan='sparse' does not do replicas; use plan='auto', or one graph after the other.")

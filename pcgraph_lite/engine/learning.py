@@ -24,7 +24,6 @@ Batch = Mapping[str, Tensor]
 Data = Any                                             # (images, labels), a Batch, a torch Dataset, ...: ``as_batch``
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
 ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
-OUTSIDE = 0.1                                                              # what rounding, or resampling, may add
 READ = 1024                                                                # examples of a data set at a time
 CURVATURE_EVERY = 20                                                       # weight steps between looks at the safe one
 
@@ -250,8 +249,9 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
         data = {graph.topology.sensory[0]: data}
     if not isinstance(data, Mapping):
         if not isinstance(data, (tuple, list)) or len(data) != 2:
-            raise BadInput(f"the data is a {type(data).__name__}; expected (images, labels), images alone for a graph "
-                           "without labels, or a mapping of group to tensor such as {'pixels': images}.")
+            raise BadInput(f"the data is a {type(data).__name__}; expected (images, labels), a tensor or array of "
+                           "images for a graph without labels, or a mapping of group to tensor such as {'pixels': "
+                           "images}.")
         images, labels = data
         data = {graph.topology.sensory[0]: images}
         if "labels" in graph.topology.groups:
@@ -302,10 +302,7 @@ def pictures(graph: PCGraph, data: Data) -> Batch:
     """
     batch, scale = as_batch(graph, data), graph.pixel_scale
     if "pixels" in batch and not scale.plain:
-        low, high = map(float, batch["pixels"].aminmax())
-        if low < -OUTSIDE or high > 1 + OUTSIDE:
-            raise BadInput(f"pixels run from {low:.3g} to {high:.3g}; expected [0, 1]. This graph scales them itself, "
-                           f"to {scale.name} (graph.pixel_scale).")
+        valid.clean(batch["pixels"], "pixels")
     return batch
 
 

@@ -158,10 +158,13 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     Raises WrongShape, UnknownGroup, BadInput, BadValues.
     """
     size, values = graph.topology.size(name), valid.tensor(values, what)
-    if name == "labels" and values.ndim == 1 and not values.is_floating_point():
+    if name == "labels" and values.ndim == 1:
         values = classes(graph, name, values)
-    if values.dtype == torch.uint8:
-        raise BadInput(f"{what} holds bytes (uint8); expected floating point, pixels in [0, 1]. Divide images by 255.")
+    if name == "labels" and size > 1 and not values.is_floating_point() and values.numel() and int(values.max()) > 1:
+        raise BadInput(f"{what} is {tuple(values.shape)} of whole numbers up to {int(values.max())}; expected rows of "
+                       "0 and 1, or class numbers as a vector.")
+    if name == "pixels":
+        valid.channels_first(values, what)
     if replicas is None or values.ndim != 3 or values.shape[::2] != (replicas, size):
         if values.ndim < 2 or values.shape[1:].numel() != size:
             raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")
@@ -173,7 +176,7 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
         values = torch.where(mask.to(values.device), values, 0)
     values = valid.finite(values, what, graph.dtype)
     if name == "pixels":
-        valid.not_bytes(values, what)
+        valid.near_unit(values, what, () if graph.pixel_scale.plain else (graph.pixel_scale,))
     return values
 
 

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from .. import valid
+from ..engine.scale import unscaled
 from ..errors import BadFile, BadInput, one_of
 from ..files import load_tensors, placed, tensor_digest
+from ..precision import Exact, exactly
 
 WEIGHTS = Path(__file__).parent / "weights"
 JUDGES = ("mnist", "fashion")
@@ -21,7 +23,7 @@ LEAST_CONTRAST = 0.05                          # brightest less darkest pixel; a
 READ_BATCH = 1_000
 
 
-class Judge(nn.Module):
+class Judge(Exact):
     """Four convolutions and two dense layers; 70,000 weights.
 
     Pixels outside [0, 1] are cut off first: the judge sees what a viewer of the picture sees. Then each picture is
@@ -47,12 +49,14 @@ class Judge(nn.Module):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
                 nn.init.zeros_(layer.bias)                 # torch would draw it from its global generator
 
+    @exactly
     def features(self, images: Tensor) -> Tensor:
         """Return the last hidden layer, ``(batch, 64)``, of images ``(batch, 784)``; contrast leaves no trace in it."""
-        seen = valid.images(images, pixels=PIXELS).to(self.head.weight).clamp(0, 1)
+        seen = unscaled(images, pixels=PIXELS).to(self.head.weight).clamp(0, 1)
         seen = seen / seen.amax(1, keepdim=True).clamp(min=LEAST_CONTRAST)
-        return self.body(seen.view(-1, 1, SIDE, SIDE))         # black is 0, as beyond the border
+        return self.body(seen.reshape(-1, 1, SIDE, SIDE))         # black is 0, as beyond the border
 
+    @exactly
     def forward(self, images: Tensor) -> Tensor:
         """Return logits ``(batch, 11)`` of images ``(batch, 784)``; the last is that of a picture of nothing."""
         return self.head(self.features(images))
@@ -68,7 +72,7 @@ def read(judge: nn.Module, images: Tensor) -> Tensor:
     Raises:
         WrongShape: not ``(batch, 784)`` with at least one image. BadValues: NaN or infinite pixels.
     """
-    images = valid.images(images, pixels=PIXELS)
+    images = unscaled(images, pixels=PIXELS)
     if type(judge).forward is nn.Module.forward:
         raise BadInput(f"judge is a {type(judge).__name__}, which reads no images; expected judge.load_judge(name).")
     device = next(judge.parameters()).device

@@ -19,10 +19,11 @@ from annotated_types import MinLen
 from torch import Tensor, nn
 
 from .. import valid
+from ..engine.scale import unscaled
 from ..errors import BadFile, BadInput, WrongShape, needing
 from ..files import digest, placed
 from ..valid import Inside, Rate, Shape
-from .judge import READ_BATCH
+from .judge import READ_BATCH, UNREADABLE
 
 if TYPE_CHECKING:
     from torchmetrics.image.fid import FrechetInceptionDistance
@@ -39,7 +40,7 @@ TIMES_FEATURES = 2            # images needed for each feature, below which a co
 
 @valid.checked
 def share_right(predicted: Tensor, labels: Tensor) -> float:
-    """Share of right answers; both are class numbers."""
+    """Share of right answers; both are class numbers. The judge's -1, a picture that shows nothing, is never right."""
     predicted, labels = _class_numbers(predicted, labels)
     return (predicted == labels).float().mean().item()
 
@@ -49,7 +50,8 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
     """Precision, recall, F1 and number of images for each class, and a last row ``all``.
 
     The last row holds the plain means over the classes that occur, except ``images``, the total. A class that was never
-    predicted has precision 0. Raises BadInput for class numbers beyond the names.
+    predicted has precision 0. The judge's -1 counts as an answer of no class. Raises BadInput for class numbers beyond
+    the names.
     """
     with needing("the classification table"):
         from torchmetrics.functional.classification import multiclass_f1_score, multiclass_precision, multiclass_recall
@@ -59,7 +61,8 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
     if len(names) < 2 or max(predicted.max(), labels.max()) >= len(names):
         raise BadInput(f"{len(names)} class names cannot name the classes up to {max(predicted.max(), labels.max())}.")
     measures = {"precision": multiclass_precision, "recall": multiclass_recall, "f1": multiclass_f1_score}
-    table = pd.DataFrame({name: measure(predicted, labels, len(names), average="none").tolist()
+    answers = predicted.where(predicted != UNREADABLE, len(names))         # a class more, that no image is of
+    table = pd.DataFrame({name: measure(answers, labels, len(names) + 1, average="none").tolist()[:-1]
                           for name, measure in measures.items()}, index=pd.Index(names, name="class"))
     table["images"] = labels.bincount(minlength=len(names)).tolist()
     total = table[table["images"] > 0].mean(numeric_only=True)
@@ -100,7 +103,7 @@ def roc(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
 @valid.checked
 def mse(images: Tensor, originals: Tensor) -> Tensor:
     """Mean squared error of each image, ``(batch,)``."""
-    _pair(images, originals)
+    images, originals = _pair(images, originals)
     return (images - originals).square().mean(dim=1)
 
 
@@ -113,11 +116,11 @@ def psnr(images: Tensor, originals: Tensor) -> Tensor:
 @valid.checked
 def background_energy(images: Tensor, originals: Tensor) -> float:
     """Mean of x^2 over all pixels that are 0 in the originals: what is left where there should be nothing."""
-    _pair(images, originals)
+    images, originals = _pair(images, originals)
     dark = originals == 0                                                  # (batch, pixels)
     if not dark.any():
         raise BadInput(f"none of the {len(originals)} originals has a pixel of 0, so there is no background.")
-    return float(images[dark].square().mean())
+    return float(images[dark].detach().square().mean())
 
 
 @valid.checked
@@ -125,7 +128,7 @@ def ssim(images: Tensor, originals: Tensor, shape: Shape = (1, 28, 28)) -> Tenso
     """Structural similarity of each image, ``(batch,)``, at most 1; Gaussian window of 11 pixels, range 1."""
     with needing("ssim"):
         from torchmetrics.functional.image import structural_similarity_index_measure
-    _pair(images, originals)
+    images, originals = _pair(images, originals)
     _fits(images, shape)
     if min(shape[1:]) < SSIM_WINDOW:
         raise WrongShape(f"SSIM looks through a window of {SSIM_WINDOW} pixels; images of {shape} are too small.")
@@ -139,7 +142,7 @@ def seam(images: Tensor, known: Tensor, shape: Shape = (1, 28, 28)) -> Tensor:
 
     ``known`` is ``(pixels,)`` bool, such as ``datasets.top_half``.
     """
-    _fits(valid.images(images), shape)
+    _fits(unscaled(images), shape)
     known = valid.mask(known, "known", images.shape[1:])
     picture, rows = images.reshape(-1, *shape), known.reshape(shape)
     meeting = rows[:, 1:] != rows[:, :-1]                                  # (channels, height - 1, width)
@@ -258,7 +261,7 @@ def _inception_metric(path: Path, feature: int) -> "FrechetInceptionDistance":
 
 def _colour_bytes(images: Tensor, shape: Shape) -> Tensor:
     """``(batch, pixels)`` in [0, 1] -> ``(batch, 3, height, width)`` uint8."""
-    grid = (images.clamp(0, 1) * 255).round().byte().view(-1, *shape)
+    grid = (images.clamp(0, 1) * 255).round().byte().reshape(-1, *shape)
     return grid.expand(-1, 3, -1, -1)
 
 
@@ -296,14 +299,17 @@ def _ranked(scores: Tensor, positive: Tensor) -> tuple[int, Tensor]:
 
 def _class_numbers(predicted: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     labels = valid.labels(labels, "true classes")
-    return valid.labels(predicted, "predicted classes", count=len(labels)), labels
+    return valid.labels(predicted, "predicted classes", count=len(labels), least=UNREADABLE), labels
 
 
-def _pair(images: Tensor, originals: Tensor) -> None:
-    images, originals = valid.images(images), valid.images(originals, "originals")
-    if images.shape != originals.shape or images.dtype != originals.dtype:
+def _pair(images: Tensor, originals: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in the precision of the finer one."""
+    images, originals = unscaled(images), unscaled(originals, "originals")
+    if images.shape != originals.shape:
         raise WrongShape("images and originals must be alike; got "
-                         f"{tuple(images.shape)} {images.dtype} and {tuple(originals.shape)} {originals.dtype}.")
+                         f"{tuple(images.shape)} and {tuple(originals.shape)}.")
+    finer = torch.promote_types(images.dtype, originals.dtype)
+    return images.to(finer), originals.to(finer)
 
 
 def _several(images: Tensor) -> None:
@@ -320,7 +326,7 @@ def _fits(images: Tensor, shape: Shape) -> None:
 
 def _enough(features: int, *sets: Tensor) -> None:
     for images in sets:
-        valid.images(images)
+        unscaled(images)
         if len(images) < TIMES_FEATURES * features:
             raise BadInput(f"a Frechet distance on {features} features needs at least {TIMES_FEATURES * features} "
                            f"images in each set, or its covariance means little; got {len(images)}.")

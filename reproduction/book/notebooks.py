@@ -7,11 +7,14 @@ A notebook's front matter lists the models it loads (``models: [generative-mnist
 import ast
 import contextlib
 import hashlib
+import json
 import os
 import re
+import sys
+import tempfile
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +23,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, shown, unknown
-from pcgraph_lite.files import read_text, ready, write_aside
+from pcgraph_lite.files import placed, read_text, ready, write_aside
 
 from .. import checkout
 from ..evidence import config, strict
@@ -28,6 +31,8 @@ from ..evidence.config import Profile
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
+PLACES = ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME", "PCGRAPH_INCEPTION")
+FREE = ("device", "seed", "seeds")                                         # a verdict counts seeds itself
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters that the command line gives by an option
 LEAST, MOST = {"seeds": 1}, 10**9                                          # of a number, whatever the notebook; else 0
 LONGEST_NAME = 120                                                         # of a folder: systems allow 255 bytes
@@ -162,7 +167,13 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
         raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")
     hardware.pick_device(values.get("device", "auto"))                     # refused before anything runs
     usual = checkout.ROOT / "_build" / profile
-    folder = Path(out).absolute() if str(out) else _folder(name, profile, given) if given else usual
+    folder = placed(out, "--out") if str(out) else _folder(name, profile, given) if given else usual
+    if given and folder == usual:
+        raise BadInput(f"--out {checkout.relative(usual)} is for runs with the profile's parameters; got -p "
+                       f"{' -p '.join(given)}. Leave out --out, or name a folder of the run's own.")
+    for variable in PLACES:                                                # the cells run in another working folder
+        if os.environ.get(variable):
+            os.environ[variable] = str(placed(os.environ[variable], variable))
     if "out" in values:
         values["out"] = "" if folder == usual else checkout.relative(folder)
     ready(folder / "records" / f"{name}.json")
@@ -170,6 +181,14 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
         if plain:
             return _run_plain(name, values, folder)
         return _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
+
+
+def other_than_claimed(name: str, profile: str, given: Mapping[str, object]) -> dict[str, tuple[Any, Any]]:
+    """Of the parameters given, those that differ from the run that decides the claims: their values here and there."""
+    decides = config.load_profile("paper" if "paper" in config.profile_names() else profile)
+    claimed, here = (resolve(name, settings, some) for settings, some in (
+        (decides, decides.published.get(name, {})), (config.load_profile(profile), given)))
+    return {key: (here[key], claimed[key]) for key in given if here[key] != claimed[key] and key not in FREE}
 
 
 def records_of(made: Path) -> Path:
@@ -227,16 +246,17 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
     failed = target.with_name(f"{name}.failed.ipynb")
     with write_aside(target) as part:
         begun = part.with_suffix(".input.part")
-        nbformat.write(jupytext.read(source(name)), begun)
+        nbformat.write(jupytext.reads(read_text(source(name)), {"extension": ".md"}), begun)
         try:
-            with warnings.catch_warnings(action="ignore"):       # papermill remarks that .part is no notebook name
-                done = papermill.execute_notebook(checkout.relative(begun), checkout.relative(part), dict(values),
-                                                  kernel_name="python3", cwd=".", progress_bar=True,
-                                                  extra_arguments=["--log-level=CRITICAL"])
+            # papermill fills in what stands in braces, and remarks that .part is no notebook name
+            paths = [checkout.relative(path).replace("{", "{{").replace("}", "}}") for path in (begun, part)]
+            with warnings.catch_warnings(action="ignore"), _own_kernel():
+                done = papermill.execute_notebook(*paths, dict(values), kernel_name="python3", cwd=".",
+                                                  progress_bar=True, extra_arguments=["--log-level=CRITICAL"])
         except Exception as error:
-            if part.exists():
+            if ran := part.exists():
                 part.replace(failed)
-            raise PCGraphError(_failure(name, error, failed)) from error
+            raise PCGraphError(_failure(name, error, failed if ran else None)) from error
         finally:
             begun.unlink(missing_ok=True)
         done.metadata.papermill |= {"input_path": f"notebooks/{name}.md", "output_path": checkout.relative(target)}
@@ -245,9 +265,27 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
     return target
 
 
-def _failure(name: str, error: Exception, failed: Path) -> str:
-    """What a person needs: which cell, its error, where the rest of it is."""
-    kept = f"What ran until then is kept in {checkout.relative(failed)}."
+@contextlib.contextmanager
+def _own_kernel() -> Iterator[None]:
+    """Let the kernel "python3" be this very Python, whichever JUPYTER_PATH or the user's folders name so."""
+    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec, before = {"argv": command, "display_name": "Python 3", "language": "python"}, os.environ.get("JUPYTER_PATH")
+    with tempfile.TemporaryDirectory(prefix="pcgraph-kernel-") as folder:
+        (Path(folder) / "kernels/python3").mkdir(parents=True)
+        (Path(folder) / "kernels/python3/kernel.json").write_text(json.dumps(spec), encoding="utf-8")
+        os.environ["JUPYTER_PATH"] = os.pathsep.join([folder, *([before] if before else [])])
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["JUPYTER_PATH"]
+            else:
+                os.environ["JUPYTER_PATH"] = before
+
+
+def _failure(name: str, error: Exception, failed: Path | None) -> str:
+    """What a person needs: which cell, its error, where the rest of it is, if anything ran."""
+    kept = f"What ran until then is kept in {checkout.relative(failed)}." if failed else "No cell was run."
     if not hasattr(error, "ename"):
         return f"notebook {name} stopped: {type(error).__name__}: {error}. {kept}"
     trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).strip().splitlines()

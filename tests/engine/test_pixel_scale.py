@@ -135,11 +135,11 @@ def test_copies_that_are_watched_learn_scaled_pixels() -> None:
 def test_learning_from_pixels_scaled_by_hand_is_refused() -> None:
     """They would be scaled twice, in silence."""
     for images in (by_hand(SIGNED), SIGNED.apply(IMAGES), IMAGES * 3):
-        with pytest.raises(BadInput, match=r"expected \[0, 1\]. This graph scales them itself, to \[-1, 1\]"):
+        with pytest.raises(BadInput, match=r"expected \[0, 1\]"):
             fit(graph(SIGNED), {"pixels": images}, **LEARN)
-        with pytest.raises(BadInput, match="scales them itself"):
+        with pytest.raises(BadInput, match=r"expected \[0, 1\]"):
             convergence.watch(graph(SIGNED, replicas=1), {"pixels": images}, [0.1], [1e-2], batches=1, batch_size=2)
-        with pytest.raises(BadInput, match="scales them itself"):
+        with pytest.raises(BadInput, match=r"expected \[0, 1\]"):
             fit(graph(SIGNED), {"pixels": IMAGES}, validation={"pixels": images}, **LEARN)
     fit(graph(), {"pixels": by_hand(SIGNED)}, **LEARN)
 
@@ -148,13 +148,13 @@ def test_resampled_pictures_may_leave_the_scale_by_a_tenth() -> None:
     """At either end, so that one end beyond it is refused whatever the other."""
     fit(graph(SIGNED), {"pixels": 1.18 * IMAGES - 0.09}, **LEARN)          # from -0.09 to 1.09
     for images in (1.11 * IMAGES, 1.11 * IMAGES - 0.11):
-        with pytest.raises(BadInput, match="scales them itself"):
+        with pytest.raises(BadInput, match="that the model scales itself"):
             fit(graph(SIGNED), {"pixels": images}, **LEARN)
 
 
 @pytest.mark.parametrize("bytes_", [(IMAGES * 255).byte(), IMAGES * 255], ids=["uint8", "floats"])
 def test_bytes_are_refused_before_they_are_scaled(bytes_: Tensor) -> None:
-    with pytest.raises(BadInput, match="Divide images by 255"):
+    with pytest.raises(BadInput, match="Divide images by the largest value that a pixel can have, 255 in bytes"):
         query(graph(SIGNED), {"pixels": bytes_}, steps=1)
 
 

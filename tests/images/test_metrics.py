@@ -54,7 +54,7 @@ def test_class_numbers_are_checked(measure):
             measure(wrong, right)
     with pytest.raises(WrongShape, match="at least 1"):
         measure(right[:0], right[:0])
-    for wrong in (torch.tensor([0.0, 1.0]), torch.tensor([0, -1]), torch.tensor([True, False])):
+    for wrong in (torch.tensor([0.0, 1.0]), torch.tensor([0, -2]), torch.tensor([True, False])):
         with pytest.raises(BadInput, match=r"expected (\d+ whole numbers|0 to)"):
             measure(wrong, right)
 
@@ -169,10 +169,9 @@ def test_pairs_of_images_are_checked(measure):
             measure(bad, good)
     with pytest.raises(WrongShape, match="count of at least 1"):
         measure(good[:0], good[:0])
-    with pytest.raises(BadInput, match="floating point"):
+    with pytest.raises(BadInput, match="Divide images by the largest value"):
         measure((255 * good).byte(), good)
-    with pytest.raises(BadInput, match="must be alike"):
-        measure(good.double(), good)
+    torch.testing.assert_close(measure(good.double(), good * 0.5), measure(good, good * 0.5), check_dtype=False)
     hole = good.clone()
     hole[0, 0] = NAN
     with pytest.raises(BadValues, match="images holds 1 NaN"):
@@ -397,8 +396,8 @@ def test_diversity_is_the_mean_over_pairs() -> None:
 def test_contrast_does_not_change_diversity() -> None:
     """All pictures scaled alike, or each by a factor of its own; a blank one is as far from any other as its norm."""
     images = torch.rand(6, 9, generator=torch.Generator().manual_seed(0))
-    own = torch.tensor([0.1, 0.2, 0.5, 1.0, 2.0, 5.0])[:, None]
-    for scaled in (0.01 * images, 7 * images, own * images):
+    own = torch.tensor([0.1, 0.2, 0.5, 1.0, 1.2, 1.4])[:, None]
+    for scaled in (0.01 * images, 1.4 * images, own * images):
         assert metrics.diversity(scaled) == pytest.approx(metrics.diversity(images), rel=1e-6)
     assert metrics.diversity(torch.stack([images[0], torch.zeros(9)])) == pytest.approx(1)
 

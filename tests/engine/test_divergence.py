@@ -1,0 +1,130 @@
+"""A training that diverges ends in an error of ours, whatever the model; and no setting outside takes its digits.
+
+Oracle: finite weights and histories, or our errors; power iteration in float64; the same call outside of autocast.
+"""
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+import torch
+
+import pcgraph_lite as pcg
+from pcgraph_lite import topology
+from pcgraph_lite.baselines.kinds import KINDS
+from pcgraph_lite.engine.conditioned import Conditioned
+from pcgraph_lite.engine.curvature import curvature
+from pcgraph_lite.errors import BadInput, PCGraphError, UnstableStep
+from pcgraph_lite.images import judge, metrics
+
+X, Y = torch.rand(12, 16, generator=torch.Generator().manual_seed(1)), torch.arange(12) % 3
+GRAPHS = {
+    "nothing free": lambda: pcg.PCGraph(topology.discriminative(16, [], 3), "linear"),
+    "hidden": lambda: pcg.PCGraph(topology.discriminative(16, [4], 3), "linear"),
+    "flat": lambda: pcg.PCGraph(topology.generative(3, [4], 16), "relu", prior="flat"),
+    "bias": lambda: pcg.PCGraph(topology.generative(3, [], 16), "linear", bias=True),
+    "top-k": lambda: pcg.PCGraph(topology.generative(3, [4], 16), "linear", top_k=0.5),
+    "replicas": lambda: pcg.PCGraph(topology.discriminative(16, [4], 3), "linear", replicas=2),
+    "all to all": lambda: pcg.PCGraph(topology.fully_connected(16, 3, 4), "linear")}
+BASELINES = ["mlp", "rbm", "boltzmann", "autoencoder", "almeida-pineda"]
+
+
+def finite(model: torch.nn.Module, history: pd.DataFrame) -> bool:
+    return all(bool(p.isfinite().all()) for p in model.parameters()) and not history.isna().any(axis=None)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("weight_lr", [1e2, 1e15, 1e30])
+@pytest.mark.parametrize("validation", [None, 0.25])
+def test_a_graph_that_diverges_says_so(name: str, weight_lr: float, validation: float | None) -> None:
+    graph = GRAPHS[name]()
+    try:
+        history = pcg.fit(graph, (X, Y), epochs=20, steps=5, batch_size=4, optimizer="sgd", weight_lr=weight_lr,
+                          validation=validation, progress=False)
+    except PCGraphError as error:
+        assert "\n" not in str(error)
+    else:
+        assert finite(graph, history)
+
+
+@pytest.mark.parametrize("kind", BASELINES)
+def test_a_baseline_that_diverges_says_so(kind: str) -> None:
+    model = KINDS[kind].make(16, **({} if kind == "autoencoder" else {"labels": 3}))
+    more = {} if kind == "autoencoder" else {"optimizer": "sgd"}
+    try:
+        history = KINDS[kind].fit(model, X, Y, epochs=5, weight_lr=1e30, progress=False, **more)
+    except PCGraphError as error:
+        assert "\n" not in str(error)
+    else:
+        assert finite(model, history)
+
+
+def problem(weight: float, dtype: torch.dtype) -> Conditioned:
+    """labels -> pixels, with labels free."""
+    graph = pcg.PCGraph(topology.generative(2, [], 3), "linear", dtype=dtype)
+    matrix = torch.zeros(5, 5, dtype=dtype)
+    matrix[3:, :3] = weight * torch.tensor([[1.0, 2, 3], [0, 1, 1]])
+    graph.set_weight(matrix)
+    return Conditioned(graph, torch.zeros(1, 5, dtype=dtype), torch.arange(5) < 3)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e5, 1e10, 3e12, 1e18])
+def test_the_estimate_of_curvature_survives_large_weights(weight: float) -> None:
+    """Up to where the curvature itself, about 14 weight^2, leaves float32."""
+    exact, found = curvature(problem(weight, torch.float64)), curvature(problem(weight, torch.float32))
+    torch.testing.assert_close(found.double(), exact, rtol=1e-4, atol=0)
+
+
+@pytest.mark.parametrize("weight", [1e20, 1e30])
+def test_an_overflow_is_no_flat_energy(weight: float) -> None:
+    assert not float(curvature(problem(weight, torch.float32))) < float("inf")
+    one = problem(weight, torch.float32)
+    with pytest.raises(UnstableStep, match="curvature of the energy is"):
+        pcg.query(one.graph, {"pixels": torch.rand(1, 3)}, steps=3)
+    with pytest.raises(UnstableStep):
+        pcg.query(one.graph, {"pixels": torch.rand(1, 3)}, steps=30, value_lr=0.1)
+
+
+# ---------------------------------------------------------------------------------------------- precision from outside
+
+CALLS: dict[str, Callable[[pcg.PCGraph, torch.Tensor], object]] = {
+    "energy": lambda g, x: g.energy(x), "prediction": lambda g, x: g.prediction(x), "error": lambda g, x: g.error(x),
+    "group": lambda g, x: g.group_prediction(x, "pixels"), "value": lambda g, x: g.value_gradient(x),
+    "weight": lambda g, x: list(g.weight_gradient(x).values()), "relax": lambda g, x: pcg.relax(
+        g, x, torch.arange(x.shape[-1]) < 3, steps=5).x,
+    "query": lambda g, x: pcg.query(g, {"pixels": X}, steps=5).x, "accuracy": lambda g, x: pcg.accuracy(g, (X, Y)),
+    "minus_energy": lambda g, x: pcg.minus_energy(g, (X, Y)),
+    "fit": lambda g, x: (pcg.fit(g, (X, Y), epochs=1, steps=3, progress=False).energy.tolist(),
+                         [w.detach() for w in g.weights]),
+    "judge": lambda g, x: judge.load_judge("mnist")(torch.linspace(0, 1, 3 * 784).view(3, 784)),
+    "ssim": lambda g, x: metrics.ssim(torch.linspace(0, 1, 784)[None], torch.linspace(1, 0, 784)[None]),
+    "mlp": lambda g, x: [(m := KINDS["mlp"].make(16, 3)), KINDS["mlp"].fit(m, X, Y, epochs=1, progress=False),
+                         [p.detach() for p in m.parameters()]][2]}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast_changes_no_number(name: str, dtype: torch.dtype) -> None:
+    made = [pcg.PCGraph(topology.generative(3, [8], 16), "tanh") for _ in range(2)]
+    x = torch.randn(5, made[0].topology.n, generator=torch.Generator().manual_seed(2))
+    expected = CALLS[name](made[0], x)
+    with torch.autocast("cpu", dtype=dtype):
+        found = CALLS[name](made[1], x)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+MODELS = {"graph": lambda: pcg.PCGraph(topology.generative(3, [8], 16)), "judge": judge.Judge,
+          "mlp": lambda: KINDS["mlp"].make(16, 3), "rbm": lambda: KINDS["rbm"].make(16, 3),
+          "inside": lambda: torch.nn.Sequential(pcg.PCGraph(topology.generative(3, [8], 16)))}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("convert", [lambda m: m.half(), lambda m: m.bfloat16(), lambda m: m.to(torch.float16),
+                                     lambda m: m.to(dtype=torch.bfloat16), lambda m: m.type(torch.float16),
+                                     lambda m: m.to(torch.zeros((), dtype=torch.float16))])
+def test_a_module_cannot_be_converted_to_fewer_digits(name: str, convert: Callable) -> None:
+    model = MODELS[name]()
+    with pytest.raises(BadInput, match=r"dtype = .*; expected torch.float32 or torch.float64"):
+        convert(model)
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert {p.dtype for p in model.double().to("cpu").float().double().parameters()} == {torch.float64}

@@ -1,0 +1,295 @@
+"""One guard for each quantity, at every door: whatever holds the numbers, and whatever is wrong with them.
+
+Oracle: the answer to the same numbers as a float32 tensor; the types and the words of our errors. ``DOORS`` are all
+public calls that take images, labels, masks or scores; one argument after the other is given in another container, or
+made wrong in one way that users make.
+"""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+
+import pcgraph_lite as pcg
+from pcgraph_lite import topology
+from pcgraph_lite.baselines import rivals
+from pcgraph_lite.baselines.autoencoder import Autoencoder, complete
+from pcgraph_lite.baselines.kinds import KINDS
+from pcgraph_lite.baselines.mlp import MLP
+from pcgraph_lite.baselines.rbm import RBM
+from pcgraph_lite.baselines.rbm import complete as rbm_complete
+from pcgraph_lite.baselines.rbm import denoise as rbm_denoise
+from pcgraph_lite.errors import BadInput, PCGraphError, WrongShape
+from pcgraph_lite.images import datasets, judge, metrics
+
+DRAW = torch.Generator().manual_seed(0)
+X, Y = torch.rand(8, 16, generator=DRAW), torch.arange(8) % 2
+BIG = torch.rand(130, 784, generator=DRAW)
+KNOWN, KNOWN_BIG = torch.arange(16) < 8, datasets.top_half((1, 28, 28))
+READER = judge.load_judge("mnist")
+
+
+def draw() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+def graph(scale: pcg.Scale | None = None, labels: int = 2) -> pcg.PCGraph:
+    return pcg.PCGraph(topology.generative(labels, [3], 16), "tanh", **({"pixel_scale": scale} if scale else {}))
+
+
+def weights(model: torch.nn.Module) -> list[Tensor]:
+    return [p.detach() for p in model.parameters()]
+
+
+def fitted(data: object, **settings: object) -> list[Tensor]:
+    made = graph(labels=2 if isinstance(data, tuple) else 0)
+    pcg.fit(made, data, epochs=1, steps=2, progress=False, **settings)
+    return weights(made)
+
+
+def baseline(kind: str, images: object, labels: object, **settings: object) -> list[Tensor]:
+    made = KINDS[kind].make(**({"shape": (1, 4, 4)} if kind == "hopfield" else {"pixels": 16}), **(
+        {} if kind == "autoencoder" else {"labels": 2}))
+    KINDS[kind].fit(made, images, labels, progress=False, **settings)
+    return weights(made)
+
+
+FITS = {"mlp": {"epochs": 1}, "rbm": {"epochs": 1}, "dam": {"epochs": 1}, "autoencoder": {"epochs": 1},
+        "hopfield": {"sizes": [4]}, "boltzmann": {"epochs": 1}, "almeida-pineda": {"epochs": 1},
+        "linear": {"method": "least-squares"}}
+# name: (call, arguments by kind of quantity)
+DOORS: dict[str, tuple[Callable[..., object], dict[str, Tensor]]] = {
+    "fit": (lambda images, labels: fitted((images, labels)), {"images": X, "labels": Y}),
+    "fit alone": (lambda images: fitted(images), {"images": X}),
+    "fit validation": (lambda images, labels: fitted((X, Y), validation=(images, labels)), {"images": X, "labels": Y}),
+    "query": (lambda images: pcg.query(graph(), {"pixels": images}, steps=2).x, {"images": X}),
+    "query labels": (lambda labels: pcg.query(graph(), {"labels": labels}, steps=2).x, {"labels": Y}),
+    "query start": (lambda images: pcg.query(graph(), init={"pixels": images}, steps=2).x, {"images": X}),
+    "observed": (lambda images, mask: pcg.query(graph(), {"pixels": pcg.observed(images, mask)}, steps=2).x,
+                 {"images": X, "mask": KNOWN}),
+    "accuracy": (lambda images, labels: pcg.accuracy(graph(), (images, labels)), {"images": X, "labels": Y}),
+    "minus_energy": (lambda images, labels: pcg.minus_energy(graph(), (images, labels)), {"images": X, "labels": Y}),
+    "noisy": (lambda images: datasets.noisy(images, 0.1, draw()), {"images": X}),
+    "ImageSet": (lambda images, labels: datasets.ImageSet("x", images, labels, (1, 4, 4), "").images,
+                 {"images": X, "labels": Y}),
+    "read": (lambda images: judge.read(READER, images), {"images": BIG}),
+    "judge": (lambda images: READER(images), {"images": BIG}),
+    "features": (lambda images: READER.features(images), {"images": BIG}),
+    "frechet": (lambda images: metrics.frechet_judge_distance(READER, BIG, images), {"images": BIG}),
+    "mse": (lambda images: metrics.mse(images, X), {"images": X}),
+    "mse of": (lambda images: metrics.mse(X, images), {"images": X}),
+    "psnr": (lambda images: metrics.psnr(images, 1 - X), {"images": X}),
+    "ssim": (lambda images: metrics.ssim(images, BIG), {"images": BIG}),
+    "seam": (lambda images, mask: metrics.seam(images, mask), {"images": BIG, "mask": KNOWN_BIG}),
+    "background": (lambda images: metrics.background_energy(images, X.round()), {"images": X}),
+    "diversity": (metrics.diversity, {"images": X}),
+    "repeated": (lambda images: metrics.repeated_share(images, 0.1), {"images": X}),
+    "share_right": (lambda labels: metrics.share_right(labels, Y), {"labels": Y}),
+    "share_right of": (lambda labels: metrics.share_right(Y, labels), {"labels": Y}),
+    "table": (lambda labels: metrics.classification_table(labels, Y, ["a", "b"]).to_numpy().tolist(), {"labels": Y}),
+    "auroc": (lambda scores, mask: metrics.auroc(scores, mask), {"scores": X[:, 0], "mask": Y.bool()}),
+    "classify": (lambda images: MLP(16, 2, [3]).classify(images), {"images": X}),
+    "score": (lambda images, labels: MLP(16, 2, [3]).score((images, labels)), {"images": X, "labels": Y}),
+    "autoencoder complete": (lambda images, mask: complete(Autoencoder(16, [3]), images, mask),
+                             {"images": X, "mask": KNOWN}),
+    "rbm complete": (lambda images, mask: rbm_complete(RBM(16, 2, 3), images, mask, 2, draw()),
+                     {"images": X, "mask": KNOWN}),
+    "rbm denoise": (lambda images: rbm_denoise(RBM(16, 2, 3), images, 2, draw()), {"images": X}),
+    "mean_image": (lambda images, mask: rivals.mean_image(X, images, mask), {"images": X, "mask": KNOWN}),
+    "nearest": (lambda images, mask: rivals.nearest_neighbour(X, images, mask), {"images": X, "mask": KNOWN}),
+    "ridge": (lambda images, mask: rivals.ridge(images, X, mask).weight, {"images": X, "mask": KNOWN}),
+    "box_filter": (lambda images: rivals.box_filter(images, (1, 4, 4)), {"images": X}),
+    "wiener": (lambda images: rivals.wiener_filter(images, 0.1, (1, 4, 4))(X), {"images": X}),
+    "best_linear": (lambda images: rivals.best_linear(images, 0.1).weight, {"images": X}),
+    "components": (lambda images: rivals.principal_components(images, 2)(X), {"images": X}),
+} | {kind: (lambda images, labels, kind=kind: baseline(kind, images, labels, **FITS[kind]), {"images": X, "labels": Y})
+     for kind in FITS}
+assert FITS.keys() == KINDS.keys()
+
+
+def read_only(values: Tensor) -> np.ndarray:
+    array = values.numpy().copy()
+    array.flags.writeable = False
+    return array
+
+
+def big_endian(values: Tensor) -> np.ndarray:
+    array = values.numpy()
+    return array.astype(array.dtype.newbyteorder(">"))
+
+
+def framed(values: Tensor) -> object:
+    """A frame or a series of some rows of a longer one: its index has gaps, and no 0."""
+    kind = pd.DataFrame if values.ndim == 2 else pd.Series
+    return kind(values.numpy(), index=range(3, 3 + 2 * len(values), 2))
+
+
+CONTAINERS: dict[str, Callable[[Tensor], object]] = {
+    "array": lambda v: v.numpy(), "read-only": read_only, "big-endian": big_endian, "frame": framed,
+    "list": lambda v: v.tolist(), "rows": list, "arrays": lambda v: [row.numpy() for row in v],
+    "turned": lambda v: v.T.contiguous().T if v.ndim == 2 else v, "strided": lambda v: v.repeat_interleave(2, 0)[::2],
+    "backwards": lambda v: np.flip(np.flip(v.numpy(), 0).copy(), 0),
+    "requires grad": lambda v: v.clone().requires_grad_() if v.is_floating_point() else v,
+    "numbers of numpy": lambda v: np.array(v.tolist(), dtype=object)}
+UNFIT = {("fit alone", "list"), ("fit alone", "rows"), ("fit alone", "arrays"),       # which might be images and labels
+         ("noisy", "numbers of numpy")}                                    # whose float64 noise is another one
+CASES = [(door, argument) for door, (_, given) in DOORS.items() for argument in given]
+
+
+def answer(door: str, **changed: object) -> object:
+    call, given = DOORS[door]
+    with warnings.catch_warnings(action="error"):
+        return call(**given | changed)
+
+
+@pytest.mark.parametrize(("door", "argument"), CASES)
+def test_the_container_of_numbers_changes_no_answer(door: str, argument: str) -> None:
+    expected, value = answer(door), DOORS[door][1][argument]
+    for name, put in CONTAINERS.items():
+        if (door, name) in UNFIT:
+            continue
+        found = answer(door, **{argument: put(value)})
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=2e-4, check_dtype=False, equal_nan=True,
+                                   msg=lambda text, name=name: f"{name}: {text}")
+
+
+WRONG: dict[str, dict[str, Callable[[Tensor], object]]] = {
+    "images": {"0 to 16": lambda x: x * 16, "0 to 2": lambda x: x * 2, "0 to 255": lambda x: x * 255,
+               "bytes": lambda x: (x * 255).byte(), "whole numbers": lambda x: (x * 16).long(),
+               "-127 to 128": lambda x: x * 255 - 127, "NaN": lambda x: x * torch.nan, "empty": lambda x: x[:0],
+               "channels last": lambda x: torch.rand(4, 8, 8, 3), "one": lambda x: x[0],
+               "text": lambda x: ["a"] * len(x), "a column more": lambda x: torch.cat([x, x[:, :1]], 1)},
+    "labels": {"from 1": lambda y: y + 1, "below 0": lambda y: y - 2, "half": lambda y: y + 0.5,
+               "NaN": lambda y: y * torch.nan,
+               "too few": lambda y: y[:-1], "empty": lambda y: y[:0], "words": lambda y: ["cat"] * len(y),
+               "one-hot of another width": lambda y: torch.nn.functional.one_hot(y, 5),
+               "one-hot of 255": lambda y: torch.nn.functional.one_hot(y, 2).byte() * 255},
+    "mask": {"numbers": lambda m: m.long(), "floats": lambda m: m.float(), "short": lambda m: m[:-1]},
+    "scores": {"NaN": lambda s: s * torch.nan, "short": lambda s: s[:-1]}}
+FINE = {("query labels", "too few"), ("ImageSet", "from 1"), ("share_right", "from 1"), ("share_right of", "from 1"),
+        ("components", "a column more"), ("diversity", "a column more"), ("repeated", "a column more"),
+        ("best_linear", "a column more"), ("noisy", "a column more"), ("noisy", "one"), ("noisy", "channels last"),
+        ("autoencoder", "from 1")}           # where these numbers are right
+
+
+@pytest.mark.parametrize(("door", "argument"), CASES)
+def test_what_is_wrong_with_a_quantity_is_said_at_every_door(door: str, argument: str) -> None:
+    """In one line of ours, and no advice of bytes where labels or masks are meant."""
+    survivors = {}
+    for name, spoil in WRONG[argument].items():
+        if (door, name) in FINE:
+            continue
+        try:
+            answer(door, **{argument: spoil(DOORS[door][1][argument])})
+            survivors[name] = "taken"
+        except PCGraphError as error:
+            if "\n" in str(error) or len(str(error)) > 600 or (argument != "images" and "255" in str(error).replace(
+                    "up to 255", "").replace("to 255", "")):
+                survivors[name] = f"{type(error).__name__}: {error}"
+        except Exception as error:
+            survivors[name] = f"{type(error).__name__}: {error}"
+    assert not survivors
+
+
+UNSCALED = [(door, argument) for door, argument in CASES if argument == "images" and door not in (
+    "fit", "fit alone", "fit validation", "query", "query start", "observed", "accuracy", "minus_energy", "noisy")]
+
+
+@pytest.mark.parametrize(("door", "argument"), UNSCALED)
+@pytest.mark.parametrize("scale", ["[-1, 1]", "[-2, 2]"])
+def test_pictures_scaled_by_hand_are_refused_where_there_is_no_scale(door: str, argument: str, scale: str) -> None:
+    from pcgraph_lite.images.scale import named
+    with pytest.raises(PCGraphError, match=r"already; expected \[0, 1\]|must lie in \[0, 1\]|expected 0 to 1"):
+        answer(door, images=named(scale).apply(DOORS[door][1][argument]))
+
+
+SCALED = {
+    "fit": lambda g, x: pcg.fit(g, (x, Y), epochs=1, progress=False),
+    "validation": lambda g, x: pcg.fit(g, (X, Y), validation=(x, Y), epochs=1, progress=False),
+    "query": lambda g, x: pcg.query(g, {"pixels": x}, steps=2),
+    "init": lambda g, x: pcg.query(g, init={"pixels": x}, steps=2),
+    "accuracy": lambda g, x: pcg.accuracy(g, (x, Y)), "minus_energy": lambda g, x: pcg.minus_energy(g, {"pixels": x})}
+
+
+@pytest.mark.parametrize("door", SCALED)
+@pytest.mark.parametrize("name", ["[-1, 1]", "[-2, 2]", "standardized"])
+def test_a_graph_with_a_scale_takes_clean_and_noisy_pictures_and_none_that_are_scaled(door: str, name: str) -> None:
+    from pcgraph_lite.images.scale import named
+    scale = named(name, "fashion")
+    images = torch.rand(8, 16, generator=draw()).square()
+    SCALED[door](graph(scale), images)
+    with pytest.raises(BadInput, match="pixels run from"):
+        SCALED[door](graph(scale), scale.apply(images))
+    if door not in ("fit", "validation"):
+        for variance in (0.01, 0.05, 0.2, 0.5, 1.0, 2.0):
+            SCALED[door](graph(scale), datasets.noisy(images, variance, draw()))
+
+
+@pytest.mark.parametrize("variance", [0.05, 0.5, 1.0, 2.0])
+def test_noise_is_taken_by_every_measure(variance: float) -> None:
+    """It is no scale, however large."""
+    test = datasets.load("mnist", "test", sample=True).images[:200]
+    noisy = datasets.noisy(test, variance, draw())
+    for call in (lambda x: judge.read(READER, x), lambda x: metrics.mse(x, test), lambda x: metrics.psnr(x, test),
+                 lambda x: metrics.frechet_judge_distance(READER, test, x)):
+        call(noisy)
+
+
+# -------------------------------------------------------------------------------- advice that works when it is followed
+
+@pytest.mark.parametrize(("images", "advised"), [
+    ((X * 255).byte(), lambda x: x / 255), (X * 16, lambda x: x / 16), ((X * 16).long(), lambda x: x / 16),
+    (torch.rand(8, 16, 16, 3), lambda x: x.permute(0, 3, 1, 2))])
+def test_the_advice_about_images_works(images: Tensor, advised: Callable[[Tensor], Tensor]) -> None:
+    model = pcg.PCGraph(topology.generative(0, [3], images[0].numel()), "tanh")
+    with pytest.raises(PCGraphError, match=r"Divide images by the largest value|permute\(0, 3, 1, 2\)"):
+        pcg.fit(model, images, epochs=1, progress=False)
+    pcg.fit(model, advised(images), epochs=1, steps=2, progress=False)
+
+
+@pytest.mark.parametrize(("call", "words", "advised"), [
+    (lambda: metrics.mse(X.round().long(), X), r"images\.float\(\)", lambda: metrics.mse(X.round().long().float(), X)),
+    (lambda: judge.read(READER, BIG.view(-1, 1, 28, 28)), r"flatten\(1\)",
+     lambda: judge.read(READER, BIG.view(-1, 1, 28, 28).flatten(1))),
+    (lambda: fitted((X, Y.float())), r"\.long\(\)", lambda: fitted((X, Y.float().long()))),
+    (lambda: fitted((X, Y.bool())), r"\.long\(\)", lambda: fitted((X, Y.bool().long()))),
+    (lambda: fitted((X, Y + 1)), "Subtract 1", lambda: fitted((X, Y + 1 - 1))),
+    (lambda: pcg.observed(X, KNOWN.int()), r"\.bool\(\)", lambda: pcg.observed(X, KNOWN.int().bool())),
+    (lambda: metrics.share_right(torch.rand(8, 2), Y), r"\.argmax\(1\)",
+     lambda: metrics.share_right(torch.rand(8, 2).argmax(1), Y))])
+def test_other_advice_works(call: Callable, words: str, advised: Callable) -> None:
+    with pytest.raises(PCGraphError, match=words):
+        call()
+    advised()
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.bool, torch.int64, torch.float32, torch.float64])
+def test_one_hot_labels_are_labels_whatever_their_type(kind: torch.dtype) -> None:
+    expected, hot = fitted((X, Y)), torch.nn.functional.one_hot(Y, 2)
+    torch.testing.assert_close(fitted((X, hot.to(kind))), expected)
+
+
+def test_the_judges_readings_are_answers_for_our_measures() -> None:
+    """-1, a picture that shows nothing, is a wrong answer of no class."""
+    test = datasets.load("mnist", "test", sample=True)
+    pictures = test.images[:100].clone()
+    pictures[:10] = 0
+    seen, truth = judge.read(READER, pictures), test.labels[:100]
+    assert (seen[:10] == judge.UNREADABLE).all()
+    assert metrics.share_right(seen, truth) == pytest.approx(float((seen == truth).double().mean()))
+    table = metrics.classification_table(seen, truth, [str(k) for k in range(10)])
+    for k in range(10):
+        hits, asked = int(((seen == k) & (truth == k)).sum()), int((truth == k).sum())
+        assert table["recall"].iloc[k] == pytest.approx(hits / asked)
+        assert table["precision"].iloc[k] == pytest.approx(hits / max(1, int((seen == k).sum())))
+
+
+def test_channels_of_pictures_that_may_be_either_way_are_taken() -> None:
+    for shape in ((8, 4, 4, 1), (8, 1, 4, 4), (8, 16), (8, 4, 4)):
+        pcg.fit(graph(labels=0), torch.rand(shape), epochs=1, steps=2, progress=False)
+    with pytest.raises(WrongShape, match="channels last"):
+        pcg.fit(pcg.PCGraph(topology.generative(0, [3], 48)), torch.rand(8, 4, 4, 3), epochs=1, progress=False)
