@@ -117,4 +117,4 @@ def test_each_kind_of_model_trains_as_on_the_cpu(gpu, name):
         zoo.fit(trained[device], settings, rest, held_out, progress=False, generator=generator)
     for key, expected in trained["cpu"].state_dict().items():
         got = trained["cuda"].state_dict()[key]
-        assert got.is_cuda and torch.equal(got.cpu(), expected)
+        assert (got.is_cuda or key == "edges") and torch.equal(got.cpu(), expected)        # whose weights they are
