@@ -9,7 +9,6 @@ old ones are of other code:
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from inspect import signature
 from typing import Any
 
@@ -22,7 +21,6 @@ from pcgraph_lite.baselines.linear import METHODS
 from pcgraph_lite.engine.activations import ACTIVATIONS
 from pcgraph_lite.engine.topology import CONSTRUCTORS
 from pcgraph_lite.files import write_aside
-from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.scale import SCALES
 from reproduction.evidence import config, zoo
 from reproduction.evidence.numerics import FILE, committed
@@ -59,10 +57,10 @@ def trainings() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def numbers(settings: Mapping[str, Any]) -> list[float]:
     """What one training ends with, in float64: its last row of the history, and two numbers for each tensor."""
     spec = config.validated(dict[str, config.ModelSpec], {"small": settings}, FILE)["small"]
-    model, generator = zoo.build(spec, 0, torch.device("cpu"))
-    rest, held_out = (_double(some) for some in zoo.split(spec, config.Profile(
-        name="numerics", description="", data=config.DataSettings(sample=True)), generator))
-    history = zoo.fit(model.double(), spec, rest, held_out, generator=generator, progress=False)
+    profile = config.Profile(name="numerics", description="", data=config.DataSettings(sample=True), dtype="float64")
+    model, generator = zoo.build(spec, 0, torch.device("cpu"), profile.dtype)
+    rest, held_out = zoo.split(spec, profile, generator)
+    history = zoo.fit(model, spec, rest, held_out, generator=generator, progress=False)
     row = history.drop(columns=["epoch", "seconds"]).iloc[-1]
     trained = [t for t in model.state_dict().values() if t.is_floating_point()]              # not whose edges they are
     found = [float(value) for value in row] + [number for t in trained for number in _of_tensor(t)]
@@ -98,10 +96,6 @@ def _merged(usual: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     base = {"description": "small", "data": "mnist", "train_count": 40, "validation_count": 20}
     train = {} if usual["kind"] in ("hopfield", "linear") else {"train": TRAIN}
     return config.merged(config.merged(config.merged(base, train), usual), settings)
-
-
-def _double(some: ImageSet | None) -> ImageSet | None:
-    return None if some is None else replace(some, images=some.images.double())
 
 
 def _of_tensor(tensor: Tensor) -> tuple[float, float]:

@@ -72,11 +72,12 @@ class Page:
 
     def case(self, name: str, count: int = 0) -> Case:
         """``test_images`` of a data set with its training images and its judge."""
-        return Case(datasets.load(name, "train", sample=self.sample), self.test_images(name, count), load_judge(name))
+        train = zoo.images(name, "train", config.load_profile(self.profile))
+        return Case(train, self.test_images(name, count), load_judge(name))
 
     def test_images(self, name: str, count: int = 0) -> ImageSet:
         """``count`` test images of a data set, drawn at random; 0: all."""
-        test = datasets.load(name, "test", sample=self.sample)
+        test = zoo.images(name, "test", config.load_profile(self.profile))
         return test.subset(count, torch.Generator().manual_seed(0)) if count else test
 
     def held_out(self, trained: Trained, count: int) -> ImageSet:

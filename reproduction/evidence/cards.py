@@ -15,7 +15,6 @@ from pydantic import Field, ValidationError
 
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.files import read_text, write_aside
-from pcgraph_lite.images import datasets
 from pcgraph_lite.images.datasets import ImageSet
 
 from .. import checkout
@@ -102,7 +101,7 @@ def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float
 def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
     """What a classifier says of ``images`` test images (0: all)."""
     from pcgraph_lite.studies import trials  # here: it imports for seconds, and looking for a card needs none of it
-    test = datasets.load(trained.spec.data, "test", sample=config.load_profile(trained.profile).data.sample)
+    test = zoo.images(trained.spec.data, "test", config.load_profile(trained.profile))
     test = test.subset(images, torch.Generator().manual_seed(0)) if images else test
     trial, known = trials.classify(trained.graph, test, **_how(trained)), {}
     if "converged" in trial.each:

@@ -72,13 +72,14 @@ class Model(Strict):
         """The settings that the model is made with: no data, and no training."""
         return self.model_dump(exclude={*Model.model_fields, "kind", "train"})
 
-    def identity(self, seed: int, sample: bool) -> str:
-        """SHA-256 of everything that decides the weights: the settings, the seed, and which data."""
+    def identity(self, seed: int, sample: bool, dtype: str = "float32") -> str:
+        """SHA-256 of everything that decides the weights: the settings, the seed, which data, and the precision."""
         settings = self.model_dump(mode="json", exclude={"description"}, exclude_none=True)
         for some in (settings, settings.get("train", {})):
             for key in [key for key in some.keys() & BEFORE.keys() if some[key] == BEFORE[key]]:
                 del some[key]
-        canonical = json.dumps({"settings": settings, "seed": seed, "sample": sample}, sort_keys=True)
+        precision = {} if dtype == "float32" else {"dtype": dtype}         # as for those
+        canonical = json.dumps({"settings": settings, "seed": seed, "sample": sample} | precision, sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -110,13 +111,15 @@ class DataSettings(Strict):
 class Profile(Strict):
     """One size of run. ``models`` and ``notebooks`` hold only what differs from the defaults.
 
-    ``published``: what differs again in the runs that the published book shows, where there was less time.
+    ``dtype`` is the precision of models and images. ``published`` is what differs again in the runs that the published
+    book shows, where there was less time.
     """
 
     name: str
     description: str
     data: DataSettings
     threads: Count = 1
+    dtype: Literal["float32", "float64"] = "float32"
     models: dict[str, dict[str, Any]] = Field(default_factory=dict)
     notebooks: dict[str, dict[str, Any]] = Field(default_factory=dict)
     published: dict[str, dict[str, Any]] = Field(default_factory=dict)
@@ -173,12 +176,46 @@ def load_model(name: str, profile: Profile) -> Model:
 
 
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
-    """What a profile changes of a model. Raises BadInput: on the sample nothing is trained at full size in silence."""
-    if profile.data.sample and name not in profile.models:
+    """What a profile changes of a model; of a copy under a new name, what it changes of the original (``original``).
+
+    What the copy has changed itself stays. Raises BadInput: on the sample nothing is trained at full size in silence.
+    """
+    if name in profile.models or not profile.data.sample:
+        return profile.models.get(name, {})
+    if (source := original(name, profile)) is None:
         raise in_file(profile_file(profile.name), f"no entry {name!r} under models, and the sizes of "
                        "config/models.yaml are for the full data sets. Add one "
                        f"({name}: {{}} takes them as they are).")
-    return profile.models.get(name, {})
+    models = read_yaml(models_file())
+    return _shared(profile.models[source], models[name], models[source])
+
+
+def original(name: str, profile: Profile) -> str | None:
+    """The model of a profile that a model was copied from: of those alike in kind, data set and constructor, the one
+    with the most settings in common. None: there is none.
+    """
+    models, known = read_yaml(models_file()), load_models()
+
+    def alike(other: str) -> bool:
+        return all(getattr(known[name], key) == getattr(known[other], key) for key in ("kind", "data")) and (
+            known[name].kind != "pcgraph" or known[name].topology.constructor == known[other].topology.constructor)
+
+    settings = _flat(models[name])
+    return max(filter(alike, profile.models), key=lambda other: len(settings & _flat(models[other])), default=None)
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> set[tuple[str, str]]:
+    """Every setting as its dotted key and its value in words."""
+    found: set[tuple[str, str]] = set()
+    for key, value in settings.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {(f"{prefix}{key}", repr(value))}
+    return found
+
+
+def _shared(changes: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes of those settings in which two models do not differ."""
+    return {key: _shared(value, mine.get(key) or {}, theirs.get(key) or {}) if isinstance(value, Mapping) else value
+            for key, value in changes.items() if isinstance(value, Mapping) or mine.get(key) == theirs.get(key)}
 
 
 def _changed(name: str, changes: Mapping[str, Any], path: Path) -> Model:

@@ -47,11 +47,16 @@ def digest(text: str | None = None) -> str:
 
 
 def at(commit: str) -> str | None:
-    """``digest`` as it was at a commit. None: git does not know the commit, or no numbers were kept then."""
+    """The text of numerics.json at a commit. None: git does not know the commit, or no numbers were kept then."""
     for place in (FILE.relative_to(checkout.ROOT), BEFORE):
         if text := checkout.git("show", f"{commit}:{place}"):
-            return digest(f"{text}\n")
+            return f"{text}\n"
     return None
+
+
+def changed(text: str) -> list[str]:
+    """The parts of a numerics.json with this text that are gone or have other numbers today; new ones do not count."""
+    return [part for part, numbers in json.loads(text).items() if committed().get(part) != numbers]
 
 
 @cache

@@ -27,7 +27,6 @@ from pydantic import Field
 from pcgraph_lite import hardware
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnstableStep, one_of
 from pcgraph_lite.files import ready, write_aside
-from pcgraph_lite.images import datasets
 from pcgraph_lite.valid import Count
 
 from .. import checkout
@@ -95,12 +94,13 @@ class Run:
     def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
         """Train and measure: a row an epoch, or one that says that the training diverged."""
         began, version = time.monotonic(), checkout.version()              # of the code that runs, whatever comes
-        model, _ = zoo.build(self.spec, self.seed, device)
+        settings = config.load_profile(profile)
+        model, _ = zoo.build(self.spec, self.seed, device, settings.dtype)
         generator = torch.Generator().manual_seed(self.seed)               # every graph of a seed sees the same images
-        settings, foreign = config.load_profile(profile), None
+        foreign = None
         rest, held_out = zoo.split(self.spec, settings, generator)
         if "strangeness" in self.measured:
-            foreign = datasets.load(FOREIGN[self.spec.data], sample=settings.data.sample)
+            foreign = zoo.images(FOREIGN[self.spec.data], "train", settings)
         from .measures import measure  # here: it imports for seconds, and a plan needs none of it
         try:
             rows, status = zoo.fit(model, self.spec, rest, held_out, generator=generator, progress=False), "ok"
@@ -160,7 +160,8 @@ def plan(name: str, profile: str) -> list[Run]:
     specs = [_spec(sweep.model, base, point, source) for point in points]
     usual = _values(specs[0], keys)
     for spec, seed in itertools.product(specs, range(part.seeds or sweep.seeds)):
-        identity = hashlib.sha256(f"{spec.identity(seed, settings.data.sample)} {images}".encode()).hexdigest()[:16]
+        weights = spec.identity(seed, settings.data.sample, settings.dtype)
+        identity = hashlib.sha256(f"{weights} {images}".encode()).hexdigest()[:16]
         values = _values(spec, keys)
         differs = ", ".join(f"{key} = {value}" for key, value in values.items() if value != usual[key])
         runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, images, sweep.measured,

@@ -9,7 +9,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from io import StringIO
 from pathlib import Path
@@ -69,7 +69,8 @@ class ModelRun:
     @property
     def identity(self) -> str:
         """Hash of all settings that decide the weights."""
-        return self.spec.identity(self.seed, config.load_profile(self.profile).data.sample)
+        settings = config.load_profile(self.profile)
+        return self.spec.identity(self.seed, settings.data.sample, settings.dtype)
 
     @property
     def fingerprint(self) -> str:
@@ -139,7 +140,8 @@ class ModelRun:
             found = "weights of other settings" if target.is_file() else f"no weights in profile {self.profile} yet"
             print(f"{self.name} (seed {self.seed}) has {found}: training it.", file=sys.stderr, flush=True)
             self.train(device, progress)
-        model, _ = build(self.spec, self.seed, hardware.pick_device(device))
+        dtype = config.load_profile(self.profile).dtype
+        model, _ = build(self.spec, self.seed, hardware.pick_device(device), dtype)
         try:
             header, tensors = load_tensors(target, HEADER)
             if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
@@ -227,14 +229,18 @@ def parameter_count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def build(settings: Model, seed: int, device: torch.device) -> tuple[nn.Module, torch.Generator]:
-    """The model before training, and the generator that goes on to split and shuffle the data."""
+def build(settings: Model, seed: int, device: torch.device,
+          dtype: str = "float32") -> tuple[nn.Module, torch.Generator]:
+    """The model before training, and the generator that goes on to split and shuffle the data.
+
+    First weights are drawn in single precision, so they are the same numbers in any ``dtype``.
+    """
     generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
     if settings.kind != "pcgraph":
-        return _called(KINDS[settings.kind].make, own).to(device), generator
+        return _called(KINDS[settings.kind].make, own).to(device, getattr(torch, dtype)), generator
     own |= {"topology": topology(settings, generator), "pixel_scale": scales.named(settings.scale, settings.data)}
-    return _called(PCGraph, own).to(device), generator
+    return _called(PCGraph, own).to(device, getattr(torch, dtype)), generator
 
 
 def topology(settings: Model, generator: torch.Generator) -> Topology:
@@ -248,10 +254,19 @@ def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     return make(**{name: value for name, value in arguments.items() if name in signature(make).parameters})
 
 
+def images(data: str, split: str, profile: config.Profile) -> ImageSet:
+    """The ``split`` ("train" or "test") of a data set as a profile computes with it: all or the sample, its precision.
+
+    Raises as ``datasets.load``.
+    """
+    found = datasets.load(data, split, sample=profile.data.sample)
+    return replace(found, images=found.images.to(getattr(torch, profile.dtype)))
+
+
 def split(settings: Model, profile: config.Profile,
           generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
     """Training images and, where asked for, validation images; the test set is never touched."""
-    data, held_out = datasets.load(settings.data, "train", sample=profile.data.sample), None
+    data, held_out = images(settings.data, "train", profile), None
     if settings.validation_count:
         data, held_out = datasets.split_off(data, settings.validation_count, generator)
     if settings.train_count is not None and settings.train_count < len(data):
@@ -274,8 +289,9 @@ def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | 
 def _train_and_save(training: ModelRun, device: torch.device, progress: bool, checkpoint: Path) -> None:
     settings, target, seed = training.spec, training.path, training.seed
     wanted, version, began = training.identity, checkout.version(), time.monotonic()      # may change meanwhile
-    model, generator = build(settings, seed, device)
-    rest, held_out = split(settings, config.load_profile(training.profile), generator)
+    profile = config.load_profile(training.profile)
+    model, generator = build(settings, seed, device, profile.dtype)
+    rest, held_out = split(settings, profile, generator)
     if progress:
         print(f"training {training.name}: profile {training.profile}, seed {seed}, {len(rest)} images, "
               f"{hardware.describe(device)}", flush=True)

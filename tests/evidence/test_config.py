@@ -4,6 +4,7 @@ Oracle: the files of a small project and edits of them made by the test; signatu
 """
 
 import inspect
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -73,12 +74,25 @@ def test_profile_changes_single_entries(root: Path) -> None:
 def test_a_model_without_an_entry_is_refused(root: Path) -> None:
     """On the sample, and not with the full data sets, which the sizes of models.yaml are for."""
     path, full = root / "config/profiles/laptop.yaml", root / "config/profiles/paper.yaml"
-    edit(path, "other: {}", "copier: {}")
     full.write_text("description: all\ndata: {sample: false}\n")
-    with pytest.raises(BadInput, match=r"config/profiles/laptop\.yaml: no entry 'other' under models.*other: \{\}"):
-        config.load_model("other", config.load_profile("laptop"))
-    assert config.load_model("other", config.load_profile("paper")) == config.load_models()["other"]
+    with pytest.raises(BadInput, match=r"config/profiles/laptop\.yaml: no entry 'copier' under models.*copier: \{\}"):
+        config.load_model("copier", config.load_profile("laptop"))
+    assert config.load_model("copier", config.load_profile("paper")) == config.load_models()["copier"]
+    edit(path, "other: {}", "copier: {}")
     config.load_model("copier", config.load_profile("laptop"))
+
+
+@pytest.mark.parametrize(("changed", "epochs", "rate"), [("weight_lr: 2e-3", 3, 2e-3), ("epochs: 7", 7, 1e-3)])
+def test_a_copy_under_a_new_name_has_its_originals_size(root: Path, changed: str, epochs: int, rate: float) -> None:
+    """The smoke profile gives `tiny` three epochs. A copy gets them too, unless it says another number itself."""
+    models = root / "config/models.yaml"
+    entry = "tiny:\n" + models.read_text().partition("tiny:\n")[2].partition("other:\n")[0]
+    copy = re.sub(rf"{changed.partition(':')[0]}: [^,}}]+", changed, entry.replace("tiny:", "mine:"))
+    models.write_text(models.read_text() + copy)
+    smoke = config.load_profile("smoke")
+    mine, tiny = (config.load_model(name, smoke) for name in ("mine", "tiny"))
+    assert config.original("mine", smoke) == "tiny" and (mine.train.epochs, mine.train.weight_lr) == (epochs, rate)
+    assert mine.model_copy(update={"train": tiny.train}) == tiny
 
 
 def test_merged_keeps_and_replaces() -> None:
@@ -164,10 +178,10 @@ def test_identity_follows_what_decides_the_weights(root: Path) -> None:
     model = config.load_models()["tiny"]
     same = model.model_copy(update={"description": "other words"})
     assert same.identity(0, True) == model.identity(0, True)
-    others = [model.identity(1, True), model.identity(0, False),
+    others = [model.identity(1, True), model.identity(0, False), model.identity(0, True, "float64"),
               model.model_copy(update={"train_count": 50}).identity(0, True),
               model.model_copy(update={"train": model.train.model_copy(update={"steps": 4})}).identity(0, True)]
-    assert len({model.identity(0, True), *others}) == 5
+    assert len({model.identity(0, True), *others}) == 6
 
 
 def made_up(hidden: arguments.Sizes, labels: arguments.CountOrNone = 10,

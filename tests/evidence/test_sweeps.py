@@ -36,7 +36,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows by the seed of each training that starts."""
     begun, original = [], zoo.build
-    monkeypatch.setattr(zoo, "build", lambda spec, seed, device: (begun.append(seed), original(spec, seed, device))[1])
+    monkeypatch.setattr(zoo, "build", lambda spec, seed, *how: (begun.append(seed), original(spec, seed, *how))[1])
     return begun
 
 
