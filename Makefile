@@ -45,7 +45,7 @@ WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && \
 	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
 	--nolock --quiet host reason --show-failed-logs --config profile=$(PROFILE) $(APART)
 
-.PHONY: help book publish site pdf test paper bench data smoke-outputs lock coverage clean
+.PHONY: help book publish site pdf test quick paper bench data smoke-outputs lock coverage clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -77,6 +77,10 @@ test: $(READY)  ## everything that CI checks
 	OMP_NUM_THREADS=1 pytest --nbval-lax -n $(CORES) --dist loadfile tests/notebooks || failed=1; \
 	OMP_NUM_THREADS=1 pytest -n $(CORES) --dist loadfile --no-loadscope-reorder tests || failed=1; \
 	exit $$failed
+
+quick: $(READY)  ## ruff, and the tests that your changes can break, the nearest first, for a minute
+	@ruff check .
+	@OMP_NUM_THREADS=1 python tests/changed.py
 
 bench: $(READY)  ## measure speed, memory and scaling (minutes; leave the machine alone meanwhile)
 	@pcgraph bench

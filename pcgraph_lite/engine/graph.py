@@ -36,7 +36,7 @@ class PCGraph(Exact):
 
     Args:
         topology: which edges exist.
-        activation: f of eq. 1: "linear", "hardtanh", "tanh", "relu", "sigmoid", or an Activation of your own.
+        activation: f of eq. 1, by its name in ``engine.activations.ACTIVATIONS``, or an Activation of your own.
         top_k: share of each pool of vertices that fires (section 6). None: all.
         bias: learn a constant b_i in mu_i. The paper has none.
         prior: what a vertex without incoming edges pays. "zero": eq. 2 to the letter, an error of x_i - 0;

@@ -36,9 +36,10 @@ class ImageSet:
 
     Args:
         name: the data set.
-        images: ``(count, pixels)``, float32 in [0, 1]; colour planes one after the other.
-        labels: ``(count,)``, int64.
-        shape: ``(channels, height, width)`` of one image.
+        images: ``(count, pixels)``, ``(count, height, width)`` or ``(count, channels, height, width)``, floating point
+            in [0, 1]; kept as ``(count, pixels)``, colour planes one after the other.
+        labels: ``(count,)``, whole numbers.
+        shape: ``(channels, height, width)`` of one image. None: that of the images.
         source: where it came from, in words without a path (it goes into published records).
 
     Raises:
@@ -49,13 +50,22 @@ class ImageSet:
     name: str
     images: Tensor
     labels: Tensor
-    shape: Shape
-    source: str
+    shape: Shape | None = None
+    source: str = "given"
 
     def __post_init__(self) -> None:
-        pixels, images = math.prod(self.shape), valid.tensor(self.images, "images")
-        labels = valid.tensor(self.labels, "labels")
-        count = labels.numel()
+        images, labels = valid.tensor(self.images, "images"), valid.tensor(self.labels, "labels")
+        if self.shape is None and images.ndim not in (3, 4):
+            raise WrongShape(f"images of {self.name!r} are {tuple(images.shape)}; give shape=(channels, height, width) "
+                             "of one image.")
+        shape = tuple(self.shape or (1, *images.shape[1:])[-3:])
+        for name, value in (("images", images.flatten(1) if images.ndim > 2 else images), ("labels", labels),
+                            ("shape", shape)):
+            object.__setattr__(self, name, value)
+        self._check(math.prod(shape), labels.numel())
+
+    def _check(self, pixels: int, count: int) -> None:
+        images, labels = self.images, self.labels
         if count == 0 or labels.ndim != 1 or images.shape != (count, pixels) or not images.is_floating_point():
             raise WrongShape(f"images of {self.name!r} need the shape (count, {pixels}), count >= 1, floating point, "
                              f"and as many labels; got images {tuple(images.shape)} {images.dtype}, labels "

@@ -73,7 +73,8 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
 
     Args:
         rows: name -> ``(count, pixels)``.
-        shape: (height, width); None: that of the data set which has as many pixels, three channels in colour.
+        shape: (height, width); None: that of the data set which has as many pixels, else square. Colour planes lie one
+            after the other.
         columns: titles of the columns.
         marks: name -> for each picture of that row whether to frame it in green with a tick (True), or in red with a
             cross (False).
@@ -565,9 +566,18 @@ def _numbers(values: Tensor) -> np.ndarray:
 
 def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
     """``(count, pixels)`` to ``(count, height, width)``, or ``(count, height, width, 3)`` in [0, 1] for colours."""
-    shape = shape or SHAPES[images.shape[1]]
+    shape = shape or SHAPES.get(images.shape[1]) or _square(images.shape[1])
     pictures = np.asarray(images.detach().cpu()).reshape(len(images), -1, *shape[-2:])
     return pictures[:, 0] if pictures.shape[1] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
+
+
+def _square(pixels: int) -> tuple[int, int]:
+    """Height and width of square pictures, grey or else of three colour planes. Raises WrongShape: they are not."""
+    for planes in (1, 3):
+        if (side := math.isqrt(pixels // planes)) ** 2 * planes == pixels:
+            return side, side
+    raise WrongShape(f"pictures of {pixels} pixels are not square, grey or in three colours; give "
+                     "shape=(height, width).")
 
 
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figure:

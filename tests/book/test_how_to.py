@@ -1,6 +1,7 @@
 """What the how-to pages say works: a copy of the checkout is edited and the commands are run, word for word.
 
-Oracle: the commands' own exit codes; the pages are written so that what is wrong fails.
+Oracle: the exit codes of the commands; the pages are written so that what is wrong fails. And the tests of the copy,
+which has its results as a clone has: after the pages they pass.
 """
 
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import changed
 import pytest
 
 from reproduction.book import notebooks, site
@@ -39,16 +41,24 @@ def apply(edit: re.Match[str], root: Path) -> None:
     file.write_text("".join(lines), encoding="utf-8")
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """What git would copy, without the large results."""
-    for name in ("pcgraph_lite", "reproduction", "notebooks", "config", "tests", "scripts", "benchmarks"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.part"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "_toc.yml", "Snakefile"):
-        shutil.copy2(ROOT / name, tmp_path)
-    (tmp_path / "book").mkdir()
-    shutil.copy2(ROOT / "book/api.md", tmp_path / "book")
-    return tmp_path
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a clone holds, with its results; the pages are followed one after the other in it."""
+    root = tmp_path_factory.mktemp("clone") / "pcgraph"
+    left_out = shutil.ignore_patterns(".git", ".venv", "_build", ".*_cache", "__pycache__", "*.part")
+    shutil.copytree(ROOT, root, ignore=left_out)
+    return root
+
+
+def run(command: str, root: Path) -> str:
+    """What a command prints in the copy; it must succeed."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    dry = {"PIP_DRY_RUN": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}      # an install is tried, not done
+    done = subprocess.run(f"set -euo pipefail\n{command}", shell=True, executable="/bin/bash", cwd=root, text=True,
+                          env=os.environ | dry | {"PYTHONPATH": str(root), "PATH": path, "COLUMNS": "300"},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
 
 
 @pytest.mark.slow
@@ -59,15 +69,25 @@ def test_a_page_does_what_it_says(page: Path, copy: Path) -> None:
     edits = list(EDIT.finditer(text))
     for edit in edits:
         apply(edit, copy)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    dry = {"PIP_DRY_RUN": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}      # an install is tried, not done
-    commands = "set -euo pipefail\n" + "".join(COMMANDS.findall(text))
-    done = subprocess.run(commands, shell=True, executable="/bin/bash", cwd=copy, text=True,
-                          env=os.environ | dry | {"PYTHONPATH": str(copy), "PATH": path, "COLUMNS": "300"},
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert done.returncode == 0, done.stdout
+    run("".join(COMMANDS.findall(text)), copy)
     added = {Path(edit["file"]).stem for edit in edits if edit["file"].startswith("notebooks/")}
     assert added <= set(site.notebook_names(copy / "_toc.yml"))
+
+
+@pytest.mark.slow
+def test_the_fast_tests_that_could_notice_the_pages_pass_after_them(copy: Path) -> None:
+    """Of all that the pages have added, once for all: those that `make quick` finds at most one import away from a file
+    that is no code, the edited tests, and the tests of registries, which the edited code adds to.
+    """
+    edited = {edit["file"] for page in PAGES for edit in EDIT.finditer(page.read_text(encoding="utf-8"))}
+    data = {file for file in edited if not file.endswith(".py")} | {"reproduction/evidence/numerics.json"}
+    noticing = {str(test.relative_to(ROOT)) for test in changed.tests(data, furthest=1)}
+    noticing |= {file for file in edited if file.startswith("tests/")}
+    noticing |= {str(test.relative_to(ROOT)) for test in (ROOT / "tests").rglob("test_*.py")
+                 if re.search(r"\b(CONSTRUCTORS|ACTIVATIONS)\b", test.read_text(encoding="utf-8"))}
+    assert {"tests/evidence/test_findings.py", "tests/evidence/test_numerics.py", "tests/book/test_pages.py",
+            "tests/evidence/test_config.py", "tests/engine/test_activations.py"} <= noticing
+    run(f"pytest -m 'not slow' -p no:cacheprovider {' '.join(sorted(noticing))}", copy)
 
 
 def test_every_page_is_in_the_book_and_has_something_to_follow() -> None:

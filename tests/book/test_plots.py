@@ -184,6 +184,15 @@ def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
     assert [label.get_text() for label in alone.axes[0].get_yticklabels()] == ["a", "second", "original"]
 
 
+@pytest.mark.parametrize(("pixels", "shape"), [(64, (8, 8)), (3 * 64, (8, 8, 3))])
+def test_image_rows_draw_square_pictures_of_any_size(pixels, shape):
+    figure = plots.image_rows({"mine": torch.rand(2, pixels)})
+    assert figure.axes[0].images[0].get_array().shape == shape
+    with pytest.raises(WrongShape, match=r"pictures of 35 pixels are not square.*give shape=\(height, width\)"):
+        plots.image_rows({"mine": torch.rand(2, 35)})
+    assert plots.image_rows({"mine": torch.rand(2, 35)}, shape=(5, 7)).axes[0].images[0].get_array().shape == (5, 7)
+
+
 def test_image_rows_take_a_shape_each_and_draw_colours():
     """Colour planes one after the other become the last axis; a single channel is drawn as grey."""
     grey, colour = torch.rand(2, 784), torch.rand(2, 3 * 32 * 32)

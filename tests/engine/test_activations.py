@@ -132,7 +132,7 @@ def test_what_gives_the_same_has_one_name_outside_the_registry(name: str) -> Non
 
 
 @pytest.mark.parametrize(("activation", "error", "says"), [
-    ("softplus", UnknownName, "no activation 'softplus'. Known: linear, hardtanh"),
+    ("no such function", UnknownName, "no activation 'no such function'. Known: linear, hardtanh"),
     (torch.sin, BadInput, r"no slope; give pcg.Activation\(f, slope\)"),
     (Activation(torch.sin, None), BadInput, r"slope of the activation is None; expected a function x -> f'\(x\)"),
 ])

@@ -424,10 +424,21 @@ def test_image_set_refuses_pixels_outside_the_range(pixel):
         datasets.ImageSet("mnist", images, torch.zeros(3, dtype=torch.int64), (1, 28, 28), "made here")
 
 
-@pytest.mark.parametrize(("images", "labels"), [((3, 783), 3), ((3, 784), 2), ((0, 784), 0), ((3, 28, 28), 3)])
+@pytest.mark.parametrize(("images", "labels"), [((3, 783), 3), ((3, 784), 2), ((0, 784), 0), ((3, 28, 27), 3)])
 def test_image_set_refuses_shapes_that_do_not_fit(images, labels):
     with pytest.raises(WrongShape, match=r"\(count, 784\)"):
         datasets.ImageSet("mnist", torch.zeros(images), torch.zeros(labels, dtype=torch.int64), (1, 28, 28), "here")
+
+
+@pytest.mark.parametrize(("size", "shape"), [((4, 6), (1, 4, 6)), ((3, 4, 6), (3, 4, 6))])
+def test_image_set_takes_pictures_as_fit_does(size, shape):
+    """Grey or in colour planes; kept flat, with the shape of one picture."""
+    pictures, labels = torch.rand(2, *size), torch.tensor([1, 0])
+    made = datasets.ImageSet("mine", pictures, labels)
+    assert torch.equal(made.images, pictures.flatten(1)) and made.shape == shape and len(made) == 2
+    assert made.take(torch.tensor([1])).labels.tolist() == [0]
+    with pytest.raises(WrongShape, match=r"\(2, 24\); give shape=\(channels, height, width\)"):
+        datasets.ImageSet("mine", torch.rand(2, 24), labels)
 
 
 def test_unknown_names_are_refused_with_a_suggestion():

@@ -1,0 +1,26 @@
+"""Which tests `make quick` chooses. Oracle: tests that plainly do or do not reach a file."""
+
+import changed
+import pytest
+
+
+@pytest.mark.parametrize(("file", "first", "never"), [
+    ("pcgraph_lite/baselines/dam.py", "baselines/test_dam.py", "baselines/test_rbm.py"),
+    ("pcgraph_lite/engine/solvers.py", "engine/test_solvers.py", "test_lock.py"),
+    ("reproduction/evidence/claims.yaml", "evidence/test_claims.py", "engine/test_graph.py"),
+    ("reproduction/evidence/numerics.json", "evidence/test_numerics.py", "engine/test_graph.py"),
+    ("notebooks/e-rbm.md", "book/test_pages.py", "baselines/test_rbm.py"),
+    ("tests/golden.py", "evidence/test_numerics.py", "engine/test_graph.py"),
+    ("tests/engine/test_graph.py", "engine/test_graph.py", "engine/test_solvers.py")])
+def test_what_reaches_a_file_can_notice_it(file: str, first: str, never: str) -> None:
+    """One import away at most, or not at all."""
+    near, found = ({test.relative_to(changed.ROOT / "tests").as_posix() for test in changed.tests([file], furthest)}
+                   for furthest in (1, None))
+    assert first in near <= found and never not in found
+
+
+def test_the_nearest_come_first_and_what_every_test_uses_concerns_all() -> None:
+    chosen = [test.name for test in changed.tests(["pcgraph_lite/engine/query.py"])]
+    assert chosen.index("test_query.py") < chosen.index("test_workflow.py")
+    assert len(changed.tests(["tests/conftest.py"])) == len(list((changed.ROOT / "tests").rglob("test_*.py")))
+    assert changed.tests(["_build/smoke/records/e-rbm.json"]) == []
