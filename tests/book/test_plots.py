@@ -137,7 +137,7 @@ def test_image_rows_show_the_images_and_the_marks():
     assert [label.get_text() for label in axis.get_xticklabels()] == ["x", "y", "z"]
     assert [label.get_text() for label in axis.get_yticklabels()] == ["given", "found"]
     good, bad = (axis.patches[k].get_edgecolor()[:3] for k in (3, 4))
-    assert good == plots.RIGHT and to_hex(bad) == plots.WRONG
+    assert to_hex(good) == plots.RIGHT and to_hex(bad) == plots.WRONG
     assert [text.get_text() for text in axis.texts] == ["✓", "✗", "✓"]
 
 
