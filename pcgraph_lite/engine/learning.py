@@ -71,7 +71,7 @@ def fit(graph: PCGraph, data: Data, *,
             one-hot and are left out where the graph has no labels. Pixels are in [0, 1]; a graph with a
             ``pixel_scale`` scales them itself, and refuses those scaled by hand. A data set is read once, into memory,
             so that every epoch sees the same examples; a loader's batch size is used where none is set, its order and
-            its batches are not.
+            its batches are not. A loader whose batch size is torch's default of 1 needs ``batch_size`` said here.
         validation: share of ``data`` to hold out, or data of its own, in the same forms. None: no validation, no early
             stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
@@ -100,8 +100,7 @@ def fit(graph: PCGraph, data: Data, *,
         tensor([[0., 1.],
                 [1., 0.]])
     """
-    if isinstance(data, DataLoader) and data.batch_size is not None:
-        settings = {"batch_size": data.batch_size} | settings
+    settings = _with_batch_size(data, settings)
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
     measure = _measure(graph, score, held_out)
@@ -265,6 +264,16 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
     if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
         raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")
     return batch
+
+
+def _with_batch_size(data: object, settings: Mapping[str, object]) -> Mapping[str, object]:
+    """The settings of a training, with a loader's batch size where none is set. Raises BadInput: it is torch's 1."""
+    if not isinstance(data, DataLoader) or data.batch_size is None or "batch_size" in settings:
+        return settings
+    if data.batch_size == 1:
+        raise BadInput("the DataLoader has batch_size = 1, the default of torch, and a weight step for each example is "
+                       "seldom meant. Say fit(..., batch_size=...), 1 if it is, or give the loader another one.")
+    return {"batch_size": data.batch_size} | settings
 
 
 def gathered(data: Dataset | DataLoader) -> Data:

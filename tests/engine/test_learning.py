@@ -472,9 +472,10 @@ class Endless(IterableDataset):
 @pytest.mark.parametrize(("data", "says"), [
     (Endless(), "Endless says no length"),
     (Pairs(torch.zeros(0, 6), torch.zeros(0)), "Pairs has no examples"),
-    (DataLoader(Pairs(*toy()), sampler=SubsetRandomSampler(range(5))), "a SubsetRandomSampler.*Subset"),
+    (DataLoader(Pairs(*toy()), 5, sampler=SubsetRandomSampler(range(5))), "a SubsetRandomSampler.*Subset"),
     ([Path("a"), Path("b")], "expected"),
-    (DataLoader([(Path("a"), 1)]), "list cannot be put into tensors.*ToTensor"),
+    (DataLoader([(Path("a"), 1)], batch_size=2), "list cannot be put into tensors.*ToTensor"),
+    (DataLoader(Pairs(*toy())), "batch_size = 1, the default of torch"),
 ])
 def test_data_sets_that_cannot_be_read_are_refused(data: object, says: str):
     with pytest.raises(BadInput, match=says):
