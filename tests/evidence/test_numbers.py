@@ -4,7 +4,8 @@ Oracle: ``tests/notebooks/NAME.records.json``, renewed by ``make smoke-outputs``
 A number may differ by what it moves when all first weights change by a millionth of themselves, which is stored beside
 it. The smoke profile computes in float64, where processors and threads differ by far less.
 
-The run is that of nbval (``make test`` makes it first), and for other processors' arithmetic one of the slow test here.
+The run is that of nbval (``make test`` makes it first). Other processors' arithmetic has a test of its own here, which
+takes many minutes and runs by itself: ``pytest -m arithmetic``.
 """
 
 import json
@@ -79,6 +80,7 @@ def test_smoke_numbers_are_the_committed_ones(path: Path) -> None:
     assert not moved, "\n".join([*moved, RENEW])
 
 
+@pytest.mark.arithmetic
 @pytest.mark.slow
 @pytest.mark.parametrize(("chosen", "pages"), TRIED, ids=[" ".join(filter(None, chosen)) for chosen, _ in TRIED])
 def test_other_arithmetic_gives_the_committed_numbers(chosen: tuple[str], pages: list[str], tmp_path: Path) -> None:
