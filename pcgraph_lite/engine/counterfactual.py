@@ -39,9 +39,9 @@ def counterfactual(graph: PCGraph, observed: Mapping[str, Tensor | Observed], do
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.generative(labels=1, hidden=[], pixels=1), "linear")
         >>> graph.set_weight([[0, 0], [2, 0]])                           # pixel = 2 label + error
-        >>> seen = {"labels": torch.tensor([[1.0]]), "pixels": torch.tensor([[5.0]])}        # so its error is 3
-        >>> pcg.counterfactual(graph, seen, do={"labels": torch.tensor([[10.0]])}).values["pixels"]
-        tensor([[23.]])
+        >>> seen = {"labels": torch.tensor([[0.1]]), "pixels": torch.tensor([[0.5]])}        # its error is 0.3
+        >>> pcg.counterfactual(graph, seen, do={"labels": torch.tensor([[0.2]])}).values["pixels"]
+        tensor([[0.7000]])
     """
     if graph.top_k is not None:
         raise BadInput("a counterfactual is not defined under a top-k activation: vertices of a pool act on each other "

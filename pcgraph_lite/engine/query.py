@@ -100,11 +100,11 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.generative(labels=1, hidden=[], pixels=1), "linear")
         >>> graph.set_weight([[0, 0], [2, 0]])                           # labels -> pixels, 2
-        >>> pcg.query(graph, clamp={"labels": torch.tensor([[3.0]])}).values["pixels"]
-        tensor([[6.]])
-        >>> six = {"pixels": torch.tensor([[6.0]])}                    # seen, it tells of the label; set, it does not
-        >>> [round(float(pcg.query(graph, **{how: six}).values["labels"]), 1) + 0.0 for how in ("clamp", "do")]
-        [2.4, 0.0]
+        >>> pcg.query(graph, clamp={"labels": torch.tensor([[0.3]])}).values["pixels"]
+        tensor([[0.6000]])
+        >>> grey = {"pixels": torch.tensor([[0.6]])}                   # seen, it tells of the label; set, it does not
+        >>> [round(float(pcg.query(graph, **{how: grey}).values["labels"]), 2) + 0.0 for how in ("clamp", "do")]
+        [0.24, 0.0]
     """
     settings = Settings(steps, value_lr, momentum, tolerance)
     x, clamped, known, errorless = posed(graph, clamp, init, do)

@@ -87,10 +87,10 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.generative(labels=1, hidden=[], pixels=1), "linear")
         >>> graph.set_weight([[0, 0], [1, 0]])                           # labels -> pixels, 1
-        >>> drawn = pcg.sample(graph, clamp={"pixels": torch.tensor([[2.0]])}, chains=2000, steps=10)
-        >>> label = drawn.values["labels"]                               # mean 2 / (1 + 1), variance 1 / (1 + 1)
+        >>> drawn = pcg.sample(graph, clamp={"pixels": torch.tensor([[1.0]])}, chains=2000, steps=10)
+        >>> label = drawn.values["labels"]                               # mean 1 / (1 + 1), variance 1 / (1 + 1)
         >>> round(float(label.mean()), 1), round(float(label.var()), 1), tuple(label.shape)
-        (1.0, 0.5, (2000, 1, 1))
+        (0.5, 0.5, (2000, 1, 1))
     """
     if steps < every:
         raise BadInput(f"steps = {steps} with every = {every} give no sample; expected steps of at least {every}.")

@@ -156,10 +156,10 @@ def test_failing_cell_is_shown_and_what_ran_is_kept(project: Project) -> None:
     """The old notebook stays; the new one is kept under another name, and the message holds the cell's error."""
     project.pcgraph("run", NAME, "--profile", "smoke")                     # does not lean on another test's run
     before = (project.root / "_build/smoke/notebooks/01-tiny.ipynb").read_bytes()
-    said = project.pcgraph("run", NAME, "--profile", "smoke", "-p", "fail", "true", "--out", "_build/smoke", code=2)
+    said = project.pcgraph("run", NAME, "--profile", "smoke", "-p", "fail", "true", "--out", "own-run", code=2)
     assert "failed in code cell" in said and "RuntimeError: asked to fail" in said
-    kept = project.root / "_build/smoke/notebooks/01-tiny.failed.ipynb"
-    assert "notebooks/01-tiny.failed.ipynb" in said and kept.is_file()
+    kept = project.root / "own-run/01-tiny.failed.ipynb"
+    assert "own-run/01-tiny.failed.ipynb" in said and kept.is_file()
     assert (project.root / "_build/smoke/notebooks/01-tiny.ipynb").read_bytes() == before
 
 

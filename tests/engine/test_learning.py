@@ -318,7 +318,7 @@ def test_images_alone_do_where_there_are_no_labels():
     histories = [fit(PCGraph(topology.from_mask(mask, {"hidden": 1, "pixels": 4})), data, progress=False)["energy"]
                  for data in (images, {"pixels": images})]
     assert (histories[0] == histories[1]).all()
-    with pytest.raises(BadInput, match="images alone for a graph without labels"):
+    with pytest.raises(BadInput, match="a tensor or array of images for a graph without labels"):
         fit(PCGraph(topology.discriminative(4, [], 2)), images, progress=False)
 
 
