@@ -74,6 +74,7 @@ def test_a_page_does_what_it_says(page: Path, copy: Path) -> None:
     assert added <= set(site.notebook_names(copy / "_toc.yml"))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_fast_tests_that_could_notice_the_pages_pass_after_them(copy: Path) -> None:
     """Of all that the pages have added, once for all: those that `make quick` finds at most one import away from a file
