@@ -14,8 +14,7 @@ from PIL import Image
 from . import polish, series
 
 PICTURE = "image/png"
-THUMBNAIL = 640                                    # pixels wide: a figure beside a cause
-READABLE = 0.71                                    # of its natural size: letters of 9 pixels, as in the style sheet
+THUMBNAIL = 480                                    # pixels wide, shown at half of it: a figure beside a cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,28 +70,21 @@ def lead(figures: Iterable[Figure]) -> Figure | None:
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small picture of a figure, for the light and, of photographs, for the dark theme."""
+    """A small picture of a figure, for the light and, of photographs, for the dark theme; sizes in pixels."""
 
     file: str
     width: int
     height: int
-    natural: int
     in_dark: bool
-
-    @property
-    def wide(self) -> bool:
-        """Whether its words stand below it."""
-        return self.width > THUMBNAIL
 
 
 def thumbnail(figure: Figure, folder: Path) -> Thumbnail:
-    """Write a small picture of a figure, as far as its letters can be read, into a folder."""
+    """Write a small picture of a figure into a folder; it leads to the figure itself, where its letters can be read."""
     folder.mkdir(parents=True, exist_ok=True)
     picture, place = Image.open(BytesIO(figure.png)).convert("RGB"), folder / f"{figure.name}.png"
-    natural, dark = picture.width, polish.darkened(np.asarray(picture))    # small, even lines have many shades
-    wide = max(THUMBNAIL, round(READABLE * natural))
-    picture.thumbnail((wide, 2 * wide))
+    dark = polish.darkened(np.asarray(picture))                            # small, even lines have many shades
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
     if dark is not None:
         polish.save_dark(np.asarray(Image.fromarray(dark).resize(picture.size, Image.Resampling.LANCZOS)), place)
     polish.by_palette(picture).save(place, optimize=True)
-    return Thumbnail(place.name, *picture.size, natural, dark is not None)
+    return Thumbnail(place.name, *picture.size, dark is not None)
