@@ -39,16 +39,18 @@ class Other(Strict):
 
 
 class Close(Other):
-    """What a quantity is to be within ``tolerance`` of."""
+    """What a quantity is to be within ``tolerance`` of; with ``or_more`` also above: more supports a claim."""
 
     tolerance: Annotated[float, Field(ge=0)]
+    or_more: bool = False
 
 
 class Check(Strict):
     """One comparison over the records of a claim.
 
     ``guard``: what must hold beside the claim, such as an answer better than a blank picture. Where it fails, the claim
-    is not reproduced in full; where it holds, that says nothing for the claim. ``any_case``: one of the data sets,
+    is not reproduced in full; where it holds, that says nothing for the claim. ``further``: measured and shown, but not
+    what the paper says of the claim, so no verdict counts it. ``any_case``: one of the data sets,
     models and settings that fit is enough; else all must hold. ``seeds``: how many it needs, if fewer than the claim.
     ``tested``: a mean beyond ``at_least`` or ``at_most`` counts only where the t-test tells it from that.
     ``of``: the claims whose records a reading looks at, where they are not its own. ``level``: of its t-test.
@@ -66,6 +68,7 @@ class Check(Strict):
     close_to: Close | None = None
     percent: bool = False
     guard: bool = False
+    further: bool = False
     any_case: bool = False
     tested: bool = False
     of: list[str] = Field(default_factory=list)
@@ -188,8 +191,9 @@ class Claim(Words):
 
     @model_validator(mode="after")
     def _more_than_guards(self) -> "Claim":
-        if any(all(check.guard for check in checks) for checks in (self.checks.values(), *self.readings.values())):
-            raise ValueError("expected at least one check that is no guard")
+        rules = (self.checks.values(), *self.readings.values())
+        if any(all(check.guard or check.further for check in checks) for checks in rules):
+            raise ValueError("expected at least one check that is neither a guard nor a further measure")
         if missing := self.named() - self.checks.keys():
             raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
         return self
@@ -273,9 +277,11 @@ def bound(check: Check) -> str:
     if check.other:
         parts = [quantity(check.other.quantity or ""), called(check.other.model or ""),
                  *map(called, settings(check.other.where or {}))]
-        sign = (f"within {_tolerance(check.close_to.tolerance, check)} of" if check.close_to
-                else "<" if check.less_than else ">")
-        return f"{sign} {', '.join(filter(None, parts))}"
+        what = ", ".join(filter(None, parts))
+        if check.close_to:
+            tolerance = _tolerance(check.close_to.tolerance, check)
+            return f"at least {what} less {tolerance}" if check.close_to.or_more else f"within {tolerance} of {what}"
+        return f"{'<' if check.less_than else '>'} {what}"
     side = "at most" if check.at_least is None else "at least"
     limit = check.at_most if check.at_least is None else check.at_least
     return f"{side} {_asked(limit, check)}" + ", by a t-test" * check.tested

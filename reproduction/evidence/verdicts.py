@@ -107,7 +107,7 @@ class Outcome:
         said = claims.bound(check) if self.passed else f"not {claims.bound(check)}"
         said = f"{said} {_spread(shown.theirs, check)}" if check.other else f"({said})"
         return (f"{claims.label(check)} {_spread(shown.values, check)}{_over_examples(shown, check)} {said}"
-                f"{_of_cases(check, len(failing), len(self.cases))}")
+                f"{_of_cases(check, len(failing), len(self.cases))}{', a further measure' * check.further}")
 
 
 @dataclass(frozen=True)
@@ -158,17 +158,22 @@ class Verdict:
         return [outcome for outcome in self.outcomes.values() if outcome.cases]
 
     @property
+    def counted(self) -> list[Outcome]:
+        """Of the checks that have records and decide: those that are no further measures."""
+        return [outcome for outcome in self.ran if not outcome.check.further]
+
+    @property
     def seeds(self) -> int:
         """Behind the verdict: the fewest of a check that ran."""
-        return min((outcome.seeds for outcome in self.ran), default=0)
+        return min((outcome.seeds for outcome in self.counted), default=0)
 
     @property
     def held(self) -> str:
         """How many of the checks that ran hold."""
-        holding = sum(bool(outcome.passed) for outcome in self.ran)
-        if len(self.ran) == 1:
+        holding = sum(bool(outcome.passed) for outcome in self.counted)
+        if len(self.counted) == 1:
             return f"the one check {'holds' if holding else 'fails'}"
-        return f"{holding} of {len(self.ran)} checks hold{'s' * (holding == 1)}"
+        return f"{holding} of {len(self.counted)} checks hold{'s' * (holding == 1)}"
 
     def row(self) -> dict[str, object]:
         """Of the scorecard: all in words."""
@@ -210,7 +215,7 @@ def _rows(records: pd.DataFrame) -> list[Row]:
 def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
     """Inside the paper's grid where that has run, at the value where most holds, the first of equals; else outside."""
     inside = [one for one in (_judged(name, one, of_claim) for one in claim.inside()) if one.verdict != "not run"]
-    held = [(one.verdict.endswith("reproduced") and "not" not in one.verdict, sum(bool(o.passed) for o in one.ran))
+    held = [(one.verdict.endswith("reproduced") and "not" not in one.verdict, sum(bool(o.passed) for o in one.counted))
             for one in inside]
     return inside[held.index(max(held))] if inside else _judged(name, claim, of_claim)
 
@@ -226,9 +231,10 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
                          if check.of else own) for check in checks]
 
     outcomes = dict(zip(claim.checks, applied(claim.checks.values()), strict=True))
-    lacks = _lacks(claim, own, profile, list(outcomes.values()))
+    counted = [outcome for outcome in outcomes.values() if not outcome.check.further]
+    lacks = _lacks(claim, own, profile, counted)
     readings = {other: _reading(claim, applied(checks)) for other, checks in claim.readings.items() if own}
-    return Verdict(name, claim, _verdict(claim, outcomes.values(), bool(lacks)), profile,
+    return Verdict(name, claim, _verdict(claim, counted, bool(lacks)), profile,
                    tuple(sorted({row.device for row in own})), outcomes, tuple(lacks), readings,
                    tuple(line for rival in claim.rivals for line in _beside(rival, own)))
 
@@ -364,7 +370,8 @@ def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None) -> bool:
     if not check.other:
         return _distance(check, values) <= (check.near.tolerance if check.near else 0)
     if check.close_to:
-        return bool(abs((values - theirs).mean()) <= check.close_to.tolerance)
+        difference = float((values - theirs).mean())
+        return (-difference if check.close_to.or_more else abs(difference)) <= check.close_to.tolerance
     return _falls((values - theirs) * (1 if check.less_than else -1), check.level)
 
 

@@ -64,8 +64,8 @@ TINY = """least => [...document.querySelectorAll(".pc-live svg text")].filter(te
   return text.checkVisibility() && parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b) < least;
 }).map(text => text.textContent)"""
 
-SMALL = """least => [...document.querySelectorAll(".bd-article figure img:not(.thumbnail), .result-figure")].filter(shown =>
-  shown.src.endsWith(".png") && shown.clientWidth && shown.clientWidth < least * shown.naturalWidth)
+SMALL = """least => [...document.querySelectorAll(".bd-article figure img:not(.thumbnail), .result-figure")]
+  .filter(shown => shown.src.endsWith(".png") && shown.clientWidth && shown.clientWidth < least * shown.naturalWidth)
   .map(shown => shown.alt)"""
 
 

@@ -279,8 +279,31 @@ def test_a_guard_can_fail_a_claim_but_not_carry_it():
     for check, guard, expected in ((high, high, "reproduced"), (high, low, "partly"), (low, high, "not reproduced"),
                                    (low, low, "not reproduced")):
         assert verdict(claim(check, guard | {"guard": True}), rows) == expected
-    with pytest.raises(ValueError, match="no guard"):
+    with pytest.raises(ValueError, match="neither a guard"):
         claim(high | {"guard": True})
+
+
+def test_a_further_measure_is_shown_and_counts_neither_for_a_claim_nor_against_it():
+    """Not even where it has no record or fewer seeds than the claim needs."""
+    low, high = {"quantity": "q", "at_most": 1}, {"quantity": "q", "at_least": 1}
+    rows = frame(*seeds("q", 2, 2, 2))
+    for check, measure, expected in ((high, high, "reproduced"), (high, low, "reproduced"),
+                                     (low, high, "not reproduced"),
+                                     (high, high | {"quantity": "never recorded"}, "reproduced")):
+        judged = verdicts.verdicts(rows, claim(check, measure | {"further": True}))["c"]
+        assert judged.verdict == expected and judged.held.startswith("the one check") and not judged.lacks
+        assert ("further measure" in judged.row()["ours"]) == ("never" not in measure["quantity"])
+    with pytest.raises(ValueError, match="neither a guard nor a further measure"):
+        claim(high | {"further": True})
+
+
+def test_close_to_may_ask_for_one_side_alone():
+    """Better than the other does not contradict "similar"; worse by more than the tolerance does."""
+    for ours, either, one_sided in ((1.5, True, True), (0.5, True, True), (3., False, True), (-1., False, False)):
+        rows = frame(*seeds("q", *[ours] * 3, model="a"), *seeds("q", 1., 1., 1., model="b"))
+        for more, expected in ((False, either), (True, one_sided)):
+            check = {"quantity": "q", "model": "a", "close_to": {"model": "b", "tolerance": 1., "or_more": more}}
+            assert (verdict(claim(check), rows) == "reproduced") == expected
 
 
 def test_what_has_no_counterpart_makes_a_verdict_preliminary():
@@ -363,7 +386,7 @@ def test_another_reading_has_its_own_verdict() -> None:
 
 
 def test_a_reading_needs_a_check_that_is_no_guard() -> None:
-    with pytest.raises(ValueError, match="no guard"):
+    with pytest.raises(ValueError, match="neither a guard"):
         claim({"quantity": "a", "at_least": 0.9}, readings={"r": [{"quantity": "b", "at_least": 0.9, "guard": True}]})
 
 
