@@ -1,17 +1,16 @@
-"""The checkout: where it lies, and which version of the code it is."""
+"""The checkout: where it lies, what is in it, and how a file was before."""
 
 import importlib.util
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from pcgraph_lite.checkout import git, version
 from pcgraph_lite.errors import BadFile
 
+__all__ = ["ROOT", "earlier", "from_checkout", "git", "part", "relative", "version"]
 ROOT = Path(__file__).resolve().parent.parent              # config/, notebooks/, results/ and _build/ are here
-ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")   # which git sets for its hooks
 
 
 def relative(path: Path | str) -> str:
@@ -39,34 +38,8 @@ def from_checkout(package: str, module: str) -> ModuleType:
     return importlib.import_module(f"{package}.{module}")
 
 
-def version() -> tuple[str, bool]:
-    """The commit, and whether the code differs from it. In a copy without git the variable PCGRAPH_COMMIT says it."""
-    commit = os.environ.get("PCGRAPH_COMMIT") or git("rev-parse", "HEAD") or "unknown"
-    return commit, bool(git("status", "--porcelain", "--untracked-files=no"))
-
-
 def earlier(root: Path, path: str) -> Iterator[str]:
     """A file as it was at each commit that changed it, the latest first; none where git knows nothing of it."""
     for commit in git("log", "--format=%H", "--", path, folder=root).split():
         if text := git("show", f"{commit}:./{path}", folder=root):
             yield text
-
-
-def git(*arguments: str, folder: Path | None = None) -> str:
-    """What git prints of the repository whose root is ``folder``, the checkout if none is given.
-
-    Nothing where it fails or is not there, and where ``folder`` only lies inside somebody else's repository.
-    """
-    folder = folder or ROOT
-    top = _git(folder, "rev-parse", "--show-toplevel")
-    return _git(folder, *arguments) if top and Path(top).resolve() == folder.resolve() else ""
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    """A git that hears of no other repository than that of the folder, as one does inside a hook."""
-    environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
-    try:
-        return subprocess.run(["git", *arguments], cwd=folder, env=environment, capture_output=True, text=True,
-                              timeout=60, check=True, encoding="utf-8", errors="replace").stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""

@@ -3,12 +3,16 @@
 Oracle: repositories and copies that the test makes.
 """
 
+import json
 from pathlib import Path
 
 import pytest
 from project import git
 
+import pcgraph_lite as pcg
+from pcgraph_lite import checkout as code
 from pcgraph_lite.errors import BadFile
+from pcgraph_lite.files import load_tensors
 from reproduction import checkout, cli
 from reproduction.book import notebooks
 from reproduction.evidence import config, sweeps
@@ -23,7 +27,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(root, "init", "-q")
     git(root, "add", "-A")
     git(root, "commit", "-qm", "first")
-    monkeypatch.setattr(checkout, "ROOT", root)
+    monkeypatch.setattr(code, "ROOT", root)
     monkeypatch.delenv("PCGRAPH_COMMIT", raising=False)
     return root
 
@@ -31,20 +35,27 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_in_a_checkout_git_says_it(root: Path) -> None:
     """The commit, and whether tracked files differ."""
     head = git(root, "rev-parse", "HEAD")
-    assert checkout.version() == (head, False)
+    assert code.version() == (head, False)
     (root / "untracked.py").write_text("new\n")
-    assert checkout.version() == (head, False)
+    assert code.version() == (head, False)
     (root / "code.py").write_text("two\n")
-    assert checkout.version() == (head, True)
+    assert code.version() == (head, True)
 
 
 def test_without_git_the_variable_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And where nothing does, the commit is unknown."""
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    monkeypatch.setattr(code, "ROOT", tmp_path)
     monkeypatch.setenv("PCGRAPH_COMMIT", "abc")
-    assert checkout.version() == ("abc", False)
+    assert code.version() == ("abc", False)
     monkeypatch.delenv("PCGRAPH_COMMIT")
-    assert checkout.version() == ("unknown", False)
+    assert code.version() == ("unknown", False)
+
+
+def test_a_saved_graph_names_the_code_that_made_it(root: Path, tmp_path: Path) -> None:
+    """So that whoever loads it next year can look."""
+    pcg.save(pcg.PCGraph(pcg.topology.generative(labels=2, hidden=[3], pixels=4)), tmp_path / "graph.safetensors")
+    about = json.loads(load_tensors(tmp_path / "graph.safetensors", signed="pcgraph")[0]["pcgraph"])
+    assert (about["commit"], about["changed"]) == (git(root, "rev-parse", "HEAD"), False)
 
 
 @pytest.mark.parametrize("ask", [
@@ -72,12 +83,12 @@ def test_a_repository_around_the_checkout_says_nothing_of_it(root: Path, monkeyp
     """As of a ZIP that was unpacked inside somebody's own repository, or of a git hook of another one."""
     inside = root / "vendor/copy"
     inside.mkdir(parents=True)
-    monkeypatch.setattr(checkout, "ROOT", inside)
-    assert checkout.version() == ("unknown", False)
-    assert list(checkout.earlier(inside, "code.py")) == [] and checkout.git("log", folder=inside) == ""
+    monkeypatch.setattr(code, "ROOT", inside)
+    assert code.version() == ("unknown", False)
+    assert list(checkout.earlier(inside, "code.py")) == [] and code.git("log", folder=inside) == ""
     monkeypatch.setenv("GIT_DIR", str(root / ".git"))
-    assert checkout.version() == ("unknown", False)
+    assert code.version() == ("unknown", False)
     link = root.parent / "link"
     link.symlink_to(root)
-    monkeypatch.setattr(checkout, "ROOT", link)
-    assert checkout.version()[0] == git(root, "rev-parse", "HEAD")
+    monkeypatch.setattr(code, "ROOT", link)
+    assert code.version()[0] == git(root, "rev-parse", "HEAD")

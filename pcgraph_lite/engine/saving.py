@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import __version__, valid
+from .. import __version__, checkout, valid
 from ..errors import BadFile, BadInput, shown
 from ..files import load_tensors, save_tensors
 from .activations import ACTIVATIONS, Activation, named
@@ -27,7 +27,8 @@ ALIKE = 1e-9                                                               # two
 
 @valid.checked
 def save(graph: PCGraph, path: Path | str) -> None:
-    """Write a graph whole: topology, names of vertices, weights, activation, top-k, prior, bias, pixel scale, replicas.
+    """Write a graph whole: topology, names of vertices, weights, activation, top-k, prior, bias, pixel scale, replicas,
+    and the version of the library, with its commit where it runs from a repository.
 
     Not in the file: plan and device, which ``load`` chooses, and an activation of your own, of which it keeps the name.
 
@@ -93,9 +94,10 @@ def _about(graph: PCGraph) -> dict[str, Any]:
     """All but the tensors, as JSON holds it."""
     t, scale = graph.topology, graph.pixel_scale
     nodes = None if isinstance(t.nodes, range) else [_plain(name) for name in t.nodes]
-    own = graph.activation.name not in ACTIVATIONS
-    return {"form": FORM, "program": f"pcgraph_lite {__version__}", "groups": list(t.groups.items()),
-            "edges": [(e.source, e.target) for e in t.edges], "sensory": t.sensory, "pools": t.pools, "nodes": nodes,
+    own, (commit, changed) = graph.activation.name not in ACTIVATIONS, checkout.version()
+    return {"form": FORM, "program": f"pcgraph_lite {__version__}", "commit": commit, "changed": changed,
+            "groups": list(t.groups.items()), "edges": [(e.source, e.target) for e in t.edges], "sensory": t.sensory,
+            "pools": t.pools, "nodes": nodes,
             "activation": _called(graph.activation) if own else graph.activation.name,
             "values": graph.activation.values() if own else None, "top_k": graph.top_k, "prior": graph.prior,
             "pixel_scale": [scale.name, scale.offset, scale.unit], "replicas": graph.replicas}
