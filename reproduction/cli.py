@@ -235,7 +235,7 @@ def _beside_verdict(one: "Verdict", told: "Finding") -> dict[str, object]:
     from .evidence import grid
     decided = one.claim.decided_by
     return {"grid": {"decided_by": decided, "departures": grid.departures_of(tuple(decided))},
-            "cause": {"text": " ".join(told.cause), "tested": bool(told.turned_by), "turned_by": told.turned_by}}
+            "cause": {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}}
 
 
 def _verdict_table(card: "pd.DataFrame") -> Table:

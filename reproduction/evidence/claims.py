@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from pcgraph_lite.errors import UnknownName, one_of, unknown
 
 from . import strict
+from .causes import Test
 from .strict import Strict
 from .words import called, quantity
 
@@ -115,8 +116,7 @@ class Needs(Strict):
 class Cause(Strict):
     """Why a claim is not reproduced, where the checks ``fails`` fail and those of ``holds`` hold.
 
-    ``unmeasured``: the sentence where nothing was measured. ``turned_by``: the one change that turned what failed, and
-    the record that shows it; empty where no change was tried by itself.
+    ``unmeasured``: the sentence where nothing was measured. ``tested``: what turned it, see ``causes.py``.
     """
 
     kind: Literal["paper", "setting", "data", "means"]
@@ -124,7 +124,7 @@ class Cause(Strict):
     fails: list[str] = Field(default_factory=list)
     holds: list[str] = Field(default_factory=list)
     unmeasured: str = ""
-    turned_by: str = ""
+    tested: Test | None = None
 
 
 class Words(Strict):

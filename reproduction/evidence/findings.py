@@ -35,8 +35,8 @@ FEW = 3                                            # so many cases are listed on
 class Finding:
     """A claim in words. ``hangs``: what its verdict hangs on, a sentence each; ``cause`` empty: none is needed.
 
-    ``exact``: an identity or a drawing, which is checked to rounding at any size. ``turned_by``: the one change that
-    turned what failed; empty where the cause is not tested.
+    ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: by what the cause was
+    tested, and with which result; empty where it was not.
     """
 
     claim: str
@@ -54,7 +54,7 @@ class Finding:
     figure: str
     exact: bool
     table: str = ""
-    turned_by: str = ""
+    tested: str = ""
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def _finding(one: Verdict, book: Book) -> Finding:
         paper=claim.paper, lacks=tuple(_lacks(one, book.words)), hangs=tuple(_hangs(one, book)),
         figure=(claim.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
         cause=tuple(cause[1]), exact=claim.needs.profile == "any", table=claim.table,
-        turned_by=claim.cause.turned_by if cause[1] and claim.cause else "")
+        tested=_tested(claim.cause, one.readings) if cause[1] else "")
 
 
 def _quantity(outcome: Outcome, claim: Claim, book: Book) -> Quantity:
@@ -269,6 +269,11 @@ def _cause(cause: Cause | None, verdict: str, quantities: Mapping[str, Quantity]
             and all(quantities[k].cases and quantities[k].passed for k in cause.holds))
     sentences = said(cause.finding, quantities) if fits else []
     return (cause.kind, sentences) if sentences else ("open", [UNKNOWN])
+
+
+def _tested(cause: Cause | None, readings: Mapping[str, Reading]) -> str:
+    """By what a cause was tested; nothing where it was not."""
+    return cause.tested.told({name: one.verdict for name, one in readings.items()}) if cause and cause.tested else ""
 
 
 def said(sentences: list[str], quantities: Mapping[str, Quantity]) -> list[str]:

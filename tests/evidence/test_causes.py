@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from reproduction.checkout import ROOT
-from reproduction.evidence import records
+from reproduction.evidence import causes, claims, records
 
 KEPT = records.read(ROOT / "results/records")
 
@@ -63,3 +63,24 @@ def test_a_judge_reads_no_more_of_the_clothes_originals_than_the_rule_asks_of_co
     """Completion of clothing (page 3a), gen-b."""
     originals = KEPT[(KEPT["quantity"] == "original_judge_agreement") & (KEPT["dataset"] == "fashion")]
     assert originals["value"].mean() < 0.9
+
+
+def test_a_cause_is_tested_only_where_its_records_turn_it() -> None:
+    """By another reading under which all holds; by a search none of whose settings reaches what was asked."""
+    test = causes.Test(reading="at rest")
+    assert "at rest" in test.told({"at rest": "reproduced"}) and test.told({"at rest": "partly"}) == test.told({}) == ""
+    rows = pd.concat(map(sweep, names := ["multilayer-cifar10", "multilayer-cifar10-long"]))
+    best = rows["validation"].max()
+    for least, found in ((best + 0.01, True), (best - 0.01, False)):
+        told = causes.Test(search={"says": "None does", "sweeps": names, "least": least}).told({})
+        assert bool(told) == found and (f"{100 * best:.1f} %" in told) == found
+    for wrong in ({}, {"reading": "a", "search": {"says": "a", "sweeps": ["b"], "least": 1}}):
+        with pytest.raises(ValueError, match="expected either"):
+            causes.Test(**wrong)
+
+
+@pytest.mark.parametrize("name", [name for name, claim in claims.load_claims().items()
+                                  if claim.cause and claim.cause.tested and claim.cause.tested.reading])
+def test_a_cause_names_a_reading_of_its_claim(name: str) -> None:
+    claim = claims.load_claims()[name]
+    assert claim.cause.tested.reading in claim.readings
