@@ -31,7 +31,9 @@ STRAIGHT = str.maketrans("“”‘’", "\"\"''")                              
 HEAVY = 200_000                            # bytes of a picture
 VIVID, MERGED = 100, 24                    # of 255 levels: lines drawn in colour, and by how much theirs may change
 SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
+PALETTES = (64, 256)                       # colours
 LONGEST = 200                                                              # letters of a description
+COLOURED = 25                              # of 255 levels between the channels of a pixel that is not grey
 PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
 FRAMES = [[round(255 * part) for part in to_rgb(color)] for color in (RIGHT, WRONG)]
 NEAR = 60                                  # of 255 levels: as a palette and smooth edges leave a frame's colour
@@ -91,10 +93,14 @@ def by_palette(picture: Image.Image) -> Image.Image:
     """A picture of as few colours as no eye tells from it, without any loss where 256 do; else as it is."""
     if picture.getcolors(256):
         return picture.quantize(256)
-    few, pixels = picture.quantize(256), np.asarray(picture).astype(int)
-    off, vivid = np.abs(np.asarray(few.convert("RGB"), int) - pixels).max(2), np.ptp(pixels, axis=2) > VIVID
-    alike = off.mean() < SEEN and (not vivid.any() or np.percentile(off[vivid], 99) < MERGED)
-    return few if alike else picture
+    pixels = np.asarray(picture).astype(int)
+    vivid = np.ptp(pixels, axis=2) > VIVID
+    for colours in PALETTES if _shades(pixels) < PHOTO else ():            # no palette holds a photograph
+        few = picture.quantize(colours, kmeans=2)                          # else rare colours, such as frames, pale
+        off = np.abs(np.asarray(few.convert("RGB"), int) - pixels).max(2)
+        if off.mean() < SEEN and (not vivid.any() or np.percentile(off[vivid], 99) < MERGED):
+            return few
+    return picture
 
 
 def polished(page: str, folder: Path) -> str:
@@ -140,6 +146,8 @@ def _image(tag: str, folder: Path) -> str:
     if dark is None:
         return tag
     save_dark(dark, file)
+    if not late:                                                           # a hidden picture is not loaded
+        tag = tag.replace("<img ", '<img loading="lazy" ', 1)
     return _classed(tag, "only-light") + _classed(tag, "only-dark").replace(".png", ".dark.png", 1)
 
 
@@ -157,9 +165,9 @@ def darkened(pixels: np.ndarray) -> np.ndarray | None:
     """A figure of photographs, ``(height, width, 3)``, for the dark theme: light is dark and hues stay, but for the
     photographs themselves. None: a figure without any, which the style turns as a whole.
     """
-    vivid = np.ptp(pixels, axis=2) > 25                                    # (height, width)
-    if len(np.unique((pixels[vivid] >> 3).astype(int) @ (1024, 32, 1))) < PHOTO:
+    if _shades(pixels) < PHOTO:
         return None
+    vivid = np.ptp(pixels, axis=2) > COLOURED                              # (height, width)
     wide = pixels.astype(int)
     turned = wide + 255 - wide.max(2, keepdims=True) - wide.min(2, keepdims=True)
     turned = PAGE + turned * (255 - 2 * PAGE) // 255                       # white to the colour of the page
@@ -179,6 +187,11 @@ def darkened(pixels: np.ndarray) -> np.ndarray | None:
             rim[:len(rim) // 4, -(len(rim) // 4):] = True
             turned[place] = np.where((marks[place] & rim)[..., None], turned[place], wide[place])
     return turned.astype(np.uint8)
+
+
+def _shades(pixels: np.ndarray) -> int:
+    """How many coloured shades, of 32 a channel, a picture has."""
+    return len(np.unique((pixels[np.ptp(pixels, axis=2) > COLOURED] >> 3).astype(int) @ (1024, 32, 1)))
 
 
 def _large(frames: np.ndarray) -> np.ndarray:

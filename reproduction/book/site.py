@@ -119,7 +119,8 @@ def notebook_names(toc: Path) -> list[str]:
     """Names of the notebooks in a table of contents, in its order. Raises BadFile."""
     content = read_yaml(toc)
     try:
-        files = [chapter["file"] for part in content["parts"] for chapter in part["chapters"]]
+        chapters = [chapter for part in content["parts"] for chapter in part["chapters"]]
+        files = [page["file"] for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
         return [Path(file).name for file in files if file.startswith("book/notebooks/")]
     except (KeyError, TypeError, AttributeError) as error:
         raise BadFile(f"{relative(toc)} is no table of contents ({type(error).__name__}: {error}); expected parts with "

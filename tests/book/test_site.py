@@ -180,7 +180,7 @@ def test_records_reach_the_pages(built: Path) -> None:
     assert "3e-15" in row and "pcgraph run 02-pc-graphs" in row and 'href="../records/02-pc-graphs.json"' in row
     assert (built / "records/02-pc-graphs.json").is_file() and (built / "records/claims.yaml").is_file()
     assert 'id="claim-eq3"' in page and "It holds in the index order of equation 1." in page
-    assert "the test" in (built / "book/ledger.html").read_text()
+    assert "the test" in (built / "book/audit.html").read_text()
 
 
 def test_the_page_of_causes_has_every_claim_that_is_not_reproduced(built: Path) -> None:
@@ -247,7 +247,7 @@ def test_references_lead_to_the_papers(built: Path) -> None:
 def test_a_page_says_what_made_it(built: Path) -> None:
     page = (built / "book/notebooks/02-pc-graphs.html").read_text()
     line = page.partition('class="made-by"')[2].partition("</p>")[0]
-    assert "smoke" in line and "7\u00a0s" in line and "012345678" in line and "ledger.html" in line
+    assert "smoke" in line and "7\u00a0s" in line and "012345678" in line and "audit.html" in line
 
 
 def test_the_style_of_the_book_is_on_every_page(built: Path) -> None:
