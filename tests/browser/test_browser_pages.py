@@ -8,6 +8,7 @@ import gzip
 import os
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -29,6 +30,8 @@ PAGES = [*PROSE, *(f"notebooks/{name}" for name in NOTEBOOKS)]
 WAIT = 120_000                                     # milliseconds; the machine may be busy
 HEAVIEST = 1_500_000                               # bytes of a page with all it loads, as a server sends them
 PACKED = {".html", ".css", ".js", ".svg"}          # by gzip
+CONTRAST = "color-contrast"                        # the slow rule of axe-core, which looks at one text of each kind
+OF_THE_THEME = ["link-in-text-block", "image-alt"]          # the other rules that the dark theme alone can break
 FADE = 48                                          # pixels at the right edge of what scrolls, where it fades
 PAPER = 680                                        # pixels between the margins of A4
 LETTER = 0.7                                       # of its size, below which a figure's letters have less than 9 pixels
@@ -46,11 +49,27 @@ CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre
   return false;
 }).map(shown => `${shown.tagName} ${shown.id || shown.closest("[id]").id}`)"""
 
+ONE_OF_EACH = """() => {
+  const seen = new Set();
+  for (const text of document.querySelectorAll("body *")) {
+    const said = [...text.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
+    if (!said || !text.checkVisibility()) continue;
+    const { color, fontSize, fontWeight, textShadow } = getComputedStyle(text);
+    const kind = [color, fontSize, fontWeight, textShadow];
+    for (let box = text; box; box = box.parentElement) {
+      const { backgroundColor, backgroundImage, opacity } = getComputedStyle(box);
+      if (backgroundColor !== "rgba(0, 0, 0, 0)" || backgroundImage !== "none" || opacity !== "1")
+        kind.push(backgroundColor, backgroundImage, opacity);
+    }
+    text.toggleAttribute("data-one-of-its-kind", !seen.has(kind.join()));
+    seen.add(kind.join());
+  }
+}"""
+
 SQUEEZED = """() => [...document.querySelectorAll(".bd-article img")].filter(shown => shown.naturalWidth
   && shown.clientWidth && Math.abs(
     shown.clientWidth * shown.naturalHeight / (shown.clientHeight * shown.naturalWidth) - 1) > 0.03)
   .map(shown => shown.alt)"""
-
 
 FADED = """fade => [...document.querySelectorAll(".caption-text, .cell_output caption, .table-says")].filter(said => {
   const box = said.closest(".text_html, .pst-scrollable-table-container"), words = document.createRange();
@@ -77,11 +96,13 @@ def built() -> Path:
 
 @pytest.fixture(scope="module")
 def window(chromium: "sync_api.Browser") -> "sync_api.Page":
-    """One page for all; ``asked`` are the addresses that it has fetched."""
-    page = chromium.new_page()
+    """One page for all; ``asked`` are the addresses that it has fetched, ``said`` what went wrong by its console."""
+    page = chromium.new_page(reduced_motion="reduce")
     page.set_default_timeout(WAIT)
-    page.asked = []
+    page.asked, page.said = [], []
     page.on("request", lambda request: page.asked.append(request.url))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("console", lambda said: page.said.append(said.text) if said.type in ("error", "warning") else None)
     return page
 
 
@@ -91,22 +112,94 @@ def show(window: "sync_api.Page", built: Path, name: str) -> "sync_api.Page":
     return window
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_opens_with_its_result_and_nothing_is_cut_off(window: "sync_api.Page", built: Path, name: str) -> None:
+@pytest.fixture(scope="module", params=PAGES)
+def seen(request: pytest.FixtureRequest, window: "sync_api.Page", built: Path) -> SimpleNamespace:
+    """What one visit of a page finds, at which the tests of all pages look."""
+    window.asked.clear()
+    window.said.clear()
+    page, found = show(window, built, request.param), SimpleNamespace(name=request.param)
+    page.wait_for_function(STARTED)
+    found.desk = layout(page)
+    found.ends = page.evaluate("() => [...document.querySelectorAll('.result .verdict, .finding-said')].map(part =>"
+                               " part.getBoundingClientRect().bottom)")
+    found.result, found.figure = (one.first.bounding_box() if one.count() else None for one in (
+        page.locator(".result"), page.locator("img.result-figure")))
+    images = page.evaluate("() => [...document.images].filter(one => one.checkVisibility()).map(one => one.src)")
+    found.files = {Path(unquote(urlsplit(address).path)) for address in [*page.asked, *images]
+                   if address.startswith("file:")}
+    found.serious = {theme: serious(page, theme) for theme in ("light", "dark")}
+    found.paper = on_paper(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    found.phone = layout(page)
+    found.asked, found.said = [*page.asked], [*page.said]
+    return found
+
+
+def layout(page: "sync_api.Page") -> dict[str, object]:
+    """What does not fit, at the present width, which should be nothing."""
+    return {"cut": page.evaluate(CUT), "squeezed": page.evaluate(SQUEEZED), "small": page.evaluate(SMALL, LETTER),
+            "faded": page.evaluate(FADED, FADE), "sideways": max(0, page.evaluate(
+                "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"))}
+
+
+def serious(page: "sync_api.Page", theme: str) -> list[tuple[str, str]]:
+    """What axe-core finds that keeps readers out. All texts of one kind have the same contrast: one is measured."""
+    page.emulate_media(color_scheme=theme)
+    page.wait_for_function(f"() => document.documentElement.dataset.theme === '{theme}'")
+    page.evaluate(ONE_OF_EACH)
+    rules = {"rules": {CONTRAST: {"enabled": False}}} if theme == "light" else {"runOnly": OF_THE_THEME}
+    options = {"resultTypes": ["violations"], "preload": False}            # styles are not asked for once more
+    found = axe.Axe().run(page, options=options | rules).response["violations"]
+    found += axe.Axe("").run(page, "[data-one-of-its-kind]", options | {"runOnly": [CONTRAST]}).response["violations"]
+    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+
+
+def on_paper(page: "sync_api.Page") -> tuple[float, bool, float]:
+    """As wide as A4 without its margins, from the dark theme: how far the page goes, whether what is of no use there is
+    hidden, and how light most of it is."""
+    page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": PAPER, "height": 900})
+    right = page.evaluate("""() => Math.max(...[...document.querySelectorAll(".bd-article *")].filter(
+      part => part.checkVisibility() && !part.closest("mjx-container, .pc-live")).map(
+      part => part.getBoundingClientRect().right))""")
+    hidden = page.locator(".bd-sidebar-primary, .copybtn, details.hide.above-input").evaluate_all(
+        "parts => parts.every(part => !part.checkVisibility())")
+    light = np.median(np.asarray(Image.open(BytesIO(page.screenshot())).convert("L")))
+    page.emulate_media(media="screen", color_scheme="light")
+    return right, hidden, float(light)
+
+
+def test_a_page_opens_with_its_result_and_nothing_is_cut_off(seen: SimpleNamespace) -> None:
     """At 1280 x 900 nothing is cut or squeezed, and of a notebook every badge, every finding and the figure stand high;
     at 390 the page does not scroll sideways, and wide tables scroll in their own box. Nothing comes from elsewhere."""
-    page = show(window, built, name)
-    wide = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(CUT) == page.evaluate(SQUEEZED) == [] and page.evaluate(wide) <= 0
-    if name.startswith("notebooks/"):
-        ends = page.evaluate("() => [...document.querySelectorAll('.result .verdict, .finding-said')].map(part =>"
-                             " part.getBoundingClientRect().bottom)")
-        assert max(ends, default=0) < BADGES and page.locator(".result").bounding_box()["y"] < BADGES
-        assert page.locator("img.result-figure").first.bounding_box()["y"] < FIGURE
-    assert page.evaluate(SMALL, LETTER) == []
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate(wide) <= 0 and page.evaluate(SMALL, LETTER) == page.evaluate(FADED, FADE) == []
-    assert {address.partition(":")[0] for address in page.asked} <= {"file", "data", "blob"}
+    assert not any(seen.desk[what] for what in ("cut", "squeezed", "small", "sideways")), seen.desk
+    if seen.name.startswith("notebooks/"):
+        assert max(seen.ends, default=0) < BADGES and seen.result["y"] < BADGES and seen.figure["y"] < FIGURE
+    assert not any(seen.phone[what] for what in ("small", "faded", "sideways")), seen.phone
+    assert {address.partition(":")[0] for address in seen.asked} <= {"file", "data", "blob"}
+
+
+def test_a_page_writes_no_error_and_no_warning_to_the_console(seen: SimpleNamespace) -> None:
+    assert seen.said == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_keeps_readers_out(seen: SimpleNamespace, theme: str) -> None:
+    assert seen.serious[theme] == []
+
+
+def test_a_page_is_light(seen: SimpleNamespace) -> None:
+    """With images far down, which are loaded only when they come near, and with the live parts that are near."""
+    sizes = {file.name: len(gzip.compress(file.read_bytes())) if file.suffix in PACKED else file.stat().st_size
+             for file in seen.files}
+    assert not [file for file in sizes if file.startswith(("fa-", "fontawesome"))]     # icons are drawn by the style
+    assert sum(sizes.values()) < HEAVIEST, sorted(sizes.items(), key=lambda one: -one[1])[:5]
+
+
+def test_a_page_is_whole_on_paper(seen: SimpleNamespace) -> None:
+    """Nothing is cut off, and the paper stays white; tables and code have a light grey."""
+    right, hidden, light = seen.paper
+    assert right <= PAPER + 1 and hidden and light > 240
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -162,50 +255,6 @@ def test_the_home_page_is_short_and_has_the_score(window: "sync_api.Page", built
     assert page.locator(".pc-live").bounding_box()["y"] < BADGES
     tall = page.evaluate("() => [...document.querySelectorAll('.bd-article table')].map(table => table.offsetHeight)")
     assert max(tall) < 1000 and page.locator(".chips li").count() > 40
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_nothing_serious_keeps_readers_out(window: "sync_api.Page", built: Path, name: str) -> None:
-    """In both themes."""
-    page = show(window, built, name)
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        page.wait_for_function(f"() => document.documentElement.dataset.theme === '{theme}'")
-        found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
-    page.emulate_media(color_scheme="light")
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_light(window: "sync_api.Page", built: Path, name: str) -> None:
-    """With images far down, which are loaded only when they come near, and with the live parts that are near."""
-    window.asked.clear()
-    page = show(window, built, name)
-    page.wait_for_function(STARTED)
-    images = page.evaluate("() => [...document.images].filter(one => one.checkVisibility()).map(one => one.src)")
-    files = {Path(unquote(urlsplit(address).path)) for address in [*page.asked, *images] if address.startswith("file:")}
-    sizes = {file.name: len(gzip.compress(file.read_bytes())) if file.suffix in PACKED else file.stat().st_size
-             for file in files}
-    print(f"{name}: {sum(sizes.values()) / 1e6:.2f} MB")
-    assert not [file for file in sizes if file.startswith(("fa-", "fontawesome"))]     # icons are drawn by the style
-    assert sum(sizes.values()) < HEAVIEST, sorted(sizes.items(), key=lambda one: -one[1])[:5]
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_whole_on_paper(window: "sync_api.Page", built: Path, name: str) -> None:
-    """Dark or light: as wide as A4 without its margins nothing is cut off, and the paper stays white."""
-    page = show(window, built, name)
-    page.emulate_media(media="print", color_scheme="dark")
-    page.set_viewport_size({"width": PAPER, "height": 900})
-    right = page.evaluate("""() => Math.max(...[...document.querySelectorAll(".bd-article *")].filter(
-      part => part.checkVisibility() && !part.closest("mjx-container, .pc-live")).map(
-      part => part.getBoundingClientRect().right))""")
-    hidden = page.locator(".bd-sidebar-primary, .copybtn, details.hide.above-input").evaluate_all(
-        "parts => parts.every(part => !part.checkVisibility())")
-    paper = np.asarray(Image.open(BytesIO(page.screenshot())).convert("L"))
-    page.emulate_media(media="screen", color_scheme="light")
-    assert right <= PAPER + 1 and hidden
-    assert np.median(paper) > 240                                          # tables and code have a light grey
 
 
 def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:
