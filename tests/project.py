@@ -1,16 +1,20 @@
 """A small project in a temporary folder: a copy of both packages with two tiny models and one notebook.
 
-Runs are real (subprocesses, kernels, Snakemake), and editing a library file there harms nobody.
+Runs are real (processes, kernels, Snakemake), and editing a library file there harms nobody.
 """
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import tempfile
+import traceback
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+FIXTURE = HERE / "fixtures/project"
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -20,13 +24,20 @@ def git(root: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+def edit(path: Path, old: str, new: str) -> None:
+    """Replace text that must be there."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
 class Project:
     """The small project; ``run`` starts a command in it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.settings: tuple[str, ...] = ()                                # of the workflow, such as together=no
-        shutil.copytree(HERE / "fixtures" / "project", root, dirs_exist_ok=True)
+        shutil.copytree(FIXTURE, root, dirs_exist_ok=True)
         for package in ("pcgraph_lite", "reproduction"):
             shutil.copytree(HERE.parent / package, root / package, dirs_exist_ok=True,
                             ignore=shutil.ignore_patterns("__pycache__", "*.part"))
@@ -35,28 +46,71 @@ class Project:
         self.environment = os.environ | {"PYTHONPATH": str(root), "PATH": path, "OMP_NUM_THREADS": "1",
                                          "COLUMNS": "200", "PCGRAPH_COMMIT": "a-test"}
 
+    def module(self, name: str, *arguments: str) -> tuple[int, str]:
+        """What ``python -m name`` ends with, and prints on both streams.
+
+        It is a fork of this process: torch and the like are there already, whose import takes longer than most
+        commands, while the two packages are imported anew, from the small project.
+        """
+        with tempfile.TemporaryFile() as said:
+            if not (process := os.fork()):
+                code = 1
+                try:
+                    os.dup2(said.fileno(), 1)
+                    os.dup2(said.fileno(), 2)
+                    code = self._main(name, arguments)
+                finally:
+                    os._exit(code)
+            code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+            said.seek(0)
+            return code, said.read().decode()
+
+    def _main(self, name: str, arguments: tuple[str, ...]) -> int:
+        os.chdir(self.root)
+        os.environ.clear()
+        os.environ.update(self.environment)
+        sys.argv[1:], sys.path[:0] = arguments, [str(self.root)]
+        sys.stdout = sys.stderr = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
+        for one in [one for one in sys.modules if one.partition(".")[0] in ("pcgraph_lite", "reproduction")]:
+            del sys.modules[one]
+        try:
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+        except SystemExit as end:
+            if isinstance(end.code, str):
+                print(end.code)
+            return end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:
+            traceback.print_exc()
+            return 1
+        return 0
+
     def pcgraph(self, *arguments: str, code: int = 0) -> str:
         """Run ``pcgraph``; its output, both streams together, with runs of white space as one space."""
-        done = subprocess.run([sys.executable, "-m", "reproduction", *arguments], cwd=self.root, text=True,
-                              env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert done.returncode == code, done.stdout
-        return " ".join(done.stdout.split())
+        ended, said = self.module("reproduction", *arguments)
+        assert ended == code, said
+        return " ".join(said.split())
+
+    def workflow(self, *options: str, profile: str = "smoke") -> list[str]:
+        """What ``snakemake`` is asked for: all up to the scorecard."""
+        return ["--cores", "2", "--keep-incomplete", "--rerun-incomplete", "--nolock", *options, "--config",
+                f"profile={profile}", *self.settings, "--", "scorecard"]
 
     def start(self, *options: str, profile: str = "smoke") -> subprocess.Popen:
-        """Start ``snakemake`` up to the scorecard, in a process group of its own, so that all of it can be killed."""
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--keep-incomplete", "--rerun-incomplete",
-                   "--nolock", *options, "--config", f"profile={profile}", *self.settings, "--", "scorecard"]
-        return subprocess.Popen(command, cwd=self.root, env=self.environment, text=True, start_new_session=True,
+        """Start ``snakemake`` in a process group of its own, so that all of it can be killed."""
+        return subprocess.Popen([sys.executable, "-m", "snakemake", *self.workflow(*options, profile=profile)],
+                                cwd=self.root, env=self.environment, text=True, start_new_session=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def snakemake(self, *options: str) -> str:
         """Run ``snakemake`` to its end; it must succeed. Returns what it printed."""
-        running = self.start(*options)
-        output, _ = running.communicate()
+        output, _ = (running := self.start(*options)).communicate()
         assert running.returncode == 0, output
         return output
 
     def planned(self) -> dict[str, int]:
         """How many jobs of each rule a run would start now."""
-        table = self.snakemake("--dry-run").partition("Job stats:")[2].partition("total")[0]
+        import snakemake.cli  # noqa: F401  (once, before the forks)
+        code, said = self.module("snakemake", *self.workflow("--dry-run"))
+        assert code == 0, said
+        table = said.partition("Job stats:")[2].partition("total")[0]
         return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}

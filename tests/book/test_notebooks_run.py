@@ -4,9 +4,8 @@ Oracles: jupytext's own reading of the same file; plain papermill for the same r
 """
 
 import json
-import shutil
+import re
 import subprocess
-import sys
 from pathlib import Path
 
 import jupytext
@@ -22,18 +21,12 @@ from reproduction.evidence import cards, config
 NAME = "01-tiny"
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the small project as the checkout, for what runs in this process."""
-    shutil.copytree(HERE / "fixtures" / "project", tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    return tmp_path
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The small project on its own, for real runs; its models are trained once."""
-    return Project(tmp_path_factory.mktemp("project"))
+    """The small project on its own, for real runs, after the usual run of its notebook, which printed ``said``."""
+    project = Project(tmp_path_factory.mktemp("project"))
+    project.said = project.pcgraph("run", NAME, "--profile", "smoke")
+    return project
 
 
 def values(path: Path) -> list[float]:
@@ -117,8 +110,7 @@ def test_wrong_notebooks(root: Path, old: str, new: str, words: str) -> None:
 
 def test_run_writes_notebook_and_records(project: Project) -> None:
     """Under _build/PROFILE; the executed notebook holds no path of this machine."""
-    said = project.pcgraph("run", NAME, "--profile", "smoke")
-    assert "_build/smoke/notebooks/01-tiny.ipynb" in said
+    assert "_build/smoke/notebooks/01-tiny.ipynb" in project.said
     built = project.root / "_build/smoke"
     executed = nbformat.read(built / "notebooks/01-tiny.ipynb", as_version=4)
     assert executed.metadata.papermill["parameters"]["images"] == 20
@@ -128,13 +120,6 @@ def test_run_writes_notebook_and_records(project: Project) -> None:
     assert not list(built.rglob("*.part*"))
 
 
-def test_other_parameters_get_a_folder_of_their_own(project: Project) -> None:
-    """And leave the profile's run alone."""
-    project.pcgraph("run", NAME, "--profile", "smoke", "-p", "images", "5", "-p", "device", "cpu")
-    folder = project.root / "_build/runs/01-tiny/smoke_device-cpu_images-5"
-    assert (folder / "01-tiny.ipynb").is_file() and (folder / "records/01-tiny.json").is_file()
-
-
 def test_long_parameters_are_told_apart(root: Path) -> None:
     """A folder's name is cut, but never the same for other values."""
     folders = {notebooks._folder(NAME, "smoke", {"a": "x" * 300, "steps": steps}) for steps in (50, 2000)}
@@ -142,19 +127,25 @@ def test_long_parameters_are_told_apart(root: Path) -> None:
 
 
 def test_plain_cells_and_plain_papermill_give_the_same_numbers(project: Project, tmp_path: Path) -> None:
-    """One way is as good as another: --plain, and the pipe jupytext | papermill that each page shows."""
-    project.pcgraph("run", NAME, "--profile", "smoke", "-p", "variance", "0.3", "--out", str(tmp_path / "a"))
-    project.pcgraph("run", NAME, "--profile", "smoke", "-p", "variance", "0.3", "--out", str(tmp_path / "b"), "--plain")
-    pipe = (f"jupytext --to ipynb -o - notebooks/{NAME}.md | papermill - {tmp_path}/c.ipynb -p profile smoke "
-            f"-p images 20 -p variance 0.3 -p out {tmp_path}/c")
-    subprocess.run(pipe, shell=True, cwd=project.root, env=project.environment, check=True, capture_output=True)
-    runs = [values(tmp_path / run / "records/01-tiny.json") for run in "abc"]
+    """One way is as good as another: with other parameters, which get a folder of their own; with --plain; and the pipe
+    jupytext | papermill, pasted from a page."""
+    given = ("run", NAME, "--profile", "smoke", "-p", "variance", "0.3")
+    project.pcgraph(*given, "-p", "device", "cpu")
+    own = project.root / "_build/runs/01-tiny/smoke_device-cpu_variance-0.3"
+    assert (own / "01-tiny.ipynb").is_file()
+    project.pcgraph(*given, "--out", str(tmp_path / "plain"), "--plain")
+    page = (HERE.parent / "notebooks/02-pc-graphs.md").read_text()
+    pipe = re.search(r"^jupytext .*$", page, re.MULTILINE).group().replace("02-pc-graphs", NAME)
+    pipe = f"set -o pipefail; {pipe} -p seed 0 -p profile smoke -p images 20 -p variance 0.3"
+    subprocess.run(pipe, shell=True, executable="/bin/bash", cwd=project.root, env=project.environment, check=True,
+                   capture_output=True)
+    assert (project.root / "out.ipynb").is_file()
+    runs = [values(folder / "records/01-tiny.json") for folder in (own, tmp_path / "plain", project.root / "my-run")]
     assert len(runs[0]) == 2 and runs[0] == runs[1] == runs[2]
 
 
 def test_failing_cell_is_shown_and_what_ran_is_kept(project: Project) -> None:
     """The old notebook stays; the new one is kept under another name, and the message holds the cell's error."""
-    project.pcgraph("run", NAME, "--profile", "smoke")                     # does not lean on another test's run
     before = (project.root / "_build/smoke/notebooks/01-tiny.ipynb").read_bytes()
     said = project.pcgraph("run", NAME, "--profile", "smoke", "-p", "fail", "true", "--out", "own-run", code=2)
     assert "failed in code cell" in said and "RuntimeError: asked to fail" in said
@@ -175,11 +166,10 @@ def test_plain_run_shows_the_failing_line(root: Path) -> None:
 
 def test_without_papermill_the_way_out_is_said(project: Project) -> None:
     """On a bare host the message names --plain."""
-    code = ("import sys; sys.modules['papermill'] = None; from reproduction.cli import main; "
-            f"main(['run', '{NAME}', '--profile', 'smoke'])")
-    done = subprocess.run([sys.executable, "-c", code], cwd=project.root, env=project.environment, text=True,
-                          capture_output=True)
-    assert done.returncode == 2 and "add --plain" in done.stderr
+    (project.root / "papermill.py").write_text("raise ModuleNotFoundError('no', name='papermill')")
+    said = project.pcgraph("run", NAME, "--profile", "smoke", code=2)
+    (project.root / "papermill.py").unlink()
+    assert "add --plain" in said
 
 
 def test_a_model_may_have_a_seed_count_of_its_own(root: Path) -> None:

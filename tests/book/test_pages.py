@@ -3,10 +3,7 @@
 Oracle: the shell itself, run on the line of the page.
 """
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import jupytext
@@ -55,16 +52,6 @@ def test_every_reference_is_cited() -> None:
     cited = {key for page in pages for keys in re.findall(r"\{cite:?[a-z]*\}`([^`]+)`", page.read_text())
              for key in keys.split(",")}
     assert set(re.findall(r"@\w+\{(\w+),", (checkout.ROOT / "book/references.bib").read_text())) == cited
-
-
-def test_the_pipe_of_a_page_runs_as_shown(tmp_path: Path) -> None:
-    """With the profile made smaller; everything else as a reader would paste it."""
-    line = re.search(r"^jupytext .*$", (checkout.ROOT / "notebooks/02-pc-graphs.md").read_text(), re.MULTILINE).group()
-    line = line.replace("out.ipynb", f"{tmp_path}/out.ipynb").replace("my-run", f"{tmp_path}/my-run")
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    subprocess.run(f"set -o pipefail; {line} -p profile smoke -p graphs 3", shell=True, executable="/bin/bash",
-                   cwd=checkout.ROOT, env=environment, check=True, capture_output=True)
-    assert (tmp_path / "out.ipynb").is_file() and (tmp_path / "my-run/records/02-pc-graphs.json").is_file()
 
 
 @pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)

@@ -150,14 +150,14 @@ def test_misspelt_settings_stop_the_workflow_before_any_job(project: Project) ->
     text = path.read_text()
     path.write_text(text.replace("images:", "imagse:"))
     try:
-        output, _ = (running := project.start()).communicate()
+        code, output = project.module("snakemake", *project.workflow())
     finally:
         path.write_text(text)
-    assert running.returncode != 0 and "config/profiles/smoke.yaml" in output and "Did you mean 'images'" in output
+    assert code != 0 and "config/profiles/smoke.yaml" in output and "Did you mean 'images'" in output
     assert "rule " not in output and "Traceback" not in output
 
 
 def test_unknown_profile_is_refused(project: Project) -> None:
     """With a near match."""
-    output, _ = (running := project.start(profile="smoek")).communicate()
-    assert running.returncode != 0 and "Did you mean 'smoke'" in output
+    code, output = project.module("snakemake", *project.workflow(profile="smoek"))
+    assert code != 0 and "Did you mean 'smoke'" in output
