@@ -1,17 +1,23 @@
 """One thread, no deadline, one seed: tests share the machine with each other, and their order must not matter."""
 
+import shutil
 import time
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import settings
+from project import FIXTURE
+
+from reproduction import checkout
 
 torch.set_num_threads(1)
 STARTED = time.monotonic()
-# These take minutes, the longest first.
-FIRST = ("test_cluster.py", "test_browser_pages.py", "test_how_to.py", "test_site.py", "test_notebooks_run.py",
-         "test_hostile.py", "test_workflow.py", "test_thin.py", "test_bench.py", "test_wheel.py", "test_sparse.py",
-         "test_plain.py")
+# These take longest, so that no worker waits for another at the end. The numbers of the notebooks are compared last.
+FIRST = ("test_browser_pages.py", "test_how_to.py", "*.ipynb", "test_site.py", "test_workflow.py",
+         "test_browser_live.py", "test_hostile.py", "test_thin.py", "test_bench.py", "test_notebooks_run.py",
+         "test_wheel.py", "test_sparse.py", "test_cluster.py", "test_plain.py")
+LAST = "test_numbers.py"
 settings.register_profile("book", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("book")
 
@@ -28,6 +34,14 @@ def _seed() -> None:
     torch.manual_seed(0)
 
 
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the small project as the checkout, for what runs in this process."""
+    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    return tmp_path
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--within", type=float, help="seconds: start no test later, and keep the files in their order")
 
@@ -40,6 +54,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
-    """Long files first, so that at the end no worker waits for another (with ``--no-loadscope-reorder``)."""
+    """Long files first (with ``--no-loadscope-reorder``)."""
+    def place(item: pytest.Item) -> int:
+        if item.path.name == LAST:
+            return len(FIRST) + 1
+        return next((k for k, name in enumerate(FIRST) if item.path.match(name)), len(FIRST))
+
     if config.getoption("within") is None:
-        items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+        items.sort(key=place)
