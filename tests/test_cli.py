@@ -18,17 +18,13 @@ from reproduction import checkout, cli
 from reproduction.book import notebooks, site
 from reproduction.evidence import findings, verdicts, zoo
 
-FIXTURE = Path(__file__).parent / "fixtures" / "project"
-
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the small project as the checkout."""
-    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the command prints is not cut into lines."""
     monkeypatch.setattr(cli, "out", cli.Console(width=300))
     monkeypatch.setattr(cli, "errors", cli.Console(width=300, stderr=True))
-    return tmp_path
+    return root
 
 
 def call(*arguments: str) -> int:

@@ -12,7 +12,6 @@ import lzma
 import multiprocessing
 import re
 import resource
-import shutil
 import signal
 import struct
 import zipfile
@@ -29,7 +28,6 @@ import torchvision.datasets  # noqa: F401
 
 from pcgraph_lite.errors import PCGraphError
 from pcgraph_lite.images import sources
-from reproduction import checkout
 from reproduction.book import notebooks, site
 from reproduction.evidence import claims, config, records, zoo
 
@@ -95,15 +93,6 @@ def written(path: Path, content: str | bytes) -> Path:
     return path
 
 
-FIXTURE = Path(__file__).parent / "fixtures" / "project"
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the small project as the checkout."""
-    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    return tmp_path
 
 
 def each(path: Path, contents: Mapping[str, str | bytes], read: Callable[[], object]) -> dict[str, Callable]:

@@ -25,7 +25,6 @@ from pcgraph_lite.engine.learning import started
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.engine.solvers import GROWTH, REACH, STRIDE, Plain
 from pcgraph_lite.engine.spreading import Spreading
-from pcgraph_lite.errors import BadInput
 
 PLANS = ("dense", "blocks", "sparse")
 COMBINATIONS = [(plan, replicas) for plan in PLANS for replicas in (None, 3) if (plan, replicas) != ("sparse", 3)]
@@ -146,12 +145,6 @@ def test_buffers_are_freed_with_the_answer(name, solver):
         assert [ref() for ref in kept] == [None] * len(kept)
     finally:
         gc.enable()
-
-
-@pytest.mark.parametrize("name", TOPOLOGIES)
-def test_a_sparse_plan_refuses_replicas(name):
-    with pytest.raises(BadInput, match="plan='sparse' does not do replicas"):
-        PCGraph(TOPOLOGIES[name](), plan="sparse", replicas=3)
 
 
 @given(graphs(), st.sampled_from(["a", "b"]))

@@ -239,7 +239,6 @@ def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own():
     ({"replicas": 0}, BadInput, "replicas = 0"), ({"replica": 2}, UnknownName, "Did you mean 'replicas'"),
     ({"init_std": {"labels -> hidden1": -1.0}}, BadInput, "hidden1'. = -1.0"),
     ({"init_std": {"labels -> hiden1": 1.0}}, UnknownName, "Did you mean 'labels -> hidden1'"),
-    ({"replicas": 0}, BadInput, "replicas = 0"),
 ])
 def test_bad_arguments_are_refused(arguments, error, says):
     with pytest.raises(error, match=says):

@@ -85,18 +85,13 @@ def test_few_edges_are_as_many_as_bernoulli_ones(monkeypatch):
     assert not made.mask().diagonal().any()
 
 
-@pytest.mark.parametrize(("rows", "columns", "listed"), [(100, 1, True), (1, 100, True), (7, 7, False)])
-def test_many_pairs_are_drawn_as_a_list(monkeypatch, rows, columns, listed):
-    """It is their number that counts, whatever the shape."""
-    monkeypatch.setattr(topology, "PAIRS", 50)
-    [edges] = topology._bernoulli({"a": rows}, {"b": columns}, 0.5, torch.Generator().manual_seed(0))
-    assert edges.listed is listed
-
-
-@pytest.mark.parametrize(("p", "listed"), [(0.02, False), (0.009, True), (0.0001, False)])
-def test_rare_edges_are_listed_and_few_pairs_are_not(p, listed):
-    """Those of 160,000 pairs: of one in a hundred there are 1,600, of one in ten thousand only 16."""
-    [edges] = topology._bernoulli({"a": 400}, {"b": 400}, p, torch.Generator().manual_seed(0))
+@pytest.mark.parametrize(("pairs", "rows", "columns", "p", "listed"), [
+    (50, 100, 1, 0.5, True), (50, 1, 100, 0.5, True), (50, 7, 7, 0.5, False),         # their number counts, no shape
+    (None, 400, 400, 0.02, False), (None, 400, 400, 0.009, True), (None, 400, 400, 0.0001, False)])    # 1,600; only 16
+def test_many_pairs_and_rare_edges_are_drawn_as_a_list(monkeypatch, pairs, rows, columns, p, listed):
+    if pairs:
+        monkeypatch.setattr(topology, "PAIRS", pairs)
+    [edges] = topology._bernoulli({"a": rows}, {"b": columns}, p, torch.Generator().manual_seed(0))
     assert edges.listed is listed
 
 

@@ -33,12 +33,6 @@ def test_a_mask_comes_back_as_it_went_in(mask):
     assert torch.equal(t.in_degree(), mask.sum(0))
 
 
-@given(masks())
-def test_networkx_and_mask_agree(mask):
-    graph = nx.from_numpy_array(mask.int().numpy(), create_using=nx.DiGraph)
-    assert torch.equal(topology.from_networkx(graph).mask(), mask)
-
-
 def test_networkx_groups_follow_their_attribute():
     graph = nx.DiGraph([("x", "y"), ("z", "x")])
     nx.set_node_attributes(graph, {"x": "seen", "y": "hidden", "z": "seen"}, "group")

@@ -17,16 +17,12 @@ from reproduction import checkout
 from reproduction.evidence import cards, numerics, recalls, zoo
 from reproduction.evidence.zoo import ModelRun
 
-FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
-
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the small project as the checkout, whose smoke profile is the published one."""
-    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Its smoke profile is the published one."""
     monkeypatch.setattr(cards, "PUBLISHED", "smoke")
-    return tmp_path
+    return root
 
 
 def commit(name: str = "tiny") -> Path:

@@ -5,40 +5,23 @@ Oracle: the files of a small project and edits of them made by the test; signatu
 
 import inspect
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
+from project import edit
 from pydantic import ValidationError
 
 from pcgraph_lite import valid as arguments
 from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.engine import learning, topology
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
-from reproduction import checkout
 from reproduction.book import notebooks
 from reproduction.evidence import config
 
 NAMES = {"one": 1, "two": 2}
-FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the small project as the checkout."""
-    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    return tmp_path
-
-
-def edit(path: Path, old: str, new: str) -> None:
-    """Replace text that must be there."""
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
 
 
 @pytest.mark.parametrize("profile", config.profile_names())

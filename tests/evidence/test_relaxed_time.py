@@ -1,6 +1,5 @@
 """The study of settings: what is run, what a row says, what is not run again."""
 
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +9,6 @@ from pcgraph_lite.errors import UnknownName
 from reproduction import checkout
 from reproduction.evidence import relaxed_time, strict, sweeps
 
-FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
 TIMES = ["train_seconds", "seconds", "date"]
 SMALL = """
 tasks:
@@ -25,13 +23,10 @@ queue:
 """
 
 
-def test_a_study_runs_as_a_sweep_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                      capsys: pytest.CaptureFixture) -> None:
+def test_a_study_runs_as_a_sweep_does(root: Path, capsys: pytest.CaptureFixture) -> None:
     """Five different runs; one that is there already is not made again; a step that diverges is a row as well."""
-    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    (tmp_path / "config/studies").mkdir()
-    (tmp_path / "config/studies/small.yaml").write_text(SMALL)
+    (root / "config/studies").mkdir()
+    (root / "config/studies/small.yaml").write_text(SMALL)
     file = sweeps.run("small", "smoke", "cpu")
     whole = pd.read_csv(file)
     whole.iloc[1:].to_csv(file, index=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from project import edit
 
 from pcgraph_lite import PCGraph
 from pcgraph_lite.engine import learning
@@ -18,18 +19,7 @@ from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.images import datasets
 from pcgraph_lite.images.judge import load_judge
 from pcgraph_lite.studies import tasks
-from reproduction import checkout
 from reproduction.evidence import config, sweeps, zoo
-
-FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the small project as the checkout."""
-    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    return tmp_path
 
 
 @pytest.fixture
@@ -38,13 +28,6 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     begun, original = [], zoo.build
     monkeypatch.setattr(zoo, "build", lambda spec, seed, *how: (begun.append(seed), original(spec, seed, *how))[1])
     return begun
-
-
-def edit(path: Path, old: str, new: str) -> None:
-    """Replace text that must be there."""
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
 
 
 @pytest.mark.parametrize("profile", config.profile_names())

@@ -3,7 +3,6 @@
 Oracles: the same training undisturbed; files damaged by the test.
 """
 
-import shutil
 from pathlib import Path
 from typing import get_args
 
@@ -17,19 +16,9 @@ from pcgraph_lite.engine import epochs, learning
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from pcgraph_lite.images import scale as scales
-from reproduction import checkout
 from reproduction.evidence import config, zoo
 
-FIXTURE = Path(__file__).parent.parent / "fixtures" / "project"
 QUIET = {"device": "cpu", "progress": False}
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the small project as the checkout."""
-    shutil.copytree(FIXTURE, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    return tmp_path
 
 
 def same(a: torch.nn.Module, b: torch.nn.Module) -> bool:
