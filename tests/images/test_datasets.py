@@ -466,13 +466,6 @@ def test_noise_refuses_an_impossible_variance(variance):
         datasets.noisy(torch.zeros(2, 784), variance, seeded())
 
 
-def test_noise_refuses_bytes_and_nan():
-    with pytest.raises(BadInput, match="floating point"):
-        datasets.noisy(torch.zeros(2, 784, dtype=torch.uint8), 0.1, seeded())
-    with pytest.raises(BadValues, match="NaN"):
-        datasets.noisy(torch.full((2, 784), float("nan")), 0.1, seeded())
-
-
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32)])
 def test_masks_mark_whole_rows_of_every_colour(shape):
     channels, height, width = shape
