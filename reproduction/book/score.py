@@ -43,7 +43,8 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
             outside=sum(bool(left) for left in outside.values())) if len(groups) == 2 else "",
         "scorecard.html": render.template("scorecard.html", **given, rows=[
             {"one": one, "row": judged.verdicts[one.claim].row(), "measured": measured(judged.verdicts[one.claim]),
-             "changes": changes(one, root), "departures": outside[one.claim]} for one in shown]),
+             "ticks": ticks(judged.verdicts[one.claim]), "changes": changes(one, root),
+             "departures": outside[one.claim]} for one in sorted(shown, key=lambda one: one.exact)]),
         "why.md": render.template("why.md", **given, kinds=causes(judged, pages, source / "book/_static/causes")),
         "cite.md": render.template("cite.md", **cite(root / "CITATION.cff"))}
 
@@ -60,6 +61,18 @@ def summary(group: Sequence[Finding]) -> dict[str, Any]:
 def measured(one: Verdict) -> list[str]:
     """A line a check: what was measured and the rule, or the rule alone."""
     return list(map(str, one.ran)) or [claims.rule(check) for check in one.claim.checks.values()]
+
+
+def ticks(one: Verdict) -> dict[str, Any]:
+    """Which checks of a claim hold and which fail, in a few words each, and how many; nothing of exact ones."""
+    if one.claim.needs.profile == "any" or not one.claim.comparable:
+        return {"held": [], "failed": [], "count": ""}
+    ran = [(one.claim.short.get(name, name.replace("_", " ")), outcome) for name, outcome in one.outcomes.items()
+           if outcome.cases and not outcome.check.further]
+    holding = sum(bool(outcome.passed) for _, outcome in ran)
+    return {"held": [said for said, outcome in ran if outcome.passed and not outcome.check.guard],
+            "failed": [said for said, outcome in ran if not outcome.passed],
+            "count": f"{holding} of {len(ran)} check{'s' * (len(ran) != 1)}" if ran else ""}
 
 
 def changes(one: Finding, root: Path) -> str:

@@ -133,6 +133,7 @@ class Words(Strict):
     name: str
     finding: Annotated[list[str], Field(min_length=1)]
     remark: str = ""
+    short: dict[CheckName, str] = Field(default_factory=dict)
     ours: str = ""
     figure: str = ""
     table: str = ""
