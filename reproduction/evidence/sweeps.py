@@ -58,6 +58,7 @@ class ProfilePart(Strict):
     base: dict[str, Any] = Field(default_factory=dict)
     seeds: Count | None = None
     images: Count | None = None
+    measured: list[Literal[PARTS]] | None = None
     vary: list[Grid] | None = None
 
 
@@ -164,8 +165,8 @@ def plan(name: str, profile: str) -> list[Run]:
         identity = hashlib.sha256(f"{weights} {images}".encode()).hexdigest()[:16]
         values = _values(spec, keys)
         differs = ", ".join(f"{key} = {value}" for key, value in values.items() if value != usual[key])
-        runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, images, sweep.measured,
-                                      identity))
+        runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, images,
+                                      part.measured or sweep.measured, identity))
     return list(runs.values())
 
 
