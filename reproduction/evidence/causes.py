@@ -1,11 +1,10 @@
 """Whether the cause of a failed claim is tested: one change that turns it, or a search that found none.
 
-Nothing here is typed: a change is another reading of the claim's records, and a search is all that its committed sweeps
-tried.
+Nothing here is typed: a change is another reading of the claim's records, or two settings of a committed sweep that
+differ in one point; a search is all that its sweeps tried.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
@@ -13,6 +12,16 @@ from pydantic import Field, model_validator
 
 from .. import checkout
 from .strict import Strict
+
+
+class Change(Strict):
+    """One change between two settings of a sweep, and by how much it must lift the accuracy on held-out images."""
+
+    says: str
+    sweep: str
+    before: str
+    after: str
+    gain: Annotated[float, Field(gt=0)]
 
 
 class Search(Strict):
@@ -24,15 +33,16 @@ class Search(Strict):
 
 
 class Test(Strict):
-    """One of two: a ``reading`` of the text under which every check holds, or a ``search``."""
+    """One of three: a ``reading`` of the text under which every check holds, a ``change``, or a ``search``."""
 
     reading: str = ""
+    change: Change | None = None
     search: Search | None = None
 
     @model_validator(mode="after")
     def _one(self) -> "Test":
-        if bool(self.reading) == bool(self.search):
-            raise ValueError("expected either a reading or a search")
+        if sum(map(bool, (self.reading, self.change, self.search))) != 1:
+            raise ValueError("expected one of reading, change, search")
         return self
 
     def told(self, readings: Mapping[str, str]) -> str:
@@ -44,23 +54,30 @@ class Test(Strict):
         if self.reading:
             held = readings.get(self.reading) == "reproduced"
             return f"Every check holds under one other reading: {self.reading}." if held else ""
-        return _searched(self.search)
+        return _changed(self.change) if self.change else _searched(self.search)
+
+
+def _changed(change: Change) -> str:
+    rows = _ends(change.sweep)
+    before, after = (rows.loc[rows["setting"] == name, "validation"].mean() for name in (change.before, change.after))
+    return (f"{change.says} lifts the accuracy on held-out images from {100 * before:.1f} % to {100 * after:.1f} % "
+            f"({change.sweep} in config/sweeps)." if after - before >= change.gain else "")
 
 
 def _searched(search: Search) -> str:
-    files = [checkout.ROOT / "results" / "sweeps" / f"{name}.csv" for name in search.sweeps]
-    if not all(file.is_file() for file in files):                          # an installed package has no sweeps
-        return ""
-    tried = list(map(_ends, files))
+    tried = list(map(_ends, search.sweeps))
     best = max(float(rows.groupby("setting")["validation"].mean().max()) for rows in tried)
-    if best >= search.least:
+    if not best < search.least:                                            # NaN where there are no rows
         return ""
     return (f"{search.says}: of {sum(rows['setting'].nunique() for rows in tried)} settings the best reaches "
             f"{100 * best:.1f} % of held-out images ({', '.join(search.sweeps)} in config/sweeps).")
 
 
-def _ends(file: Path) -> pd.DataFrame:
-    """The best epoch of each run of a committed sweep that ended well."""
+def _ends(sweep: str) -> pd.DataFrame:
+    """The best epoch of each run of a committed sweep that ended well; none in an installed package."""
+    file = checkout.ROOT / "results" / "sweeps" / f"{sweep}.csv"
+    if not file.is_file():
+        return pd.DataFrame(columns=["setting", "validation"], dtype=float)
     rows = pd.read_csv(file)
     rows = rows[rows["status"] == "ok"]
     return rows.loc[rows.groupby(["setting", "seed"])["validation"].idxmax()]

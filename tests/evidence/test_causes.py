@@ -75,7 +75,7 @@ def test_a_cause_is_tested_only_where_its_records_turn_it() -> None:
         told = causes.Test(search={"says": "None does", "sweeps": names, "least": least}).told({})
         assert bool(told) == found and (f"{100 * best:.1f} %" in told) == found
     for wrong in ({}, {"reading": "a", "search": {"says": "a", "sweeps": ["b"], "least": 1}}):
-        with pytest.raises(ValueError, match="expected either"):
+        with pytest.raises(ValueError, match="expected one of"):
             causes.Test(**wrong)
 
 
