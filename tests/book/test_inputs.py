@@ -5,6 +5,7 @@ Oracle: a small package that is edited; Python's own list of the modules that an
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from reproduction.book import inputs
 from reproduction.evidence import claims, config
 
+NAME = "a_small_package"
 FILES = {
     "__init__": "",
     "room/__init__": "z = 0\n",
@@ -23,15 +25,25 @@ FILES = {
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package of the same name, in which `room.one` imports `room.two` and `other`, and nobody `lone`."""
-    root = tmp_path / "pcgraph_lite"
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package in which `room.one` imports `room.two` and `other`, and nobody `lone`."""
+    root = tmp_path / NAME
     for name, text in FILES.items():
         path = root / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     monkeypatch.setattr(inputs, "HOME", tmp_path)
-    return root
+    monkeypatch.setattr(inputs, "PACKAGES", (NAME,))
+    monkeypatch.syspath_prepend(tmp_path)
+    forget()
+    yield root
+    forget()
+
+
+def forget() -> None:
+    """Let the files be read anew."""
+    inputs._imports.cache_clear()
+    inputs._without_docstrings.cache_clear()
 
 
 @pytest.mark.parametrize(("file", "old", "new", "changes"), [
@@ -46,13 +58,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_digest_follows_the_code_that_is_imported(package: Path, file: str, old: str, new: str, changes: bool) -> None:
     """And neither comments, docstrings, layout nor other modules."""
     def fresh() -> str:
-        inputs._content.cache_clear()
-        return inputs.code(["pcgraph_lite.room.one"])
+        forget()
+        return inputs.code([f"{NAME}.room.one"])
 
     before, path = fresh(), package / f"{file}.py"
     path.write_text(path.read_text().replace(old, new))
     assert (fresh() != before) == changes
-    inputs._content.cache_clear()
 
 
 @pytest.mark.parametrize(("old", "new", "changes"), [("Words.", "Other words.", True), ("x + NAME", "x - NAME", False),
@@ -69,8 +80,7 @@ def test_every_module_that_python_loads_is_seen(monkeypatch: pytest.MonkeyPatch)
     code = "\n".join(["import sys", *(f"import {module}; print(*sys.modules)" for module in modules)])
     done = subprocess.run([sys.executable, "-c", code], check=True, text=True, capture_output=True)
     seen: list[str] = []
-    content = inputs._content
-    monkeypatch.setattr(inputs, "_content", lambda name: seen.append(name) or content(name))
+    monkeypatch.setattr(inputs, "_without_docstrings", seen.append)
     for module, loaded in zip(modules, done.stdout.splitlines(), strict=True):
         inputs.code([module])
         assert {name for name in loaded.split() if name.startswith(("pcgraph_lite.", "reproduction."))} <= set(seen)
