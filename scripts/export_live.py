@@ -1,18 +1,17 @@
 """Write what the live parts of the book load: trained weights, digits, masks, scores over relaxed time.
 
-    python scripts/export_live.py                                        # everything, with the models named below
-    python scripts/export_live.py --graph generative-mnist --graph generative-labels-mnist
-    python scripts/export_live.py --only scores                          # no weights needed
+    python scripts/export_live.py                # everything
+    python scripts/export_live.py scores         # a part: weights, scores or masks; only weights need models
 
 Each file of ``book/live/data`` is a script that assigns to ``PCLive.data``, because a page opened from a folder may not
-fetch JSON. Weights are int8 with a float32 scale for each source vertex (``--kind float16`` keeps more digits). Each
-says which model, seed, commit and digest it holds. The first ``--graph`` is the one that a reader starts with.
+fetch JSON. Weights are int8 with a float32 scale for each source vertex. Each file says which model, seed, commit and
+digest it holds. Readers start with the first graph.
 """
 
-import argparse
 import base64
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,8 +29,10 @@ from pcgraph_lite.images import datasets
 from reproduction import checkout
 from reproduction.evidence import relaxed_time, zoo
 
+DATA = checkout.ROOT / "book/live/data"
 GRAPHS, MEMORY, A_CLASS = ("generative-labels-mnist",), "memory-mnist", 6
-KINDS = ("int8", "float16")
+PROFILE, SEED = "paper", 0
+TOLD = ("name", "description", "edges", "n", "provenance")      # what the page says of a model before it is loaded
 # title -> (a small graph to look at, the paper's size or the book's, what there is to see)
 TOPOLOGIES = {
     "Fully connected": (("fully_connected", {"pixels": 40, "labels": 10, "internal": 50}), ("fully_connected", {}),
@@ -54,31 +55,18 @@ TOPOLOGIES = {
 }
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Write the files asked for, and say how big they are."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graph", action="append", metavar="MODEL", help=f"default: {', '.join(GRAPHS)}")
-    parser.add_argument("--memory", metavar="MODEL", default=MEMORY)
-    parser.add_argument("--profile", default="paper")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kind", choices=KINDS, default="int8")
-    parser.add_argument("--only", choices=("weights", "scores", "masks"), help="default: all three")
-    parser.add_argument("--out", type=Path, default=checkout.ROOT / "book/live/data")
-    given = parser.parse_args(arguments)
+def main(parts: list[str]) -> None:
+    """Write the files of some parts, or of all, and say how big they are."""
     files: dict[str, Any] = {}
-    if given.only in (None, "weights"):
-        files |= weights(given.graph or GRAPHS, given.memory, given.profile, given.seed, given.kind)
-    if given.only in (None, "scores"):
-        files["relaxed-time"] = scores()
-    if given.only in (None, "masks"):
-        files["masks"] = masks()
+    for part in parts or PARTS:
+        files |= PARTS[part]()
     for name, content in files.items():
-        path = given.out / f"{name}.js"
-        with write_aside(path) as part:
-            part.write_text(script(name, content), encoding="utf-8")
+        path = DATA / f"{name}.js"
+        with write_aside(path) as aside:
+            aside.write_text(script(name, content), encoding="utf-8")
         print(f"{checkout.relative(path)}: {path.stat().st_size / 1e6:.2f} MB")
-    for old in {path.stem for path in given.out.glob("model-*.js")} - files.keys() if "models" in files else ():
-        (given.out / f"{old}.js").unlink()
+    for old in {path.stem for path in DATA.glob("model-*.js")} - files.keys() if "models" in files else ():
+        (DATA / f"{old}.js").unlink()
 
 
 def script(name: str, content: object) -> str:
@@ -91,30 +79,22 @@ def content(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8").partition(" = ")[2].rstrip().removesuffix(";"))
 
 
-def weights(graphs: tuple[str, ...], memory: str, profile: str, seed: int, kind: str) -> dict[str, object]:
+def weights() -> dict[str, object]:
     """The trained graphs, the digits that readers ask about, and the images that the memory stores."""
-    shown, stored = chosen_digits(), zoo.trained_on(memory, profile, seed)
-    files = {f"model-{name}": model(name, profile, seed, kind) for name in (*graphs, memory)}
-    files["digits"] = {"source": "test digits of the bundled sample", "images": packed(to_bytes(shown.images)),
-                       "labels": shown.labels.tolist()}
-    files["memories"] = {"source": f"the images that {memory} stores", "images": packed(to_bytes(stored.images)),
-                         "labels": stored.labels.tolist()}
-    about = {name: files[f"model-{name}"] for name in (*graphs, memory)}
-    files["models"] = {"graphs": [listed(name, about[name]) for name in graphs],
-                       "memory": listed(memory, about[memory])}
-    return files
+    names = (*GRAPHS, MEMORY)
+    shown, stored = chosen_digits(), zoo.trained_on(MEMORY, PROFILE, SEED)
+    files: dict[str, Any] = {f"model-{name}": model(name) for name in names}
+    for name, source, images in (("digits", "test digits of the bundled sample", shown),
+                                 ("memories", f"the images that {MEMORY} stores", stored)):
+        files[name] = {"source": source, "images": packed(to_bytes(images.images)), "labels": images.labels.tolist()}
+    told = {name: {"file": f"model-{name}"} | {key: files[f"model-{name}"][key] for key in TOLD} for name in names}
+    return files | {"models": {"graphs": [told[name] for name in GRAPHS], "memory": told[MEMORY]}}
 
 
-def listed(name: str, about: Mapping[str, Any]) -> dict[str, object]:
-    """What the page says of a model before its weights are loaded."""
-    return {"file": f"model-{name}", "name": name, "description": about["description"], "edges": about["edges"],
-            "n": about["n"], "provenance": about["provenance"]}
-
-
-def model(name: str, profile: str, seed: int, kind: str) -> dict[str, object]:
+def model(name: str) -> dict[str, object]:
     """One trained graph. Raises BadInput: not trained, no graph, or with a prior, bias or top-k unknown to the page."""
-    if not (training := zoo.ModelRun(name, profile, seed)).path.is_file():           # or the export would train it
-        raise BadInput(f"{name} has no weights. Train it: pcgraph train {name} --profile {profile} --seed {seed}")
+    if not (training := zoo.ModelRun(name, PROFILE, SEED)).path.is_file():           # or the export would train it
+        raise BadInput(f"{name} has no weights. Train it: pcgraph train {name} --profile {PROFILE} --seed {SEED}")
     trained = training.load("cpu", progress=False)
     graph, spec = trained.graph, trained.spec
     if spec.kind != "pcgraph" or graph.prior != "zero" or graph.bias is not None or spec.top_k is not None:
@@ -122,7 +102,7 @@ def model(name: str, profile: str, seed: int, kind: str) -> dict[str, object]:
     starts, blocks = [segment.start for segment in graph.segments], []
     for block, parameter in zip(graph.blocks, graph.weights, strict=True):
         blocks.append({"from": starts[block.source], "to": starts[block.target]}
-                      | quantized(block.dense(parameter.detach()).float(), kind))
+                      | quantized(block.dense(parameter.detach()).float()))
     groups = {group: [graph.topology.slice(group).start, graph.topology.slice(group).stop]
               for group in graph.topology.groups}
     commit, dirty = checkout.version()
@@ -131,30 +111,24 @@ def model(name: str, profile: str, seed: int, kind: str) -> dict[str, object]:
     return {"name": name, "description": spec.description, "n": graph.topology.n, "groups": groups,
             "activation": spec.activation, "scale": {"offset": trained.scale.offset, "unit": trained.scale.unit},
             "edges": graph.topology.edge_count(), "blocks": blocks,
-            "provenance": {"model": name, "profile": profile, "seed": seed, "trained": made, "kind": kind,
+            "provenance": {"model": name, "profile": PROFILE, "seed": SEED, "trained": made, "kind": "int8",
                            "weights_sha256": tensor_digest(graph.state_dict()), "exported_sha256": digest,
                            "exported_at": commit + ("-dirty" if dirty else "")}}
 
 
-def quantized(matrix: Tensor, kind: str) -> dict[str, object]:
-    """A block ``(source, target)``: int8 with one scale a row, or float16."""
-    rows, cols = matrix.shape
-    block: dict[str, object] = {"rows": rows, "cols": cols, "kind": kind}
-    if kind == "float16":
-        return block | {"data": packed(matrix.half().numpy().astype("<f2"))}
+def quantized(matrix: Tensor) -> dict[str, object]:
+    """A block ``(source, target)`` as int8 with one scale a row."""
     scale = matrix.abs().amax(1).clamp_min(1e-30) / 127                    # (source,)
     whole = (matrix / scale[:, None]).round().clamp(-127, 127)
-    return block | {"scale": packed(scale.numpy().astype("<f4")), "data": packed(whole.numpy().astype(np.int8))}
+    return {"rows": len(matrix), "cols": matrix.shape[1], "kind": "int8",
+            "scale": packed(scale.numpy().astype("<f4")), "data": packed(whole.numpy().astype(np.int8))}
 
 
 def restored(block: Mapping[str, Any]) -> Tensor:
     """The matrix ``(source, target)`` of such a block, float32, as the page multiplies with it."""
-    raw, shape = base64.b64decode(block["data"]), (block["rows"], block["cols"])
-    if block["kind"] == "float16":
-        return torch.from_numpy(np.frombuffer(raw, "<f2").astype(np.float32).reshape(shape))
     scale = np.frombuffer(base64.b64decode(block["scale"]), "<f4")
-    whole = np.frombuffer(raw, np.int8).astype(np.float32).reshape(shape)
-    return torch.from_numpy(whole * scale[:, None])
+    whole = np.frombuffer(base64.b64decode(block["data"]), np.int8).astype(np.float32)
+    return torch.from_numpy(whole.reshape(block["rows"], block["cols"]) * scale[:, None])
 
 
 def chosen_digits() -> datasets.ImageSet:
@@ -182,18 +156,18 @@ def scores() -> dict[str, object]:
 
 def masks() -> list[dict[str, object]]:
     """Small topologies with their masks, and how many edges the full size has."""
-    return [{"title": title, "words": words, "call": list(small), "full": described(made(*full)),
-             **small_mask(made(*small))} for title, (small, full, words) in TOPOLOGIES.items()]
+    rows = []
+    for title, (small, large, words) in TOPOLOGIES.items():
+        full = made(*large)
+        rows.append({"title": title, "words": words, "call": list(small),
+                     "full": {"vertices": full.n, "edges": full.edge_count()}, **small_mask(made(*small))})
+    return rows
 
 
 def made(name: str, arguments: Mapping[str, Any]) -> Topology:
     """A topology of ``engine.topology``; those that are drawn come from seed 0."""
     drawn = {"generator": torch.Generator().manual_seed(0)} if name in ("assemblies", "small_world") else {}
     return topology.CONSTRUCTORS[name](**arguments, **drawn)
-
-
-def described(topology: Topology) -> dict[str, int]:
-    return {"vertices": topology.n, "edges": topology.edge_count()}
 
 
 def small_mask(topology: Topology) -> dict[str, object]:
@@ -215,5 +189,7 @@ def packed(array: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
 
 
+PARTS = {"weights": weights, "scores": lambda: {"relaxed-time": scores()}, "masks": lambda: {"masks": masks()}}
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

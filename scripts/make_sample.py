@@ -1,15 +1,16 @@
 """Make the bundled sample: 5,000 + 1,000 real images each of MNIST and FashionMNIST, the same number of every class.
 
-The full sets come from where ``pcgraph data`` finds them, or from a folder given with ``--from`` that holds
-``MNIST/raw`` and ``FashionMNIST/raw``. Which images are drawn depends
-only on the seed and the checked content, and the files carry no time stamp: every run writes the same bytes.
+    python scripts/make_sample.py [FOLDER]       # default: over the package's own
+
+The full sets come from where ``pcgraph data`` finds them. Which images are drawn depends only on the seed and the
+checked content, and the files carry no time stamp: every run writes the same bytes.
 """
 
-import argparse
 import gzip
 import hashlib
 import json
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,49 +34,31 @@ def draw(labels: np.ndarray, a_class: int, generator: torch.Generator) -> np.nda
     return chosen[torch.randperm(len(chosen), generator=generator).numpy()]
 
 
-def idx(array: np.ndarray) -> bytes:
-    """An array of bytes in the idx format of the full sets."""
-    return struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes()
-
-
-def write(path: Path, content: bytes) -> str:
-    """Write gzip without a time stamp; return the SHA-256 of the unpacked content."""
+def write(path: Path, array: np.ndarray) -> str:
+    """Write bytes in the idx format of the full sets, gzipped without a time stamp; the SHA-256 of what is unpacked."""
+    content = struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes()
     with write_aside(path) as part:
         part.write_bytes(gzip.compress(content, compresslevel=9, mtime=0))
     return hashlib.sha256(content).hexdigest()
 
 
-def make(out: Path, given: Path | None) -> dict[str, dict[str, str]]:
-    """Draw and write both data sets below ``out``; return the digests of the unpacked files."""
-    digests: dict[str, dict[str, str]] = {}
+def main(out: Path) -> None:
+    """Draw and write both data sets, and beside them what was drawn and the digests of the unpacked files."""
+    digests: dict[str, dict[str, str]] = {"mnist": {}, "fashion": {}}
     generator = torch.Generator().manual_seed(SEED)
-    for name in ("mnist", "fashion"):
-        digests[name] = {}
+    for name, found in digests.items():
         for split, a_class in A_CLASS.items():
-            full = sources.find(name, split, root=given)
+            full = sources.find(name, split)
             rows = draw(full.labels, a_class, generator)
             parts = {"images-idx3": full.images[rows].reshape(-1, 28, 28), "labels-idx1": full.labels[rows]}
             for part, array in parts.items():
                 file = f"{PREFIX[split]}-{part}-ubyte"
-                digests[name][file] = write(out / name / f"{file}.gz", idx(array))
-    return digests
-
-
-def main() -> None:
-    """Read the command line, make the sample, say how large it is."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--from", dest="given", type=Path, default=None, metavar="FOLDER",
-                        help="folder with the full sets; default: the usual places")
-    parser.add_argument("--out", type=Path, default=sources.SAMPLE, help="default: the package's sample folder")
-    options = parser.parse_args()
-    digests = make(options.out, options.given)
-    full = {name: sources.DIGESTS[name] for name in digests}
-    about = {"seed": SEED, "images a class": A_CLASS, "drawn from": full, "files": digests}
-    with write_aside(options.out / "digests.json") as part:
+                found[file] = write(out / name / f"{file}.gz", array)
+    about = {"seed": SEED, "images a class": A_CLASS, "drawn from": {name: sources.DIGESTS[name] for name in digests},
+             "files": digests}
+    with write_aside(out / "digests.json") as part:
         part.write_text(json.dumps(about, indent=1) + "\n")
-    size = sum(file.stat().st_size for file in options.out.rglob("*") if file.is_file())
-    print(f"{options.out}: {size / 1e6:.2f} MB")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]) if sys.argv[1:] else sources.SAMPLE)

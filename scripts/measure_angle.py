@@ -6,13 +6,11 @@ for short times the others' are parallel: an error runs back one layer a step an
 be at least the number of hidden layers. At equilibrium, where f is linear, what runs back is not the error e at the
 labels but e (I + sum P^T P)^-1 with the products P of the weights from each hidden layer to the labels.
 
-    python scripts/measure_angle.py --out results/sweeps/angle.csv
+    python scripts/measure_angle.py              # writes results/sweeps/angle.csv
 """
 
-import argparse
 import math
 import time
-from pathlib import Path
 
 import pandas as pd
 import torch
@@ -86,15 +84,13 @@ def measured(data: str, activation: str, seed: int, steps: int, gamma: float | s
 
 def main() -> None:
     """Measure all and write the file."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=checkout.ROOT / "results" / "sweeps" / "angle.csv")
-    given, rows = parser.parse_args(), []
+    rows = []
     hardware.prepare(1)
     for seed in range(3):
         for activation in ("relu", "linear"):
             rows += measured("mnist", activation, seed, 5, 0.02)
         rows += measured("mnist", "relu", seed, 20, "safe")
-    with write_aside(given.out) as part:
+    with write_aside(checkout.ROOT / "results/sweeps/angle.csv") as part:
         pd.DataFrame(rows).to_csv(part, index=False, float_format="%.6g")
 
 

@@ -7,7 +7,6 @@ calibration.
 
 import argparse
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,61 +33,47 @@ BLUR = (0.5, 1.5)                              # standard deviation, pixels
 FAINT = 0.1                                    # least contrast
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How one judge is trained: epochs, the least accuracy on the test set, whether mirrored images are the same."""
-
-    epochs: int
-    bar: float
-    mirror: bool
+EPOCHS = {"mnist": 6, "fashion": 12}
+BAR = {"mnist": 0.99, "fashion": 0.90}         # least accuracy on the test set
+MIRRORED = ("fashion",)                        # images that mean the same with left and right exchanged
 
 
-RECIPES = {"mnist": Recipe(epochs=6, bar=0.99, mirror=False), "fashion": Recipe(epochs=12, bar=0.90, mirror=True)}
-
-
-def train(name: str, seed: int = 0, epochs: int | None = None, device: torch.device | str = "cpu",
-          progress: bool = True, data_root: Path | None = None, out: Path | None = None,
-          checkpoint: Path | None = None) -> Path:
+def train(name: str, seed: int = 0, epochs: int | None = None, progress: bool = True, out: Path | None = None) -> Path:
     """Train a judge on the full data set and save it with its calibration; about 30 CPU seconds an epoch.
 
     Args:
         name: ``mnist`` or ``fashion``.
         seed: of the held-out split, the first weights, the order and the alterations of the images.
-        epochs: passes over the data; by default those of ``RECIPES``.
-        data_root: read the data set in this folder only.
+        epochs: passes over the data; by default those of ``EPOCHS``.
         out: where to save; by default over the committed weights, if the judge reaches its bar on the test set.
-        checkpoint: file that holds the whole state after an epoch; an existing one is resumed.
 
     Raises:
-        UnknownName, BadInput: no such judge, less than one epoch. BadFile: the data set is missing or damaged, or the
-            checkpoint belongs to another training.
+        UnknownName, BadInput: no such judge, less than one epoch. BadFile: the data set is missing or damaged.
         PCGraphError: the accuracy is below the bar and ``out`` was not given; the committed judge stays.
     """
-    committed, recipe = weights_path(name), RECIPES[name]
-    schedule = Schedule(recipe.epochs if epochs is None else epochs, PEAK_RATE, DECAY, BATCH, "adamw", anneal="linear")
-    commit, generator = checkout.version()[0], torch.Generator().manual_seed(seed)    # of the running code
-    rest, held_out = split_off(load(name, "train", root=data_root), HELD_OUT, generator)
-    judge = Judge(generator).to(device)
-    state = State(judge, schedule, generator, checkpoint, {"judge": name, "seed": seed})
-    history = run(state, lambda: _epoch(judge, rest, recipe.mirror, state, progress), lambda: _score(judge, held_out),
-                  progress)
-    test = load(name, "test", root=data_root)
+    committed, commit = weights_path(name), checkout.version()[0]          # of the running code
+    schedule = Schedule(EPOCHS[name] if epochs is None else epochs, PEAK_RATE, DECAY, BATCH, "adamw", anneal="linear")
+    generator = torch.Generator().manual_seed(seed)
+    rest, held_out = split_off(load(name, "train"), HELD_OUT, generator)
+    judge = Judge(generator)
+    state = State(judge, schedule, generator, None, {})
+    history = run(state, lambda: _epoch(judge, rest, name in MIRRORED, state, progress),
+                  lambda: _score(judge, held_out), progress)
+    test = load(name, "test")
     accuracy = _share_right(judge, test)
-    if out is None and accuracy < recipe.bar:
-        raise PCGraphError(f"judge {name!r} reads {accuracy:.2%} of the test images, less than {recipe.bar:.0%}: the "
+    if out is None and accuracy < BAR[name]:
+        raise PCGraphError(f"judge {name!r} reads {accuracy:.2%} of the test images, less than {BAR[name]:.0%}: the "
                            "committed judge was kept. Train for more epochs, or save elsewhere with out=PATH.")
     facts = {"judge": name, "seed": seed, "epochs": schedule.epochs, "validation": _share_right(judge, held_out),
-             "test": accuracy, "device": device, "commit": commit}
-    foreign = load(next(other for other in JUDGES if other != name), "test", root=data_root).images
+             "test": accuracy, "device": "cpu", "commit": commit}
+    foreign = load(next(other for other in JUDGES if other != name), "test").images
     return _save(judge, Path(out or committed), facts, calibration.table(judge, rest, test, foreign), history)
 
 
 def _epoch(judge: Judge, data: ImageSet, mirror: bool, state: State, progress: bool) -> dict[str, float]:
-    device = next(judge.parameters()).device
-
     def learn(rows: Tensor) -> dict[str, float]:
         images, labels = _batch(data.images[rows], data.labels[rows], mirror, state.generator)
-        loss = cross_entropy(judge(images.to(device)), labels.to(device))
+        loss = cross_entropy(judge(images), labels)
         loss.backward()
         return {"loss": loss.item()}
 
@@ -117,15 +102,10 @@ def _share_right(judge: Judge, data: ImageSet) -> float:
 def _save(judge: Judge, path: Path, facts: dict[str, object], rows: list[dict[str, object]],
           history: pd.DataFrame) -> Path:
     """Weights with their provenance, and beside them the calibration as ``.json``."""
-    provenance = {
-        **{key: str(value) for key, value in facts.items()},
-        "data_sha256": json.dumps(sources.DIGESTS[str(facts["judge"])]),
-        "held_out": str(HELD_OUT),
-        "weights_sha256": tensor_digest(judge.state_dict()),
-        "torch": torch.__version__,
-        "threads": str(torch.get_num_threads()),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+    provenance = {key: str(value) for key, value in facts.items()} | {
+        "data_sha256": json.dumps(sources.DIGESTS[str(facts["judge"])]), "held_out": str(HELD_OUT),
+        "weights_sha256": tensor_digest(judge.state_dict()), "torch": torch.__version__,
+        "threads": str(torch.get_num_threads()), "date": datetime.now(UTC).isoformat(timespec="seconds")}
     save_tensors(path, judge.state_dict(), provenance)
     found = {key: provenance[key] for key in ("judge", "weights_sha256", "commit")}
     found |= {"calibration": rows, "history": history.drop(columns="seconds").to_dict("records")}
@@ -183,16 +163,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(JUDGES), help="judges to train (default: all)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--epochs", type=int, default=None, help="default: the recipe's")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--data", type=Path, default=None, help="folder with the data sets; default: the usual places")
     parser.add_argument("--out", type=Path, default=None, help="folder for the weights; default: the package's")
-    parser.add_argument("--checkpoints", type=Path, default=None, help="folder to resume from; default: none")
     options = parser.parse_args()
     for name in options.names:
-        out = options.out and options.out / weights_path(name).name
-        path = train(name, options.seed, options.epochs, options.device, data_root=options.data, out=out,
-                                    checkpoint=options.checkpoints and options.checkpoints / f"{name}.safetensors")
+        path = train(name, options.seed, out=options.out and options.out / weights_path(name).name)
         facts = load_judge(name, path=path).provenance
         print(f"{path}: {float(facts['validation']):.2%} held out, {float(facts['test']):.2%} test")
 

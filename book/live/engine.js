@@ -27,25 +27,12 @@
     return out;
   }
 
-  function half(h) {                                                       // float16 to a number
-    const exponent = (h >> 10) & 31, fraction = h & 1023, sign = h & 0x8000 ? -1 : 1;
-    if (exponent === 0) return sign * 2 ** -14 * (fraction / 1024);
-    return exponent === 31 ? NaN : sign * 2 ** (exponent - 15) * (1 + fraction / 1024);
-  }
-
-  /* Weights of a block as float32, rows are sources: int8 with a float32 scale a row, or float16. */
+  /* Weights of a block as float32, rows are sources: int8 with a float32 scale a row. */
   function weights(block) {
-    const raw = bytes(block.data), out = new Float32Array(block.rows * block.cols);
-    if (block.kind === "int8") {
-      const whole = new Int8Array(raw.buffer), scale = new Float32Array(bytes(block.scale).buffer);
-      for (let j = 0, k = 0; j < block.rows; j++)
-        for (let i = 0; i < block.cols; i++, k++) out[k] = whole[k] * scale[j];
-    } else {
-      const table = new Float32Array(65536);
-      for (let h = 0; h < 65536; h++) table[h] = half(h);
-      const whole = new Uint16Array(raw.buffer);
-      for (let k = 0; k < out.length; k++) out[k] = table[whole[k]];
-    }
+    const out = new Float32Array(block.rows * block.cols);
+    const whole = new Int8Array(bytes(block.data).buffer), scale = new Float32Array(bytes(block.scale).buffer);
+    for (let j = 0, k = 0; j < block.rows; j++)
+      for (let i = 0; i < block.cols; i++, k++) out[k] = whole[k] * scale[j];
     return out;
   }
 

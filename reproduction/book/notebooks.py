@@ -7,14 +7,12 @@ A notebook's front matter lists the models it loads (``models: [generative-mnist
 import ast
 import contextlib
 import hashlib
-import json
 import os
 import re
 import sys
-import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -250,9 +248,10 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
         try:
             # papermill fills in what stands in braces, and remarks that .part is no notebook name
             paths = [checkout.relative(path).replace("{", "{{").replace("}", "}}") for path in (begun, part)]
-            with warnings.catch_warnings(action="ignore"), _own_kernel():
+            with warnings.catch_warnings(action="ignore"):
                 done = papermill.execute_notebook(*paths, dict(values), kernel_name="python3", cwd=".",
-                                                  progress_bar=True, extra_arguments=["--log-level=CRITICAL"])
+                                                  kernel_manager_class=_own_kernel(), progress_bar=True,
+                                                  extra_arguments=["--log-level=CRITICAL"])
         except Exception as error:
             if ran := part.exists():
                 part.replace(failed)
@@ -265,22 +264,13 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
     return target
 
 
-@contextlib.contextmanager
-def _own_kernel() -> Iterator[None]:
-    """Let the kernel "python3" be this very Python, whichever JUPYTER_PATH or the user's folders name so."""
+def _own_kernel() -> type:
+    """What starts the kernel "python3": this very Python, whichever JUPYTER_PATH or the user's folders name so."""
+    from jupyter_client import AsyncKernelManager
+    from jupyter_client.kernelspec import KernelSpec
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    spec, before = {"argv": command, "display_name": "Python 3", "language": "python"}, os.environ.get("JUPYTER_PATH")
-    with tempfile.TemporaryDirectory(prefix="pcgraph-kernel-") as folder:
-        (Path(folder) / "kernels/python3").mkdir(parents=True)
-        (Path(folder) / "kernels/python3/kernel.json").write_text(json.dumps(spec), encoding="utf-8")
-        os.environ["JUPYTER_PATH"] = os.pathsep.join([folder, *([before] if before else [])])
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ["JUPYTER_PATH"]
-            else:
-                os.environ["JUPYTER_PATH"] = before
+    spec = KernelSpec(argv=command, display_name="Python 3", language="python")
+    return type("OwnKernel", (AsyncKernelManager,), {"kernel_spec": spec})
 
 
 def _failure(name: str, error: Exception, failed: Path | None) -> str:
