@@ -141,7 +141,7 @@ def verdicts(shown: Sequence[Verdict]) -> str:
     columns = {"under another reading": lambda one: [f"{name}: {two.verdict}" for name, two in one.readings.items()],
                RIVAL: lambda one: list(map(str, one.rivals)), "paper": lambda one: [one.claim.paper],
                "measured, and the rule": lambda one: list(map(str, one.ran)), "seeds": lambda one: [str(one.seeds)],
-               "checks, and what is missing": lambda one: [one.held, *map(str, one.lacks)] if one.ran else []}
+               "checks, and what is missing": lambda one: [one.held, *one.lacks] if one.ran else []}
     rows = [{"claim": one.claim, "verdict": one.verdict, "cells": {title: of(one) for title, of in columns.items()},
              "beside": counted(one.rivals)} for one in shown]
     return template("verdicts.html", rows=rows, rival=RIVAL,

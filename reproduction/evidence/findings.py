@@ -14,8 +14,8 @@ import numpy as np
 
 from . import claims
 from .claims import Cause, Check, Claim
-from .verdicts import Beside, Case, Lack, Outcome, Reading, Verdict
-from .words import Book, load
+from .verdicts import Beside, Case, Outcome, Reading, Verdict
+from .words import Book, count, load
 
 LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduced": "It does not hold.",
          "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
@@ -26,7 +26,6 @@ KINDS = {"paper": "In the paper", "setting": "In a setting that the paper leaves
          "open": "Not known yet"}
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 LEVELS = {"better than": "better", "worse than": "worse", "not told apart from": "level"}              # of a rival
 FEW = 3                                            # so many cases are listed one by one; of more the range is said
 
@@ -96,14 +95,14 @@ class Quantity:
     def held(self) -> str:
         """In how many of the cases the check holds."""
         holding = sum(case.holds for case in self.cases)
-        return f"{_count(holding) if holding else 'none'} of {_count(len(self.cases))}"
+        return f"{count(holding) if holding else 'none'} of {count(len(self.cases))}"
 
     @property
     def leaning(self) -> str:
         """In how many of the cases of an order the means lie as it says, whether or not the test tells them apart."""
         sign = 1 if self.check.greater_than else -1
         so = sum(sign * (case.values.mean() - case.theirs.mean()) > 0 for case in self.cases)
-        return f"{_count(so)} of {_count(len(self.cases))}"
+        return f"{count(so)} of {count(len(self.cases))}"
 
     @property
     def on(self) -> str:
@@ -246,7 +245,7 @@ def _finding(one: Verdict, book: Book) -> Finding:
         claim=one.name, name=claim.name, verdict=one.verdict, remark=claim.remark if held else "",
         lead=f"It holds {claim.remark}." if held and claim.remark else LEADS[one.verdict],
         sentences=tuple(said(claim.finding, quantities)), ours="".join(said([ours], quantities)),
-        paper=claim.paper, lacks=tuple(_lacks(one, book.words)), hangs=tuple(_hangs(one, book)),
+        paper=claim.paper, lacks=one.lacks, hangs=tuple(_hangs(one, book)),
         figure=(claim.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
         cause=tuple(cause[1]), exact=claim.needs.profile == "any", table=claim.table,
         tested=_tested(claim.cause, one.readings) if cause[1] else "")
@@ -292,39 +291,6 @@ def printed(check: Check, paper: str) -> str:
     return f"{digits} %" if check.percent else digits
 
 
-def _lacks(one: Verdict, words: Mapping[str, str]) -> list[str]:
-    """What the run lacks of what the rule asks, in plain words; nothing where the verdict is final."""
-    if not one.verdict.startswith("preliminary") and one.verdict != "not run":
-        return []
-    uneven = any(check.seeds for check in one.claim.checks.values())       # the fewest are not what is missing
-    so_far = "Fewer seeds" if uneven else _count(one.seeds, "seed")
-    said: dict[str, Callable[[Lack], str]] = {
-        "seeds": lambda lack: f"{so_far} so far; the rule asks for {_count(int(lack.number))}",
-        "profile": lambda lack: f"run at the sizes called {one.profile}; the rule asks for {lack.what}",
-        "least": lambda lack: f"the rule asks for {lack.number:g} {lack.what}; this run had fewer",
-        "counterpart": lambda lack: (f"{_count(int(lack.number), 'seed')} had no rival of the same seed, and were not "
-                                     "compared")}
-    known = [lack for lack in one.lacks if lack.kind in said and (one.profile or lack.kind != "profile")]
-    found = [said[lack.kind](lack) + "." for lack in known]
-    if missing := list(dict.fromkeys(_plain(lack, words) for lack in one.lacks if lack.check)):
-        found.append(f"not measured yet: {'; '.join(missing[:2])}"
-                     + f"; and {_count(len(missing) - 2)} more" * (len(missing) > 2) + ".")
-    return [text[0].upper() + text[1:] for text in found]
-
-
-def _plain(lack: Lack, words: Mapping[str, str]) -> str:
-    """A check without records, in words: accuracy (digits, dense associative memory), against the ..."""
-    check = lack.check
-    inside = [words.get(part, part) for part in (check.dataset, check.model, *claims.settings(check.where)) if part]
-    what = check.quantity.replace("_", " ")
-    text = words.get(what, what) + f" ({', '.join(inside)})" * bool(inside)
-    if lack.kind == "pair":
-        other = check.other
-        parts = [(other.quantity or "").replace("_", " "), other.model, *claims.settings(other.where or {})]
-        text += ", against " + ", ".join(words.get(part, part) for part in parts if part)
-    return text
-
-
 def _hangs(one: Verdict, book: Book) -> list[str]:
     """The verdict under other readings of the text, and what the result is worth beside something simple."""
     return [_read_so(name, reading, one.claim, book) for name, reading in one.readings.items()] + _beside_simple(
@@ -361,9 +327,3 @@ def _evened(one: Beside) -> str:
         return " against ".join(sides)
     places = max(len(side.partition(".")[2]) for side in sides)
     return " against ".join(f"{float(side):.{places}f}" for side in sides)
-
-
-def _count(number: int, noun: str = "") -> str:
-    """``one seed``, ``five seeds``; digits above ten."""
-    word = COUNTS[number] if number < len(COUNTS) else str(number)
-    return f"{word} {noun}{'s' if noun and number != 1 else ''}".strip()

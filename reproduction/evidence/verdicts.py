@@ -15,6 +15,7 @@ from . import claims, decimals, words
 from .claims import Check, Claim, Condition, Rival
 
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles by how much they prove
+SHOWN = 2                                         # so many checks without records are named
 COLUMNS = ["claim", "section", "kind", "statement", "paper", "ours", "n", "profile", "device", "verdict", "note",
            "hangs_on", "rival", "notebook", "command"]
 
@@ -55,36 +56,12 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Lack:
-    """Something that a final verdict needs and these records do not have. As a string, a note of the scorecard.
-
-    ``kind``: "seeds", "profile", "least" (of ``what``), "record" or "pair" (of ``check``), "counterpart".
-    """
-
-    kind: str
-    number: float = 0
-    what: str = ""
-    check: Check | None = None
-
-    def __str__(self) -> str:
-        if self.check:
-            return (f"no record of {claims.label(self.check)}" if self.kind == "record" else
-                    f"no two records to compare for {claims.rule(self.check)}")
-        return {"seeds": f"needs {self.number:g} seed{'s' * (self.number != 1)}",
-                "profile": f"needs the {self.what} profile",
-                "least": f"needs {self.number:g} {self.what}",
-                "counterpart": f"{self.number:g} run{' has' if self.number == 1 else 's have'} no counterpart to be "
-                               "compared with"}[self.kind]
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """What one check says. ``passed`` None: it lacks records. ``alone``: records without a counterpart."""
+    """What one check says. Without cases it lacks records. ``alone``: how many records have no counterpart."""
 
     check: Check
     cases: tuple[Case, ...]
     alone: int = 0
-    lack: Lack | None = None
 
     @property
     def passed(self) -> bool | None:
@@ -140,7 +117,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the records of a claim say, ``outcomes`` by the names of its checks. ``lacks``: what a final one needs."""
+    """What the records of a claim say, ``outcomes`` by the names of its checks.
+
+    ``lacks``: what a final verdict needs beyond them, a sentence each.
+    """
 
     name: str
     claim: Claim
@@ -148,7 +128,7 @@ class Verdict:
     profile: str
     devices: tuple[str, ...]
     outcomes: Mapping[str, Outcome]
-    lacks: tuple[Lack, ...]
+    lacks: tuple[str, ...]
     readings: Mapping[str, Reading]
     rivals: tuple[Beside, ...]
 
@@ -182,7 +162,7 @@ class Verdict:
             "claim": self.name, "section": claim.section, "kind": claim.kind, "statement": claim.statement,
             "paper": claim.paper, "ours": "; ".join(map(str, self.ran)), "n": self.seeds,
             "profile": self.profile, "device": ", ".join(self.devices), "verdict": self.verdict,
-            "note": "; ".join([self.held, *map(str, self.lacks)]) if self.ran else "no records yet",
+            "note": " ".join([f"{self.held}.", *self.lacks]) if self.ran else "no records yet",
             "hangs_on": "; ".join(f"{name}: {reading.verdict}" for name, reading in self.readings.items()),
             "rival": "; ".join(map(str, self.rivals)), "notebook": claim.notebook,
             "command": f"pcgraph run {claim.notebook} {run}",
@@ -234,8 +214,9 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
     counted = [outcome for outcome in outcomes.values() if not outcome.check.further]
     lacks = _lacks(claim, own, profile, counted)
     readings = {other: _reading(claim, applied(checks)) for other, checks in claim.readings.items() if own}
-    return Verdict(name, claim, _verdict(claim, counted, bool(lacks)), profile,
-                   tuple(sorted({row.device for row in own})), outcomes, tuple(lacks), readings,
+    verdict = _verdict(claim, counted, preliminary=bool(lacks))
+    return Verdict(name, claim, verdict, profile, tuple(sorted({row.device for row in own})), outcomes,
+                   () if verdict == "not comparable" else tuple(lacks), readings,
                    tuple(line for rival in claim.rivals for line in _beside(rival, own)))
 
 
@@ -245,13 +226,27 @@ def _reading(claim: Claim, outcomes: list[Outcome]) -> Reading:
     return Reading(_verdict(claim, outcomes, preliminary=missing), tuple(outcomes))
 
 
-def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) -> list[Lack]:
-    """What a final verdict on a claim still needs."""
-    lacks = [Lack("profile", what=claim.needs.profile)] if _size(profile) < _size(claim.needs.profile) else []
-    lacks += _too_small(claim.needs.least, own) + _fewer_seeds(claim, outcomes)
-    lacks += [outcome.lack for outcome in outcomes if outcome.lack]
+def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) -> list[str]:
+    """What a final verdict on a claim still needs, a sentence each."""
+    lacks = []
+    if profile and _size(profile) < _size(claim.needs.profile):
+        lacks.append(f"Run at the sizes called {profile}; the rule asks for {claim.needs.profile}.")
+    for quantity, wanted in claim.needs.least.items():
+        if min((row.value for row in own if row.quantity == quantity), default=-math.inf) < wanted:
+            name = quantity.replace("_", " ").replace("gpu", "GPU")
+            name = name.removesuffix("s") if wanted == 1 else name
+            lacks.append(f"The rule asks for {wanted:g} {name}; this run had fewer.")
+    ran = [(outcome.check.seeds or claim.needs.seeds, outcome.seeds) for outcome in outcomes if outcome.cases]
+    if needed := max((needs for needs, seeds in ran if seeds < needs), default=0):
+        uneven = any(check.seeds for check in claim.checks.values())       # the fewest are not what is missing
+        so_far = "Fewer seeds" if uneven else words.count(min(seeds for _, seeds in ran), "seed").capitalize()
+        lacks.append(f"{so_far} so far; the rule asks for {words.count(needed)}.")
     if alone := max((outcome.alone for outcome in outcomes if not outcome.check.seeds), default=0):
-        lacks.append(Lack("counterpart", alone))
+        lacks.append(f"{words.count(alone, 'run').capitalize()} had no counterpart of the same seed, and "
+                     f"{'was' if alone == 1 else 'were'} not compared.")
+    if missing := list(dict.fromkeys(claims.rule(outcome.check) for outcome in outcomes if not outcome.cases)):
+        more = f"; and {words.count(len(missing) - SHOWN)} more" if len(missing) > SHOWN else ""
+        lacks.append(f"Not measured yet: {'; '.join(missing[:SHOWN])}{more}.")
     return lacks
 
 
@@ -277,24 +272,6 @@ def _verdict(claim: Claim, outcomes: Iterable[Outcome], preliminary: bool) -> st
     return f"preliminary: {verdict}" if preliminary else verdict
 
 
-def _fewer_seeds(claim: Claim, outcomes: list[Outcome]) -> list[Lack]:
-    """How many seeds the checks that ran still need: the most that one of those with too few asks for."""
-    wanted = [(outcome.check.seeds or claim.needs.seeds, outcome.seeds) for outcome in outcomes if outcome.cases]
-    needed = max((needs for needs, seeds in wanted if seeds < needs), default=0)
-    return [Lack("seeds", needed)] if needed else []
-
-
-def _too_small(least: Mapping[str, float], own: list[Row]) -> list[Lack]:
-    """The quantities of which a record is smaller than a final verdict needs, or that have none."""
-    lacks = []
-    for quantity, wanted in least.items():
-        if min((row.value for row in own if row.quantity == quantity), default=-math.inf) < wanted:
-            name = quantity.replace("_", " ")
-            name = (name.removesuffix("s") if wanted == 1 else name).replace("gpu", "GPU")
-            lacks.append(Lack("least", wanted, name))
-    return lacks
-
-
 def _size(profile: str) -> int:
     return SIZES.index(profile) if profile in SIZES else -1
 
@@ -303,9 +280,7 @@ def _applied(check: Check, rows: list[Row]) -> Outcome:
     """Every case (data set, model, parameters): its mean against a number, or seed by seed against the other side."""
     mine = _select(rows, check, check.where)
     cases, alone = _paired(check, mine, rows) if check.other else (_alike(check, mine), 0)
-    if not cases:
-        return Outcome(check, (), lack=Lack("pair" if mine else "record", check=check))
-    return Outcome(check, tuple(cases), alone)
+    return Outcome(check, tuple(cases), alone if cases else 0)
 
 
 def _select(rows: list[Row], what: Check, where: Condition) -> list[Row]:

@@ -10,6 +10,7 @@ from .strict import Strict
 FILE = Path(__file__).with_name("words.yaml")
 NAME = re.compile(r"(?<![\w-])[a-z]\w*(?:-\w+)*")                         # as the code has them
 MEASURES = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 AT_THE_END = "fixed_point_"                        # how the name of a quantity begins that a query's last step has
 
 
@@ -43,6 +44,12 @@ def quantity(name: str) -> str:
     end = " at the end" if name.startswith(AT_THE_END) else ""
     text = name.removeprefix(AT_THE_END).replace("_", " ") + end
     return NAME.sub(lambda word: MEASURES.get(word[0]) or _words().get(word[0], word[0]), text)
+
+
+def count(number: int, noun: str = "") -> str:
+    """``one seed``, ``five seeds``; digits above ten."""
+    word = COUNTS[number] if number < len(COUNTS) else str(number)
+    return f"{word} {noun}{'s' if noun and number != 1 else ''}".strip()
 
 
 @cache

@@ -122,7 +122,7 @@ def test_a_run_that_was_cut_is_preliminary(graphs: tuple[int, ...], expected: st
     rules = claim({"quantity": "q", "at_least": 0.4}, least={"graphs": 48})
     row = card(frame(*seeds("q", 1, 1, 1), *seeds("graphs", *graphs)), rules).iloc[0]
     assert row["verdict"] == expected
-    assert ("needs 48 graphs" in row["note"]) == (expected != "reproduced")
+    assert ("asks for 48 graphs" in row["note"]) == (expected != "reproduced")
     assert "graphs" in rules["c"].quantities()
 
 
@@ -312,8 +312,8 @@ def test_what_has_no_counterpart_makes_a_verdict_preliminary():
     theirs = [row | {"value": row["value"] + 1} for row in theirs]
     rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
     assert verdict(rules, frame(*ours, *theirs)) == "reproduced"
-    for more, said in ((seeds("q", 9, 9, 9, model="a", dataset="fashion"), "3 runs have no counterpart"),
-                       ([ours[0] | {"seed": 3, "value": 9.0}], "1 run has no counterpart")):
+    for more, said in ((seeds("q", 9, 9, 9, model="a", dataset="fashion"), "Three runs had no counterpart"),
+                       ([ours[0] | {"seed": 3, "value": 9.0}], "One run had no counterpart")):
         row = card(frame(*ours, *theirs, *more), rules).iloc[0]
         assert row["verdict"] == "preliminary: reproduced" and said in row["note"]
 
