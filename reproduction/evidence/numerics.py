@@ -14,15 +14,12 @@ from typing import TYPE_CHECKING
 
 from pcgraph_lite.errors import BadFile
 
-from .. import checkout
-
 if TYPE_CHECKING:
     from .config import Model  # only there: it needs torch
 
 PLAIN = "[0, 1]"                                           # of the scales, the one without a part of its own
 COMMAND = "python tests/golden.py"
 FILE = Path(__file__).with_suffix(".json")
-BEFORE = "pcgraph_lite/evidence/numerics.json"             # where it lay until both packages were parted
 
 
 def parts(spec: "Model") -> list[str]:
@@ -41,22 +38,9 @@ def version(spec: "Model") -> str:
     return hashlib.sha256(json.dumps([known[part] for part in parts(spec)]).encode()).hexdigest()[:16]
 
 
-def digest(text: str | None = None) -> str:
-    """Of all committed numbers, today's or those of a numerics.json with this text: alike where no number has moved."""
-    return hashlib.sha256((FILE.read_text(encoding="utf-8") if text is None else text).encode()).hexdigest()[:16]
-
-
-def at(commit: str) -> str | None:
-    """The text of numerics.json at a commit. None: git does not know the commit, or no numbers were kept then."""
-    for place in (FILE.relative_to(checkout.ROOT), BEFORE):
-        if text := checkout.git("show", f"{commit}:{place}"):
-            return f"{text}\n"
-    return None
-
-
-def changed(text: str) -> list[str]:
-    """The parts of a numerics.json with this text that are gone or have other numbers today; new ones do not count."""
-    return [part for part, numbers in json.loads(text).items() if committed().get(part) != numbers]
+def digest() -> str:
+    """Of all committed numbers: alike where no number has moved."""
+    return hashlib.sha256(FILE.read_bytes()).hexdigest()[:16]
 
 
 @cache
