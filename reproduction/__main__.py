@@ -1,8 +1,8 @@
-"""``python -m reproduction`` is the command ``pcgraph``. It needs the packages of the book, the library does not."""
+"""``python -m reproduction`` is the command ``pcgraph``. Unlike the library, it needs the packages of the book."""
 
 
 def main() -> None:
-    """Run the command, or say what is not installed."""
+    """Run the command, or say which package is missing."""
     try:
         from .cli import main as run
     except ModuleNotFoundError as error:

@@ -14,13 +14,13 @@ ROOT = Path(__file__).resolve().parent.parent              # config/, notebooks/
 
 
 def relative(path: Path | str) -> str:
-    """A path as messages and files show it: relative to the checkout where it lies inside."""
+    """A path for messages and files: relative to the checkout if it is inside."""
     path = Path(path).absolute()
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
 def part(name: str) -> Path:
-    """A file or folder of the checkout that is not installed. Raises BadFile where it is not there."""
+    """A file or folder that only a checkout has. Raises BadFile: it is missing."""
     found = ROOT / name
     if not found.exists():
         raise BadFile(f"{found} is not there: {name} is part of the repository, not of the installed package. Run the "
@@ -29,7 +29,7 @@ def part(name: str) -> Path:
 
 
 def from_checkout(package: str, module: str) -> ModuleType:
-    """A module of a package that is part of the checkout but not installed. Raises BadFile where it is not there."""
+    """A module of a package that only a checkout has. Raises BadFile: it is missing."""
     start = part(package) / "__init__.py"
     if package not in sys.modules:
         spec = importlib.util.spec_from_file_location(package, start, submodule_search_locations=[str(start.parent)])
@@ -39,7 +39,7 @@ def from_checkout(package: str, module: str) -> ModuleType:
 
 
 def earlier(root: Path, path: str) -> Iterator[str]:
-    """A file as it was at each commit that changed it, the latest first; none where git knows nothing of it."""
+    """A file as it was after each commit that changed it, the latest first; nothing if git does not know it."""
     for commit in git("log", "--format=%H", "--", path, folder=root).split():
         if text := git("show", f"{commit}:./{path}", folder=root):
             yield text

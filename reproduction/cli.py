@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
                   help="Re-run a paper on predictive coding graphs, figure by figure and number by number.")
-WHOLE = 10_000                                     # columns where the output is no screen: nothing is cut or folded
+WHOLE = 10_000                                     # columns if the output is no screen, so that no line is folded
 
 
 def _console(stream: TextIO | None, stderr: bool = False) -> Console:
@@ -47,10 +47,10 @@ STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "n
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point: an error of ours is one clear message and exit code 2, any other a traceback."""
-    with suppress(ValueError):                                             # of a thread that is not the first
+    """Run the command. Our own errors print one message and exit with 2; any other error prints a traceback."""
+    with suppress(ValueError):                                             # not the main thread
         signal.signal(signal.SIGINT, _stop)
-    for stream in (sys.stdout, sys.stderr):                                # an encoding may lack letters; None: closed
+    for stream in (sys.stdout, sys.stderr):                                # encodings may lack letters
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(130) from None
     except PCGraphError as error:
         _fail(type(error).__name__, str(error))
-    except OSError as error:                           # of a copy of many files, shutil says it in words alone
+    except OSError as error:                           # shutil reports a full disk only in words
         if not (full := [os.strerror(code) for code in FULL if os.strerror(code) in str(error)]):
             raise
         _fail("PCGraphError", f"{full[0]}. Free space; the same command goes on from what was finished.")
@@ -73,16 +73,16 @@ def _fail(kind: str, text: str) -> NoReturn:
 
 
 class Stopped(BaseException):
-    """Ctrl-C; no ``except Exception`` on the way may take it for a failed model."""
+    """Ctrl-C. No ``except Exception`` takes it for a failed model."""
 
 
 def _stop(*_: object) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)                           # a second one would stop the cleaning up
+    signal.signal(signal.SIGINT, signal.SIG_IGN)                           # a second one would stop the clean-up
     raise Stopped
 
 
 def say(text: str) -> None:
-    """One line as it is, whatever the width of the terminal."""
+    """Print one line unchanged, whatever the width of the terminal."""
     out.print(text, markup=False, soft_wrap=True)
 
 
@@ -126,7 +126,7 @@ def train(
     from pcgraph_lite import hardware
 
     from .evidence import cards, config, zoo
-    wanted = [zoo.ModelRun(one, profile, number) for one in name for number in seed]    # or refused before any starts
+    wanted = [zoo.ModelRun(one, profile, number) for one in name for number in seed]    # checked before any starts
     hardware.prepare(config.load_profile(profile).threads, tf32=tf32)
     failed = []
     for one in wanted:
@@ -175,7 +175,7 @@ def run(
         raise BadInput(f"--published is a run of the profile paper; got --profile {profile}. Give one of them.")
     profile, given = "paper" if published else profile or "laptop", _pairs(parameter or [])
     if published:
-        folder = folder or ("" if given else str(checkout.ROOT / "_build/publish"))    # -p: another run than that page
+        folder = folder or ("" if given else str(checkout.ROOT / "_build/publish"))    # -p: not that page's run
         given = config.load_profile(profile).published.get(name, {}) | given
     say(f"running {name}: profile {profile}")
     if stale := notebooks.stale_weights(name, profile):
@@ -187,7 +187,7 @@ def run(
 
 
 def _tell(name: str, made: Path, other: dict[str, tuple[object, object]]) -> None:
-    """Print what a run found. ``other``: parameters that differ from the claims', see ``other_than_claimed``."""
+    """Print the findings of a run. ``other``: parameters that differ from the claims', see ``other_than_claimed``."""
     from .book import notebooks
     from .evidence import findings, records, verdicts
     mine = records.read(notebooks.records_of(made))[lambda rows: rows["notebook"] == name]
@@ -210,9 +210,9 @@ def scorecard(
     from .evidence import findings, records, verdicts
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
-    checkout.part("config")                                    # elsewhere nothing would look like nothing run yet
+    checkout.part("config")                                    # an empty scorecard would look like no runs yet
     if profile:
-        from .evidence import config  # only here: it needs torch
+        from .evidence import config  # only here: it imports torch
         config.load_profile(profile)
     if csv is not None:
         csv = ready(placed(csv, "--csv"))
@@ -231,7 +231,7 @@ def scorecard(
 
 
 def _beside_verdict(one: "Verdict", told: "Finding") -> dict[str, object]:
-    """By which settings a claim is decided, and what its cause rests on."""
+    """The settings that decide a claim, and the evidence for its cause."""
     from .evidence import grid
     decided = one.claim.decided_by
     return {"grid": {"decided_by": decided, "departures": grid.departures_of(tuple(decided))},
@@ -308,7 +308,7 @@ def info(profile: ProfileName = "laptop") -> None:
 
 
 def _joined_pairs(arguments: list[str]) -> list[str]:
-    """``-p NAME VALUE``, as papermill has it, as one argument; typer has no repeated option with two values."""
+    """Join papermill's ``-p NAME VALUE`` to one argument, because typer has no repeated options with two values."""
     joined, rest = [], list(arguments)
     while rest:
         joined.append(rest.pop(0))

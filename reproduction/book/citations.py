@@ -1,4 +1,4 @@
-"""A list of references with the labels that the text has: "Hopfield, 1982", where the styles of pybtex have "Hop82"."""
+"""Label the list of references as the text cites them: "Hopfield, 1982", where the styles of pybtex print "Hop82"."""
 
 from collections.abc import Iterable, Iterator
 from string import ascii_lowercase
@@ -9,11 +9,11 @@ from pybtex.style.formatting.plain import Style as Plain
 from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
 
-NAMED = 2            # of more authors the first alone is named
+NAMED = 2            # with more authors than this, only the first is named
 
 
 class Labels(BaseLabelStyle):
-    """Last names and year, as sphinxcontrib-bibtex's ``author_year`` cites them."""
+    """Labels of last names and year, as sphinxcontrib-bibtex's ``author_year`` cites them."""
 
     def format_labels(self, sorted_entries: Iterable[Entry]) -> Iterator[str]:
         labels = [_label(entry) for entry in sorted_entries]
@@ -29,12 +29,12 @@ def _label(entry: Entry) -> str:
 
 
 class Style(Plain):
-    """Entries as in pybtex's plain style, by the names of their authors."""
+    """pybtex's plain style, sorted by authors and labelled with their names."""
 
     default_label_style = Labels
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Sphinx calls this: ``bibtex_default_style: author_year`` is known from here on."""
+    """Register the style ``author_year`` for ``bibtex_default_style``. Sphinx calls this."""
     register_plugin("pybtex.style.formatting", "author_year", Style)
     return {"parallel_read_safe": True}

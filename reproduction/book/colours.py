@@ -1,3 +1,3 @@
-"""The colours of the frames around pictures: right, and wrong; told apart by those who see no green or red."""
+"""The colours of frames around right and wrong pictures. Readers who cannot tell green from red can tell them apart."""
 
 RIGHT, WRONG = "#029e73", "#c8281e"

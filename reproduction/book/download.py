@@ -1,4 +1,4 @@
-"""What readers take away: records and their numbers, and a notebook that installs what it needs."""
+"""What readers can download: records, their numbers as CSV, and notebooks that install what they need."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,7 @@ from ..evidence import claims, verdicts
 from ..evidence.strict import read_yaml
 from .judged import Judged
 
-# Tags hide it on the site; models and settings are read from the clone, so the package alone would not do.
+# The site hides this cell by a tag. It installs a clone because models and settings are read from the repository.
 FIRST = '''# Where pcgraph_lite is missing, install it from a clone of its repository.
 import importlib.util
 import subprocess
@@ -31,9 +31,9 @@ if importlib.util.find_spec("pcgraph_lite") is None:
 
 
 def write(judged: Judged, saved: Path, folder: Path) -> None:
-    """Write the records, the rules, the scorecard, and ``NAME.csv`` for each page: one row a number as it was recorded.
+    """Write the records, the rules, the scorecard, and ``NAME.csv`` for each page with one row per recorded number.
 
-    What else differs between the records of a page gets a column each, ``parameters.NAME``.
+    Every parameter that differs between the records of a page has its own column, ``parameters.NAME``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for path in [*saved.glob("*.json"), claims.FILE]:
@@ -48,7 +48,7 @@ def write(judged: Judged, saved: Path, folder: Path) -> None:
 
 
 def of(name: str, judged: Judged) -> list[tuple[str, str]]:
-    """What can be taken away from a notebook's page: its words and its address, from there."""
+    """The downloads of a notebook's page: the text of each link and its address relative to the page."""
     record = [("The numbers of this page (CSV)", f"../../records/{name}.csv"),
               ("its record", f"../../records/{name}.json")]
     return [*record * (name in set(judged.records["notebook"])),
@@ -56,7 +56,7 @@ def of(name: str, judged: Judged) -> list[tuple[str, str]]:
 
 
 def first_cell(root: Path) -> NotebookNode:
-    """The cell that makes a downloaded notebook run anywhere; the site does not show it."""
+    """The cell that lets a downloaded notebook run anywhere. The site does not show it."""
     address = read_yaml(root / "CITATION.cff").get("repository-code")
     source = FIRST.replace("{address}", address) if address else NO_ADDRESS
     return new_code_cell(source.strip(), id="install", metadata={"tags": ["remove-cell"]})

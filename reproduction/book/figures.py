@@ -1,4 +1,4 @@
-"""The captioned figures of the executed notebooks: their pictures, their words and the series that they draw."""
+"""The captioned figures of executed notebooks: their pictures, their captions and the series that they draw."""
 
 import base64
 import re
@@ -19,7 +19,7 @@ THUMBNAIL = 480                                    # pixels wide, shown at half 
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A captioned figure of a page. ``markdown``: its caption as the notebook has it."""
+    """A captioned figure of a page, and the cell that drew it."""
 
     page: str
     name: str
@@ -32,22 +32,22 @@ class Figure:
 
     @property
     def numbers(self) -> str:
-        """The series that it draws, as CSV; empty where it draws none."""
+        """The series that it draws, as CSV; an empty text if it draws none."""
         return next(iter(_outputs(self.cell, series.KIND)), "")
 
     @property
     def markdown(self) -> str:
-        """Its caption as the notebook has it, in one line."""
+        """Its caption as written in the notebook, on one line."""
         return " ".join(self.cell.metadata.mystnb.figure.get("caption", "").split())
 
     @property
     def caption(self) -> str:
-        """Its caption without markup; a role such as ``{term}`` leaves the words that it shows."""
+        """Its caption without markup. Of a role such as ``{term}`` the words that it shows remain."""
         return re.sub(r"[`*$\\{}]", "", re.sub(r"\{\w+\}`([^`<]*?)(?: <[^>]*>)?`", r"\1", self.markdown))
 
     @property
     def alt(self) -> str:
-        """What a reader who does not see it is told."""
+        """The text for readers who do not see it."""
         return self.cell.metadata.mystnb.get("image", {}).get("alt") or self.caption or "A picture without a caption."
 
 
@@ -63,7 +63,7 @@ def _outputs(cell: NotebookNode, kind: str) -> list[str]:
 
 
 def lead(figures: Iterable[Figure]) -> Figure | None:
-    """The figure of the home page: the last one tagged ``landing``, else the last; None without any."""
+    """The figure of the home page: the last one tagged ``landing``, else the last; None if there are no figures."""
     return max(enumerate(figures), default=(0, None), key=lambda one: (
         "landing" in one[1].cell.metadata.get("tags", []), one[0]))[1]
 

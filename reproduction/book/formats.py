@@ -1,14 +1,14 @@
-"""How numbers look in the book's tables: the one place that turns a cell into text."""
+"""How numbers look in the book's tables. Only this module turns a cell into text."""
 
 from typing import Any
 
 from ..evidence import decimals
 
-DASH = "—"                                         # for nothing
+DASH = "—"                                         # an empty cell
 
 
 def cell(value: Any, form: str = "") -> str:
-    """A cell as text, which ``handover`` tells of. ``form``: of a plain number, where four digits are not right.
+    """A cell as text; ``handover`` lists the kinds of cells. ``form``: the format of a plain number if not four digits.
 
     Example:
         >>> cell(0.05), cell({"mean": 15.789, "sd": 0.00744}), cell({"share": 0.875, "low": 0.5, "high": 1.0})
@@ -33,7 +33,7 @@ def cell(value: Any, form: str = "") -> str:
 
 
 def number(value: float, form: str = "") -> str:
-    """A number with four decimals, none of them a power of ten where it is large; a whole number as it is."""
+    """A number with four significant digits and without a positive power of ten; an integer as it is."""
     if form or isinstance(value, int):
         return format(value, form)
     text = f"{value:.4g}"

@@ -1,7 +1,7 @@
-"""What may reach the book: what our own runs wrote, and nothing that a reader's browser or the builder would execute.
+"""Admit to the book only what our own runs wrote, and nothing that a browser or the builder would execute.
 
-A staged page is its source: text, settings, captions and alt texts come from there alone. The executed notebook gives
-the outputs of its code cells and the parameters that it ran with. So the text of a page can change without a new run.
+Text, settings, captions and alt texts of a staged page come from its source alone. The executed notebook adds only the
+outputs of its code cells and the parameters that it ran with, so the text of a page can change without a new run.
 """
 
 import ast
@@ -26,22 +26,22 @@ from ..evidence import strict
 from .handover import KIND, Table
 
 LARGEST_PICTURE = 50_000_000                                               # pixels
-LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code, which nothing in it ends
-SETTINGS = {"tags": list, "mystnb": dict}                                  # of a cell
-BUILDER = {"figure", "image"}                                              # of those, what the builder may be told
-PLAIN = re.compile(r"[\w.:+-]{1,40}")                                       # which Markdown shows as it is
+LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code that ends where it seems to
+SETTINGS = {"tags": list, "mystnb": dict}                                  # metadata of a cell that is kept
+BUILDER = {"figure", "image"}                                              # entries of mystnb that are kept
+PLAIN = re.compile(r"[\w.:+-]{1,40}")                                       # text without Markdown
 INJECTED = "injected-parameters"                                           # papermill's tag
-# What decides nothing that a page shows and has changed since some ran: where our own modules lie, how rules are kept.
+# Differences that cannot change an output: the import lines of our own modules, and how a claim keeps its checks.
 HOMES = re.compile(r"^(from|import) (pcgraph_lite|reproduction)\b.*\n?|\b(trials|frames)\.|(?<=\.checks)\.values\(\)",
                    re.MULTILINE)
 
 
 def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
-    """The page as it may be staged.
+    """The page in the form in which it may be staged.
 
     Args:
-        executed: what ``site.read_notebook`` gave.
-        root: the checkout; the page is ``notebooks/NAME.md``, or its latest commit with the code that was executed.
+        executed: the notebook that ``site.read_notebook`` returned.
+        root: the checkout. The source is ``notebooks/NAME.md``, or its latest commit with the code that was executed.
 
     Raises BadFile: no source has that code, or an output is neither text nor table nor picture.
     """
@@ -54,12 +54,12 @@ def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
 
 
 def outdated(page: NotebookNode, name: str, root: Path) -> bool:
-    """Whether the page has the code of an earlier commit."""
+    """Whether the page ran with the code of an earlier commit."""
     return _code(cell for cell in page.cells if not _injected(cell)) != _code(next(_sources(name, root)).cells)
 
 
 def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
-    """The source as it is, and as it was at each commit that changed it, the latest first."""
+    """The source as it is now, then as it was after each commit that changed it, the latest first."""
     yield jupytext.reads(read_text(root / "notebooks" / f"{name}.md"), fmt="md:myst")
     for text in checkout.earlier(root, f"notebooks/{name}.md"):
         yield jupytext.reads(text, fmt="md:myst")
@@ -70,7 +70,7 @@ def _code(cells: Iterable[NotebookNode]) -> list[str]:
 
 
 def _filled(source: NotebookNode, ran: Sequence[NotebookNode], run: NotebookNode, name: str) -> NotebookNode:
-    """The source with the outputs of the code cells that ran, and before the next one what papermill injected."""
+    """The source with the outputs of the code cells that ran, and with papermill's injected cells in their places."""
     left, cells = list(ran), []
     for cell in source.cells:
         cell.metadata = _settings(cell.metadata)
@@ -86,7 +86,7 @@ def _filled(source: NotebookNode, ran: Sequence[NotebookNode], run: NotebookNode
 
 
 def _run(metadata: NotebookNode) -> NotebookNode:
-    """Of what papermill noted of the run, what a page tells: plain words and numbers."""
+    """The notes of papermill that a page shows: duration, end and profile, if they are plain words and numbers."""
     noted = metadata.get("papermill")
     found = noted if isinstance(noted, dict) else {}
     given = found.get("parameters")
@@ -97,12 +97,12 @@ def _run(metadata: NotebookNode) -> NotebookNode:
 
 
 def _parameters(injected: NotebookNode) -> NotebookNode:
-    """papermill's cell, with nothing but its code."""
+    """papermill's cell, reduced to its code."""
     return new_code_cell(injected.source, metadata={"tags": [INJECTED, "hide-input"]})
 
 
 def _outputs(cell: NotebookNode, name: str, number: int) -> list[NotebookNode]:
-    """Those of one cell, without settings of their own. Raises BadFile: one of them may not be shown."""
+    """The outputs of one cell without their metadata. Raises BadFile: one of them may not be shown."""
     for output in cell.get("outputs", []):
         if why := _refused(output):
             raise BadFile(f"the executed notebook {name!r}, cell {number}: {why}. Run it again: pcgraph run {name}")
@@ -112,7 +112,7 @@ def _outputs(cell: NotebookNode, name: str, number: int) -> list[NotebookNode]:
 
 
 def _injected(cell: NotebookNode) -> bool:
-    """Whether it is what papermill puts in: names and plain values, under its tag."""
+    """Whether papermill injected the cell: it has papermill's tag and only assigns plain values."""
     if cell.cell_type != "code" or INJECTED not in cell.metadata.get("tags", []):
         return False
     try:

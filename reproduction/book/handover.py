@@ -1,7 +1,7 @@
 """A table as a notebook hands it over: a data frame with its name, its caption and its formats, and nothing else.
 
-A cell is a number, a word, yes or no, nothing, or a number with its spread (``{"mean", "sd"}``) or its interval
-(``{"mean", "low", "high"}``, of a share ``{"share", "low", "high"}``). How all of these look is said in ``formats``.
+A cell is a number, a text, a truth value, None, a number with its spread (``{"mean", "sd"}``) or a number with its
+interval (``{"mean", "low", "high"}``, for a share ``{"share", "low", "high"}``). ``formats`` turns cells into text.
 """
 
 import math
@@ -17,13 +17,13 @@ from pydantic import Field, model_validator
 from ..evidence.strict import Strict
 from . import formats
 
-KIND = "application/vnd.pcgraph.table+json"        # what an executed notebook calls it
+KIND = "application/vnd.pcgraph.table+json"        # its MIME type in an executed notebook
 Format = Annotated[str, Field(pattern=r"^(,|\.\d[fg])$")]
 Cell = None | bool | int | float | str | dict[str, float | None]
 
 
 class Handed(Strict):
-    """A table as an executed notebook keeps it, in JSON; the fields are those of ``Table``."""
+    """A table as JSON in an executed notebook. The fields are those of ``Table``."""
 
     name: Annotated[str, Field(pattern=r"^[\w ,-]{1,120}$")]
     caption: str
@@ -42,10 +42,10 @@ class Handed(Strict):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table that a notebook shows as its last line, and that the site renders.
+    """A table that a notebook shows and the site renders.
 
-    ``formats``: column -> format of its numbers, where four digits are not right. ``settings``: it tells how a page was
-    made, so it is folded away, and what its rows share is said below; ``paper``: what the paper says of that.
+    ``formats``: column -> format of its numbers if four digits are not right. ``settings``: the table says how a page
+    was made, so the site folds it away and lists below it what all rows share. ``paper``: the paper's own settings.
     """
 
     data: pd.DataFrame
@@ -56,20 +56,20 @@ class Table:
     paper: Mapping[str, object] = field(default_factory=dict)
 
     def handed(self) -> dict[str, Any]:
-        """The table as ``Handed``, in JSON."""
+        """The table as JSON that fits ``Handed``."""
         return {"name": self.name, "caption": self.caption, "columns": list(self.data.columns),
                 "rows": [list(map(_bare, row)) for row in self.data.to_numpy(object)], "formats": dict(self.formats),
                 "settings": self.settings, "paper": {key: _bare(value) for key, value in self.paper.items()}}
 
     @classmethod
     def read(cls, content: object) -> "Table":
-        """The table that ``handed`` gave. Raises pydantic.ValidationError: it is none."""
+        """The table that ``handed`` turned into JSON. Raises pydantic.ValidationError: it is no such table."""
         read = Handed.model_validate(content)
         return cls(pd.DataFrame(read.rows, columns=read.columns, dtype=object), read.name, read.caption, read.formats,
                    read.settings, read.paper)
 
     def to_csv(self, file: Path) -> None:
-        """Write it with a column a number: of ``MSE`` with a spread, ``MSE.mean`` and ``MSE.sd``."""
+        """Write it with one number per column: an ``MSE`` with a spread becomes ``MSE.mean`` and ``MSE.sd``."""
         pd.json_normalize(self.data.to_dict("records")).to_csv(file, index=False)
 
     def set_caption(self, caption: str) -> "Table":
@@ -86,7 +86,7 @@ class Table:
 
 
 def _bare(value: object) -> Any:
-    """A cell as JSON can hold it; no number is NaN or infinite."""
+    """A cell as JSON can hold it. NaN and infinite numbers become None."""
     if isinstance(value, Mapping):
         return {str(key): _bare(part) for key, part in value.items()}
     value = value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""The rooms of both packages and who uses whom, drawn from the imports in the code whenever the book is built."""
+"""A drawing of the rooms of both packages and of the imports between them, made whenever the book is built."""
 
 import re
 import tomllib
@@ -14,13 +14,14 @@ from ..checkout import ROOT
 from . import render
 
 PACKAGES = ("reproduction", "pcgraph_lite")                                # from top to bottom
-BASE = "ground"                                                            # the files that lie beside the rooms
+BASE = "ground"                                                            # the files that lie outside the rooms
 STEP, WIDTH = 1.25, 9.0                                                    # height of a floor, width of a room
 
 
 def imports() -> tuple[dict[str, list[str]], Counter[tuple[str, str]]]:
-    """The files of each room from top to bottom, as the rules for imports in ``pyproject.toml`` list the rooms, and for
-    each pair of rooms how many files of the first import one of the second.
+    """The files of each room, and how many files of one room import from another.
+
+    The rooms are in the order in which the import rules in ``pyproject.toml`` list them, from top to bottom.
     """
     rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     layers = {rule["containers"][0]: " ".join(rule["layers"]) for rule in rules if "containers" in rule}
@@ -43,7 +44,7 @@ def _is_room(name: str) -> bool:
 
 
 def includes(folder: Path) -> dict[str, str]:
-    """Write ``house.svg`` into a folder; the Markdown that shows it, with a text that says the same."""
+    """Write ``house.svg`` into a folder. Returns the Markdown that shows it, with a text that says the same."""
     rooms, uses = imports()
     draw(rooms, uses).savefig(folder / "house.svg", metadata={"Date": None})
     used = {room: [other for other in rooms if uses[room, other]] for room in rooms}
@@ -51,7 +52,7 @@ def includes(folder: Path) -> dict[str, str]:
 
 
 def draw(rooms: dict[str, list[str]], uses: Counter[tuple[str, str]]) -> Figure:
-    """One floor a room; arrows run on the right, each to a room further down."""
+    """Draw one floor per room. Arrows run down the right side from a room to each room that it uses."""
     figure = Figure(figsize=(9, 7.5))
     axis = figure.add_axes((0, 0, 1, 1))
     height = {room: -STEP * floor for floor, room in enumerate(rooms)}

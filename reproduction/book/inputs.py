@@ -1,7 +1,7 @@
-"""What decides a page: the code that it imports, the rules of its claims, the images that are part of the package.
+"""Digests of what decides a page: the code that it imports, the rules of its claims, and the packaged images.
 
-The workflow runs a page again when one of these digests changes. Comments, docstrings and layout are no part of them;
-docstrings decide the API reference alone.
+The workflow runs a page again when one of these digests changes. Comments, docstrings and layout do not count, except
+that docstrings decide the API reference.
 """
 
 import ast
@@ -26,7 +26,7 @@ PUBLIC = {resolve_name(home, "pcgraph_lite") for home in pcgraph_lite.HOMES.valu
 
 
 def page(name: str) -> str:
-    """Digest of what decides a notebook's results beside its text, its parameters and its weights. Raises BadInput."""
+    """Digest of what decides a notebook's results besides its text, parameters and weights. Raises BadInput."""
     named: set[str] = set()
     for node in (node for cell in notebooks.cells(name) for node in ast.walk(ast.parse(cell.code))):
         if isinstance(node, ast.Import):
@@ -40,18 +40,18 @@ def page(name: str) -> str:
 
 
 def rules(notebook: str = "") -> str:
-    """Digest of the claims that a notebook serves; of all claims if empty. Raises BadInput, BadFile."""
+    """Digest of the rules of a notebook's claims, or of all claims if the name is empty. Raises BadInput, BadFile."""
     return _hash(claim.rule() for claim in claims.load_claims().values() if notebook in ("", claim.notebook))
 
 
 def code(modules: Iterable[str]) -> str:
-    """Digest of some modules of the two packages and of all that they import, as Python reads them."""
+    """Digest of some modules of the two packages and of everything that they import from there."""
     seen = {found for module in modules for found in (module, *_imports().find_upstream_modules(module))}
     return _hash(f"{module} {_without_docstrings(module)}" for module in sorted(seen))
 
 
 def docstrings() -> str:
-    """Digest of what the modules, classes and functions of the library say of themselves."""
+    """Digest of the docstrings of the library."""
     paths = sorted((HOME / PACKAGES[0]).rglob("*.py"))
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
     return _hash(ast.get_docstring(node) or "" for tree in trees for node in ast.walk(tree) if isinstance(node, TOLD))
@@ -59,8 +59,8 @@ def docstrings() -> str:
 
 @cache
 def _imports() -> grimp.ImportGraph:
-    """Which module imports which. Some imports no statement names: a package is imported before what is in it, the
-    library's public names come from their modules when they are asked for, and the baselines are all that lie there.
+    """Which module imports which. This adds the imports that no statement names: Python imports a package before its
+    modules, the library loads its public names on demand, and ``baselines`` imports every module of its folder.
     """
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     baselines = {module for module in graph.modules if module.startswith("pcgraph_lite.baselines.")}

@@ -1,4 +1,4 @@
-"""What the records say, read and judged once: every page of the book asks this."""
+"""The records and what follows from them, read and judged once for all pages of the book."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ..evidence.words import Book
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Records and words, and what comes of them by claim: a verdict and a finding."""
+    """The records, the words of the book, and by claim a verdict and a finding."""
 
     records: pd.DataFrame
     book: Book
@@ -28,11 +28,11 @@ class Judged:
 
     @classmethod
     def judge(cls, kept: pd.DataFrame) -> "Judged":
-        """Judge records, as ``records.read`` gives them."""
+        """Judge records that ``records.read`` returned."""
         judged = verdicts.verdicts(kept)
         return cls(kept, findings.load(), judged, findings.findings(judged))
 
     def of(self, page: str) -> list[Finding]:
-        """The findings of the claims that a page serves, those that were measured first."""
+        """The findings of a page's claims, measured ones first."""
         own = [one for one in self.found.values() if self.verdicts[one.claim].claim.notebook == page]
         return sorted(own, key=lambda one: one.verdict == "not run")

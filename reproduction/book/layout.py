@@ -1,4 +1,4 @@
-"""How a notebook's page is laid out: its result on top, tables and figures with their files, settings folded."""
+"""Lay out a notebook's page: its result on top, tables and figures with links to their files, settings folded away."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from .figures import Figure
 from .handover import KIND, Table
 from .judged import Judged
 
-MANY = 2                                           # claims on a page from which on the box keeps to one sentence each
+MANY = 2                                           # with more claims than this the box has one sentence per claim
 VERDICTS = "verdicts-"                             # how the name of a page's table of verdicts begins
-# What folds away, by the tags of its cell, and what its button says.
+# Tags of cells that are folded away, and the texts of their buttons.
 PROMPTS = {"parameters": "Parameters of this page", "injected-parameters": "Parameters of this run",
            "hide-input": "Code"}
 
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A notebook of the book. ``ran``: it has been executed; ``older``: by the code of an earlier version of it."""
+    """A notebook of the book. ``ran``: it has been executed. ``older``: it ran with code of an earlier commit."""
 
     name: str
     notebook: NotebookNode
@@ -40,8 +40,8 @@ class Page:
 
 
 def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
-    """Turn what a notebook handed over into what its readers see, and write the files that they take away into the
-    staged book, ``source``.
+    """Turn a notebook's outputs into what readers see, and write the files that they can download into ``source``, the
+    staged book.
     """
     _put_result(page, judged, source)
     _show_tables(page, judged, source / "vendor/records/tables")
@@ -53,7 +53,7 @@ def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
 
 
 def _put_result(page: Page, judged: Judged, source: Path) -> None:
-    """Below the title: the box with what was found, the figure that shows it, and what made the page."""
+    """Put the box with the findings, the figure that shows them and a line about the run below the title."""
     title = next((cell for cell in page.notebook.cells if cell.source.startswith("# ")), None)
     if title is None:
         return
@@ -69,12 +69,12 @@ def _put_result(page: Page, judged: Judged, source: Path) -> None:
 
 
 def box(found: Sequence[Finding], aim: str) -> str:
-    """The findings of a page; without claims what the page is for."""
+    """The findings of a page, or the aim of a page without claims."""
     return render.template("box.html", found=found, aim=aim, brief=len(found) > MANY)
 
 
 def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
-    """Every table as HTML with a link to its numbers; those that tell how the page was made are folded away."""
+    """Turn every table into HTML with a link to its numbers, and fold away tables of settings."""
     folder.mkdir(parents=True, exist_ok=True)
     seen: Counter[str] = Counter()
     for cell in page.notebook.cells:
@@ -99,13 +99,13 @@ def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
 
 
 def _verdicts(page: Page, judged: Judged) -> str:
-    """What was checked, what came out, and what a final verdict needs, by the rules as they are now."""
+    """The table of verdicts, by the rules as they are now."""
     mine = [judged.verdicts[one.claim] for one in judged.of(page.name)]
     return render.verdicts([one for one in mine if one.verdict != "not run" or one.readings])
 
 
 def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> None:
-    """Give every figure a text for readers who do not see it, and its numbers as a file."""
+    """Give every figure a text for readers who do not see it, and write its numbers into a file."""
     folder.mkdir(parents=True, exist_ok=True)
     for figure in page.figures.values():
         said = [f"{one.name}: {one.sentences[0]}" for one in found
@@ -120,7 +120,7 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
 
 
 def _tidy(cell: NotebookNode) -> None:
-    """Leave progress bars away, join what a cell printed in turns, and name the buttons of what is folded."""
+    """Remove progress bars, join consecutive prints of a cell, and label the buttons of folded cells."""
     kept: list[NotebookNode] = []
     for output in cell.get("outputs", []):
         if output.get("name") == "stderr":

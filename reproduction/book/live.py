@@ -1,8 +1,8 @@
-"""The live parts of the book: scripts that run a graph in the reader's browser, and where they stand.
+"""The live parts of the book: scripts that run a graph in the reader's browser, and the pages that have one.
 
-A part is a Markdown file of ``book/live/parts``: its words, and one line ``{live}`` where the scripts put it. Staging
-copies the scripts beside the pages and gives each page its parts, so no notebook needs to know of them. The trained
-weights and other data that they load are made by ``scripts/export_live.py``.
+A part is a Markdown file of ``book/live/parts`` with a line ``{live}`` where the scripts insert it. Staging copies the
+scripts beside the pages and inserts the parts, so notebooks need not mention them. ``scripts/export_live.py`` makes the
+trained weights and other data that the parts load.
 """
 
 import shutil
@@ -14,11 +14,11 @@ from nbformat.v4 import new_markdown_cell
 
 from pcgraph_lite.errors import BadFile
 
-# page -> the part that it gets, and how the cell begins before which it stands (at the end, where there is none)
+# page -> its part, and the beginning of the cell before which the part stands (at the end if there is no such cell)
 PAGES = {"02-pc-graphs": ("ring", "## Equations 1 to 4 of the paper"),
          "04a-topologies": ("masks", "## The models"),
          "i-relaxed-time": ("relaxed", "**A rule for choosing T.**")}
-# part -> what its picture shows, for readers without JavaScript and for those who do not see it
+# part -> description of its picture, for readers without JavaScript and for those who do not see it
 PARTS = {
     "graph": "A trained graph in the page: half a digit to ask about, the digit that the graph answers with, its "
              "energy falling over value steps, and bars for the ten label vertices",
@@ -29,22 +29,22 @@ PARTS = {
     "masks": "A topology picked from a list, drawn as a mask of rows and columns and as a circuit of groups",
     "relaxed": "One panel per task with scores over relaxed time, and a slider that marks the runs nearest to it",
 }
-FOLDER = "live"                                                            # of the website, beside book/
+FOLDER = "live"                                                            # on the website, beside book/
 
 
 def place(root: Path, source: Path) -> None:
-    """Copy scripts and data of the live parts into a staged book, and write each part for prose pages to include."""
+    """Copy the scripts and data into a staged book, and write each part as a file that prose pages include."""
     shutil.copytree(root / "book/live", source / "vendor" / FOLDER, ignore=shutil.ignore_patterns("parts"))
     shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages
     generated = source / "book/generated"
     generated.mkdir(parents=True, exist_ok=True)
-    (generated / "home.md").write_text(markup("graph", "../"), encoding="utf-8")     # its words stand on the home page
+    (generated / "home.md").write_text(markup("graph", "../"), encoding="utf-8")     # the home page has its text
     for part in PARTS:
         (generated / f"live-{part}.md").write_text(block(root, part, "../"), encoding="utf-8")
 
 
 def insert(root: Path, name: str, notebook: NotebookNode) -> None:
-    """Give a page its live part, if it has one, as a cell of its own."""
+    """Insert a page's live part, if it has one, as a separate cell."""
     if name not in PAGES:
         return
     part, beginning = PAGES[name]
@@ -53,7 +53,7 @@ def insert(root: Path, name: str, notebook: NotebookNode) -> None:
 
 
 def block(root: Path, part: str, up: str) -> str:
-    """The Markdown of a part. ``up``: the way from the page to the website's root. Raises BadFile: no such part."""
+    """The Markdown of a part. ``up``: the path from the page to the website's root. Raises BadFile: no such part."""
     path = root / "book/live/parts" / f"{part}.md"
     if part not in PARTS or not path.is_file():
         raise BadFile(f"the live part {part!r} has no words: {path} is not there. Parts: {', '.join(PARTS)}.")
@@ -64,7 +64,7 @@ def block(root: Path, part: str, up: str) -> str:
 
 
 def markup(part: str, up: str) -> str:
-    """What the scripts look for: an element with a picture in it, and the script that starts them."""
+    """The HTML that the scripts look for: an element with a still picture, and the script that starts the part."""
     alt = escape(PARTS[part])
     return (f'<section class="pc-live" data-part="{part}" aria-label="{alt.partition(":")[0]}">\n'
             f'<img class="pc-still" src="{up}{FOLDER}/stills/{part}.png" alt="{alt}" loading="lazy">\n'

@@ -1,6 +1,6 @@
 """Run a notebook: MyST Markdown -> checked parameters -> papermill -> an executed notebook.
 
-A notebook's front matter lists the models it loads (``models: [generative-mnist]``); its first code cell, tagged
+A notebook's front matter lists the models that it loads (``models: [generative-mnist]``). Its first code cell, tagged
 ``parameters``, declares every parameter as ``name: type = value  # what it is``. Both are read without running it.
 """
 
@@ -30,17 +30,17 @@ from ..evidence.config import Profile
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
 PLACES = ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME", "PCGRAPH_INCEPTION")
-FREE = ("device", "seed", "seeds")                                         # a verdict counts seeds itself
-OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters that the command line gives by an option
-LEAST, MOST = {"seeds": 1}, 10**9                                          # of a number, whatever the notebook; else 0
-LONGEST_NAME = 120                                                         # of a folder: systems allow 255 bytes
+FREE = ("device", "seed", "seeds")                                         # may differ from the claims' run
+OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters with an option of their own
+LEAST, MOST = {"seeds": 1}, 10**9                                          # limits of numbers; other parameters: 0
+LONGEST_NAME = 120                                                         # of a folder; systems allow 255 bytes
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 OPTIONS = re.compile(r"\A(?:---\n(?P<block>.*?)^---\n|(?P<lines>(?::[\w-]+:[^\n]*\n)+))", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A code cell and the line of the file that its code starts on."""
+    """A code cell, and the line of the file on which its code starts."""
 
     code: str
     tags: tuple[str, ...]
@@ -49,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One line of the parameters cell."""
+    """One parameter of the parameters cell."""
 
     name: str
     type: str
@@ -58,16 +58,16 @@ class Parameter:
 
 
 def source(name: str) -> Path:
-    """The file of a notebook. Raises UnknownName with a near match."""
+    """The file of a notebook. Raises UnknownName, with the nearest name."""
     one_of("notebook", name, config.notebook_names())
     return checkout.ROOT / "notebooks" / f"{name}.md"
 
 
 def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, str]:
-    """The models that a notebook's front matter lists, each with the parameter that says how many seeds of it it uses.
+    """The models in a notebook's front matter, each with the parameter that says how many of its seeds are used.
 
-    An entry is a model's name (then the parameter is ``seeds``) or ``name: parameter``. Under ``models`` stand those
-    whose weights the page asks, under ``cards`` those it only tells of (evidence.cards). Raises BadFile, BadInput.
+    An entry is a model's name (then the parameter is ``seeds``) or ``name: parameter``. ``models`` lists those whose
+    weights the page needs, ``cards`` those whose cards (evidence.cards) are enough. Raises BadFile, BadInput.
     """
     match = re.match(r"---\n(.*?)\n---\n", read_text(source(name)), re.DOTALL)
     front, found, entries = strict.mapping(source(name), match.group(1)) if match else {}, {}, []
@@ -85,13 +85,13 @@ def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, 
 
 
 def seeds(name: str, settings: Profile, count: str = "seeds") -> list[int]:
-    """The seeds that a notebook uses in a profile, as many as its parameter ``count`` says (1 where it has none)."""
+    """The seeds that a notebook uses in a profile: as many as its parameter ``count`` says, or 1 without it."""
     values = resolve(name, settings, {})
     return list(range(values.get("seed", 0), values.get("seed", 0) + values.get(count, 1)))
 
 
 def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
-    """The models and seeds whose weights a notebook needs in a profile. A committed card can stand for them."""
+    """The models and seeds whose weights a notebook needs in a profile. A committed card can replace them."""
     from ..evidence import cards, zoo
     wanted, asked = models(name), models(name, ["models"])
     return [(model, seed) for model, count in wanted.items() for seed in seeds(name, settings, count)
@@ -99,25 +99,25 @@ def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
 
 
 def stale_weights(name: str, profile: str) -> list[str]:
-    """Commands that train anew such weights of a notebook in a profile as another version of the code made."""
+    """The commands that train those weights of a notebook anew that another version of the code made."""
     from ..evidence import zoo
     every = (zoo.ModelRun(model, profile, seed) for model, seed in weights(name, config.load_profile(profile)))
     return [one.command for one in every if one.is_of_other_code]
 
 
 def cells(name: str) -> tuple[Cell, ...]:
-    """The code cells of a notebook, in order."""
+    """The code cells of a notebook in order."""
     return _cells(source(name), read_text(source(name)))
 
 
 @lru_cache
 def _cells(path: Path, text: str) -> tuple[Cell, ...]:
-    """Reading the options of all cells takes a tenth of a second, and one command reads a notebook many times."""
+    """Cached: reading the options of all cells takes 0.1 s, and one command reads a notebook many times."""
     return tuple(_cell(match, path, text) for match in CELL.finditer(text))
 
 
 def parameters(name: str) -> dict[str, Parameter]:
-    """The parameters that a notebook declares, by name. Raises BadFile: no such cell, or a line is untyped."""
+    """The parameters that a notebook declares, by name. Raises BadFile: no parameters cell, or a line without type."""
     cell = next((cell for cell in cells(name) if "parameters" in cell.tags), None)
     if cell is None:
         raise BadFile(f"notebooks/{name}.md has no code cell with the tag 'parameters'.")
@@ -134,9 +134,9 @@ def parameters(name: str) -> dict[str, Parameter]:
 
 
 def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[str, Any]:
-    """Every parameter value of a run: those given, else the profile's, else the notebook's own.
+    """The value of every parameter of a run: the given one, else the profile's, else the notebook's own.
 
-    Text is read as the type that the notebook declares. Raises UnknownName with a near match, BadInput (other type).
+    Text is read as the declared type. Raises UnknownName with the nearest name; BadInput: a value of another type.
     """
     known = parameters(name)
     values = {parameter.name: parameter.default for parameter in known.values()}
@@ -148,15 +148,15 @@ def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[s
 
 def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "",
         plain: bool = False) -> Path:
-    """Execute one notebook, after everything about the call was checked. Returns its file, or if ``plain`` the folder.
+    """Check the call, then execute one notebook. Returns its file, or its folder if ``plain``.
 
     Args:
-        given: parameters that differ from the profile's; they send the run to a folder of its own.
+        given: parameters that differ from the profile's. Such a run has a folder of its own.
         out: folder for the notebook, records and figures. Empty: ``_build/<profile>``, or with ``given``
             ``_build/runs/<name>/<parameters>``.
-        plain: run the code cells in this process; no executed notebook is written. For hosts without papermill.
+        plain: run the code cells in this process and write no notebook, for hosts without papermill.
 
-    Raises UnknownName, BadInput, BadFile: the call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
+    Raises UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
     """
     from pcgraph_lite import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})
@@ -169,7 +169,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     if given and folder == usual:
         raise BadInput(f"--out {checkout.relative(usual)} is for runs with the profile's parameters; got -p "
                        f"{' -p '.join(given)}. Leave out --out, or name a folder of the run's own.")
-    for variable in PLACES:                                                # the cells run in another working folder
+    for variable in PLACES:                                                # cells run in another working folder
         if os.environ.get(variable):
             os.environ[variable] = str(placed(os.environ[variable], variable))
     if "out" in values:
@@ -182,7 +182,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
 
 
 def other_than_claimed(name: str, profile: str, given: Mapping[str, object]) -> dict[str, tuple[Any, Any]]:
-    """Of the parameters given, those that differ from the run that decides the claims: their values here and there."""
+    """The given parameters that differ from the run that decides the claims: name -> (value here, value there)."""
     decides = config.load_profile("paper" if "paper" in config.profile_names() else profile)
     claimed, here = (resolve(name, settings, some) for settings, some in (
         (decides, decides.published.get(name, {})), (config.load_profile(profile), given)))
@@ -190,7 +190,7 @@ def other_than_claimed(name: str, profile: str, given: Mapping[str, object]) -> 
 
 
 def records_of(made: Path) -> Path:
-    """The folder of the records that ``run`` wrote beside what it returned."""
+    """The folder of the records that ``run`` wrote. ``made``: what it returned."""
     folder = made.parent if made.suffix else made
     return (folder.parent if folder.name == "notebooks" else folder) / "records"
 
@@ -224,16 +224,16 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
 
 
 def _folder(name: str, profile: str, given: Mapping[str, object]) -> Path:
-    """A folder that is named after the parameters."""
+    """A folder named after the parameters."""
     parts = "_".join([profile, *(f"{key}-{given[key]}" for key in sorted(given))])
     slug = re.sub(r"[^\w.,-]+", "", parts.replace(" ", ""))
-    if len(slug) > LONGEST_NAME:                                           # cut, and told apart by what was given
+    if len(slug) > LONGEST_NAME:                                           # a hash tells shortened names apart
         slug = f"{slug[:LONGEST_NAME]}-{hashlib.sha256(parts.encode()).hexdigest()[:8]}"
     return checkout.ROOT / "_build" / "runs" / name / slug
 
 
 def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
-    """Execute with papermill to ``target``; a failed run is kept beside it as NAME.failed.ipynb."""
+    """Execute with papermill and write ``target``. What a failed run made is kept beside it as NAME.failed.ipynb."""
     try:
         import jupytext
         import nbformat
@@ -246,7 +246,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
         begun = part.with_suffix(".input.part")
         nbformat.write(jupytext.reads(read_text(source(name)), {"extension": ".md"}), begun)
         try:
-            # papermill fills in what stands in braces, and remarks that .part is no notebook name
+            # papermill fills in names in braces, and warns because .part is no ending of a notebook
             paths = [checkout.relative(path).replace("{", "{{").replace("}", "}}") for path in (begun, part)]
             with warnings.catch_warnings(action="ignore"):
                 done = papermill.execute_notebook(*paths, dict(values), kernel_name="python3", cwd=".",
@@ -265,7 +265,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
 
 
 def _own_kernel() -> type:
-    """What starts the kernel "python3": this very Python, whichever JUPYTER_PATH or the user's folders name so."""
+    """A manager that starts this Python as the kernel "python3", whatever JUPYTER_PATH or user folders define."""
     from jupyter_client import AsyncKernelManager
     from jupyter_client.kernelspec import KernelSpec
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -274,7 +274,7 @@ def _own_kernel() -> type:
 
 
 def _failure(name: str, error: Exception, failed: Path | None) -> str:
-    """What a person needs: which cell, its error, where the rest of it is, if anything ran."""
+    """The message for a failed run: the cell, its error, and where its output is kept."""
     kept = f"What ran until then is kept in {checkout.relative(failed)}." if failed else "No cell was run."
     if not hasattr(error, "ename"):
         return f"notebook {name} stopped: {type(error).__name__}: {error}. {kept}"
@@ -284,12 +284,12 @@ def _failure(name: str, error: Exception, failed: Path | None) -> str:
 
 
 def _run_plain(name: str, values: Mapping[str, Any], folder: Path) -> Path:
-    """Run the code cells one after the other in one namespace, as a script."""
+    """Run the code cells in order in one namespace, as a script."""
     os.environ.setdefault("MPLBACKEND", "Agg")
     namespace: dict[str, Any] = {"__name__": "__main__", "display": print}
     for number, cell in enumerate(cells(name), start=1):
         print(f"{name}: cell {number}", flush=True)
-        code = "\n" * (cell.line - 1) + cell.code            # so that a traceback shows the line of the .md file
+        code = "\n" * (cell.line - 1) + cell.code            # tracebacks show the line of the .md file
         try:
             exec(compile(code, f"notebooks/{name}.md", "exec"), namespace)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""What every page begins with, in one call: figures' style, device, seeds and the recorder; and what it loads."""
+"""Start a page in one call (style of figures, device, seeds, recorder), and load what it needs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ TITLES = tables.TITLES
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A page that runs. ``seeds`` are counted up from its first."""
+    """A running page. ``seeds`` are consecutive."""
 
     profile: str
     device: torch.device
@@ -41,8 +41,8 @@ class Page:
                seeds: int | Mapping[str, int] | None = None) -> dict[Key, Trained]:
         """Trained models ``<kind>-<data set>`` by ``(dataset, kind, seed)``.
 
-        ``kinds``: what they are called, or what they shall be called -> the kind that is loaded. ``seeds``: the first
-        few alone, or how many of each data set.
+        ``kinds``: names of kinds, or the name in the key -> the kind to load. ``seeds``: the first few alone; a mapping
+        gives a number for each data set.
         """
         kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
@@ -51,7 +51,7 @@ class Page:
                 for name in data for called, kind in kinds.items() for s in self.seeds[:count[name]]}
 
     def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0) -> dict[Key, Card]:
-        """Cards of classifiers ``<kind>-<data set>`` by ``(dataset, kind, seed)``, committed ones where there are.
+        """Cards of classifiers ``<kind>-<data set>`` by ``(dataset, kind, seed)``, committed ones where they exist.
 
         ``images``: how many test images they answer; 0: all.
         """
@@ -59,7 +59,7 @@ class Page:
                 for name in data for kind in kinds for s in self.seeds[:seeds]}
 
     def here(self, counts: Mapping[str, int]) -> list[str]:
-        """The data sets of which more than 0 seeds are asked for and whose files are there; a line names the others."""
+        """The data sets with at least one seed whose files are here. Prints a line that names the others."""
         missing = {name: "no seeds asked for" for name, count in counts.items() if not count}
         for name in counts.keys() - missing.keys():
             try:
@@ -71,7 +71,7 @@ class Page:
         return [name for name in counts if name not in missing]
 
     def case(self, name: str, count: int = 0) -> Case:
-        """``test_images`` of a data set with its training images and its judge."""
+        """The training images, ``test_images`` and judge of a data set."""
         train = zoo.images(name, "train", config.load_profile(self.profile))
         return Case(train, self.test_images(name, count), load_judge(name))
 
@@ -81,15 +81,16 @@ class Page:
         return test.subset(count, torch.Generator().manual_seed(0)) if count else test
 
     def held_out(self, trained: Trained, count: int) -> ImageSet:
-        """The first ``count`` images that the training of a model kept out, or all where there are fewer."""
+        """The first ``count`` validation images of a model, or all if it has fewer."""
         kept = trained.held_out()
         return kept.subset(min(count, len(kept)))
 
     def tried(self, names: str, columns: Mapping[str, str]) -> Table:
-        """The settings of recorded sweeps, ``names`` with a space between, the lowest of the first measure on top.
+        """A table of the settings of recorded sweeps, sorted by the first measure, the lowest first.
 
         Args:
-            columns: measures of held-out images -> their titles.
+            names: of the sweeps, separated by spaces.
+            columns: measures on held-out images -> their titles.
         """
         parts = []
         for name in names.split():
@@ -102,11 +103,11 @@ class Page:
         return tables.over_seeds(ends, ["sweep", "setting"], columns | {"n": "training images"})
 
     def sweep(self, name: str) -> pd.DataFrame:
-        """One row a run of a recorded sweep, see ``sweeps.finals``."""
+        """One row per run of a recorded sweep, see ``sweeps.finals``."""
         return sweeps.finals(sweeps.load(name, self.profile, str(self.device.type)))
 
     def swept(self, name: str, **more: object) -> Table:
-        """What the runs of a sweep share, where they were made, which failed. ``more``: first rows, ``_`` a space."""
+        """A table of what a sweep's runs share, where they were made and which failed. ``more``: its first rows."""
         rows, spec = sweeps.load(name, self.profile, str(self.device.type)), sweeps.plan(name, self.profile)[0].spec
         failed = rows.loc[rows["status"] != "ok", ["setting", "status"]].drop_duplicates()
         shown = {key.replace("_", " "): value for key, value in more.items()} | {
@@ -122,19 +123,19 @@ class Page:
         return tables.plain(pd.DataFrame(words, columns=["sweep", ""]), f"sweep-{name}")
 
     def verdicts(self) -> Table:
-        """Write the records and show what they say about the claims of the page."""
+        """Write the records and show the verdicts on the claims of the page."""
         return tables.verdicts(self.recorder.save())
 
 
 def sizes(models: Mapping[Key, Trained]) -> pd.DataFrame:
-    """One row a model, for the records: dataset, model, seed, n (training images), parameters, seconds of training."""
+    """One row per model for the records: dataset, model, seed, n (training images), parameters, training seconds."""
     return frames.frame({key: {"n": t.provenance["n"], "parameters": t.parameters, "seconds": t.seconds}
                          for key, t in models.items()})
 
 
 def scores(cards: Mapping[Key, Card], tests: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """One row a classifier: dataset, model, seed, n (test images), accuracy on them and on those held out of training;
-    of graphs also the share that converged and the most energy that was left. ``tests``: by data set.
+    """One row per classifier: dataset, model, seed, n (test images), accuracy on test and on held-out images, and for
+    graphs the share of queries that converged and the largest energy left in one. ``tests``: by data set.
     """
     return frames.frame({key: {
         "n": len(tests[key[0]]), "accuracy": metrics.share_right(card.read(tests[key[0]]), tests[key[0]].labels),
@@ -143,7 +144,7 @@ def scores(cards: Mapping[Key, Card], tests: Mapping[str, ImageSet]) -> pd.DataF
 
 
 def start(name: str, profile: str, device: str = "auto", out: str | Path = "", seed: int = 0, seeds: int = 1) -> Page:
-    """Begin a page. Raises UnknownName, BadInput: no such profile or device."""
+    """Start a page. Raises UnknownName, BadInput: no such profile or device."""
     plots.use_style()
     hardware.prepare(config.load_profile(profile).threads)
     picked = hardware.pick_device(device)

@@ -1,4 +1,4 @@
-"""Every figure style of the book in one place. Each function returns a matplotlib figure with labelled axes."""
+"""All kinds of figures in the book. Each function returns a matplotlib figure with labelled axes."""
 
 import math
 import re
@@ -33,19 +33,19 @@ from . import series
 from .colours import RIGHT, WRONG
 
 COLORS = sns.color_palette("colorblind")
-STYLES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))          # of three lines each: colours turn alike in the dark theme
-# Where the neurons of a vertex sit around it, what they are called, and their colour.
+STYLES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))          # three lines each, for colours that look alike in the dark theme
+# The place of each neuron around its vertex, its symbol and its colour.
 PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0, -0.9), "interneuron": (-1.15, -0.1)}
 SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "interneuron": "m"}
 SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
 WIRES = {True: RIGHT, False: WRONG}                                # excitatory, inhibitory
 FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
 
-LINE, THIN = 0.068, 0.075                  # height of a name beside curves and beside a mask, in those of their axes
-SMALLEST = "x-small"                       # letters of 9 pixels where a page shows a figure at 71 %, its least size
-DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # of a mask's picture
+LINE, THIN = 0.068, 0.075                  # height of a name beside curves and a mask, as a share of the axes
+SMALLEST = "x-small"                       # 9 pixels where a page shows a figure smallest
+DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # width of a mask
 
-# What figures and tables call the settings of a sweep and their values.
+# Readers' names for the settings of a sweep and their values.
 NAMES = {"weight_lr": "weight step", "value_lr": "value step", "weight_decay": "weight decay", "steps": "T",
          "anneal": "fall of the weight step", "warm_up": "epochs of warm-up", "init_std": "first weights",
          "batch_size": "batch", "without": "edges left out", "self_loops": "self-loops",
@@ -55,7 +55,7 @@ Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, val
 
 
 def use_style() -> None:
-    """Fonts, grid and resolution of all figures; in a notebook their numbers go with them."""
+    """Set fonts, grid and resolution of all figures. In a notebook, attach the numbers that a figure draws."""
     series.offer()
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
     plt.rcParams.update({"figure.dpi": 110, "savefig.bbox": "tight", "axes.titlesize": "medium",
@@ -63,28 +63,27 @@ def use_style() -> None:
 
 
 def named(setting: str) -> str:
-    """What readers call the settings of a sweep: ``train.weight_lr = 0.001`` is ``weight step = 0.001``."""
+    """Settings of a sweep in readers' words: ``train.weight_lr = 0.001`` becomes ``weight step = 0.001``."""
     return re.sub(r"\b(?:[a-z]+\.)?([a-z]\w*)", lambda word: NAMES.get(word[1], word[1]), setting)
 
 
 def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None, columns: Sequence[str] = (),
                marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
-    """Pictures in rows, one row a name, one column an example; values beyond [0, 1] are cut off.
+    """Pictures in rows: one row per name, one column per example. Values beyond [0, 1] are cut off.
 
     Args:
         rows: name -> ``(count, pixels)``.
-        shape: (height, width); None: that of the data set which has as many pixels, else square. Colour planes lie one
+        shape: (height, width); None: that of the data set with as many pixels, else square. Colours are planes, one
             after the other.
         columns: titles of the columns.
-        marks: name -> for each picture of that row whether to frame it in green with a tick (True), or in red with a
-            cross (False).
+        marks: name -> the frame of each picture of that row: green with a tick (True) or red with a cross (False).
     """
     pictures = {name: _pictures(images, shape) for name, images in rows.items()}
     if len({len(p) for p in pictures.values()}) != 1:
         raise WrongShape(f"rows differ in length: { {name: len(p) for name, p in pictures.items()} }.")
     count = len(next(iter(pictures.values())))
     figure, axis = plt.subplots(figsize=(0.72 * count + 1.3, 0.78 * len(rows) + 0.3))
-    for row, (name, images) in enumerate(pictures.items()):                # all on one axis: a hundred take seconds
+    for row, (name, images) in enumerate(pictures.items()):                # one axis: a hundred axes take seconds
         right = (marks or {}).get(name)
         for k, image in enumerate(images):
             axis.imshow(image, vmin=0, vmax=1, extent=(k + 0.04, k + 0.96, row + 0.96, row + 0.04))
@@ -98,7 +97,7 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
 
 
 def _frame(axis: Axes, k: int, row: int, right: bool | None) -> None:
-    """Around the k-th picture of a row: thin and grey, or coloured with a tick or a cross."""
+    """Frame the k-th picture of a row: thin and grey, or coloured with a tick or a cross."""
     color = "0.8" if right is None else RIGHT if right else WRONG
     axis.add_patch(Rectangle((k + 0.04, row + 0.04), 0.92, 0.92, fill=False, edgecolor=color,
                              linewidth=0.6 if right is None else 2))
@@ -108,11 +107,11 @@ def _frame(axis: Axes, k: int, row: int, right: bool | None) -> None:
 
 
 def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequence[str] = ()) -> Figure:
-    """The first pictures of trials and of plain images in rows; those of trials framed by whether they agree.
+    """The first pictures of trials and of plain images in rows. Frames show whether those of trials agree.
 
     Args:
         rows: name -> a trial, or images ``(batch, pixels)``.
-        count: how many of each: the first ones drawn, not chosen.
+        count: how many pictures of each: the first ones, not chosen ones.
     """
     pictures = {name: (row.images if isinstance(row, Trial) else row)[:count] for name, row in rows.items()}
     marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
@@ -121,13 +120,14 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
 
 def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words: Mapping[str, str],
             count: int = 10) -> Figure:
-    """The same for each data set in turn, and the originals: rows by (dataset, model, seed), those of the lowest seed.
+    """``trials`` for one data set after the other, with the originals. Of each model only the lowest seed is shown.
 
-    Where there is one data set alone, no row names it.
+    The rows name the data set if there are several.
 
     Args:
+        rows: by (dataset, model, seed).
         cases: by data set; their test images are the originals.
-        words: what data sets and models are called, where not by their own names.
+        words: names of data sets and models for readers.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
     rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
@@ -137,17 +137,18 @@ def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words
 
 def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = False,
            levels: Mapping[str, float] | None = None, marks: Mapping[str, float] | None = None) -> Figure:
-    """Lines with a band, mean and min to max, and axis labels with units.
+    """Lines through the means of repeats, with a band from their minimum to their maximum.
 
     Args:
         log, log_x: logarithmic y and x axis.
-        levels, marks: name -> height of a dashed line to compare with, position of an upright one.
+        levels: name -> height of a dashed line to compare with.
+        marks: name -> position of an upright line.
     """
     figure, axis = plt.subplots(figsize=(7.4, 3.8))
     _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=y)
     if log_x and _few(places := sorted({float(place) for at, _ in lines.values() for place in at})):
-        axis.set_xticks(places, [f"{place:g}" for place in places])        # powers of ten would name none of them
+        axis.set_xticks(places, [f"{place:g}" for place in places])        # powers of ten would label none of them
         axis.xaxis.set_minor_locator(NullLocator())
     elif log_x:
         axis.xaxis.set_major_formatter("{x:g}")                            # 100 and not 10²
@@ -156,12 +157,12 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
 
 
 def _few(places: Sequence[float]) -> bool:
-    """Whether rising positions on a logarithmic axis have room for their own numbers."""
+    """Whether a logarithmic axis has room for the numbers of these rising positions."""
     return 1 < len(places) <= 6 and places[0] > 0 and all(b > 1.5 * a for a, b in pairwise(places))
 
 
 def _name(axis: Axes) -> None:
-    """Put the name of each line beside its right end, that of an upright one above it: a legend would cover lines."""
+    """Write the name of each line beside its right end, or above it if upright: a legend would cover lines."""
     (low, high), ends = axis.get_xlim(), []
     for line in axis.get_lines():
         at, values = (np.asarray(data, dtype=float) for data in (line.get_xdata(), line.get_ydata()))
@@ -183,7 +184,7 @@ def _name(axis: Axes) -> None:
 
 
 def _apart(heights: Sequence[float], line: float) -> list[float]:
-    """Rising heights, moved as little as it takes for a ``line`` of letters between them and to stay from 0 to 1."""
+    """Rising heights, moved as little as possible so that they differ by at least ``line`` and stay between 0 and 1."""
     groups: list[list[float]] = []
     for k, height in enumerate(heights):
         groups.append([height - k * line])
@@ -195,13 +196,13 @@ def _apart(heights: Sequence[float], line: float) -> list[float]:
 
 
 def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[float], Tensor]]:
-    """Lines for ``curves`` from a frame, one row a seed: each ``by`` -> its ``x``, and ``y`` ``(positions, seeds)``."""
+    """Lines for ``curves`` from a frame with one row per seed: ``by`` -> its ``x`` and ``y`` ``(positions, seeds)``."""
     grids = {name: part.pivot(index=x, columns="seed", values=y) for name, part in frame.groupby(by, sort=False)}
     return {name: (grid.index.tolist(), torch.tensor(grid.to_numpy())) for name, grid in grids.items()}
 
 
 def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:
-    """Bars of how many of a number: mean over repeats with a line from min to max, in an outline of the number itself.
+    """Bars of counts: the mean over repeats with a line from minimum to maximum, inside an outline of the whole number.
 
     ``parts``: title of a panel -> name of a colour -> number -> counts of repeats, each at most the number.
     """
@@ -228,10 +229,10 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
 
 
 def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figure:
-    """ROC curves of several scores of the same examples, their areas in the legend, the first ``simple`` ones in grey.
+    """ROC curves of several scores of the same examples, with their areas in the legend.
 
-    ``scores``: name -> ``(batch,)``, higher means more ``positive`` ``(batch,)`` bool. The x axis is logarithmic from
-    half a negative example on: good scores differ at its left end alone.
+    ``scores``: name -> ``(batch,)``; a higher score means more ``positive``, ``(batch,)`` bool. The first ``simple``
+    ones are grey. The x axis is logarithmic and starts at half a negative example, because good scores differ there.
     """
     figure, axis = plt.subplots(figsize=(6.4, 4.4))
     x, y = "share of familiar images called foreign", "share of foreign images found"
@@ -253,16 +254,16 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
 
 def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapping[str, float]] | None = None, *,
            log: bool = False, log_x: bool = False, one_legend: bool = False) -> Figure:
-    """Small multiples of ``curves`` on common axes, by title; the first line of each part is drawn in grey.
+    """Small multiples of ``curves`` on common axes, by title. The first line of each part is grey.
 
-    ``one_legend``: above the whole figure, that of the first part, instead of one in each; so are legends that agree.
+    ``one_legend``: show the legend of the first part above the whole figure. Legends that agree are shown so anyway.
     """
     figure, axes = _grid(len(parts), 2 if len(parts) in (4, 8) else 3, 3.5, 2.9, sharex=True, sharey=True)
     for axis, (title, lines) in zip(axes, parts.items(), strict=True):
         _lines(axis, lines, (levels or {}).get(title, {}), log, log_x, ["0.35", *COLORS])
         axis.set(title=title)
         if log_x:
-            axis.xaxis.set_minor_formatter("")                             # labels at powers of ten alone
+            axis.xaxis.set_minor_formatter("")                             # labels only at powers of ten
     told = [axis.get_legend_handles_labels()[1] for axis in axes]
     one_legend |= len(told) > 1 and all(names == told[0] for names in told)
     for axis in () if one_legend else axes:
@@ -276,10 +277,10 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
 
 
 def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:
-    """What each setting changes: one column a measure, one row a setting, one dot per seed and a bar at their mean.
+    """What each setting changes: one column per measure, one row per setting, one dot per seed and a bar at their mean.
 
-    ``measures``: axis label -> setting -> ``(seeds,)`` differences to the base, of the same settings everywhere. The
-    better side is shaded, the left one where ``less_is_better``.
+    ``measures``: axis label -> setting -> ``(seeds,)`` differences to the base; every measure has the same settings.
+    The better side is shaded, which is the left one for measures in ``less_is_better``.
     """
     settings = list(next(iter(measures.values()), ()))
     figure, axes = _grid(len(measures), 9, 2.7, 0.27 * len(settings) + 1, margin=2.6, sharey=True)
@@ -291,16 +292,16 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
         low, high = axis.get_xlim()
         axis.axvspan(*((low, 0) if label in less_is_better else (0, high)), color=COLORS[2], alpha=0.1, zorder=0)
         axis.set(xlabel=label, xlim=(low, high))
-        axis.xaxis.set_major_locator(MaxNLocator(4))                       # else the numbers of a narrow panel touch
+        axis.xaxis.set_major_locator(MaxNLocator(4))                       # more numbers would touch in a narrow panel
     return series.keep(figure, [{"panel": label, "setting": setting, "difference": value} for label, rows in
                                 measures.items() for setting in settings for value in _numbers(rows[setting])])
 
 
 def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
          marks: Mapping[str, Mapping[str, float]] | None = None) -> Figure:
-    """One panel a part, one row a name, one dot a repeat, on a common axis, published ``marks`` as black bars.
+    """One panel per part, one row per name, one dot per repeat on a common axis; published ``marks`` are black bars.
 
-    The panels stand one below the other, so that a phone shows all of a row.
+    The panels stand one below the other, so that a phone shows whole rows.
 
     ``parts``: title -> name -> ``(repeats,)``; every part has the same names.
     """
@@ -313,7 +314,7 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
                       markersize=15, markeredgewidth=2, label="the paper's")
         axis.set(xlabel=x if axis is axes[-1] else "", title=title)
         axis.xaxis.get_major_locator().set_params(integer=all((_numbers(row) % 1 == 0).all() for row in rows.values()))
-    if marks:                                                              # else there are dots alone
+    if marks:                                                              # otherwise there are only dots
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=SMALLEST)
     ours = [("", *part) for part in parts.items()]
     theirs = [("the paper's", title, {name: [value] for name, value in some.items()})
@@ -323,7 +324,7 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
 
 
 def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str]) -> None:
-    """One row a name from top to bottom, one dot per seed."""
+    """One row per name from top to bottom, one dot per seed."""
     for k, name in enumerate(names):
         axis.plot(_numbers(rows[name]), [k] * len(rows[name]), "o", color=COLORS[0], markersize=4, alpha=0.8,
                   label="_" * (k > 0) + "ours, one dot per seed")
@@ -332,7 +333,7 @@ def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str]) -> None:
 
 
 def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figure:
-    """Confusion matrices without their diagonal, in per cent of the true class.
+    """Confusion matrices without their diagonals, in per cent of the true class.
 
     ``parts``: title -> predicted ``(count,)`` int, true ``(count,)`` int, and the names of the classes.
     """
@@ -351,10 +352,10 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
 
 
 def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
-    """The adjacency matrix of each topology, rows are sources, with every group named beside its rows; of large ones
-    the share of edges in blocks, few edges darker than their share.
+    """The adjacency matrix of each topology with sources in rows and the names of the groups beside them.
 
-    The paper's mask figure has sources in its columns (ambiguity log, point 15).
+    A large matrix is drawn in blocks, shaded by their share of edges (by its square root, so that few edges are seen).
+    The paper's mask figure has sources in columns (ambiguity log, point 15).
     """
     figure, axes = _grid(len(topologies), 3, 3.4, 2.9)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
@@ -378,7 +379,7 @@ def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
 
 
 def graph_picture(graph: PCGraph, names: Sequence[str], clamped: Sequence[int] = ()) -> Figure:
-    """A small graph drawn from the object: vertices, directed edges and their weights; clamped vertices are filled."""
+    """A small graph drawn from the object: vertices, directed edges and weights. Clamped vertices are filled."""
     if len(names) != graph.topology.n:
         raise WrongShape(f"{len(names)} names for {graph.topology.n} vertices.")
     drawn, weight = _digraph(graph.topology), graph.weight
@@ -396,7 +397,7 @@ def graph_picture(graph: PCGraph, names: Sequence[str], clamped: Sequence[int] =
 
 
 def network_picture(topologies: Mapping[str, Topology]) -> Figure:
-    """Every edge of small topologies as a line: layers side by side where there are no cycles, else springs."""
+    """Every edge of small topologies as a line, in layers if there are no cycles, else in a spring layout."""
     figure, axes = _grid(len(topologies), 9, 4.6, 4.0)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
         drawn = _digraph(topology)
@@ -415,7 +416,7 @@ def network_picture(topologies: Mapping[str, Topology]) -> Figure:
 
 
 def lines_drawn(axis: Axes) -> set[tuple[int, int]]:
-    """The edges (source, target) that ``network_picture`` drew on an axis, read from where its lines begin and end."""
+    """The edges (source, target) that ``network_picture`` drew on an axis, read from the ends of its lines."""
     dots = next(part for part in axis.collections if isinstance(part, PathCollection)).get_offsets()
     lines = next(part for part in axis.collections if isinstance(part, LineCollection)).get_segments()
     ends = np.array([(line[0], line[-1]) for line in lines])               # (edges, 2, 2)
@@ -424,9 +425,9 @@ def lines_drawn(axis: Axes) -> set[tuple[int, int]]:
 
 
 def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Figure:
-    """Neurons and wires: excitatory ones end in an arrow, inhibitory ones in a bar.
+    """Neurons and wires. Excitatory wires end in an arrow, inhibitory ones in a bar.
 
-    ``around``: put the vertices on a circle, error neurons inwards, instead of side by side.
+    ``around``: place the vertices on a circle, error neurons inside, instead of side by side.
     """
     size = (5.4, 5.0) if around else (7.6, 3.1)
     figure, axes = _grid(len(circuits), 1, *size)
@@ -448,7 +449,7 @@ def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Fi
 
 
 def wires_drawn(axis: Axes) -> set[tuple[Neuron, Neuron, bool]]:
-    """The wires on an axis of ``circuit_picture``: source, target, and whether the end drawn is an arrow."""
+    """The wires on an axis of ``circuit_picture``: source, target, and whether the wire ends in an arrow."""
     found = set()
     for patch in axis.patches:
         ends = [tuple(end.split()) for end in patch.get_gid().split(" to ")]
@@ -459,9 +460,9 @@ def wires_drawn(axis: Axes) -> set[tuple[Neuron, Neuron, bool]]:
 
 def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mapping[str, Tensor],
               names: Sequence[str]) -> Figure:
-    """The energy over two free vertices, the others held at ``start`` ``(n,)``, and paths ``(steps, n)`` of queries.
+    """The energy over two free vertices with the rest held at ``start`` ``(n,)``, and paths ``(steps, n)`` of queries.
 
-    The name of a path stands where it begins.
+    Each path has its name at its beginning.
     """
     axis_values = torch.linspace(-1.5, 1.5, 121, dtype=graph.dtype)
     grid = start.repeat(121 * 121, 1)
@@ -486,7 +487,7 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
 
 def _grid(count: int, most: int, width: float, height: float, margin: float = 0.0,
           **shared: bool) -> tuple[Figure, list[Axes]]:
-    """A figure of ``count`` panels, each ``width`` by ``height`` inches, ``most`` in a row. Raises BadInput: none."""
+    """A figure of ``count`` panels of ``width`` by ``height`` inches, ``most`` in a row. Raises BadInput: no panel."""
     if not count:
         raise BadInput("a figure needs at least one panel.")
     columns = min(most, count)
@@ -517,7 +518,7 @@ def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, floa
 
 def _wire(source: Neuron, target: Neuron, excites: bool,
           place: Mapping[Neuron, tuple[float, float]]) -> FancyArrowPatch:
-    """One wire; the two directions between the same neurons bend apart, and a neuron's wire to itself is a loop."""
+    """One wire. The two directions between a pair of neurons bend apart; a neuron's wire to itself is a loop."""
     if source == target:
         x, y = place[source]
         start, end, bend, shrink = (x + 0.12, y - 0.13), (x + 0.12, y + 0.13), 2.4, 0
@@ -532,7 +533,7 @@ def _wire(source: Neuron, target: Neuron, excites: bool,
 
 def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log_x: bool, colors: Sequence = COLORS,
            marks: Mapping[str, float] | None = None) -> None:
-    """Lines, with a band from min to max where values repeat, upright marks and dashed levels."""
+    """Draw lines, a band from minimum to maximum if values repeat, upright marks and dashed levels."""
     for k, (name, (at, values)) in enumerate(lines.items()):
         values, color = _numbers(values).reshape(len(at), -1), colors[k % len(colors)]
         axis.plot(at, values.mean(1), color=color, linestyle=STYLES[k // 3 % len(STYLES)], label=name)
@@ -550,7 +551,7 @@ def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log
 
 def _rows(panel: str, lines: Lines, x: str, y: str, levels: Mapping[str, float] | None = None,
           marks: Mapping[str, float] | None = None) -> list[dict[str, object]]:
-    """What ``_lines`` draws: of lines mean, min and max at each position, of levels and upright marks their place."""
+    """The numbers that ``_lines`` draws: mean, minimum and maximum at each position, and places of levels and marks."""
     rows: list[dict[str, object]] = []
     for name, (at, values) in lines.items():
         for place, repeats in zip(at, _numbers(values).reshape(len(at), -1), strict=True):
@@ -565,14 +566,14 @@ def _numbers(values: Tensor) -> np.ndarray:
 
 
 def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
-    """``(count, pixels)`` to ``(count, height, width)``, or ``(count, height, width, 3)`` in [0, 1] for colours."""
+    """``(count, pixels)`` as ``(count, height, width)``, or as ``(count, height, width, 3)`` in [0, 1] for colours."""
     shape = shape or SHAPES.get(images.shape[1]) or _square(images.shape[1])
     pictures = np.asarray(images.detach().cpu()).reshape(len(images), -1, *shape[-2:])
     return pictures[:, 0] if pictures.shape[1] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
 
 
 def _square(pixels: int) -> tuple[int, int]:
-    """Height and width of square pictures, grey or else of three colour planes. Raises WrongShape: they are not."""
+    """Height and width of square pictures, grey or of three colour planes. Raises WrongShape: they are not square."""
     for planes in (1, 3):
         if (side := math.isqrt(pixels // planes)) ** 2 * planes == pixels:
             return side, side
@@ -581,17 +582,17 @@ def _square(pixels: int) -> tuple[int, int]:
 
 
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figure:
-    """Small multiples with a y axis each: a point a row, and a line through the means of each colour.
+    """Small multiples with a y axis each: one point per row, and a line through the means of each colour.
 
     Args:
-        frame: one row a measurement; ``panel`` and ``color`` name its columns of words, ``x`` and ``y`` label the axes.
-            Numbers on x get a logarithmic axis, words stand in their order; so do panels.
+        frame: one row per measurement. ``panel`` and ``color`` name its columns of words; ``x`` and ``y`` label the
+            axes. Numbers on x have a logarithmic axis. Words and panels keep their order.
     """
     if frame.empty:
         raise BadInput("facets needs at least one row.")
     numbers = pd.api.types.is_numeric_dtype(frame[x])
     usual, plt.rcParams["figure.constrained_layout.use"] = plt.rcParams["figure.constrained_layout.use"], False
-    try:                                                                   # seaborn lays its grid out by itself
+    try:                                                                   # seaborn has a layout of its own
         grid = sns.FacetGrid(frame, col=panel, hue=color, col_wrap=min(3, frame[panel].nunique()), sharey=False,
                              height=2.7, aspect=1.25, palette="colorblind")
         grid.map_dataframe(sns.lineplot, x=x, y=y, errorbar=None)
@@ -603,15 +604,15 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
         if numbers:
             grid.set(xscale="log")
         grid.set_axis_labels(x, y).add_legend(title=color)
-    finally:                 # no rc_context: the first figure of a notebook turns interactive mode on, and it must stay
+    finally:                 # no rc_context: it would undo the interactive mode that a notebook's first figure turns on
         plt.rcParams["figure.constrained_layout.use"] = usual
     return series.keep(grid.figure, frame[list(dict.fromkeys((panel, color, x, y)))])
 
 
 def _facet(axis: Axes) -> None:
-    """Break a panel's title between words, keep its points clear of the title, and no number at a share beyond all."""
+    """Wrap a panel's title, leave room below it, and label no share beyond 100 %."""
     title = axis.get_title().replace("\n", ": ")
-    axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), 31))        # a unit stays with its word
+    axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), 31))        # units stay with their words
     axis.margins(y=0.12)
     low, high = axis.get_ylim()
     if "%" in title:

@@ -1,4 +1,4 @@
-"""What is changed in each built page: what it says to search engines and social cards, and what it need not load."""
+"""Polish each built page: describe it to search engines and social cards, and remove what it need not load."""
 
 import re
 from html import escape, unescape
@@ -15,17 +15,17 @@ from pcgraph_lite.files import digest
 from .colours import RIGHT, WRONG
 
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
-LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # a library is named there, never used
+LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # it names a library that is never used
 FORMULAS = re.compile(r'<script[^>]*mathjax/tex-mml-chtml\.js[^>]*></script>\s*')
 PICTURES = re.compile(r'(<figure[^>]*>\s*|<div class="result-picture[^>]*>\s*)((?:<img [^>]*>\s*)+)')
 SPOKEN = {'<summary><span class="toctree-toggle"':                         # the theme's arrow beside "How to"
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
-          '<div role="list" class="citation-list">': '<div class="citation-list">'}       # it holds no list items
+          '<div role="list" class="citation-list">': '<div class="citation-list">'}       # its items are no list items
 CODE = re.compile(r'<(pre|script|style).*?</\1>|<(span|div) class="math[^>]*>.*?</\2>', re.DOTALL)
 LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))"
                    r"|(?<=\d) (?=(?:ms|s|dB|MB|GB|MiB|GiB)\b)|(?<=\[\d,) (?=\d\])|(?<=\[-\d,) (?=\d\])"
                    r"|(?<=\b[A-Za-zγσ]) (?== -?\d)|(?<=\b[A-Za-zγσ] =) (?=-?\d)")
-POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)")                  # a number with a power of ten, in no tag
+POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)")                  # a number with a power of ten, not in a tag
 LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
 HEAVY = 200_000                            # bytes of a picture
@@ -36,13 +36,13 @@ LONGEST = 200                                                              # let
 COLOURED = 25                              # of 255 levels between the channels of a pixel that is not grey
 PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
 FRAMES = [[round(255 * part) for part in to_rgb(color)] for color in (RIGHT, WRONG)]
-NEAR = 60                                  # of 255 levels: as a palette and smooth edges leave a frame's colour
-PAGE = 18                                  # of 255 levels: the dark theme's page, as the style sheet turns figures
-TILE = 24                                  # pixels: what is smaller is no photograph
+NEAR = 60                                  # of 255 levels: a palette and smooth edges change a frame's colour
+PAGE = 18                                  # of 255 levels: the background of the dark theme
+TILE = 24                                  # pixels: a photograph is larger
 
 
 def polish(site: Path) -> None:
-    """Rewrite every page of a built website, and delete what none of them loads any more."""
+    """Rewrite every page of a built website, and delete files that no page loads any more."""
     same = twins(site / "_images")
     for page in site.rglob("*.html"):
         text = polished(page.read_text(encoding="utf-8"), page.parent)
@@ -58,8 +58,8 @@ def polish(site: Path) -> None:
 
 
 def bound(page: str) -> str:
-    """A page whose lines break neither before a % or a unit nor after a ± nor within a short interval, an assignment or
-    a power of ten. Code and formulas stay as they are.
+    """The page without line breaks before a % or a unit, after a ±, or inside a short interval, an assignment or a
+    power of ten. Code and formulas do not change.
     """
     parts, at = [], 0
     for code in CODE.finditer(page):
@@ -73,13 +73,13 @@ def _bound(text: str) -> str:
 
 
 def twins(folder: Path) -> dict[str, str]:
-    """Pictures that are there a second time under the digest of their content, as outputs of notebooks are named."""
+    """Pictures that exist a second time under the digest of their content, as the outputs of notebooks do."""
     names = {path.name: f"{digest(path)}{path.suffix}" for path in folder.glob("*.png")}
     return {name: twin for name, twin in names.items() if twin != name and twin in names}
 
 
 def lighten(file: Path) -> None:
-    """Large pictures without the transparency that none of their pixels has, and by a palette where no eye sees it."""
+    """Save a large picture without an unused alpha channel, and with a palette if no eye sees the difference."""
     if file.stat().st_size < HEAVY:
         return
     with Image.open(file) as picture:
@@ -90,7 +90,7 @@ def lighten(file: Path) -> None:
 
 
 def by_palette(picture: Image.Image) -> Image.Image:
-    """A picture of as few colours as no eye tells from it, without any loss where 256 do; else as it is."""
+    """The picture with 256 colours if no eye sees the difference, else the picture itself."""
     if picture.getcolors(256):
         return picture.quantize(256)
     pixels = np.asarray(picture).astype(int)
@@ -104,9 +104,9 @@ def by_palette(picture: Image.Image) -> Image.Image:
 
 
 def polished(page: str, folder: Path) -> str:
-    """A page that loads images when they come near and no script in vain, draws icons by its style, describes itself.
+    """The page with lazy images, without unused scripts, with icons from its style sheet and with a description.
 
-    ``folder``: where the page lies, to find the size of its images: room is kept for those that are not loaded yet.
+    ``folder``: that of the page, to find the sizes of its images, so that lazy images keep their room.
     """
     page = LIVE_CODE.sub("", ICONS.sub("", page))
     for unclear, clear in SPOKEN.items():
@@ -120,8 +120,8 @@ def polished(page: str, folder: Path) -> str:
     if (said := description(article)) and 'name="description"' not in head:
         title = re.search(r"<title>(.*?)</title>", head, re.DOTALL)
         words = {"og:title": unescape(title[1]).strip() if title else "", "og:description": said, "og:type": "article"}
-        base = re.search(r'<link rel="canonical" href="([^"]+)"', head)         # where html_baseurl is set
-        if base and (picture := re.search(r'<img [^>]*src="([^"]+\.png)"', article)):      # no card follows other paths
+        base = re.search(r'<link rel="canonical" href="([^"]+)"', head)         # if html_baseurl is set
+        if base and (picture := re.search(r'<img [^>]*src="([^"]+\.png)"', article)):      # not a relative path
             words |= {"og:image": urljoin(base[1], picture[1]), "twitter:card": "summary_large_image"}
         tags = f'<meta name="description" content="{escape(said)}">\n' + "".join(
             f'<meta property="{name}" content="{escape(value)}">\n' for name, value in words.items())
@@ -130,8 +130,8 @@ def polished(page: str, folder: Path) -> str:
 
 
 def _image(tag: str, folder: Path) -> str:
-    """An image with its size, loaded when it comes near, the figure at the top of a page at once; of photographs a
-    second one for the dark theme."""
+    """The tag of an image with its size. All but a page's top figure load lazily; figures with photographs get a second
+    image for the dark theme."""
     if "loading=" in tag:
         return tag
     late = "" if "result-figure" in tag else 'loading="lazy" decoding="async" '
@@ -152,7 +152,7 @@ def _image(tag: str, folder: Path) -> str:
 
 
 def save_dark(dark: np.ndarray, file: Path) -> None:
-    """Save the picture for the dark theme beside its ``file``."""
+    """Save the picture for the dark theme beside ``file``."""
     Image.fromarray(dark).save(file.with_suffix(".dark.png"), optimize=True)
 
 
@@ -162,27 +162,27 @@ def _classed(tag: str, name: str) -> str:
 
 
 def darkened(pixels: np.ndarray) -> np.ndarray | None:
-    """A figure of photographs, ``(height, width, 3)``, for the dark theme: light is dark and hues stay, but for the
-    photographs themselves. None: a figure without any, which the style turns as a whole.
+    """A figure with photographs, ``(height, width, 3)``, for the dark theme: light turns dark, but hues and photographs
+    stay. None: the figure has no photographs, and the style sheet turns it as a whole.
     """
     if _shades(pixels) < PHOTO:
         return None
     vivid = np.ptp(pixels, axis=2) > COLOURED                              # (height, width)
     wide = pixels.astype(int)
     turned = wide + 255 - wide.max(2, keepdims=True) - wide.min(2, keepdims=True)
-    turned = PAGE + turned * (255 - 2 * PAGE) // 255                       # white to the colour of the page
+    turned = PAGE + turned * (255 - 2 * PAGE) // 255                       # white becomes the background
     frames = np.any([np.abs(wide - color).max(2) < NEAR for color in FRAMES], axis=0)
-    tiles, _ = ndimage.label((pixels < 250).any(2) & ~frames)              # frames touch, and would join rows
+    tiles, _ = ndimage.label((pixels < 250).any(2) & ~frames)              # touching frames would join rows
     large = [place for place in ndimage.find_objects(tiles) if min(vivid[place].shape) > TILE]
-    coloured = [place for place in large if (vivid & ~frames)[place][4:-4, 4:-4].mean() > 0.005    # or a tick's edge
-                and (pixels[place] < 245).any(2).mean() > 0.5]             # and no panel with lines on white
+    coloured = [place for place in large if (vivid & ~frames)[place][4:-4, 4:-4].mean() > 0.005    # not a tick's edge
+                and (pixels[place] < 245).any(2).mean() > 0.5]             # not a panel with lines on white
     if not coloured:
         return None
-    marks = ndimage.binary_closing(_large(frames), iterations=2)           # with the ticks in them
+    marks = ndimage.binary_closing(_large(frames), iterations=2)           # with their ticks
     for place in large:
         row = [other for other in large if _beside(place, other)]
-        if place in coloured or 2 * sum(other in coloured for other in row) > len(row):    # a grey car among cars
-            rim = np.ones(vivid[place].shape, bool)                        # frame and tick; a red car is inside
+        if place in coloured or 2 * sum(other in coloured for other in row) > len(row):   # a grey car among cars
+            rim = np.ones(vivid[place].shape, bool)                        # frame and tick, not a red car inside
             rim[4:-4, 4:-4] = False
             rim[:len(rim) // 4, -(len(rim) // 4):] = True
             turned[place] = np.where((marks[place] & rim)[..., None], turned[place], wide[place])
@@ -195,21 +195,21 @@ def _shades(pixels: np.ndarray) -> int:
 
 
 def _large(frames: np.ndarray) -> np.ndarray:
-    """Those of the marked pixels that hang together over more than ``TILE``, as a frame does."""
+    """The marked pixels in connected parts larger than ``TILE``, as frames are."""
     parts, _ = ndimage.label(frames, np.ones((3, 3)))
     sizes = [max(part.shape) for part in map(parts.__getitem__, ndimage.find_objects(parts))]
     return np.isin(parts, [k for k, size in enumerate(sizes, 1) if size > TILE])
 
 
 def _beside(tile: tuple[slice, slice], other: tuple[slice, slice]) -> bool:
-    """Whether two tiles are of one row: each of them reaches over the middle of the other."""
+    """Whether two tiles are in one row: each covers the middle of the other."""
     rows, others = tile[0], other[0]
     return (rows.start <= (others.start + others.stop) // 2 < rows.stop
             and others.start <= (rows.start + rows.stop) // 2 < others.stop)
 
 
 def description(article: str) -> str:
-    """The first finding of a page, else its first paragraph, cut at a word."""
+    """The first finding of a page, or its first paragraph, shortened at the end of a word."""
     found = re.search(r'<span class="finding-said">(.*?)</span>', article, re.DOTALL) or re.search(
         r"</h1>.*?<p>(.*?)</p>", article, re.DOTALL)
     text = " ".join(unescape(re.sub(r"<[^>]+>", "", found[1])).split()) if found else ""

@@ -1,4 +1,4 @@
-"""From data to pages: every word, number and tag that the book's code makes is made here, from ``templates/``."""
+"""Render data for the pages: every text, number and tag that the book's code writes comes from ``templates/``."""
 
 import json
 import re
@@ -22,44 +22,44 @@ BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 RIVAL = "beside the simple rival"
 OUTCOMES = {"better than": "better", "not told apart from": "level", "worse than": "worse"}
-SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")                                 # as the code names one
-NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # what begins with one, and its whole part
-# What is the same in all rows of such a column stands below the table.
+SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")                                 # a setting's name in the code
+NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # a text that begins with one; its whole part
+# If such a column has the same value in all rows, the value stands below the table instead.
 CONSTANT = ("seeds", "training images", "epochs", "sweep", "images", "steps", "batch size", "runs")
 FOLDER = Path(__file__).with_name("templates")
 FIGURE_SPACE = "\u2007"                            # as wide as a digit
-WIDE, LONG = 20, 32                                # letters of a title, and of a cell, that need some width on a phone
+WIDE, LONG = 20, 32                                # characters of a title and of a cell that need width on a phone
 
 
 @cache
 def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined,
                               autoescape=lambda name: str(name).endswith(".html"), trim_blocks=True, lstrip_blocks=True,
-                              keep_trailing_newline=True)                  # a fence needs a line of its own
+                              keep_trailing_newline=True)                  # a fence needs its own line
     environment.filters |= {"badge_class": lambda verdict: BADGES[verdict.partition(":")[0]], "per_cent": per_cent,
                             "bibtex_name": "{0[family-names]}, {0[given-names]}".format}
     return environment
 
 
 def template(file: str, /, **data: object) -> str:
-    """A template of ``templates/`` with these data: HTML, whose data are escaped, or Markdown."""
+    """Render a template of ``templates/`` with some data: HTML, which escapes them, or Markdown."""
     text = _environment().get_template(file).render(data)
     return Markup(text) if file.endswith(".html") else text
 
 
 def sentence(text: str) -> str:
-    """A text that ends as a sentence does."""
+    """The text with a full stop if it ends without a mark."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def per_cent(mean: float, sd: float, seeds: int) -> str:
-    """A mean with its deviation where there are several seeds; 0.0 would say that there is none."""
+    """A mean, and its deviation if there are several seeds; a small one has two decimals instead of reading 0.0."""
     return f"{mean:.1f}" + f" ± {sd:.{1 + (sd < 0.05)}f}" * (seeds > 1) + " %"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column as it is shown. ``kind``: the class of its cells."""
+    """A column in its shown form. ``kind``: the class of its cells."""
 
     title: str
     texts: list[str]
@@ -67,7 +67,7 @@ class Column:
 
     @property
     def long_title(self) -> bool:
-        """Whether the title would wrap into many lines on a phone."""
+        """Whether the title would wrap onto many lines on a phone."""
         return len(self.title) > WIDE
 
 
@@ -75,9 +75,9 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
     """The HTML of a table that a notebook handed over.
 
     Args:
-        book: the words for its titles and for names of settings and models.
-        says: the finding that it shows, which stands above it.
-        csv: where its numbers can be taken away.
+        book: readers' words for columns, settings and models.
+        says: the finding that the table shows, which stands above it.
+        csv: the address of its numbers.
     """
     columns, alike, rules = [], {}, claims.load_claims() if "claim" in shown.data else {}
     for name, values in shown.data.items():
@@ -98,14 +98,14 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
 
 
 def in_words(text: str, book: Book) -> str:
-    """A cell without names of the code: of models, data sets and settings."""
+    """A cell with readers' words in place of the code's names of models, data sets and settings."""
     if text.startswith('{"'):
         return _settings(text)
     return book.words.get(text) or SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
 
 
 def _settings(text: str) -> str:
-    """What a sweep keeps as JSON: ``labels to hidden1 1, hidden1 to hidden1 0``."""
+    """Settings that a sweep keeps as JSON, in words: ``labels to hidden1 1, hidden1 to hidden1 0``."""
     try:
         settings: Mapping[str, Any] = json.loads(text)
     except json.JSONDecodeError:
@@ -114,7 +114,7 @@ def _settings(text: str) -> str:
 
 
 def _column(title: str, texts: Sequence[str]) -> Column:
-    """Numbers with their points below one another, which figure spaces before the shorter ones do."""
+    """A column whose numbers are aligned at their points by figure spaces before the shorter ones."""
     numbers = [NUMBER.match(text) for text in texts]
     if not all(found or text == formats.DASH for found, text in zip(numbers, texts, strict=True)):
         return Column(title, list(texts), "long" if any(len(text) > LONG for text in texts) else "")
@@ -124,20 +124,20 @@ def _column(title: str, texts: Sequence[str]) -> Column:
 
 
 def _counted(title: str, value: str) -> str:
-    """``5 seeds``, ``1 seed``, but ``sweep hyper``."""
+    """A fact below a table: ``5 seeds``, ``1 seed``, ``sweep hyper``."""
     if not (title.endswith("s") and re.fullmatch(r"[\d,]+", value)):
         return f"{title} {value}"
     return f"{value} {title.removesuffix('s') if value == '1' else title}"
 
 
 def counted(rivals: Iterable[Beside]) -> dict[str, int]:
-    """How often a result is better than that of a simple method, level with it, and worse."""
+    """How often results are better than a simple method, level with it, or worse."""
     said = Counter(rival.word for rival in rivals)
     return {word: said[outcome] for outcome, word in OUTCOMES.items()}
 
 
 def verdicts(shown: Sequence[Verdict]) -> str:
-    """The verdicts of a page: every check with what was measured, what stands beside it, and what is missing."""
+    """The table of a page's verdicts: every check with its measurement, its rivals and what is missing."""
     columns = {"under another reading": lambda one: [f"{name}: {two.verdict}" for name, two in one.readings.items()],
                RIVAL: lambda one: list(map(str, one.rivals)), "paper": lambda one: [one.claim.paper],
                "measured, and the rule": lambda one: list(map(str, one.ran)), "seeds": lambda one: [str(one.seeds)],

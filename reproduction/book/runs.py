@@ -1,4 +1,4 @@
-"""The run behind each page: the line under its title, and the ledger of all."""
+"""The run behind each page, for the line under its title and for the ledger of all runs."""
 
 import json
 import re
@@ -12,13 +12,13 @@ from nbformat import NotebookNode
 from ..evidence.records import PACKAGES
 from .formats import DASH
 
-ALIKE = ("profile", "device", "versions", "numerics")      # columns of the ledger that become a sentence where alike
+ALIKE = ("profile", "device", "versions", "numerics")      # equal columns of the ledger become a sentence
 
 
 def of(record: Path, notebook: NotebookNode) -> dict[str, str]:
-    """What is known of the run behind a page, in Markdown: its record's provenance, else what papermill noted.
+    """The known facts of the run behind a page, in Markdown, from the provenance of its record or papermill's notes.
 
-    Keys are the columns of the ledger, and ``words``: the same in one line.
+    The keys are the columns of the ledger, and ``words``, which has the same in one line.
     """
     if record.is_file():
         saved = json.loads(record.read_text(encoding="utf-8"))
@@ -37,7 +37,7 @@ def of(record: Path, notebook: NotebookNode) -> dict[str, str]:
 
 
 def ledger(runs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """``ledger.csv``, one row a page that ran, and ``ledger.md``, a sentence with what is the same in all."""
+    """``ledger.csv`` with one row per page that ran, and ``ledger.md``, a sentence with what all rows share."""
     rows = pd.DataFrame([{"page": f"{{doc}}`notebooks/{name}`"} | dict(run) for name, run in runs.items()])
     rows = rows.drop(columns="words", errors="ignore").replace("", pd.NA).dropna(axis=1, how="all").fillna(DASH)
     alike = [key for key in ALIKE if key in rows and len(rows) > 1 and rows[key].nunique() == 1]
@@ -47,22 +47,22 @@ def ledger(runs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 
 def escaped(text: object) -> str:
-    """Text that Markdown shows as it is, in one line."""
+    """The text on one line, escaped for Markdown."""
     return re.sub(r"([\\`*_\[\]<>${}#])", r"\\\1", " ".join(str(text).split()))
 
 
 def versions(run: Mapping[str, Any]) -> str:
-    """The packages of a run."""
+    """The versions of a run's packages."""
     return ", ".join(f"{name} {run[name]}" for name in ("python", *PACKAGES) if name in run)
 
 
 def commit(run: Mapping[str, Any]) -> str:
-    """The commit of a run, as Markdown."""
+    """The commit of a run in Markdown."""
     return f"`{re.sub(r'[^0-9a-z]', '', str(run['commit']))[:9]}`" + " with changes" * bool(run.get("dirty"))
 
 
 def date(moment: str) -> str:
-    """A moment to the minute."""
+    """Date and time to the minute."""
     return str(moment)[:16].replace("T", " ")
 
 

@@ -1,4 +1,4 @@
-"""The pages of the whole: the score in one view, the scorecard, and why claims failed."""
+"""The pages about all claims: the score in one view, the scorecard, and why claims failed."""
 
 import re
 from collections import Counter
@@ -22,9 +22,9 @@ EARLY = "preliminary: "
 
 
 def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path) -> dict[str, str]:
-    """What the prose pages include, by file name; pictures beside causes are written into the staged book, ``source``.
+    """The files that prose pages include, by name. Writes the pictures beside causes into the staged book, ``source``.
 
-    ``pages``: those of the book; only these are linked.
+    ``pages``: the pages of the book, which alone are linked.
     """
     shown = list(judged.found.values())
     groups = {title: group for title, group in ((TRAINED, [one for one in shown if not one.exact]),
@@ -50,7 +50,7 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
 
 
 def summary(group: Sequence[Finding]) -> dict[str, Any]:
-    """How many claims of a group have which verdict, finally and so far, and how many of them with which remark."""
+    """Counts of a group of claims: by final verdict, by preliminary verdict, and by remark."""
     final = Counter(one.verdict for one in group if not one.verdict.startswith(EARLY))
     early = Counter(one.verdict.removeprefix(EARLY) for one in group if one.verdict.startswith(EARLY))
     return {"count": len(group), "final": [(word, final[word]) for word in WORDS if final[word]],
@@ -59,7 +59,7 @@ def summary(group: Sequence[Finding]) -> dict[str, Any]:
 
 
 def measured(one: Verdict) -> list[str]:
-    """A line a check: what was measured and the rule, or the rule alone."""
+    """One line per check: the measurement and the rule, or the rule alone if nothing was measured."""
     return list(map(str, one.ran)) or [claims.rule(check) for check in one.claim.checks.values()]
 
 
@@ -76,16 +76,16 @@ def ticks(one: Verdict) -> dict[str, Any]:
 
 
 def changes(one: Finding, root: Path) -> str:
-    """Where the page of changes tells of a claim; its anchors are lower-case."""
+    """The anchor of a claim on the page of changes, in lower case; ``runs`` if the page does not mention it."""
     anchor = f"change-{one.claim.lower()}"
     page = (root / "book/changes.md").read_text(encoding="utf-8")
     return anchor if re.search(rf"^\({re.escape(anchor)}\)=$", page, re.MULTILINE) else "runs"
 
 
 def causes(judged: Judged, pages: Mapping[str, Page], folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """By kind of cause its claims, each with the figure that shows it, once, or the claim beside which that stands."""
+    """Claims by kind of cause, each with its figure, or with the name of the claim beside which that figure stands."""
     kinds: dict[str, list[dict[str, Any]]] = {}
-    beside: dict[str, str] = {}                                            # figure -> the claim that it stands beside
+    beside: dict[str, str] = {}                                            # figure -> the claim beside which it stands
     for kind, title in KINDS.items():
         for one in judged.found.values():
             if one.kind != kind:
@@ -101,7 +101,7 @@ def causes(judged: Judged, pages: Mapping[str, Page], folder: Path) -> dict[str,
 
 
 def dots(judged: Judged) -> dict[str, Any] | None:
-    """The paper's accuracies and ours, a row a number, by claim, on the scale of all rows; None without any."""
+    """The paper's accuracies and ours by claim, one row per number, on a common scale; None if there are none."""
     groups = {one.claim.name: rows for one in judged.verdicts.values() if (rows := _accuracies(one, judged.book.words))}
     values = [value for rows in groups.values() for row in rows for value in (row["paper"], row["ours"]) if value]
     if not values:
@@ -114,7 +114,7 @@ def dots(judged: Judged) -> dict[str, Any] | None:
 
 
 def _accuracies(one: Verdict, words: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Of one claim: model, the paper's value, ours (None where not measured), their deviations, and seeds; per cent."""
+    """The rows of one claim, in per cent: model, the paper's value, ours (None if not measured), deviations, seeds."""
     rows = []
     for outcome in one.outcomes.values():
         check = outcome.check
@@ -131,18 +131,18 @@ def _accuracies(one: Verdict, words: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _paper_sd(check: Check, claim: Claim) -> float:
-    """The standard deviation that the paper prints behind a value; 0 without one."""
+    """The standard deviation that the paper prints after a value; 0 if it prints none."""
     pairs = re.findall(r"(\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)", claim.paper)
     return next((float(sd) for value, sd in pairs if np.isclose(float(value), 100 * check.near.value)), 0.)
 
 
 def _mark(side: str, value: float, sd: float, low: float) -> dict[str, Any]:
-    """Where a mark stands on its track, and where its band begins and how wide it is, in per cent of the track."""
+    """The position of a mark on its track, and the beginning and width of its band, in per cent of the track."""
     at, begin, end = (100 * np.clip((place - low) / (100 - low), 0, 1) for place in (value, value - sd, value + sd))
     return {"side": side, "at": round(at, 2), "begin": round(begin, 2), "width": round(end - begin, 2)}
 
 
 def cite(file: Path) -> dict[str, Any]:
-    """This work and the paper, as ``CITATION.cff`` names them."""
+    """This work and the paper, from ``CITATION.cff``."""
     work = strict.read_yaml(file)
     return {"work": work, "paper": work["references"][0]}

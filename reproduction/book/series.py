@@ -1,4 +1,4 @@
-"""The numbers that a figure draws, kept when it is drawn: a reader downloads them beside its picture."""
+"""Keep the numbers that a figure draws, so that readers can download them beside the picture."""
 
 import sys
 from collections.abc import Sequence
@@ -9,26 +9,26 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-KIND = "text/csv"                                  # what an executed notebook calls it
+KIND = "text/csv"                                  # its MIME type in an executed notebook
 _KEPT: WeakKeyDictionary[Figure, pd.DataFrame] = WeakKeyDictionary()
 
 
 def keep(figure: Figure, rows: Sequence[dict[str, Any]] | pd.DataFrame) -> Figure:
-    """Keep the numbers of a figure, a row a point: its panel and its series where it has some, and its coordinates by
-    the names of the axes.
+    """Keep the numbers of a figure, one row per point: its panel and series if any, and its coordinates by the names of
+    the axes.
     """
     _KEPT[figure] = pd.DataFrame(rows).replace("", np.nan).dropna(axis=1, how="all")
     return figure
 
 
 def csv(figure: Figure) -> str:
-    """The numbers of a figure; empty where it draws none, as pictures and graphs do."""
+    """The numbers of a figure as CSV; an empty text if it draws none, as pictures and graphs do."""
     kept = _KEPT.get(figure, pd.DataFrame())
     return "" if kept.empty else kept.to_csv(index=False, float_format="%.6g", lineterminator="\n")
 
 
 def offer() -> None:
-    """In a notebook: hand over the numbers of every figure that is shown, beside its picture."""
-    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):   # --plain has none
+    """In a notebook, output the numbers of every shown figure beside its picture."""
+    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):   # None with --plain
         shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure: {KIND: text} if (
             text := csv(figure)) else {})

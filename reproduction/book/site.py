@@ -1,7 +1,7 @@
-"""The book: its pages, the executed notebooks and tables made from records, gathered in one folder and built there.
+"""Gather the book's prose, executed notebooks and tables from records in one folder, and build the website there.
 
 ``pcgraph book --profile laptop`` builds what ran on this machine, ``pcgraph book --published`` the committed results.
-Nothing is executed and nothing outside ``_build/`` is written.
+This executes nothing and writes only below ``_build/``.
 """
 
 import importlib.util
@@ -30,15 +30,15 @@ from .layout import Page, lay_out
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 LARGEST = 2**26                                              # bytes of an executed notebook
-MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that pages use beside its script
+MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that pages use besides its script
 
 
 def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
-    """Gather all that the book is made of in ``_build/<profile>/site-source`` and return that folder, for ``build``.
+    """Gather everything that the book needs in ``_build/<profile>/site-source``, and return that folder for ``build``.
 
-    ``published``: show the committed notebooks and records, which are of the paper profile, by way of
-    ``_build/published``; a page that has not been run yet is shown without results and says so. Raises BadFile: a
-    listed notebook is missing, damaged or stopped with an error; a records file is damaged.
+    ``published``: use the committed notebooks and records, which are of the paper profile, and ``_build/published``.
+    A page that has not run yet then says so and has no results. Raises BadFile: a listed notebook is missing, damaged
+    or stopped with an error, or a records file is damaged.
     """
     made = root / "_build" / ("published" if published else profile)
     executed, saved = ((root / "book/notebooks", root / "results/records") if published
@@ -57,7 +57,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
 
 
 def _page(name: str, executed: Path, saved: Path, root: Path, profile: str) -> Page:
-    """A page of the book. ``profile``: that of one's own runs, which have every page; empty: the committed runs."""
+    """A page of the book. ``profile``: that of one's own runs, which need every page; empty: the committed runs."""
     file, record = executed / f"{name}.ipynb", saved / f"{name}.json"
     if not profile and not file.is_file():
         return Page(name, jupytext.read(root / "notebooks" / f"{name}.md"), ran=False, older=False, run={})
@@ -66,7 +66,7 @@ def _page(name: str, executed: Path, saved: Path, root: Path, profile: str) -> P
 
 
 def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], root: Path) -> None:
-    """Write what prose pages include."""
+    """Write the files that prose pages include."""
     folder = source / "book/generated"
     lead = figures.lead(figure for page in pages.values() for figure in page.figures.values())
     if lead:
@@ -81,7 +81,7 @@ def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], roo
 
 
 def make(profile: str, published: bool = False) -> Path:
-    """``stage`` and ``build``; returns the first page. Two at once share their folders, so one waits for the other."""
+    """``stage`` and ``build`` a book. Returns the first page. Concurrent builds share folders, so one waits."""
     path = ready(ROOT / "_build" / f"{'published' if published else profile}.lock")
     with suppress(Timeout), FileLock(path, timeout=0):
         return _make(profile, published)
@@ -96,9 +96,9 @@ def _make(profile: str, published: bool) -> Path:
 
 
 def build(source: Path, target: Path) -> Path:
-    """Build a staged book with warnings as errors, put it at ``target`` and return its first page.
+    """Build a staged book with warnings as errors, move it to ``target`` and return its first page.
 
-    What is at ``target`` is replaced only when the new one is whole and loads nothing from the net. Raises
+    An older site at ``target`` is replaced only if the new one is complete and loads nothing from the net. Raises
     PCGraphError: the build failed; the message ends with the last warnings.
     """
     aside, old = target.with_name(f"{target.name}.part"), target.with_name(f"{target.name}.old")
@@ -116,7 +116,7 @@ def build(source: Path, target: Path) -> Path:
 
 
 def notebook_names(toc: Path) -> list[str]:
-    """Names of the notebooks in a table of contents, in its order. Raises BadFile."""
+    """The names of the notebooks in a table of contents, in its order. Raises BadFile."""
     content = read_yaml(toc)
     try:
         chapters = [chapter for part in content["parts"] for chapter in part["chapters"]]
@@ -128,7 +128,7 @@ def notebook_names(toc: Path) -> list[str]:
 
 
 def read_notebook(path: Path, profile: str) -> NotebookNode:
-    """Read one executed notebook. Raises BadFile, with the command that makes it: it is missing, or holds an error."""
+    """Read an executed notebook. Raises BadFile with the command that makes it: it is missing or holds an error."""
     again = f"Make it: pcgraph run {path.stem} --profile {profile}"
     if not path.is_file():
         raise BadFile(f"the book needs the executed notebook {path.stem!r}, and {relative(path)} is not there. {again}")
@@ -143,7 +143,7 @@ def read_notebook(path: Path, profile: str) -> NotebookNode:
 
 
 def outside_references(site: Path) -> list[str]:
-    """What the pages and styles of a website load from elsewhere, as ``page: address``. Plain links do not count."""
+    """What the pages and styles of a website load from elsewhere, as ``page: address``. Links do not count."""
     found = [(page, address) for page in sorted(site.rglob("*.html"))
              for address in _loaded(BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser"))]
     found += [(style, address) for style in sorted(site.rglob("*.css"))
@@ -153,7 +153,7 @@ def outside_references(site: Path) -> list[str]:
 
 
 def _loaded(page: BeautifulSoup) -> list[str]:
-    """The addresses that a browser fetches on its own when it opens a page."""
+    """The addresses that a browser fetches when it opens a page."""
     found = [tag[name] for name in ("src", "srcset", "poster", "data") for tag in page.find_all(attrs={name: True})]
     found += [tag["href"] for tag in page.find_all("link", href=True) if tag.get("rel") != ["canonical"]]
     styles = [tag["style"] for tag in page.find_all(style=True)] + [tag.get_text() for tag in page.find_all("style")]
@@ -166,7 +166,7 @@ def _in_style(style: str) -> list[str]:
 
 
 def _run_builder(source: Path, folder: Path) -> Path:
-    """Build ``source`` somewhere below ``folder`` and return the website's folder, or say why it is not good."""
+    """Build ``source`` below ``folder`` and return the website's folder. Raises PCGraphError: the build is not good."""
     arguments = ["build", str(source), "--path-output", str(folder), "-W", "-n", "--keep-going"]
     run = subprocess.run([sys.executable, "-c", BUILDER, *arguments], capture_output=True, text=True)
     if run.returncode:
@@ -182,7 +182,7 @@ def _run_builder(source: Path, folder: Path) -> Path:
 
 
 def _copy_prose(root: Path, source: Path) -> Path:
-    """Start a new staged book with everything that needs no result: prose, style, settings, MathJax."""
+    """Start a new staged book with everything that does not depend on results: prose, style, settings, MathJax."""
     package = importlib.util.find_spec("sphinx-mathjax-offline")           # files, installed as a Python package
     if package is None or package.origin is None:
         raise BadFile("MathJax is not installed. Run: pip install -r requirements.txt")

@@ -1,4 +1,4 @@
-"""The page on speed: the committed benchmark, a section a device, and the other projects that ran the same works."""
+"""The page on speed: the committed benchmark, one section per device, and other projects on the same work."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from . import render, runs
 from .formats import DASH
 
 DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}             # folder -> heading
-PEERS = {"fabricpc": "FabricPC", "pcx": "PCX"}              # in the table of other projects
+PEERS = {"fabricpc": "FabricPC", "pcx": "PCX"}              # other projects
 LONG = re.compile(r"^\d{4}$|(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 RACED = re.compile(r"\b(quality)?-?\b(mnist|fashion)\b")
 SCALING = "Time of a training batch against one size, the others fixed."
@@ -27,7 +27,7 @@ FILES = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What
 
 
 def includes(results: Path, folder: Path, words: Mapping[str, str]) -> dict[str, str]:
-    """Put the committed benchmark into ``folder``/bench, in readers' words; the pages that show it, by file name."""
+    """Copy the committed benchmark to ``folder``/bench in readers' words. Returns the pages that show it, by name."""
     bench = folder / "bench"
     if results.is_dir():
         shutil.copytree(results, bench, dirs_exist_ok=True)
@@ -46,7 +46,7 @@ def includes(results: Path, folder: Path, words: Mapping[str, str]) -> dict[str,
 
 def _part(heading: str, place: Path, device: str, command: str, made: Path,
           files: Mapping[str, str] = FILES) -> dict[str, Any]:
-    """A section of the page: what made it, and its tables and figures."""
+    """A section of the page: the run behind it, and its tables and figures."""
     run = json.loads(made.read_text(encoding="utf-8"))
     run = run.get("provenance", run)
     return {"heading": heading, "command": command, "device": runs.escaped(run["device"]),
@@ -62,7 +62,7 @@ def _has_slope(file: Path) -> bool:
 
 
 def _found(targets: Path) -> str:
-    """What a benchmark found, in two sentences: the ratios to the bare products, and which targets are met."""
+    """The findings of a benchmark in two sentences: the ratios to the bare products, and which targets are met."""
     asked = pd.read_csv(targets, dtype=str, keep_default_na=False)
     asked = asked[asked.get("measured", pd.Series(DASH, asked.index)) != DASH]
     if asked.empty:
@@ -72,9 +72,9 @@ def _found(targets: Path) -> str:
 
 
 def _readable(table: Path, words: Mapping[str, str]) -> None:
-    """Rewrite a table of the benchmark for readers: 16,590 for 1.659e+04, data by their titles, targets alone."""
+    """Rewrite a table of the benchmark for readers: 16,590 for 1.659e+04, titles of data sets, and only targets."""
     cells = pd.read_csv(table, dtype=str, keep_default_na=False).replace({"by": PEERS})
-    if "commit" in cells and cells["commit"].nunique() == 1:               # stands above the table
+    if "commit" in cells and cells["commit"].nunique() == 1:               # it stands above the table
         cells = cells.drop(columns="commit")
     for column in cells.columns.drop("commit", errors="ignore"):
         texts = [LONG.sub(lambda one: f"{float(one[0]):,.0f}", text) for text in cells[column]]

@@ -1,4 +1,4 @@
-"""The tables of the notebooks, made from what was measured; ``render`` says how they look."""
+"""The tables of the notebooks, made from measurements. ``render`` decides how they look."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,17 +18,17 @@ from .handover import Table
 from .plots import named
 
 TITLES = {"mnist": "digits", "fashion": "clothing", "svhn": "house numbers", "cifar10": "colour photographs"}
-MANY = 5                                           # so many columns of settings make a table of settings
-STEP = ".2g"                                       # the digits of a value step and of a relaxed time
+MANY = 5                                           # a table with so many columns of settings is one of settings
+STEP = ".2g"                                       # format of a value step and of a relaxed time
 
 
 def plain(frame: pd.DataFrame, name: str, caption: str = "") -> Table:
-    """A table as it is. ``name`` is what ``claims.yaml`` calls it by."""
+    """A table of a frame as it is. ``claims.yaml`` refers to it by ``name``."""
     return Table(frame, name, caption)
 
 
 def verdicts(saved: Path) -> Table:
-    """What the records of one notebook alone say about its claims; the site judges anew, with those of all pages.
+    """Verdicts on a notebook's claims from its own records. The site judges again, with the records of all pages.
 
     ``saved``: the records file that ``Recorder.save`` returned.
     """
@@ -41,14 +41,14 @@ def verdicts(saved: Path) -> Table:
 
 def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str] | Sequence[str],
                words: Mapping[str, str] | None = None) -> Table:
-    """Mean and standard deviation over the rows of each group, and how many rows (seeds) there are.
+    """Mean and standard deviation over the rows of each group, and the number of rows (seeds).
 
     Args:
-        measured: one row a seed: the columns ``by``, and numbers.
+        measured: one row per seed with the columns ``by`` and numbers.
         by: the columns that make a group.
-        columns: the numbers that are shown -> their titles, where not their own names; ``_`` stands for a space. Shares
-            whose title says % are shown in per cent.
-        words: what groups are called, where not by their own names.
+        columns: the shown numbers, or the numbers -> their titles; ``_`` stands for a space. Shares whose title has a %
+            are shown in per cent.
+        words: readers' names of groups.
     """
     titles = dict(columns) if isinstance(columns, Mapping) else dict(zip(columns, columns, strict=True))
     unit = {name: 100 if "%" in title else 1 for name, title in titles.items()}
@@ -62,12 +62,12 @@ def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, 
 
 
 def _spread(mean: float, sd: float) -> object:
-    """A mean with its deviation, where there is one."""
+    """A mean, with its deviation if there is one."""
     return {"mean": mean, "sd": sd} if sd > 0 else mean
 
 
 def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | None) -> Any:
-    """Rows by their words, in the order that they come in, those with the same first word together."""
+    """Groups of rows by readers' names, in the order of the rows; groups with the same first name stand together."""
     frame = frame.sort_values(by[0], kind="stable", key=lambda column: pd.factorize(column)[0])
     return frame.assign(**{column: [(words or {}).get(value, value) for value in frame[column]] for column in by}
                         ).groupby(list(by), sort=False)
@@ -75,13 +75,13 @@ def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | N
 
 def models(trained: Mapping[tuple, Trained | Card], words: Mapping[str, str] | None = None, name: str = "models",
            paper: Mapping[str, object] | None = None, **more: Callable[[Trained | Card], object]) -> Table:
-    """What was trained and how: a row for each data set and model, of its first seed.
+    """How models were trained: one row per data set and model, from its first seed.
 
     Args:
         trained: by ``(dataset, model, seed)``.
-        words: what models and data sets are called, where not by their own names.
-        paper: what the paper says, by column.
-        more: further columns, each with what it holds of a trained model; ``_`` stands for a space.
+        words: readers' names of models and data sets.
+        paper: the paper's settings, by column.
+        more: further columns -> how to get the value of a trained model; ``_`` stands for a space.
     """
     words, first = TITLES | dict(words or {}), {}
     for key, t in trained.items():
@@ -106,7 +106,7 @@ def _trained_row(t: Trained | Card) -> dict[str, object]:
 
 
 def weight_step(train: BaseModel) -> float | str | None:
-    """The weight step of settings, in words where it does not stay the same; None where they have none."""
+    """The weight step of settings, in words if it changes during training; None if they have none."""
     step, falls = getattr(train, "weight_lr", None), getattr(train, "anneal", "none")
     fall = "" if falls == "none" else f", falling as a {falls.replace('linear', 'line')}"
     rise = f", after a warm-up of {train.warm_up:g} epochs" if getattr(train, "warm_up", 0) else ""
@@ -114,7 +114,7 @@ def weight_step(train: BaseModel) -> float | str | None:
 
 
 def _relaxation(t: Trained | Card) -> dict[str, object]:
-    """T, the last epoch's value step, and both together: the relaxed time. Nothing where nothing relaxes."""
+    """T, the value step of the last epoch and their product, the relaxed time. Only T if nothing relaxes."""
     if "value_lr" not in t.history:
         return {"T": getattr(t.spec.train, "steps", None)}
     steps, value_lr = t.spec.train.steps, t.history["value_lr"].iloc[-1]
@@ -123,13 +123,13 @@ def _relaxation(t: Trained | Card) -> dict[str, object]:
 
 def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str,
                 words: Mapping[str, str] | None = None, same_images: bool = False) -> Table:
-    """Mean and 95 % interval over all images of each group, those of all seeds together.
+    """Mean and 95 % interval over all images of each group, with the images of all seeds together.
 
     Args:
-        each: one row an image, as of ``frames.images``.
-        by, words: as of ``over_seeds``.
+        each: one row per image, as ``frames.images`` returns them.
+        by, words: as in ``over_seeds``.
         columns: measures -> their titles, in order.
-        same_images: every seed was asked for the same ones in the same order; an image counts once, by its mean.
+        same_images: all seeds saw the same images in the same order, so each image counts once, with its mean.
     """
     def over(rows: pd.DataFrame, column: str) -> object:
         values = rows[column].dropna().infer_objects()
@@ -144,9 +144,9 @@ def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str
 
 
 def interval(values: Sequence[float] | Sequence[bool], share: bool = False) -> dict[str, float]:
-    """Mean and its 95 % interval over images, taken as independent, though those of one seed share a graph.
+    """Mean and 95 % interval over images, taken as independent although images of one seed share a graph.
 
-    A share has Wilson's interval. Numbers have Student's t.
+    Shares have Wilson's interval, numbers Student's.
     """
     values = np.asarray(values)
     if share:

@@ -1,9 +1,9 @@
-"""Cards: what a page tells of a trained model without its weights, which training it was and what it answers.
+"""Cards: what a page needs of a trained model without its weights, that is, its training and its answers.
 
-A classifier answers a class for each test image, a memory what comes back of the images that it stored. The weights of
-all of these take gigabytes, and training them takes days. A card takes some kilobytes, so those of the paper profile
-are committed, and a page trains only what has none (``results/cards``). A card of other settings, or of code that
-computes other numbers, does not count.
+A classifier answers with a class for each test image, a memory with what comes back of its stored images. All weights
+together take gigabytes, and training them takes days. A card takes some kilobytes, so ``results/cards`` has those of
+the paper profile, and a page trains only models without a card. A card of other settings, or of code that computes
+other numbers, does not count.
 """
 
 from pathlib import Path
@@ -25,13 +25,13 @@ from .records import Name, Scalar
 from .strict import Strict
 from .zoo import ModelRun
 
-PUBLISHED = "paper"                                # the profile whose cards are committed
+PUBLISHED = "paper"                                # only cards of this profile are committed
 
 
 class Card(Strict):
-    """A trained model. Of a classifier, ``answers``: the class of each test image, a digit for each; where it is a
-    graph, ``converged`` is the share of its queries that came to rest and ``energy`` the most that was left in one. Of
-    a memory, ``recalled``: what came of each way of asking.
+    """A trained model. A classifier has ``answers``, one digit for the class of each test image; if it is a graph,
+    ``converged`` is the share of queries that came to rest and ``energy`` the largest energy left in one. A memory has
+    ``recalled``, the result of each way of asking.
     """
 
     model: Name
@@ -49,12 +49,12 @@ class Card(Strict):
 
     @property
     def spec(self) -> Model:
-        """The settings, as of ``zoo.spec``."""
+        """The settings, as ``zoo.spec`` returns them."""
         return zoo.spec(self.model, self.profile)
 
     @property
     def history(self) -> pd.DataFrame:
-        """One row an epoch, as of ``zoo.Trained``."""
+        """One row per epoch, as in ``zoo.Trained``."""
         return pd.DataFrame(self.epochs)
 
     @property
@@ -63,7 +63,7 @@ class Card(Strict):
         return sum(self.epochs["seconds"])
 
     def read(self, test: ImageSet) -> torch.Tensor:
-        """The classes ``(batch,)`` that it answered. Raises BadInput: these are not as many images."""
+        """The classes ``(batch,)`` that it answered. Raises BadInput: there is another number of images."""
         if len(test) != len(self.answers or ""):
             raise BadInput(f"the card of {self.model} answers {len(self.answers or '')} test images; there are "
                            f"{len(test)}.")
@@ -71,13 +71,13 @@ class Card(Strict):
 
 
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0, **asked: float) -> Card:
-    """The committed card of a model, else one made of its weights, which are trained first where they are missing.
+    """The committed card of a model, or one made from its weights, which are trained first if they are missing.
 
-    A card of the usual questions is written as well. Raises as ``zoo.ModelRun.load``, and BadFile: the card is damaged.
+    A card of the usual questions is also written. Raises as ``zoo.ModelRun.load``, and BadFile: the card is damaged.
 
     Args:
-        images: test images that a classifier is asked for, drawn at random; 0: all, as usual.
-        asked: the variance of the noise and the steps by which a memory is asked; usual is ``recalls.USUAL``.
+        images: number of test images that a classifier reads, drawn at random; 0: all, as usual.
+        asked: variance of the noise and steps with which a memory is asked; ``recalls.USUAL`` has the usual ones.
     """
     training, asked = ModelRun(name, profile, seed), dict(asked.items() - recalls.USUAL.items())
     usual = not images and not asked
@@ -90,7 +90,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: i
 
 
 def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float) -> Card:
-    """The card of a model, made of its weights. Arguments and errors as of ``load``."""
+    """The card of a model, made from its weights. Arguments and errors are those of ``load``."""
     trained = training.load(device, progress=False)
     said = {"recalled": recalls.of(trained, **asked)} if recalls.is_memory(trained.spec) else _answers(trained, images)
     return Card(model=trained.name, profile=trained.profile, seed=trained.seed, provenance=trained.provenance,
@@ -99,8 +99,8 @@ def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float
 
 
 def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
-    """What a classifier says of ``images`` test images (0: all)."""
-    from pcgraph_lite.studies import trials  # here: it imports for seconds, and looking for a card needs none of it
+    """A classifier's answers to ``images`` test images (0: all)."""
+    from pcgraph_lite.studies import trials  # here: the import takes seconds, and finding a card does not need it
     test = zoo.images(trained.spec.data, "test", config.load_profile(trained.profile))
     test = test.subset(images, torch.Generator().manual_seed(0)) if images else test
     trial, known = trials.classify(trained.graph, test, **_how(trained)), {}
@@ -110,7 +110,7 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
 
 
 def keep(training: ModelRun, device: str = "auto", force: bool = False) -> Path:
-    """Where the card of a model is: the committed one, else its own, trained and written now.
+    """The path of a model's card: the committed one, or one's own, trained and written now.
 
     ``force``: train anew in any case. Raises as ``zoo.ModelRun.train``.
     """
@@ -121,7 +121,7 @@ def keep(training: ModelRun, device: str = "auto", force: bool = False) -> Path:
 
 
 def write(card: Card) -> Path:
-    """Write a card into ``_build/<profile>/cards``; published ones are kept in ``results/cards``."""
+    """Write a card into ``_build/<profile>/cards``. Published cards are kept in ``results/cards``."""
     target = path(ModelRun(card.model, card.profile, card.seed))
     with write_aside(target) as part:
         part.write_text(card.model_dump_json() + "\n", encoding="utf-8")
@@ -129,24 +129,24 @@ def write(card: Card) -> Path:
 
 
 def _how(trained: zoo.Trained) -> dict[str, Any]:
-    """How a model is asked. Where edges only lead on from the pixels, the predictions are already the answer."""
+    """How to query a model. If its edges only lead onwards from the pixels, the predictions are the answer."""
     topology = getattr(trained.graph, "topology", None)
     onwards = topology is not None and topology.leads_on(["pixels"])
     return {"start": "prediction", "steps": 10} if onwards else {}
 
 
 def path(training: ModelRun) -> Path:
-    """Where one's own card of a model lies, whether or not it is there."""
+    """The path of one's own card of a model, whether or not it exists."""
     return checkout.ROOT / "_build" / training.profile / "cards" / f"{training.path.stem}.json"
 
 
 def committed_path(training: ModelRun) -> Path:
-    """Where the repository keeps the card of a model, whether or not it does."""
+    """The path of the committed card of a model, whether or not it exists."""
     return checkout.ROOT / "results" / "cards" / f"{training.path.stem}.json"
 
 
 def is_committed(training: ModelRun) -> bool:
-    """Whether there is a committed card of these very settings and numerics. Raises BadFile where it is damaged."""
+    """Whether a card of exactly these settings and numerics is committed. Raises BadFile: it is damaged."""
     file = committed_path(training)
     return training.profile == PUBLISHED and file.is_file() and _read(file).fingerprint == training.fingerprint
 

@@ -1,7 +1,7 @@
-"""Settings files and their schemas: what cannot be right is refused before anything runs.
+"""Settings files and their schemas, which refuse wrong settings before anything runs.
 
-``config/models.yaml`` names the models, ``config/profiles/NAME.yaml`` says how big a run is: which data, which
-settings of a model to change, which notebook parameters to use. Profiles override models, never the other way round.
+``config/models.yaml`` defines the models. ``config/profiles/NAME.yaml`` defines the size of a run: the data, changes of
+models' settings, and parameters of notebooks. Profiles override models, never the other way round.
 """
 
 import hashlib
@@ -30,9 +30,9 @@ from .strict import Strict, in_file, mapping, merged, read_yaml, refuse_unknown,
 
 def schema(name: str, base: type[Strict], takes: Callable[..., object], leave_out: Collection[str] = (),
            **more: Any) -> type[Strict]:
-    """The arguments of a function or class as a schema: names, types, limits and defaults are those of its signature.
+    """A schema of the arguments of a function or class, with the names, types, limits and defaults of its signature.
 
-    ``leave_out``: arguments that settings files do not give; ``more``: further fields, for ``pydantic.create_model``.
+    ``leave_out``: arguments that settings files do not give. ``more``: further fields for ``pydantic.create_model``.
     """
     hints = get_type_hints(takes.__init__ if isinstance(takes, type) else takes, include_extras=True)
     fields = {}
@@ -44,7 +44,7 @@ def schema(name: str, base: type[Strict], takes: Callable[..., object], leave_ou
 
 
 def _as_written(hint: Any) -> Any:
-    """A type as YAML has it: lists for sequences, names out of a registry, and one value, not one for each replica."""
+    """A type in YAML's terms: lists for sequences, names from a registry, one value instead of one per replica."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         names = [extra.names for extra in parts[1:] if isinstance(extra, OneOf)]
@@ -57,11 +57,11 @@ def _as_written(hint: Any) -> Any:
     return hint
 
 
-BEFORE = {"scale": "[0, 1]", "anneal": "none", "warm_up": 0.0}             # what weights had before there was a choice
+BEFORE = {"scale": "[0, 1]", "anneal": "none", "warm_up": 0.0}             # what older weights had without a choice
 
 
 class Model(Strict):
-    """What every kind of model has. ``train_count`` null: all images that the profile's data set has."""
+    """The settings of every kind of model. ``train_count`` null: all images of the profile's data set."""
 
     description: str
     data: Literal["mnist", "fashion", "svhn", "cifar10"]
@@ -69,23 +69,23 @@ class Model(Strict):
     validation_count: CountOrNone = 0
 
     def own(self) -> dict[str, Any]:
-        """The settings that the model is made with: no data, and no training."""
+        """The settings of the model itself, without data and training."""
         return self.model_dump(exclude={*Model.model_fields, "kind", "train"})
 
     def identity(self, seed: int, sample: bool, dtype: str = "float32") -> str:
-        """SHA-256 of everything that decides the weights: the settings, the seed, which data, and the precision."""
+        """SHA-256 of everything that decides the weights: settings, seed, data and precision."""
         settings = self.model_dump(mode="json", exclude={"description"}, exclude_none=True)
         for some in (settings, settings.get("train", {})):
             for key in [key for key in some.keys() & BEFORE.keys() if some[key] == BEFORE[key]]:
                 del some[key]
-        precision = {} if dtype == "float32" else {"dtype": dtype}         # as for those
+        precision = {} if dtype == "float32" else {"dtype": dtype}         # older weights are float32
         canonical = json.dumps({"settings": settings, "seed": seed, "sample": sample} | precision, sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 CALL = {"self", "model", "graph", "data", "images", "labels", "validation", "checkpoint", "generator", "progress",
-        "callback", "settings"}                                            # of every ``fit``, not of settings files
-HARDWARE = {"topology", "generator", "layout", "pixel_scale"}              # of a graph, the same; its scale by name
+        "callback", "settings"}                                            # of ``fit``, not in settings files
+HARDWARE = {"topology", "generator", "layout", "pixel_scale"}              # the same for graphs; the scale has a name
 
 
 def _baseline(name: str, kind: Kind) -> type[Model]:
@@ -103,16 +103,16 @@ ModelSpec = Annotated[reduce(or_, SPECS.values()), Field(discriminator="kind")]
 
 
 class DataSettings(Strict):
-    """Which images a profile uses: the bundled sample, or the full data sets."""
+    """The images of a profile: the bundled sample or the full data sets."""
 
     sample: bool
 
 
 class Profile(Strict):
-    """One size of run. ``models`` and ``notebooks`` hold only what differs from the defaults.
+    """A size of run. ``models`` and ``notebooks`` contain only differences from the defaults.
 
-    ``dtype`` is the precision of models and images. ``published`` is what differs again in the runs that the published
-    book shows, where there was less time.
+    ``dtype`` is the precision of models and images. ``published`` contains further differences of the published runs,
+    for which there was less time.
     """
 
     name: str
@@ -126,20 +126,20 @@ class Profile(Strict):
 
 
 def profile_names() -> list[str]:
-    """The profiles that ``config/profiles`` holds. Raises BadFile: there is no such folder."""
+    """The names of the profiles in ``config/profiles``. Raises BadFile: there is no such folder."""
     return sorted(path.stem for path in checkout.part("config/profiles").glob("*.yaml"))
 
 
 def notebook_names() -> list[str]:
-    """The notebooks that ``notebooks`` holds, in the order of the book. Raises BadFile: there is no such folder."""
+    """The names of the notebooks in the order of the book. Raises BadFile: there is no folder ``notebooks``."""
     names = sorted(path.stem for path in checkout.part("notebooks").glob("*.md"))
     return sorted(names, key=lambda name: (name[0].isalpha(), name))    # sections first, then the appendix
 
 
 def load_profile(name: str) -> Profile:
-    """Read and check one profile, its model overrides included.
+    """Read and check a profile with its changes of models.
 
-    Raises UnknownName, BadInput where the schema refuses something, and BadFile where a file is not YAML.
+    Raises UnknownName; BadInput: the schema refuses something; BadFile: a file is not YAML.
     """
     one_of("profile", name, profile_names())
     file, models = profile_file(name), models_file()
@@ -148,7 +148,7 @@ def load_profile(name: str) -> Profile:
 
 @lru_cache(maxsize=8)
 def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str]) -> Profile:
-    """Checked once for the content of the files: one command asks hundreds of times."""
+    """Checked once per content of the files, because one command asks hundreds of times."""
     profile = validated(Profile, {"name": name} | mapping(path, text), path)
     refuse_unknown(path, "model", profile.models, _models(models_file(), models))
     refuse_unknown(path, "notebook", [*profile.notebooks, *profile.published], notebooks)
@@ -158,7 +158,7 @@ def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str
 
 
 def load_models() -> dict[str, Model]:
-    """Every model of ``config/models.yaml``, before a profile changes it. Raises BadInput, BadFile."""
+    """Every model of ``config/models.yaml`` before a profile changes it. Raises BadInput, BadFile."""
     return _models(models_file(), text_of(models_file()))
 
 
@@ -168,7 +168,7 @@ def _models(path: Path, text: str) -> dict[str, Model]:
 
 
 def load_model(name: str, profile: Profile) -> Model:
-    """One model as this profile trains it. Raises UnknownName, and BadInput as ``entry``."""
+    """A model as this profile trains it. Raises UnknownName, and BadInput as ``entry``."""
     known = load_models()
     one_of("model", name, known)
     changes = entry(name, profile)
@@ -176,9 +176,10 @@ def load_model(name: str, profile: Profile) -> Model:
 
 
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
-    """What a profile changes of a model; of a copy under a new name, what it changes of the original (``original``).
+    """The changes that a profile makes to a model. A copy under a new name gets those of its ``original``, except for
+    settings that the copy itself has changed.
 
-    What the copy has changed itself stays. Raises BadInput: on the sample nothing is trained at full size in silence.
+    Raises BadInput: there is no entry and no original; nothing is trained at full size on the sample unasked.
     """
     if name in profile.models or not profile.data.sample:
         return profile.models.get(name, {})
@@ -191,8 +192,8 @@ def entry(name: str, profile: Profile) -> Mapping[str, Any]:
 
 
 def original(name: str, profile: Profile) -> str | None:
-    """The model of a profile that a model was copied from: of those alike in kind, data set and constructor, the one
-    with the most settings in common. None: there is none.
+    """The model of a profile from which a model was copied: of those with the same kind, data set and constructor, the
+    one with the most settings in common. None: there is no such model.
     """
     models, known = read_yaml(models_file()), load_models()
 
@@ -205,7 +206,7 @@ def original(name: str, profile: Profile) -> str | None:
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> set[tuple[str, str]]:
-    """Every setting as its dotted key and its value in words."""
+    """Every setting as a pair of its dotted key and its value as text."""
     found: set[tuple[str, str]] = set()
     for key, value in settings.items():
         found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {(f"{prefix}{key}", repr(value))}
@@ -213,22 +214,22 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> set[tuple[str, str]]
 
 
 def _shared(changes: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes of those settings in which two models do not differ."""
+    """The changes of those settings in which two models agree."""
     return {key: _shared(value, mine.get(key) or {}, theirs.get(key) or {}) if isinstance(value, Mapping) else value
             for key, value in changes.items() if isinstance(value, Mapping) or mine.get(key) == theirs.get(key)}
 
 
 def _changed(name: str, changes: Mapping[str, Any], path: Path) -> Model:
-    """A model with the changes of the profile that ``path`` holds."""
+    """A model with changes from the profile in ``path``."""
     both = merged(read_yaml(models_file())[name], changes)
     return validated(dict[str, ModelSpec], {name: both}, path, prefix="models.")[name]
 
 
 def profile_file(name: str) -> Path:
-    """Where a profile is described."""
+    """The file of a profile."""
     return checkout.ROOT / "config" / "profiles" / f"{name}.yaml"
 
 
 def models_file() -> Path:
-    """Where the models are described."""
+    """The file of the models."""
     return checkout.ROOT / "config" / "models.yaml"

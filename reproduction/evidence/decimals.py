@@ -1,4 +1,4 @@
-"""How sure a number is, and how many digits of it are shown: as many as its spread has to say."""
+"""The uncertainty of a number, and the number of digits that it justifies."""
 
 import math
 from statistics import NormalDist
@@ -7,9 +7,9 @@ from pcgraph_lite.errors import BadInput
 
 
 def spread(mean: float, sd: float) -> str:
-    """Mean ± standard deviation: of the latter one digit, two where it begins with 1 or 2; of the mean as many.
+    """Mean ± standard deviation. The deviation has one digit, or two if it begins with 1 or 2; the mean ends with it.
 
-    Where nothing varies there is no ±, and the mean has four digits.
+    Without any deviation there is no ±, and the mean has four digits.
 
     Example:
         >>> spread(15.789, 0.00744), spread(0.05007, 0.000123), spread(12, 0)
@@ -22,7 +22,7 @@ def spread(mean: float, sd: float) -> str:
 
 
 def between(mean: float, low: float, high: float) -> str:
-    """Mean and the ends of an interval, to the place that half its width has to say.
+    """Mean and the ends of an interval, with the decimals that half its width justifies.
 
     Example:
         >>> between(0.0455, 0.04473, 0.04628)
@@ -37,7 +37,7 @@ def between(mean: float, low: float, high: float) -> str:
 def share_interval(hits: int, count: int) -> tuple[float, float]:
     """Wilson's 95 % confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images.
 
-    In closed form, because scipy.stats takes longer to import than all verdicts take. Raises BadInput.
+    The closed form avoids importing scipy.stats, which takes longer than all verdicts. Raises BadInput.
     """
     if not 0 <= hits <= count or count < 1:
         raise BadInput(f"{hits} hits of {count}; expected at most as many, of at least one.")
@@ -47,6 +47,6 @@ def share_interval(hits: int, count: int) -> tuple[float, float]:
 
 
 def _places(sd: float) -> int:
-    """Decimals at which a spread has one digit, or two where it begins with 1 or 2."""
+    """The decimals with which a spread has one digit, or two if it begins with 1 or 2."""
     first, _, power = f"{sd:.1e}".partition("e")
     return max(0, (1 if first[0] in "12" else 0) - int(power))

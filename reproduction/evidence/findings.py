@@ -1,7 +1,7 @@
-"""What was found about each claim, in sentences: ``claims.yaml`` + verdicts -> words.
+"""The finding about each claim in sentences: ``claims.yaml`` + verdicts -> words.
 
-Sentences state numbers taken from the claim's checks. The verdict in words stands before them, so what did not hold
-cannot read as if it had.
+The sentences take their numbers from the claim's checks. The verdict in words precedes them, so a claim that failed
+cannot read as if it held.
 """
 
 import math
@@ -20,19 +20,19 @@ from .words import Book, count, load
 LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduced": "It does not hold.",
          "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
          "preliminary: not reproduced": "So far it does not hold.", "not comparable": "It is not judged.",
-         "not run": "It has not been measured yet."}                       # in the order that lists show them
+         "not run": "It has not been measured yet."}                       # in the order of lists
 KINDS = {"paper": "In the paper", "setting": "In a setting that the paper leaves open",
          "data": "In files that could not be reached", "means": "In the computing time that we had",
          "open": "Not known yet"}
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 LEVELS = {"better than": "better", "worse than": "worse", "not told apart from": "level"}              # of a rival
-FEW = 3                                            # so many cases are listed one by one; of more the range is said
+FEW = 3                                            # up to so many cases are listed; more are given as a range
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim in words. ``hangs``: what its verdict hangs on, a sentence each; ``cause`` empty: none is needed.
+    """A claim in words. ``hangs``: what its verdict depends on, one sentence each. ``cause`` empty: none is needed.
 
     ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: by what the cause was
     tested, and with which result; empty where it was not.
@@ -58,12 +58,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What ``{name}`` stands for in a sentence: the cases of one check."""
+    """The cases of one check, for which ``{name}`` stands in a sentence."""
 
     check: Check
     cases: Sequence[Case]
     words: Mapping[str, str]
-    paper: str = ""                                # the number that the paper prints
+    paper: str = ""                                # the paper's number as printed
 
     def __format__(self, choice: str) -> str:
         if not choice:
@@ -93,31 +93,31 @@ class Quantity:
 
     @property
     def held(self) -> str:
-        """In how many of the cases the check holds."""
+        """The number of cases in which the check holds."""
         holding = sum(case.holds for case in self.cases)
         return f"{count(holding) if holding else 'none'} of {count(len(self.cases))}"
 
     @property
     def leaning(self) -> str:
-        """In how many of the cases of an order the means lie as it says, whether or not the test tells them apart."""
+        """The number of cases in which the means are in the right order, whether or not the test confirms it."""
         sign = 1 if self.check.greater_than else -1
         so = sum(sign * (case.values.mean() - case.theirs.mean()) > 0 for case in self.cases)
         return f"{count(so)} of {count(len(self.cases))}"
 
     @property
     def on(self) -> str:
-        """The data sets that were looked at."""
+        """The data sets of the cases."""
         return " and ".join(dict.fromkeys(self._called("dataset", case.dataset) for case in self.cases))
 
     @property
     def sides(self) -> str:
-        """What was measured, beside the other side of a comparison where there is one."""
+        """The measurement, with the other side if it is a comparison."""
         apart = not self.check.other or self.passed or any(case.opposite for case in self.cases)
         return (self.both if self.check.other else f"{self}") + ", which the test does not tell apart" * (not apart)
 
     @property
     def asked(self) -> str:
-        """What the rule asks for."""
+        """The limit of the rule."""
         limit = next(limit for limit in (self.check.at_least, self.check.at_most) if limit is not None)
         return rounded(limit, self.check) if self.check.percent else f"{limit:g}"
 
@@ -128,13 +128,13 @@ class Quantity:
 
     @property
     def lowered(self) -> str:
-        """What a gain does to an error: ``lower by 0.2``; ``higher by 0.2`` where it is a loss."""
+        """A gain as the change of an error: ``lower by 0.2``, or ``higher by 0.2`` for a loss."""
         gains = [float(case.values.mean()) for case in self.cases]
         return self._changes("lower", "higher", gains, lambda gain: rounded(gain, self.check))
 
     @property
     def lessened(self) -> str:
-        """A ratio to 1 as what it takes away: ``smaller by 10 %``; ``larger by 5 %`` where it adds."""
+        """A ratio as a change: ``smaller by 10 %``, or ``larger by 5 %`` above 1."""
         gains = [1 - float(case.values.mean()) for case in self.cases]
         return self._changes("smaller", "larger", gains, lambda part: f"{100 * part:.0f} %")
 
@@ -147,7 +147,7 @@ class Quantity:
 
     @property
     def beside(self) -> str:
-        """How far from the paper's number."""
+        """The distance from the paper's number."""
         difference = self.cases[0].values.mean() - self.check.near.value
         shown = f"{abs(100 * difference):.{self._places}f}" if self.check.percent else f"{abs(difference):.3g}"
         if not float(shown):
@@ -163,7 +163,7 @@ class Quantity:
 
     @property
     def at(self) -> str:
-        """The parameters that the check fixes."""
+        """The parameters that the check names."""
         return ", ".join(self._called(key, value) for key, value in self.check.where.items())
 
     @property
@@ -172,7 +172,7 @@ class Quantity:
         return (any if self.check.any_case else all)(case.holds for case in self.cases)
 
     def _listed(self, values: list[float], say: Callable[[float, Check], str] | None = None) -> str:
-        """One number, some with their names, or the range of many."""
+        """One number, a few numbers with the names of their cases, or the range of many."""
         say = say or partial(rounded, places=self._places)
         shown = [say(value, self.check) for value in values]
         if len(set(shown)) == 1:
@@ -184,11 +184,11 @@ class Quantity:
 
     @property
     def _places(self) -> int:
-        """Decimals of a per cent: as many as the paper prints, so that one can be taken from the other."""
+        """The decimals of a per cent: as many as the paper prints, so that both can be compared."""
         return max(1, len(self.paper.removesuffix(" %").partition(".")[2]))
 
     def _labels(self) -> list[str]:
-        """What tells the cases apart, in words."""
+        """What distinguishes the cases, in words."""
         told = [{"dataset": case.dataset, "model": case.model} | case.parameters for case in self.cases]
         keys = [key for key in told[0] if len({str(one.get(key)) for one in told}) > 1]
         return [", ".join(self._called(key, one.get(key)) for key in keys) for one in told]
@@ -207,15 +207,15 @@ def findings(judged: Mapping[str, Verdict]) -> dict[str, Finding]:
 
 
 def told(judged: Mapping[str, Verdict]) -> list[str]:
-    """What was found about each claim that was measured, a line each: its name, the verdict in words, a sentence."""
+    """One line per measured claim: its name, the verdict in words, and the first sentence of the finding."""
     return [f"{one.name}. {one.lead} {one.sentences[0]}" for one in findings(judged).values()
             if one.sentences and one.verdict != "not run"]
 
 
 def rounded(value: float, check: Check, places: int = 1) -> str:
-    """A number for a sentence: per cent with ``places`` decimals, else three digits; none is rounded to none or to all.
+    """A number for a sentence: a per cent with ``places`` decimals, or three digits. No share is rounded to 0 or 100 %.
 
-    Whole numbers stand without decimals, and no other number looks like one: 16.04 is 16.0, and 0.93 is 93 %.
+    Only whole numbers have no decimals: 16.04 becomes 16.0.
     """
     value = 100 * value if check.percent else value
     whole, tail = np.isclose(value, round(value), rtol=1e-9, atol=0), " %" if check.percent else ""
@@ -226,13 +226,13 @@ def rounded(value: float, check: Check, places: int = 1) -> str:
         return (f"{value:.2f}" if shown in ("0.0", "100.0") else shown) + tail
     if abs(value) < 1e-6:
         return f"{value:.0e}".replace("e-0", "e-")
-    if abs(value) < 1e-4:                                                  # where Python turns to powers of ten
+    if abs(value) < 1e-4:                                                  # Python would write a power of ten
         return f"{value:.{2 - math.floor(math.log10(abs(value)))}f}"
     return f"{value:#.3g}".removesuffix(".")
 
 
 def _place(value: float, check: Check) -> str:
-    """A rank in words; one between two places as a number."""
+    """A rank in words, or as a number if it is between two places."""
     return PLACES[round(value) - 1] if value in range(1, len(PLACES) + 1) else rounded(value, check)
 
 
@@ -252,14 +252,14 @@ def _finding(one: Verdict, book: Book) -> Finding:
 
 
 def _quantity(outcome: Outcome, claim: Claim, book: Book) -> Quantity:
-    """Its cases in the order of ``words``: digits before clothing."""
+    """The cases of an outcome in the order of ``words``: digits before clothing."""
     order = list(book.words)
     cases = sorted(outcome.cases, key=lambda case: order.index(case.dataset) if case.dataset in order else len(order))
     return Quantity(outcome.check, cases, book.words, printed(outcome.check, claim.paper))
 
 
 def _cause(cause: Cause | None, verdict: str, quantities: Mapping[str, Quantity]) -> tuple[str, list[str]]:
-    """The kind of cause and its sentences; nothing for a claim that is reproduced or not judged."""
+    """The kind of a cause and its sentences; both are empty for a claim that is reproduced or not judged."""
     if cause is None or verdict.removeprefix("preliminary: ") in ("reproduced", "not comparable"):
         return "", []
     if verdict == "not run":
@@ -276,7 +276,7 @@ def _tested(cause: Cause | None, readings: Mapping[str, Reading]) -> str:
 
 
 def said(sentences: list[str], quantities: Mapping[str, Quantity]) -> list[str]:
-    """The sentences all of whose quantities were measured, with their numbers."""
+    """The sentences with their numbers, without those for which something was not measured."""
     return [text.format(**quantities) for text in sentences
             if all(quantities[name].cases for name in claims.used(text))]
 
@@ -292,13 +292,13 @@ def printed(check: Check, paper: str) -> str:
 
 
 def _hangs(one: Verdict, book: Book) -> list[str]:
-    """The verdict under other readings of the text, and what the result is worth beside something simple."""
+    """What a verdict depends on: other readings of the text, and how the result compares with simple methods."""
     return [_read_so(name, reading, one.claim, book) for name, reading in one.readings.items()] + _beside_simple(
         one.rivals, book.words)
 
 
 def _read_so(name: str, reading: Reading, claim: Claim, book: Book) -> str:
-    """The verdict under another reading, and its numbers where a single check decides."""
+    """The verdict under another reading, with the numbers if a single check decides."""
     lead = LEADS[reading.verdict].removesuffix(".")
     text = f"Under another reading ({name}) {lead[0].lower()}{lead[1:]}"
     decides = _quantity(reading.outcomes[0], claim, book)
@@ -306,7 +306,7 @@ def _read_so(name: str, reading: Reading, claim: Claim, book: Book) -> str:
 
 
 def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[str]:
-    """What the result is worth beside something simple: a sentence a rival, digits before clothing."""
+    """How the result compares with simple methods: one sentence per rival, digits before clothing."""
     order, told = list(words), {}                                          # rival -> level and task -> numbers
     for one in sorted(rivals, key=lambda one: [order.index(part) if part in order else 0 for part in one.about]):
         quantity = one.rival.quantity.replace("_", " ")
@@ -321,7 +321,7 @@ def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[s
 
 
 def _evened(one: Beside) -> str:
-    """Both numbers with the same decimals: ``0.0455 against 0.0457``."""
+    """Both numbers with the same number of decimals: ``0.0455 against 0.0457``."""
     sides = [claims.in_unit(side.mean(), one.rival) for side in (one.case.values, one.case.theirs)]
     if not all(re.fullmatch(r"-?\d+(\.\d+)?", side) for side in sides):
         return " against ".join(sides)

@@ -1,4 +1,4 @@
-"""What a run of a sweep is judged by, on validation images. By itself, because reading a plan needs no measures."""
+"""The measures of a sweep's runs on validation images. A file of its own, because reading a plan does not need it."""
 
 from collections.abc import Collection
 
@@ -14,28 +14,29 @@ from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.judge import JUDGES, load_judge
 from pcgraph_lite.studies import tasks, trials
 
-VARIANCE = 0.5                                                             # of the noise, as on the pages
-SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is looked at
-SETTLED = 10                                                               # images whose steps to rest are counted
+VARIANCE = 0.5                                                             # of the noise on the pages
+SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is measured
+SETTLED = 10                                                               # images whose steps until rest are counted
 QUERY_STEPS = 2000                                                        # T of every query in the paper
-LIT = 0.1                                                                 # deviation of a pixel that is not always dark
+LIT = 0.1                                                                 # deviation of pixels that are not always dark
 
 
 def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int, parts: Collection[str],
             foreign: ImageSet | None = None) -> dict[str, float]:
-    """Final measures on validation images, those of the parts asked for; what makes no sense for a model is left out.
+    """Final measures on validation images, for those ``parts`` that make sense for the model.
 
-    A classifier has an accuracy alone.
+    A classifier has only an accuracy.
 
-    accuracy: labels asked from pixels. labels: generated, the share of the ten labels whose image the judge reads as
-    that class; labelled_agreement and seam, of images whose upper half was asked from label and lower half, what the
-    judge reads and metrics.seam. completion: completion_mse, lower half asked from the upper one; choice_mse and
-    other_mse, of every other image, and of the others, so that what is chosen on the first is tested on the second.
-    denoising: denoised_mse, by initialization, at the best of SCHEDULE steps (denoised_step). settling: safe_step,
-    1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps of a completion of
-    SETTLED images until it has come to rest, and the share that has not (settling_censored): ``tasks.settling_steps``.
-    rest: the denoised picture after QUERY_STEPS plain steps, beside the noisy one, and completion by initialization.
-    strangeness: what the graph predicts of images that are half noise, and of ``foreign`` ones.
+    - accuracy: labels queried from pixels.
+    - labels: generated, the share of the ten labels whose generated image the judge reads as that class;
+      labelled_agreement and seam, the judge's reading and metrics.seam of images completed from label and lower half.
+    - completion: completion_mse of the lower half, queried from the upper one; choice_mse and other_mse, the same on
+      every second image and on the others, so that a choice made on the former is tested on the latter.
+    - denoising: denoised_mse by initialization, at the best of SCHEDULE steps (denoised_step).
+    - settling: safe_step, 1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps
+      until completions of SETTLED images rest; settling_censored, the share that never does (tasks.settling_steps).
+    - rest: the denoised picture after QUERY_STEPS plain steps beside the noisy one; completion by initialization.
+    - strangeness: predictions of images that are half noise and of ``foreign`` images.
     """
     if hasattr(model, "classify"):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
@@ -63,7 +64,7 @@ def _completed(model: nn.Module, truth: Tensor, top: Tensor) -> dict[str, float]
 
 
 def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
-    """At the best of SCHEDULE steps; an autoencoder has no steps."""
+    """Denoising at the best of SCHEDULE steps. An autoencoder has no steps."""
     noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
     if not isinstance(model, PCGraph):
         return {"denoised_mse": float(metrics.mse(tasks.denoise(model, noisy, 1), truth).mean())}
@@ -75,7 +76,7 @@ def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dic
 
 def _at_rest(graph: PCGraph, held_out: ImageSet, some: ImageSet, truth: Tensor, top: Tensor,
              seed: int) -> dict[str, float]:
-    """Denoising and both kinds of completion after the paper's number of steps, as a judge reads them as well."""
+    """Denoising and both kinds of completion after the paper's number of steps, with the judge's readings."""
     judge = load_judge(some.name)
     noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
     seen, energy, _ = tasks.descend(graph, noisy, [QUERY_STEPS])
@@ -116,19 +117,19 @@ def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, foreign: Im
 
 
 def _predicted(graph: PCGraph, pixels: Tensor) -> Tensor:
-    """mu of all pixels that are held, once the rest has settled. ``(batch, pixels)``."""
+    """The prediction mu of all pixels while they are held and the rest has settled. ``(batch, pixels)``."""
     return graph.group_prediction(tasks.classify(graph, pixels).x, "pixels")
 
 
 def _settling(graph: PCGraph, truth: Tensor, top: Tensor) -> dict[str, float]:
-    """The safe step, and how many steps a completion takes to rest."""
+    """The safe step, and the number of steps until completions rest."""
     steps, censored = tasks.settling_steps(graph, truth[:SETTLED], top)
     return {"safe_step": float(query(graph, init={"pixels": truth[:1]}, steps=1).value_lr),
             "settling_steps": steps, "settling_censored": censored}
 
 
 def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, float]:
-    """What the judge reads where labels are held: of images drawn from them alone, and of completed upper halves."""
+    """The judge's readings with labels held: of images generated from labels alone, and of completed upper halves."""
     judge, classes = load_judge(some.name), torch.arange(model.topology.size("labels"))
     drawn = tasks.generate(model, classes.to(device)).values["pixels"].cpu().clamp(0, 1)
     bottom = datasets.bottom_half(some.shape)

@@ -1,4 +1,4 @@
-"""What a memory gives back of the images that it stored, kept in kilobytes: see ``cards``."""
+"""What a memory recalls of its stored images, in a few kilobytes for its card (see ``cards``)."""
 
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Annotated
@@ -16,13 +16,13 @@ from .strict import Strict
 if TYPE_CHECKING:
     from pcgraph_lite.studies.trials import Trial
 
-USUAL = {"variance": 0.2, "steps": 2000}           # the paper's noise, on the pixels that the graph sees, and its T
-ASKED, SHOWN = 100, 8                              # at most so many images are asked for, so many pictures are kept
+USUAL = {"variance": 0.2, "steps": 2000}           # the paper's noise on scaled pixels, and its T
+ASKED, SHOWN = 100, 8                              # the largest numbers of recalled images and of kept pictures
 
 
 class Recalled(Strict):
-    """What came of asking for stored images in one way: squared errors, whether each query came to rest, and the first
-    pictures that came back, as bytes in base64.
+    """The result of asking for stored images in one way: squared errors, whether each query converged, and the first
+    recalled pictures as bytes in base64.
     """
 
     mse: Annotated[list[Annotated[float, Field(ge=0, allow_inf_nan=False)]], Field(min_length=1)]
@@ -37,8 +37,8 @@ class Recalled(Strict):
         return self
 
     def trial(self) -> "Trial":
-        """The same as of ``trials.recalled``, with no more pictures than were kept."""
-        from pcgraph_lite.studies import memory, trials  # here: they import for seconds
+        """The result as ``trials.recalled`` returns it, with only the kept pictures."""
+        from pcgraph_lite.studies import memory, trials  # here: these imports take seconds
         each = pd.DataFrame({"mse": self.mse, "agrees": [one < memory.RETRIEVED for one in self.mse],
                              "converged": self.converged})
         shown = min(SHOWN, len(self.mse))
@@ -47,14 +47,14 @@ class Recalled(Strict):
 
 
 def is_memory(spec: Model) -> bool:
-    """Whether a model stores a few images and nothing is held out, because it is asked for these again."""
+    """Whether a model is a memory: it holds no images out, because it is asked for those that it stores."""
     return spec.kind == "pcgraph" and not spec.validation_count and spec.train.score == "energy"
 
 
 def of(trained: zoo.Trained, **asked: float) -> dict[str, Recalled]:
-    """The first images of a memory, at most ``ASKED``, asked for as in ``memory.asked``; by way of asking.
+    """Recalls of a memory's first images, at most ``ASKED``, by way of asking (``memory.asked``).
 
-    ``asked``: variance and steps where they are not the usual ones.
+    ``asked``: variance and steps, if not the usual ones.
     """
     from pcgraph_lite.studies import memory, trials
     images = trained.images()[0].images[:ASKED]

@@ -1,4 +1,4 @@
-"""Records: one number each, with the claim it serves and everything needed to believe it."""
+"""Records: single measured numbers, each with its claim and its provenance."""
 
 import json
 import math
@@ -23,14 +23,14 @@ from .strict import Strict
 PACKAGES = ("torch", "torchvision", "torchmetrics", "numpy")
 PROVENANCE = ["device", "commit", "dirty", "seconds", "date"]
 Scalar = str | int | float | bool | None
-NAME = r"[A-Za-z0-9][\w-]{0,99}"                        # of a file in a folder, never a way out of it
+NAME = r"[A-Za-z0-9][\w-]{0,99}"                        # of a file that stays in its folder
 Name = Annotated[str, Field(pattern=rf"^{NAME}$")]
 
 
 class Record(Strict):
     """One measured number.
 
-    ``seed`` None: nothing was drawn. ``n``: number of examples behind the value. ``parameters``: what else differs
+    ``seed`` None: nothing was drawn. ``n``: the number of examples behind the value. ``parameters``: other differences
     between records of the same quantity (noise variance, steps, ...).
     """
 
@@ -44,13 +44,13 @@ class Record(Strict):
     parameters: dict[str, Scalar] = Field(default_factory=dict)
 
     def key(self) -> tuple[str, ...]:
-        """What must be unique within a notebook, and the order of the file."""
+        """The key that is unique within a notebook and sorts the file."""
         return (self.claim, self.quantity, self.dataset or "", self.model or "",
                 "" if self.seed is None else f"{self.seed:09d}", json.dumps(self.parameters, sort_keys=True))
 
 
 class Saved(Strict):
-    """A file of records. ``provenance``: PROVENANCE, and more (``provenance``)."""
+    """A file of records. ``provenance``: what the function ``provenance`` returns."""
 
     notebook: Name
     profile: Name
@@ -62,10 +62,10 @@ COLUMNS = ["notebook", "profile", *Record.model_fields, *PROVENANCE]
 
 
 class Recorder:
-    """Collects the records of one notebook and writes them as one JSON file in the folder of the run, see ``folder``.
+    """Collects the records of a notebook and writes them to one JSON file in the folder of the run (see ``folder``).
 
-    ``device``: what computes; words or a ``torch.device``. Raises UnknownName: no such profile. BadInput: a name that
-    is none of a file.
+    ``device``: the computing device, as text or ``torch.device``. Raises UnknownName: no such profile. BadInput: the
+    notebook's name cannot be a file's name.
     """
 
     def __init__(self, notebook: str, profile: str, device: object, out: str | Path = "") -> None:
@@ -81,8 +81,8 @@ class Recorder:
             seed: int | None = None, n: int | None = None, **parameters: Scalar) -> Record:
         """Add one number.
 
-        Raises UnknownName (a claim or quantity that ``claims.yaml`` does not have), BadValues (NaN or infinite),
-        BadInput (the same record twice, or a parameter that JSON cannot hold).
+        Raises UnknownName: ``claims.yaml`` has no such claim or quantity. BadValues: NaN or infinite. BadInput: the
+        record exists already, or JSON cannot hold a parameter.
         """
         claims.check_known(claim, quantity, self._claims)
         what = f"{quantity} of claim {claim} (dataset {dataset}, model {model}, seed {seed})"
@@ -103,16 +103,15 @@ class Recorder:
 
     def add_frame(self, frame: pd.DataFrame, quantities: Sequence[str] | Mapping[str, str], *,
                   parameters: Sequence[str] = (), **common: Any) -> None:
-        """Add one number for each row of a frame and each of its columns that is a quantity.
+        """Add one number for each row of a frame and each column in ``quantities``.
 
         Args:
-            frame: columns claim, dataset, model, seed and n are taken where they are there; others are left alone.
-            quantities: columns, or column -> the quantity that it is recorded as.
-            parameters: columns that go into every record as its parameters.
-            common: what all records share, as for ``add``.
+            frame: its columns claim, dataset, model, seed and n are used if they exist.
+            quantities: columns, or column -> the name of its quantity.
+            parameters: columns that become parameters of every record.
+            common: arguments of ``add`` that all records share.
 
-        Raises:
-            BadInput: the frame has no such column. The rest as for ``add``.
+        Raises as ``add``, and BadInput: the frame has no such column.
         """
         named = quantities if isinstance(quantities, Mapping) else {name: name for name in quantities}
         for column in (*named, *parameters):
@@ -136,7 +135,7 @@ class Recorder:
 
 
 def folder(profile: str, out: str | Path = "") -> Path:
-    """The folder that a run writes to: ``out``, or ``_build/<profile>``. Raises UnknownName for the profile."""
+    """The folder to which a run writes: ``out`` or ``_build/<profile>``. Raises UnknownName: no such profile."""
     from . import config  # only here: it needs torch
     config.load_profile(profile)
     return checkout.ROOT / out if str(out) else checkout.ROOT / "_build" / profile
@@ -144,10 +143,10 @@ def folder(profile: str, out: str | Path = "") -> Path:
 
 def provenance(device: object, seconds: float | None = None,
                version: tuple[str, bool] | None = None) -> dict[str, Any]:
-    """Where a number comes from: code, versions, device, time, and the most memory that the process has held.
+    """The origin of a number: code, versions, device, time, and the peak memory of the process.
 
-    ``dirty`` tells whether files of the code differed from the commit (see ``checkout.py``). ``version`` is both as
-    they were when the run began, for runs so long that the checkout may have moved on; None: as they are now.
+    ``dirty`` says whether the code differs from the commit (see ``checkout.py``). ``version``: commit and ``dirty`` at
+    the beginning of a long run, during which the checkout may change; None: those of now.
     """
     import platform
 
@@ -161,16 +160,16 @@ def provenance(device: object, seconds: float | None = None,
 
 
 def made(device: object, began: float, version: tuple[str, bool] | None = None) -> dict[str, Any]:
-    """The columns PROVENANCE of work that began at ``began``, a time of ``time.monotonic``."""
+    """The columns PROVENANCE of work that began at ``began``, a value of ``time.monotonic``."""
     facts = provenance(device, time.monotonic() - began, version)
     return {key: facts[key] for key in PROVENANCE}
 
 
 def read(*folders: Path | str) -> pd.DataFrame:
-    """All records below some folders, one row each, columns ``COLUMNS``.
+    """All records in some folders, one row each, with the columns ``COLUMNS``.
 
-    Where two folders hold the same notebook and profile, the later folder counts. A folder that is not there is empty.
-    Raises BadFile: a file does not have the form of a records file; it is named.
+    If two folders contain the same notebook and profile, the later folder counts. A missing folder counts as empty.
+    Raises BadFile, naming the file: it is not a file of records.
     """
     files: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for path in (path for place in folders for path in sorted(Path(place).glob("*.json"))):
@@ -179,13 +178,13 @@ def read(*folders: Path | str) -> pd.DataFrame:
 
 
 def places(profiles: Iterable[str], published: bool = True) -> list[Path]:
-    """Folders for ``read``: the committed records first, then those of one's own runs with these profiles."""
+    """Folders for ``read``: the committed records, then those of one's own runs with these profiles."""
     committed = [checkout.ROOT / "results" / "records"] if published else []
     return committed + [checkout.ROOT / "_build" / name / "records" for name in profiles]
 
 
 def _read(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """The rows of one file by its notebook and profile."""
+    """The rows of a file, by its notebook and profile."""
     try:
         saved = Saved.model_validate_json(read_text(path))
         common = {key: saved.provenance[key] for key in PROVENANCE} | {
@@ -198,7 +197,7 @@ def _read(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
 
 
 def _device_words(device: object) -> str:
-    """Raises BadInput: it is no device, or one that is not here."""
+    """The name of a device. Raises BadInput: it is no device or not available."""
     if isinstance(device, str) and device not in ("auto", "cpu", "cuda"):
         return device
     from pcgraph_lite import hardware  # only here: it needs torch

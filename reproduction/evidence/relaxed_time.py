@@ -1,8 +1,8 @@
-"""What the relaxed time T x gamma of training decides: classification, pictures and memories want different ones.
+"""Studies of training settings, first of all of the relaxed time T x gamma that different tasks need.
 
-Every setting trains one graph on training images and is measured on held-out training images (memories: on the images
-that it stores). The test set is never read. ``config/studies/relaxed-time.yaml`` says what is run and in which order;
-other questions about settings are other files of that folder. They run as sweeps do, and their rows lie beside those:
+Every setting trains one graph on training images and is measured on held-out training images (memories on their stored
+images). The test set is never read. ``config/studies/relaxed-time.yaml`` lists the runs in order; the other files of
+that folder answer other questions about settings. Studies run as sweeps do, and their rows are stored beside those:
 
     pcgraph sweep relaxed-time --profile paper
 """
@@ -32,19 +32,19 @@ from pcgraph_lite.studies import memory, tasks, trials
 from .. import checkout
 from . import config, records, strict
 
-SETTLE = {"steps": 200, "momentum": 0.95}                                  # a query by conditioning
-LOOKS = trials.schedule(320)                                               # plain steps after which denoising is seen
+SETTLE = {"steps": 200, "momentum": 0.95}                                  # of a query by conditioning
+LOOKS = trials.schedule(320)                                               # plain steps at which denoising is measured
 PAIRS = ((7, 9), (3, 5))                                                   # digits whose lower third is alike
 VARIANCE, MEMORY_VARIANCE = 0.5, 0.2
 USUAL = {"data": ["mnist"], "scale": ["[0, 1]"], "seeds": [0], "decay": [None], "activation": [None], "fixed": {}}
 OF_TASK = {"epochs": None, "batch_size": None, "weight_lr": None, "init_std": None, "optimizer": "adam"}
-Run = dict[str, Any]             # task, data, scale, steps, gamma, decay, activation, seed, and what the task fixes
+Run = dict[str, Any]             # task, data, scale, steps, gamma, decay, activation, seed, fixed
 
 
 def plan(settings: dict[str, Any]) -> dict[str, Run]:
-    """Every run of a settings file in its order, by the hash of all its settings. Lists of an entry are crossed.
+    """Every run of a settings file in order, by the hash of its settings. The lists of an entry are crossed.
 
-    Raises UnknownName: an entry has a key that means nothing.
+    Raises UnknownName: an entry has an unknown key.
     """
     runs: dict[str, Run] = {}
     for key in {key for entry in settings["queue"] for key in entry}:
@@ -65,7 +65,7 @@ def plan(settings: dict[str, Any]) -> dict[str, Run]:
 
 @dataclass(frozen=True)
 class Point:
-    """One run of a study, as ``sweeps.Run`` is one of a sweep. ``settings``: see ``plan``; ``sample``: which data."""
+    """One run of a study, as ``sweeps.Run`` is one of a sweep. ``settings``: see ``plan``. ``sample``: which data."""
 
     settings: Run
     sample: bool
@@ -77,11 +77,11 @@ class Point:
 
     @property
     def setting(self) -> str:
-        """What tells it from others, in words."""
+        """The settings that distinguish it, in words."""
         return ", ".join(f"{key} {value}" for key, value in self.settings.items() if key not in ("seed", "fixed"))
 
     def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
-        """Train and measure on the CPU, whatever the device, for these graphs are small: one row."""
+        """Train and measure. The graphs are small, so the CPU computes, whatever the device. Returns one row."""
         began, version, run = time.monotonic(), checkout.version(), self.settings
         generator, fixed = torch.Generator().manual_seed(run["seed"]), OF_TASK | run["fixed"]
         every = datasets.load(run["data"], sample=self.sample)
@@ -98,19 +98,19 @@ class Point:
         return pd.DataFrame([row | records.made("cpu", began, version)])
 
     def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Its row as it is."""
+        """Its row, unchanged."""
         return rows
 
 
 def points(source: Path, profile: str) -> list[Point]:
-    """The runs of a settings file in its order. Raises as ``plan``."""
+    """The runs of a settings file in order. Raises as ``plan``."""
     sample = config.load_profile(profile).data.sample
     return [Point(run, sample, identity) for identity, run in plan(strict.read_yaml(source)).items()]
 
 
 def _measured(graph: PCGraph, run: Run, training: dict[str, Any], images: datasets.ImageSet,
               held_out: datasets.ImageSet, generator: torch.Generator) -> dict[str, object]:
-    """What a training gives, or how it diverged."""
+    """The measures of a training, or how it diverged."""
     began = time.monotonic()
     try:
         history = learning.fit(graph, (images.images, images.labels), steps=run["steps"], value_lr=run["gamma"],
@@ -125,7 +125,7 @@ def _measured(graph: PCGraph, run: Run, training: dict[str, Any], images: datase
 
 
 def of_classifier(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[str, float]:
-    """Share of held-out images whose labels, asked from the pixels, peak at the right class."""
+    """Share of held-out images whose label vertices, queried from the pixels, peak at the right class."""
     some, chain = held_out.subset(run["fixed"]["held_out"]), run["task"] == "layered"
     steps = {"steps": 1, "start": "prediction"} if chain else {"steps": 60, "momentum": 0.9}   # a chain rests at once
     answer = query(graph, {"pixels": some.images}, **steps).values["labels"]
@@ -133,12 +133,12 @@ def of_classifier(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict
 
 
 def of_pictures(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[str, float]:
-    """Drawn from labels, completed with and without them, denoised; noise in the units of [0, 1] and in scaled ones.
+    """Measures of pictures: drawn from labels, completed with and without labels, and denoised.
 
-    drawn, drawn_over_max: share of ten labels whose picture the judge reads so, as it is and divided by its maximum.
-    label_agreement: share of pictures, given by the lower third of one of two digits that look alike there and by
-    either label, that the judge reads as the label. Completion: MSE of the lower half; denoising: PSNR in dB at the
-    best of LOOKS steps and at the last.
+    drawn, drawn_over_max: the share of ten labels whose picture the judge reads as the label, unchanged and divided by
+    its maximum. label_agreement: the share of pictures that the judge reads as the given label, where the lower third
+    comes from one of two digits that look alike there and the label is either of them. Completion: the MSE of the lower
+    half. Denoising: the PSNR in dB at the best of LOOKS steps and at the last, with noise in [0, 1] and scaled units.
     """
     judge, known = load_judge(run["data"]), datasets.top_half((1, 28, 28))
     some = held_out.subset(run["fixed"]["held_out"])
@@ -161,8 +161,8 @@ def of_pictures(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[s
 
 
 def of_memories(graph: PCGraph, stored: datasets.ImageSet, run: Run) -> dict[str, float]:
-    """Share of stored images found at MSE < 0.001 in [0, 1] units: from the upper half, and from noise after 2000 steps
-    (``_at_500``: after 500, which cost a quarter)."""
+    """Share of stored images recalled with MSE < 0.001 in [0, 1] units: from the upper half, and from noise after 2000
+    steps (``_at_500``: after 500)."""
     truth, known = stored.images[:40], datasets.top_half(stored.shape)
     half = trials.recalled(memory.from_part(graph, truth, known), truth)
     found = {"asked": len(truth), "from_half": half.each["agrees"].mean()}
@@ -180,7 +180,7 @@ MEASURES = {"layered": of_classifier, "fully-connected": of_classifier, "picture
 
 
 DATA = {"mnist": "digits", "fashion": "clothing"}
-# what a row has -> title of its panel, factor to its unit, whether more is better
+# task and column of a row -> title of the panel, factor to its unit, whether more is better
 SCORES = {("layered", "accuracy"): ("layered, accuracy (%)", 100, True),
           ("fully-connected", "accuracy"): ("fully connected, accuracy (%)", 100, True),
           ("pictures", "completion_mse"): ("completion, squared error", 1, False),
@@ -194,8 +194,8 @@ SCORES = {("layered", "accuracy"): ("layered, accuracy (%)", 100, True),
 
 
 def scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a file of measurements in long form: one row a score, with ``task`` in words, ``score`` and ``more`` (is
-    better). Runs that diverged are left out.
+    """Rows of a study in long form: one row per score, with ``task`` in words, ``score`` and ``more`` (whether more is
+    better). Diverged runs are left out.
     """
     parts = []
     for (task, column), (title, factor, more) in SCORES.items():
@@ -207,18 +207,18 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _pixels(graph: PCGraph, clamp: dict[str, Any]) -> Tensor:
-    """Pictures that a query by conditioning gives, ``(batch, pixels)`` in [0, 1]."""
+    """The pictures of a query by conditioning, ``(batch, pixels)`` in [0, 1]."""
     return query(graph, clamp, **SETTLE).values["pixels"].clamp(0, 1)
 
 
 def _variances(graph: PCGraph, name: str, variance: float) -> dict[str, float]:
-    """Column name -> variance in the units of [0, 1]: of the noise in these, and where they differ in scaled ones."""
+    """Column name -> variance in [0, 1] units, of noise in these units and, if they differ, in scaled units."""
     scale = graph.pixel_scale
     return {name: variance} | ({} if scale.unit == 1 else {f"{name}_scaled": scale.variance(variance)})
 
 
 def _agreement(graph: PCGraph, held_out: datasets.ImageSet, judge: torch.nn.Module) -> float:
-    """See ``of_pictures``; 15 images of each of the four digits."""
+    """The label_agreement of ``of_pictures``, with 15 images of each of the four digits."""
     known, hits = datasets.bottom_fraction((1, 28, 28), 0.33), []
     for pair in PAIRS:
         images = torch.cat([held_out.images[held_out.labels == digit][:15] for digit in pair])

@@ -1,6 +1,6 @@
-"""Settings files as such: YAML read into strict schemas, and what is refused of it.
+"""Read YAML files into strict schemas, which refuse what they do not know.
 
-Nothing here needs torch, so whoever only reads rules and records starts quickly.
+Nothing here needs torch, so commands that only read rules and records start quickly.
 """
 
 import re
@@ -17,11 +17,11 @@ from pcgraph_lite.files import read_text
 
 from .. import checkout
 
-LARGEST = 2**20                                                            # bytes and values of a settings file
+LARGEST = 2**20                                                            # limit of bytes and of values in a file
 
 
 class Strict(BaseModel):
-    """Base of every schema: no unknown keys (with a near match), no silent conversions, no infinite numbers or NaN."""
+    """Base of every schema: no unknown keys (errors name the nearest), no conversions, no infinite numbers or NaN."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -35,7 +35,7 @@ class Strict(BaseModel):
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping from a file, shared, so nobody changes it. Raises BadFile: it is missing or not such YAML."""
+    """A YAML mapping from a file, shared between callers. Raises BadFile: the file is missing or has no mapping."""
     return mapping(path, text_of(path))
 
 
@@ -48,14 +48,14 @@ def text_of(path: Path) -> str:
 
 @lru_cache(maxsize=32)
 def mapping(path: Path, text: str) -> dict[str, Any]:
-    """A YAML mapping from the text of a file. Raises BadFile: it is not that, or nested or repeated beyond measure."""
+    """A YAML mapping from the text of a file. Raises BadFile: it is no mapping, or has too many levels or values."""
     try:
-        content = yaml.load(text, Loader=_Loader)                          # a safe loader, see below
-    except (yaml.YAMLError, ValueError, RecursionError) as error:          # a ValueError: a day that no month has
+        content = yaml.load(text, Loader=_Loader)                          # a safe loader (below)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:          # a ValueError: an impossible date
         why = " ".join(str(error).split())[:500]
         raise BadFile(f"{checkout.relative(path)} is not valid YAML: {why}") from error
     seen, waiting = 0, [content]
-    while waiting and seen < LARGEST:                                      # aliases count as often as they are used
+    while waiting and seen < LARGEST:                                      # aliases count whenever they are used
         some = waiting.pop()
         waiting += [*some, *some.values()] if isinstance(some, dict) else some if isinstance(some, list) else ()
         seen += 1
@@ -68,7 +68,7 @@ def mapping(path: Path, text: str) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as people write it: 1e-4 is a number (YAML 1.1 wants 1.0e-4), and a key given twice is an error."""
+    """A loader that reads 1e-4 as a number (YAML 1.1 requires 1.0e-4) and refuses a key given twice."""
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -83,14 +83,14 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\
 
 
 def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
-    """``base`` with the entries of ``override``, mappings merged key by key and everything else replaced."""
+    """``base`` with the entries of ``override``: mappings are merged key by key, everything else is replaced."""
     both = {key: merged(base[key], value) if isinstance(value, Mapping) and isinstance(base.get(key), Mapping)
             else value for key, value in override.items()}
     return {**base, **both}
 
 
 def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
-    """``values`` read as ``schema``. Raises BadInput naming the file, the key, what was expected and a near match."""
+    """``values`` read as ``schema``. Raises BadInput with the file, the key, what was expected and the nearest name."""
     try:
         return _adapter(schema).validate_python(values)
     except ValidationError as error:
@@ -103,13 +103,13 @@ def _adapter(schema: Any) -> TypeAdapter:
 
 
 def refuse_unknown(path: Path, kind: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise BadInput, naming the file and a near match, where one of the given names is not known."""
+    """Raise BadInput, naming the file and the nearest name, if one of the given names is unknown."""
     for wrong in set(given) - set(known):
         raise in_file(path, unknown(kind, wrong, known))
 
 
 def explain(error: Mapping[str, Any], prefix: str) -> str:
-    """One pydantic complaint as 'key: what was expected, got ...'."""
+    """One of pydantic's errors as 'key: what was expected; got ...'."""
     where = prefix + ".".join(str(part) for part in error["loc"])
     message = error["msg"].removeprefix("Value error, ")
     got = "" if isinstance(error["input"], Mapping) else f"; got {shown(error['input'])}"

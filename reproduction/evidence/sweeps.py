@@ -1,11 +1,10 @@
-"""Recorded sweeps: one model trained with many settings, so that what a setting gives is looked up and not believed.
+"""Recorded sweeps: one model trained with many settings, so that the effect of a setting can be looked up.
 
-``config/sweeps/NAME.yaml`` names a model, what is changed of it first (the base), and grids of settings. Each setting
-is trained on training images and measured on validation images; the test set is never read. A seed gives every setting
-the same images, so that settings are compared in pairs. The rows, one an epoch, lie in
-``_build/<profile>/sweeps/NAME.csv``, published ones in ``results/sweeps``. A run that is there already
-with the same settings is not trained again. A study (``relaxed_time.py``) lists its runs in another way, in
-``config/studies/NAME.yaml``; all else is the same.
+``config/sweeps/NAME.yaml`` names a model, changes of it (the base), and grids of settings. Each setting is trained on
+training images and measured on validation images; the test set is never read. A seed gives every setting the same
+images, so settings are compared in pairs. ``_build/<profile>/sweeps/NAME.csv`` has one row per epoch;
+``results/sweeps`` has the published rows. A run whose rows exist is not trained again. A study (``relaxed_time.py``)
+lists its runs in another way, in ``config/studies/NAME.yaml``; everything else is the same.
 """
 
 import hashlib
@@ -42,10 +41,10 @@ MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised
             "mean_image_mse", "rest_psnr", "noisy_psnr", "rest_agreement", "noisy_agreement", "original_agreement",
             "completion_agreement", "rested_share", "nearer_share", "noise_residual", "digit_residual",
             "constant_residual", "familiar_distance", "foreign_distance", "auroc", "brightness_auroc"]
-PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> what ranks it
-USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # that a run is measured in, see ``measures``
+PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
+USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
 PARTS = (*USUAL, "rest", "strangeness")
-FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                        # what a graph of one data set has never seen
+FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                        # data that a graph has not seen
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
 
@@ -53,7 +52,7 @@ Grid = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], Field(min
 
 
 class ProfilePart(Strict):
-    """What a sweep file says anew for one profile; ``base`` is merged, the others replace."""
+    """Changes of a sweep for one profile. ``base`` is merged; the others replace."""
 
     base: dict[str, Any] = Field(default_factory=dict)
     seeds: Count | None = None
@@ -65,8 +64,8 @@ class ProfilePart(Strict):
 class Sweep(Strict):
     """A sweep file. ``vary`` is a list of grids: dotted key of the model's specification -> values, all crossed.
 
-    ``images``: how many validation images are completed and denoised. ``measured``: in what, USUAL unless said;
-    a run that is there is not measured again in more. The base runs as well, once.
+    ``images``: how many validation images are completed and denoised. ``measured``: the measured parts; an existing run
+    is not measured again. The base also runs, once.
     """
 
     description: str
@@ -81,7 +80,7 @@ class Sweep(Strict):
 
 @dataclass(frozen=True)
 class Run:
-    """One training of a sweep: a setting and a seed. ``values``: each varied key with its value here."""
+    """One training of a sweep: a setting and a seed. ``values``: the value of each varied key."""
 
     setting: str
     values: Mapping[str, object]
@@ -93,16 +92,16 @@ class Run:
     identity: str
 
     def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
-        """Train and measure: a row an epoch, or one that says that the training diverged."""
-        began, version = time.monotonic(), checkout.version()              # of the code that runs, whatever comes
+        """Train and measure. Returns one row per epoch, or one row that says how the training diverged."""
+        began, version = time.monotonic(), checkout.version()              # of the code that runs now
         settings = config.load_profile(profile)
         model, _ = zoo.build(self.spec, self.seed, device, settings.dtype)
-        generator = torch.Generator().manual_seed(self.seed)               # every graph of a seed sees the same images
+        generator = torch.Generator().manual_seed(self.seed)               # all graphs of a seed see the same images
         foreign = None
         rest, held_out = zoo.split(self.spec, settings, generator)
         if "strangeness" in self.measured:
             foreign = zoo.images(FOREIGN[self.spec.data], "train", settings)
-        from .measures import measure  # here: it imports for seconds, and a plan needs none of it
+        from .measures import measure  # here: the import takes seconds, and a plan does not need it
         try:
             rows, status = zoo.fit(model, self.spec, rest, held_out, generator=generator, progress=False), "ok"
             for key, value in measure(model, held_out, self.images, self.seed, self.measured,
@@ -115,37 +114,37 @@ class Run:
                            run_seconds=facts.pop("seconds"), identity=self.identity, **facts)
 
     def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Its rows, with setting and varied values of today's sweep file."""
+        """Its rows, with the setting and varied values of the present sweep file."""
         columns = ["setting", *self.values, "seed", *EPOCHS, *MEASURES, *FACTS]
         return rows.assign(setting=self.setting, **self.values).reindex(columns=columns)
 
 
 def names() -> list[str]:
-    """The sweeps that ``config/sweeps`` holds. Raises BadFile: there is no such folder."""
+    """The names of the sweeps in ``config/sweeps``. Raises BadFile: there is no such folder."""
     return sorted(file.stem for file in checkout.part("config/sweeps").glob("*.yaml"))
 
 
 def path(name: str, profile: str) -> Path:
-    """Where the rows of a sweep lie, whether or not they are there. Raises UnknownName."""
+    """The file of a sweep's rows, whether or not it exists. Raises UnknownName."""
     _source(name)
     return checkout.ROOT / "_build" / config.load_profile(profile).name / "sweeps" / f"{name}.csv"
 
 
 def runs(name: str, profile: str) -> "list[Run] | list[Point]":
-    """Those of a sweep or of a study. Raises as ``plan``."""
+    """The runs of a sweep or study. Raises as ``plan``."""
     if _source(name).parent.name == "sweeps":
         return plan(name, profile)
-    from . import relaxed_time  # here: it imports for seconds
+    from . import relaxed_time  # here: the import takes seconds
     return relaxed_time.points(_source(name), profile)
 
 
 def plan(name: str, profile: str) -> list[Run]:
-    """Every run of a sweep: the base first, then each grid in order; all seeds of a setting together.
+    """Every run of a sweep: the base first, then each grid in order, with all seeds of a setting together.
 
     A setting is the model of ``config/models.yaml``, changed by the sweep's base, the profile's entry for the model,
     the sweep's base for the profile, and the point of the grid, in this order.
 
-    Raises UnknownName, BadFile, and BadInput where the schemas refuse something or no validation images are kept.
+    Raises UnknownName, BadFile; BadInput: a schema refuses something, or no validation images are kept.
     """
     source, settings = _source(name), config.load_profile(profile)
     sweep = strict.validated(Sweep, strict.read_yaml(source), source)
@@ -171,16 +170,17 @@ def plan(name: str, profile: str) -> list[Run]:
 
 
 def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
-    """Train and measure what is missing of a sweep, one line a run; a killed sweep goes on after its last whole run.
+    """Train and measure the missing runs of a sweep, and print one line per run. A killed sweep resumes after its last
+    complete run.
 
-    Returns the file of rows, see ``load``. Raises UnknownName, BadInput, and BadFile where rows or data are damaged.
+    Returns the file of rows, see ``load``. Raises UnknownName, BadInput; BadFile: rows or data are damaged.
     """
     wanted, target, picked = runs(name, profile), path(name, profile), hardware.pick_device(device)
     lock, _ = map(ready, (target.with_suffix(".lock"), target))
     with FileLock(lock):
         rows = _rows(name, profile)
         done = set(rows["identity"])
-        for number, one in enumerate(sorted(wanted, key=lambda run: run.seed), start=1):  # all settings once
+        for number, one in enumerate(sorted(wanted, key=lambda run: run.seed), start=1):  # seed by seed
             if one.identity in done:
                 continue
             began, made = time.monotonic(), one.rows(profile, picked)
@@ -194,12 +194,12 @@ def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
 
 
 def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
-    """The rows of a sweep; what is missing is trained first, saying so.
+    """The rows of a sweep. Missing runs are trained first, with a message.
 
     Returns:
-        one row an epoch, in the order of ``plan``: setting (what differs from the base), the varied keys, seed, the
-        columns EPOCHS, the columns MEASURES (on the last row of a run, taken with the weights of its best epoch) and
-        FACTS. A run that failed is one row of epoch 0 whose status says how.
+        one row per epoch in the order of ``plan``: setting (the differences from the base), the varied keys, seed, the
+        columns EPOCHS, MEASURES (in the last row of a run, with the weights of its best epoch) and FACTS. A failed run
+        has one row of epoch 0, whose status says how it failed.
     """
     wanted = plan(name, profile)
     if lacking := len(missing(name, profile)):
@@ -210,24 +210,24 @@ def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
 
 
 def missing(name: str, profile: str) -> list[Run]:
-    """The runs of a sweep that no row is there of. Raises as ``load``."""
+    """The runs of a sweep that have no rows. Raises as ``load``."""
     done = set(_rows(name, profile)["identity"])
     return [one for one in plan(name, profile) if one.identity not in done]
 
 
 def finals(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a run, its last, with the final measures and two columns more: the best epoch, and the best score."""
+    """The last row of each run, which has the final measures, with two more columns: best epoch and best score."""
     ends = rows.groupby("identity", sort=False).tail(1).set_index("identity")
     scored = rows[rows["status"] == "ok"].dropna(subset="validation")
-    best = scored.loc[scored.groupby("identity")["validation"].idxmax()].set_index("identity")     # the first of equals
+    best = scored.loc[scored.groupby("identity")["validation"].idxmax()].set_index("identity")     # first of equals
     ends["best_epoch"], ends["best_validation"] = best["epoch"], best["validation"]
     return ends.reset_index()
 
 
 def factors(rows: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
-    """The rows of whole runs by what was varied: key -> label -> rows, the base first in each.
+    """The rows of successful runs by the varied key: key -> label -> rows, each with the base first.
 
-    A setting that differs in several keys stands with the first of them.
+    A setting that differs in several keys stands under the first of them.
     """
     rows = rows[rows["status"] == "ok"]
     parts: dict[str, dict[str, pd.DataFrame]] = {}
@@ -240,16 +240,16 @@ def factors(rows: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
 
 
 def changes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Final measures of each setting minus those of the base with the same seed; index (setting, seed)."""
+    """Final measures of each setting minus those of the base with the same seed, with index (setting, seed)."""
     ends = finals(rows).set_index(["setting", "seed"])[["best_validation", *MEASURES]].astype(float)
     return ends.drop("base", level="setting").sub(ends.loc["base"], level="seed")
 
 
 def ranks(rows: pd.DataFrame, key: str, value: object, measure: str,
           among: Collection[object] | None = None) -> dict[int, int]:
-    """The place of one value of a varied key among the settings that differ from the base in this key alone, by seed.
+    """The rank of a value of a varied key among the settings that differ from the base only in this key, by seed.
 
-    1 is the smallest ``measure``; a setting that failed comes last. ``among``: the values that take part; None: all.
+    Rank 1 has the smallest ``measure``; a failed setting comes last. ``among``: the compared values; None: all.
     Raises BadInput: the sweep has no such value.
     """
     ends = finals(rows)
@@ -263,7 +263,7 @@ def ranks(rows: pd.DataFrame, key: str, value: object, measure: str,
 
 
 def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataFrame:
-    """``ranks`` of the first value of each key of a grid among all its values: setting, paper, task, seed and rank."""
+    """``ranks`` of the first value of each key of a grid among all its values, as setting, paper, task, seed, rank."""
     return pd.DataFrame([
         {"setting": key.removeprefix("train."), "paper": values[0], "task": task, "seed": seed, "rank": place}
         for key, values in grid.items() for task, measure in PICTURE_TASKS.items()
@@ -271,9 +271,9 @@ def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataF
 
 
 def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
-    """Seed -> the value of ``key`` whose mean ``measure`` over the *other* seeds of ``finals`` rows is lowest.
+    """Seed -> the value of ``key`` with the lowest mean ``measure`` over the *other* seeds of ``finals`` rows.
 
-    A seed's own result then has no part in the choice that it is compared under. A single seed chooses by itself.
+    So a seed's own result does not influence the choice under which it is compared. A single seed uses its own result.
     """
     seeds = ends["seed"].unique()
     others = {seed: ends[(ends["seed"] != seed) | (len(seeds) == 1)] for seed in seeds}
@@ -281,11 +281,11 @@ def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
 
 
 def own_penalties(ends: pd.DataFrame) -> pd.DataFrame:
-    """The error of the widest graph less that of the best width, each decay by itself: one row a model, decay and seed.
+    """The error of the widest graph minus that of the best width, one row per model, decay and seed.
 
     Args:
-        ends: rows of ``finals`` with dataset, model, n, width, decay. The best width has the lowest mean ``choice_mse``
-            over seeds; the errors are ``other_mse``, of the images that did not choose it.
+        ends: rows of ``finals`` with dataset, model, n, width, decay. For each decay the best width has the lowest mean
+            ``choice_mse`` over seeds. The errors are ``other_mse``, from images that were not used for this choice.
     """
     keys = ["dataset", "model", "decay"]
     best = ends.groupby([*keys, "width"])["choice_mse"].mean().groupby(keys).idxmin().str[-1].rename("best")
@@ -295,7 +295,7 @@ def own_penalties(ends: pd.DataFrame) -> pd.DataFrame:
 
 
 def said(setting: str) -> str:
-    """What differs from the base, without the parts of the specification: ``train.steps = 5`` is ``steps = 5``."""
+    """A setting without the part of the specification: ``train.steps = 5`` becomes ``steps = 5``."""
     return re.sub(r"\b[a-z]+\.(?=[a-z])", "", setting)
 
 
@@ -308,7 +308,7 @@ def _source(name: str) -> Path:
 
 
 def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> Model:
-    """The checked specification at one point of a grid."""
+    """The checked specification at a point of a grid."""
     for key, value in point.items():
         for name in reversed(key.split(".")):
             value = {name: value}
@@ -321,7 +321,7 @@ def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source:
 
 
 def _values(spec: Model, keys: list[str]) -> dict[str, object]:
-    """The value of each varied key: numbers as they are, all else in words."""
+    """The value of each varied key: numbers unchanged, everything else as text."""
     values = {}
     for key in keys:
         value: Any = spec.model_dump()
@@ -339,7 +339,7 @@ def _words(value: object) -> str:
 
 
 def _rows(name: str, profile: str) -> pd.DataFrame:
-    """The rows that are there: one's own, else for the paper profile the committed ones. Raises BadFile."""
+    """The existing rows: one's own, or for the paper profile the committed ones. Raises BadFile."""
     places = [path(name, profile)]
     if profile == "paper":
         places.append(checkout.ROOT / "results" / "sweeps" / f"{name}.csv")
@@ -357,12 +357,12 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
 
 
 def _arranged(wanted: "Sequence[Run | Point]", rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of these runs in their order."""
+    """The rows of these runs, in their order."""
     return pd.concat([one.arranged(rows[rows["identity"] == one.identity]) for one in wanted], ignore_index=True)
 
 
 def _write(target: Path, wanted: "Sequence[Run | Point]", rows: pd.DataFrame) -> None:
-    """Write the rows of these runs in their order, and after them those of an earlier plan: they cost time, too."""
+    """Write the rows of these runs in order, then those of earlier plans, which also took time to compute."""
     others = rows[~rows["identity"].isin([one.identity for one in wanted])]
     with write_aside(target) as part:
         pd.concat([_arranged(wanted, rows), others]).to_csv(part, index=False, float_format="%.6g")

@@ -1,4 +1,4 @@
-"""What records say about the claims of the paper. No verdict is written by hand: it is what the checks say."""
+"""Verdicts on the claims of the paper. No verdict is written by hand: checks derive it from records."""
 
 import itertools
 import json
@@ -14,14 +14,14 @@ from scipy.special import stdtr
 from . import claims, decimals, words
 from .claims import Check, Claim, Condition, Rival
 
-SIZES = ("any", "smoke", "laptop", "paper")       # profiles by how much they prove
-SHOWN = 2                                         # so many checks without records are named
+SIZES = ("any", "smoke", "laptop", "paper")       # profiles in rising order
+SHOWN = 2                                         # how many checks without records are named
 COLUMNS = ["claim", "section", "kind", "statement", "paper", "ours", "n", "profile", "device", "verdict", "note",
            "hangs_on", "rival", "notebook", "command"]
 
 
 class Row(NamedTuple):
-    """What a verdict looks at of a record. ``case``: its parameters as text; ``seed`` -1: nothing was drawn."""
+    """The fields of a record that verdicts use. ``case``: its parameters as text. ``seed`` -1: nothing was drawn."""
 
     claim: str
     profile: str
@@ -38,10 +38,10 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """The records of a check for one data set, model and setting; of a comparison, seed by seed beside the others'.
+    """The records of a check for one data set, model and setting; in a comparison paired with the other side by seed.
 
-    ``n``: the fewest examples behind a value; NaN where a record does not say. ``opposite``: of an order, that the test
-    says the other way round.
+    ``n``: the fewest examples behind a value; NaN if a record does not say it. ``opposite``: for an order, whether the
+    test finds the opposite order.
     """
 
     dataset: str
@@ -57,7 +57,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one check says. Without cases it lacks records. ``alone``: how many records have no counterpart."""
+    """The outcome of a check. Without cases it lacks records. ``alone``: how many records have no counterpart."""
 
     check: Check
     cases: tuple[Case, ...]
@@ -65,16 +65,16 @@ class Outcome:
 
     @property
     def passed(self) -> bool | None:
-        """All cases must hold; with ``any_case`` one is enough."""
+        """Whether all cases hold, or one with ``any_case``; None without records."""
         return (any if self.check.any_case else all)(case.holds for case in self.cases) if self.cases else None
 
     @property
     def seeds(self) -> int:
-        """The fewest of a case."""
+        """The fewest seeds of a case."""
         return min((case.seeds for case in self.cases), default=0)
 
     def __str__(self) -> str:
-        """What was measured against what was asked: of several cases the worst, with ``any_case`` the best."""
+        """The measurement beside the rule, for the worst of several cases, or the best with ``any_case``."""
         check, failing = self.check, [case for case in self.cases if not case.holds]
         if check.other:
             shown = (failing or self.cases)[0]           # the first; cases of different scale have no worst
@@ -89,7 +89,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Beside:
-    """What a quantity is worth in one case beside something simple. ``about``: what tells the case from others."""
+    """A quantity in one case beside a simple rival. ``about``: what distinguishes the case from others."""
 
     rival: Rival
     case: Case
@@ -97,7 +97,7 @@ class Beside:
 
     @property
     def word(self) -> str:
-        """Neither better nor worse by the test of an order: not told apart."""
+        """The outcome of the test of an order."""
         return "better than" if self.case.holds else "worse than" if self.case.opposite else "not told apart from"
 
     def __str__(self) -> str:
@@ -109,7 +109,7 @@ class Beside:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the checks of another reading of the text say."""
+    """The verdict and outcomes under another reading of the text."""
 
     verdict: str
     outcomes: tuple[Outcome, ...]
@@ -117,9 +117,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the records of a claim say, ``outcomes`` by the names of its checks.
+    """The verdict on a claim. ``outcomes``: by the names of its checks.
 
-    ``lacks``: what a final verdict needs beyond them, a sentence each.
+    ``lacks``: what a final verdict still needs, one sentence each.
     """
 
     name: str
@@ -134,7 +134,7 @@ class Verdict:
 
     @property
     def ran(self) -> list[Outcome]:
-        """Of the checks that have records."""
+        """The outcomes of checks that have records."""
         return [outcome for outcome in self.outcomes.values() if outcome.cases]
 
     @property
@@ -156,7 +156,7 @@ class Verdict:
         return f"{holding} of {len(self.counted)} checks hold{'s' * (holding == 1)}"
 
     def row(self) -> dict[str, object]:
-        """Of the scorecard: all in words."""
+        """The row of the scorecard, in words."""
         claim, run = self.claim, "--published" if self.claim.needs.profile == "paper" else "--profile laptop"
         return {
             "claim": self.name, "section": claim.section, "kind": claim.kind, "statement": claim.statement,
@@ -170,21 +170,21 @@ class Verdict:
 
 
 def scorecard(judged: Mapping[str, Verdict]) -> pd.DataFrame:
-    """One row a verdict, in their order: columns ``COLUMNS``, ``n`` the seeds behind it."""
+    """One row per verdict, in order, with the columns ``COLUMNS``. ``n`` counts seeds."""
     return pd.DataFrame([one.row() for one in judged.values()], columns=COLUMNS)
 
 
 def verdicts(records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
     """The verdict on every claim, by its id, in the order of the claims file.
 
-    Of the ``records`` of a claim only those of the largest profile count. ``rules`` None: those of the package.
+    Only ``records`` of the largest profile of a claim count. ``rules`` None: those of the package.
     """
     of_claim = {name: rows for (name,), rows in _grouped(_rows(records), ["claim"])}
     return {name: _decided(name, claim, of_claim) for name, claim in (rules or claims.load_claims()).items()}
 
 
 def _rows(records: pd.DataFrame) -> list[Row]:
-    """Records without gaps in what tells them apart."""
+    """Records as rows, with defaults in place of missing values."""
     names = [name for name in Row._fields if name != "case"]
     records = records.assign(dataset=records["dataset"].fillna(""), model=records["model"].fillna(""),
                              seed=records["seed"].astype(float).fillna(-1), n=records["n"].astype(float),
@@ -193,7 +193,7 @@ def _rows(records: pd.DataFrame) -> list[Row]:
 
 
 def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
-    """Inside the paper's grid where that has run, at the value where most holds, the first of equals; else outside."""
+    """The verdict inside the paper's grid if that has run, at the value where most checks hold; else outside it."""
     inside = [one for one in (_judged(name, one, of_claim) for one in claim.inside()) if one.verdict != "not run"]
     held = [(one.verdict.endswith("reproduced") and "not" not in one.verdict, sum(bool(o.passed) for o in one.counted))
             for one in inside]
@@ -206,7 +206,7 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
     own = [row for row in own if row.profile == profile]
 
     def applied(checks: Iterable[Check]) -> list[Outcome]:
-        """To the records of the claim, or of the claims that a check names, of the same profile."""
+        """Apply checks to records of this profile: the claim's own, or those of the claims that a check names."""
         return [_applied(check, [row for other in check.of for row in of_claim.get(other, []) if row.profile == profile]
                          if check.of else own) for check in checks]
 
@@ -221,13 +221,13 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
 
 
 def _reading(claim: Claim, outcomes: list[Outcome]) -> Reading:
-    """The verdict under another reading; preliminary where one of its checks has no record."""
+    """The verdict under another reading, which is preliminary if one of its checks has no record."""
     missing = any(outcome.passed is None for outcome in outcomes)
     return Reading(_verdict(claim, outcomes, preliminary=missing), tuple(outcomes))
 
 
 def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) -> list[str]:
-    """What a final verdict on a claim still needs, a sentence each."""
+    """What a final verdict on a claim still needs, one sentence each."""
     lacks = []
     if profile and _size(profile) < _size(claim.needs.profile):
         lacks.append(f"Run at the sizes called {profile}; the rule asks for {claim.needs.profile}.")
@@ -238,7 +238,7 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
             lacks.append(f"The rule asks for {wanted:g} {name}; this run had fewer.")
     ran = [(outcome.check.seeds or claim.needs.seeds, outcome.seeds) for outcome in outcomes if outcome.cases]
     if needed := max((needs for needs, seeds in ran if seeds < needs), default=0):
-        uneven = any(check.seeds for check in claim.checks.values())       # the fewest are not what is missing
+        uneven = any(check.seeds for check in claim.checks.values())       # the fewest may be enough
         so_far = "Fewer seeds" if uneven else words.count(min(seeds for _, seeds in ran), "seed").capitalize()
         lacks.append(f"{so_far} so far; the rule asks for {words.count(needed)}.")
     if alone := max((outcome.alone for outcome in outcomes if not outcome.check.seeds), default=0):
@@ -251,7 +251,7 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
 
 
 def _beside(rival: Rival, own: list[Row]) -> list[Beside]:
-    """What a quantity is worth, case by case."""
+    """A quantity beside a simple rival, case by case."""
     cases = _applied(rival, own).cases
     about = [(case.dataset, ", ".join(claims.settings(case.parameters))) for case in cases]
     several = [len(set(side)) > 1 for side in zip(*about, strict=True)]
@@ -260,7 +260,7 @@ def _beside(rival: Rival, own: list[Row]) -> list[Beside]:
 
 
 def _verdict(claim: Claim, outcomes: Iterable[Outcome], preliminary: bool) -> str:
-    """What the checks that ran say; a guard that holds says nothing for the claim."""
+    """The verdict by the checks that ran. A guard that holds does not support the claim."""
     outcomes = list(outcomes)
     passed = [outcome.passed for outcome in outcomes if outcome.passed is not None]
     own = [outcome.passed for outcome in outcomes if not outcome.check.guard]
@@ -277,29 +277,30 @@ def _size(profile: str) -> int:
 
 
 def _applied(check: Check, rows: list[Row]) -> Outcome:
-    """Every case (data set, model, parameters): its mean against a number, or seed by seed against the other side."""
+    """Apply a check to every case (data set, model, parameters): to its mean, or seed by seed to a comparison."""
     mine = _select(rows, check, check.where)
     cases, alone = _paired(check, mine, rows) if check.other else (_alike(check, mine), 0)
     return Outcome(check, tuple(cases), alone if cases else 0)
 
 
 def _select(rows: list[Row], what: Check, where: Condition) -> list[Row]:
-    """The records of a quantity, of a data set and model where they are named, with these parameters."""
+    """The records of a quantity with these parameters, and with the data set and model if the check names them."""
     return [row for row in rows if row.quantity == what.quantity and what.dataset in (None, row.dataset)
             and what.model in (None, row.model) and where.items() <= row.parameters.items()]
 
 
 def _alike(check: Check, mine: list[Row]) -> list[Case]:
-    """The cases of a check against a number."""
+    """The cases of a check that compares with a number."""
     return [_case(check, dataset, model, some[0].parameters, [row.value for row in some],
                   seeds=len({row.seed for row in some}), n=float(np.min([row.n for row in some])))
             for (dataset, model, _), some in _grouped(mine, ("dataset", "model", "case"))]
 
 
 def _paired(check: Check, mine: list[Row], rows: list[Row]) -> tuple[list[Case], int]:
-    """The cases of a comparison, and how many records have no counterpart.
+    """The cases of a comparison, and the number of records without a counterpart.
 
-    Compared are records of the same data set and seed, and of the same model and parameters where both sides have them.
+    Records are compared if they have the same data set and seed, and the same model and parameters if both sides share
+    some.
     """
     other = check.other
     given = {key: value for key, value in other if key in ("quantity", "model") and value is not None}
@@ -326,7 +327,7 @@ def _case(check: Check, dataset: str, model: str, parameters: Condition, values:
 
 
 def _grouped(rows: list[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:
-    """Rows by what they have under some keys, in the order of these."""
+    """Rows grouped by some keys, in the order of their values."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(getattr(row, key) for key in keys), []).append(row)
@@ -338,7 +339,7 @@ def _means(rows: list[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], float]
 
 
 def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None) -> bool:
-    """A mean on the right side; for pairs their mean difference, or for an order the test of the differences."""
+    """Whether a check holds: for a number by the mean, for pairs by their mean difference or, for an order, a test."""
     if check.tested:
         beyond = check.at_least - values if check.at_most is None else values - check.at_most
         return not _falls(-beyond, check.level)
@@ -351,7 +352,7 @@ def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None) -> bool:
 
 
 def _falls(values: np.ndarray, level: float) -> bool:
-    """Their mean is below zero by a one-sided t-test; by its sign where there is one seed or no spread."""
+    """Whether their mean is below zero by a one-sided t-test, or by its sign for a single seed or without spread."""
     mean, count = float(values.mean()), len(values)
     if count == 1 or (sd := float(values.std(ddof=1))) == 0:
         return mean < 0
@@ -359,7 +360,7 @@ def _falls(values: np.ndarray, level: float) -> bool:
 
 
 def _distance(check: Check, values: np.ndarray) -> float:
-    """How far a mean is on the wrong side of the number."""
+    """How far the mean is on the wrong side of the number."""
     mean = float(values.mean())
     if check.near:
         return check.near.value - mean if check.near.or_more else abs(mean - check.near.value)
@@ -367,7 +368,7 @@ def _distance(check: Check, values: np.ndarray) -> float:
 
 
 def _of_cases(check: Check, failing: int, cases: int) -> str:
-    """Of how many cases the one shown is, where there are several."""
+    """A note on the other cases, if there are several."""
     if check.any_case:
         return f", best of {cases}"
     shown = "one" if check.other else "worst"
@@ -377,7 +378,7 @@ def _of_cases(check: Check, failing: int, cases: int) -> str:
 
 
 def failed(failing: int, cases: int) -> str:
-    """How many of the cases of a check fail, one at least."""
+    """How many of the cases fail, which is at least one."""
     return f"{cases} cases, " + ("which all fail" if failing == cases else
                                  f"{failing} of which fail{'s' * (failing == 1)}")
 
@@ -392,7 +393,7 @@ def _spread(values: np.ndarray, check: Check) -> str:
 
 
 def _over_examples(case: Case, check: Check) -> str:
-    """The 95 % interval (Wilson) that such a share of the examples of one seed has, beside the spread over seeds."""
+    """The 95 % interval (Wilson) of such a share of one seed's examples, besides the spread over seeds."""
     if not check.percent or check.other or math.isnan(case.n) or not ((case.values >= 0) & (case.values <= 1)).all():
         return ""
     n, share = int(case.n), float(case.values.mean())

@@ -1,4 +1,4 @@
-"""The words of the book: what readers call data sets, models, settings and measures; ``words.yaml``."""
+"""The words of the book: readers' names of data sets, models, settings and measures, from ``words.yaml``."""
 
 import re
 from functools import cache
@@ -8,21 +8,21 @@ from . import strict
 from .strict import Strict
 
 FILE = Path(__file__).with_name("words.yaml")
-NAME = re.compile(r"(?<![\w-])[a-z]\w*(?:-\w+)*")                         # as the code has them
+NAME = re.compile(r"(?<![\w-])[a-z]\w*(?:-\w+)*")                         # a name in the code
 MEASURES = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-AT_THE_END = "fixed_point_"                        # how the name of a quantity begins that a query's last step has
+AT_THE_END = "fixed_point_"                        # prefix of quantities at the last step of a query
 
 
 class PageWords(Strict):
-    """What ``words.yaml`` says of a page."""
+    """The words for a page."""
 
     figure: str
     aim: str = ""
 
 
 class Book(Strict):
-    """What ``words.yaml`` holds; its head explains the keys."""
+    """The content of ``words.yaml``, whose head explains the keys."""
 
     words: dict[str, str]
     columns: dict[str, str]
@@ -30,24 +30,24 @@ class Book(Strict):
 
 
 def load(path: Path = FILE) -> Book:
-    """The words of the book. Raises BadFile or BadInput where the file is not as it should be."""
+    """The words of the book. Raises BadFile, BadInput: the file is not as it should be."""
     return strict.validated(Book, strict.read_yaml(path), path)
 
 
 def called(part: str) -> str:
-    """A data set, a model, or a setting and its value: ``dtype float64`` is double precision."""
+    """A data set, a model, or a setting and its value in words: ``dtype float64`` becomes double precision."""
     return _words().get(part) or NAME.sub(lambda word: _words().get(word[0], word[0]), part)
 
 
 def quantity(name: str) -> str:
-    """What was measured: ``completion_mse`` is the completion MSE."""
+    """A quantity in words: ``completion_mse`` becomes completion MSE."""
     end = " at the end" if name.startswith(AT_THE_END) else ""
     text = name.removeprefix(AT_THE_END).replace("_", " ") + end
     return NAME.sub(lambda word: MEASURES.get(word[0]) or _words().get(word[0], word[0]), text)
 
 
 def count(number: int, noun: str = "") -> str:
-    """``one seed``, ``five seeds``; digits above ten."""
+    """``one seed``, ``five seeds``; numbers above ten have digits."""
     word = COUNTS[number] if number < len(COUNTS) else str(number)
     return f"{word} {noun}{'s' if noun and number != 1 else ''}".strip()
 

@@ -1,7 +1,7 @@
 """Named models: from a specification to trained, cached and verified weights.
 
-Weights lie under ``_build/<profile>/models`` as safetensors, with the specification, its hash and the provenance in the
-header and the training history as CSV beside them. ``ModelRun(name, profile, seed).load()`` is a trained model.
+Weights are safetensors files in ``_build/<profile>/models``, with the specification, its hash and the provenance in the
+header and the training history beside them as CSV. ``ModelRun(name, profile, seed).load()`` returns a trained model.
 """
 
 import json
@@ -44,9 +44,9 @@ HEADER = ("model", "profile", "seed", "identity", "numerics", "spec", "provenanc
 @valid.checked
 @dataclass(frozen=True)
 class ModelRun:
-    """A model as a profile trains it from a seed: the one handle of its settings and its weights.
+    """A model as a profile trains it from a seed: the handle of its settings and weights.
 
-    Raises UnknownName, BadInput: the model, the profile or the seed.
+    Raises UnknownName, BadInput: a wrong model, profile or seed.
     """
 
     name: str
@@ -63,7 +63,7 @@ class ModelRun:
 
     @property
     def path(self) -> Path:
-        """Where the weights lie, whether or not they are there."""
+        """The file of the weights, whether or not it exists."""
         return checkout.ROOT / "_build" / self.profile / "models" / f"{self.name}-seed{self.seed}.safetensors"
 
     @property
@@ -74,52 +74,52 @@ class ModelRun:
 
     @property
     def fingerprint(self) -> str:
-        """All that decides the weights: the settings, and the numbers that the code computes from them.
+        """Everything that decides the weights: the settings, and the numbers that the code computes from them.
 
-        The edges need no digest of their own: they follow from settings, seed and constructor, and numerics.json holds
-        a small graph of each constructor.
+        The edges need no digest: they follow from settings, seed and constructor, and numerics.json contains a small
+        graph of each constructor.
         """
         return f"{self.identity} {numerics.version(self.spec)}"
 
     @property
     def is_done(self) -> bool:
-        """Whether weights and history of these very settings and numerics are there."""
+        """Whether weights and history of exactly these settings and numerics exist."""
         return self.path.with_suffix(".csv").is_file() and self.fingerprint == fingerprint_of(self.path)
 
     @property
     def is_of_other_code(self) -> bool:
-        """Whether there are weights that code with other numbers made."""
-        header = read_header(self.path)                                    # empty where there are no weights
+        """Whether the weights were made by code that computes other numbers."""
+        header = read_header(self.path)                                    # empty if there are no weights
         return bool(header) and header.get("numerics") != numerics.version(self.spec)
 
     @property
     def command(self) -> str:
-        """What trains the model anew."""
+        """The command that trains the model anew."""
         return f"pcgraph train {self.name} --profile {self.profile} --seed {self.seed} --force"
 
     def images(self) -> tuple[ImageSet, ImageSet | None]:
-        """The training images (of a memory: what it should know), and those kept for validation."""
+        """The training images (those that a memory stores), and the validation images."""
         _, generator = build(self.spec, self.seed, torch.device("cpu"))
         return split(self.spec, config.load_profile(self.profile), generator)
 
     def held_out(self) -> ImageSet:
-        """The validation images: those that the training never saw. Raises BadInput: none are kept."""
+        """The validation images, which the training never saw. Raises BadInput: the model keeps none."""
         if (kept := self.images()[1]) is None:
             raise BadInput(f"model {self.name!r} keeps no validation images in profile {self.profile}; set "
                            "validation_count.")
         return kept
 
     def train(self, device: str = "auto", progress: bool = True, force: bool = False) -> Path:
-        """Train, unless weights of the same settings and numerics are there already; a killed training resumes.
+        """Train unless weights of the same settings and numerics exist. A killed training resumes. Returns the file.
 
-        ``force``: anew in any case, from the first epoch. Returns the weights file. Raises BadInput: the device.
-        BadFile: the data. UnstableStep: the value step.
+        ``force``: train anew in any case, from the first epoch. Raises BadInput: a wrong device. BadFile: missing or
+        damaged data. UnstableStep: the value step is too large.
         """
-        target, picked = self.path, hardware.pick_device(device)           # refused before a folder is made
+        target, picked = self.path, hardware.pick_device(device)           # checked before a folder is made
         version = numerics.version(self.spec)
         checkpoint = target.with_suffix(f".{self.identity[:12]}-{version[:8]}.checkpoint")
         lock, *_ = map(ready, (target.with_suffix(".lock"), target.with_suffix(".csv"), target))
-        with FileLock(lock):                           # two notebooks may want the same model at the same time
+        with FileLock(lock):                           # two notebooks may want the same model at once
             if force:
                 checkpoint.unlink(missing_ok=True)
             elif fingerprint_of(target) == self.fingerprint:
@@ -131,9 +131,9 @@ class ModelRun:
         return target
 
     def load(self, device: str = "auto", progress: bool = True) -> "Trained":
-        """The trained model; it is trained first where it is missing or of other settings, saying so.
+        """The trained model. It is trained first, with a message, if its weights are missing or of other settings.
 
-        Raises as ``train``, and BadFile where the file is damaged, with the command to train again.
+        Raises as ``train``, and BadFile, with the command that trains it again: the file is damaged.
         """
         target, wanted = self.path, self.identity
         if not target.is_file() or read_header(target).get("identity", wanted) != wanted:   # no header: damaged, below
@@ -155,7 +155,7 @@ class ModelRun:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trained(ModelRun):
-    """What came of it. ``graph`` is the PCGraph, or one of the baselines where ``spec.kind`` says so."""
+    """A trained model. ``graph`` is a PCGraph, or a baseline if ``spec.kind`` says so."""
 
     graph: nn.Module
     history: pd.DataFrame
@@ -163,22 +163,22 @@ class Trained(ModelRun):
 
     @property
     def scale(self) -> Scale:
-        """How the model's pixels are scaled; queries do it themselves."""
+        """The scale of the model's pixels, which queries apply themselves."""
         return scales.of(self.graph)
 
     @property
     def seconds(self) -> float:
-        """Time of all epochs, those before a kill included."""
+        """Time of all epochs, including those before a kill."""
         return float(self.history["seconds"].sum())
 
     @property
     def parameters(self) -> int:
-        """How many numbers were trained, see ``parameter_count``."""
+        """The number of trained parameters, see ``parameter_count``."""
         return parameter_count(self.graph)
 
     @property
     def vertices(self) -> int | None:
-        """Of the graph, where it is one."""
+        """The number of vertices; None for a baseline."""
         return self.graph.topology.n if isinstance(self.graph, PCGraph) else None
 
 
@@ -188,19 +188,19 @@ def spec(name: str, profile: str) -> Model:
 
 
 def trained_on(name: str, profile: str, seed: int = 0) -> ImageSet:
-    """The images that a model is trained on: for a memory, what it should know. Raises as ``ModelRun``."""
+    """The images on which a model is trained, or which a memory stores. Raises as ``ModelRun``."""
     return ModelRun(name, profile, seed).images()[0]
 
 
 def committed_path(name: str) -> Path:
-    """Where the repository keeps the weights of a small model as 16-bit numbers, whether or not it does."""
+    """The file of a small model's committed 16-bit weights, whether or not it exists."""
     return checkout.ROOT / "results/weights" / f"{name}.safetensors"
 
 
 def committed(name: str) -> nn.Module:
-    """A small model that comes trained with the repository: nothing is trained, no data set is needed.
+    """A small model with weights from the repository. This trains nothing and needs no data set.
 
-    Raises BadInput: the repository has no weights of it. BadFile: they are damaged, or of other settings.
+    Raises BadInput: the repository has no weights of it. BadFile: they are damaged or of other settings.
     """
     if not (file := committed_path(name)).is_file():
         known = ", ".join(sorted(other.stem for other in file.parent.glob("*.safetensors")))
@@ -216,13 +216,13 @@ def committed(name: str) -> nn.Module:
 
 
 def fingerprint_of(target: Path) -> str:
-    """The ``fingerprint`` that a weights file was made with, which code with other numbers no longer has."""
+    """The ``fingerprint`` of a weights file when it was made. Code with other numbers has another one."""
     found = read_header(target)
     return f"{found.get('identity')} {found.get('numerics')}"
 
 
 def parameter_count(model: nn.Module) -> int:
-    """Number of trained parameters: edges (masked pairs do not count) and biases."""
+    """The number of trained parameters: edges (without masked pairs) and biases."""
     if isinstance(model, PCGraph):
         biases = 0 if model.bias is None else model.topology.n
         return model.topology.edge_count() + biases
@@ -231,9 +231,9 @@ def parameter_count(model: nn.Module) -> int:
 
 def build(settings: Model, seed: int, device: torch.device,
           dtype: str = "float32") -> tuple[nn.Module, torch.Generator]:
-    """The model before training, and the generator that goes on to split and shuffle the data.
+    """The model before training, and the generator that then splits and shuffles the data.
 
-    First weights are drawn in single precision, so they are the same numbers in any ``dtype``.
+    The first weights are drawn in single precision, so they are the same in any ``dtype``.
     """
     generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
@@ -244,18 +244,18 @@ def build(settings: Model, seed: int, device: torch.device,
 
 
 def topology(settings: Model, generator: torch.Generator) -> Topology:
-    """The topology of a graph's settings; what is random in it is drawn from ``generator``."""
+    """The topology of a graph's settings. ``generator`` draws random edges."""
     arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
     return _called(CONSTRUCTORS[settings.topology.constructor], arguments)
 
 
 def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """A call with those of the arguments that it has."""
+    """Call ``make`` with those arguments that its signature has."""
     return make(**{name: value for name, value in arguments.items() if name in signature(make).parameters})
 
 
 def images(data: str, split: str, profile: config.Profile) -> ImageSet:
-    """The ``split`` ("train" or "test") of a data set as a profile computes with it: all or the sample, its precision.
+    """The ``split`` ("train" or "test") of a data set in a profile: all images or the sample, in its precision.
 
     Raises as ``datasets.load``.
     """
@@ -265,7 +265,7 @@ def images(data: str, split: str, profile: config.Profile) -> ImageSet:
 
 def split(settings: Model, profile: config.Profile,
           generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
-    """Training images and, where asked for, validation images; the test set is never touched."""
+    """Training images and, if the settings ask for them, validation images. The test set is never read."""
     data, held_out = images(settings.data, "train", profile), None
     if settings.validation_count:
         data, held_out = datasets.split_off(data, settings.validation_count, generator)
@@ -276,9 +276,9 @@ def split(settings: Model, profile: config.Profile,
 
 def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | None,
         **options: Any) -> pd.DataFrame:
-    """Train a model in place as its specification says; ``options`` go to the ``fit`` of its kind.
+    """Train a model in place as its specification says. ``options`` go to the ``fit`` of its kind.
 
-    Returns the history, one row an epoch. Raises UnstableStep, BadValues: the training diverges.
+    Returns the history with one row per epoch. Raises UnstableStep, BadValues: the training diverges.
     """
     seen = None if held_out is None else (held_out.images, held_out.labels)
     train, data = (learning.fit, [(rest.images, rest.labels)]) if settings.kind == "pcgraph" else (
@@ -288,7 +288,7 @@ def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | 
 
 def _train_and_save(training: ModelRun, device: torch.device, progress: bool, checkpoint: Path) -> None:
     settings, target, seed = training.spec, training.path, training.seed
-    wanted, version, began = training.identity, checkout.version(), time.monotonic()      # may change meanwhile
+    wanted, version, began = training.identity, checkout.version(), time.monotonic()      # of now
     profile = config.load_profile(training.profile)
     model, generator = build(settings, seed, device, profile.dtype)
     rest, held_out = split(settings, profile, generator)
@@ -307,7 +307,7 @@ def _train_and_save(training: ModelRun, device: torch.device, progress: bool, ch
 
 
 def _copy_history(target: Path, history: str) -> None:
-    """The history of a weights file beside it, for readers and the workflow; a kill may have come between the two."""
+    """Write the history beside a weights file, for readers and the workflow, unless it is there already."""
     csv = target.with_suffix(".csv")
     if not (csv.is_file() and csv.read_bytes() == history.encode()):
         with write_aside(csv) as part:
@@ -315,7 +315,7 @@ def _copy_history(target: Path, history: str) -> None:
 
 
 def read_header(target: Path) -> dict[str, str]:
-    """What a weights file says of itself; empty where there is none to be read."""
+    """The header of a weights file; empty if there is no readable file."""
     try:
         with safe_open(target, "pt") as file:
             return file.metadata() or {}
