@@ -1,4 +1,4 @@
-"""Models that the paper compares its graphs with, one file each; importing the folder registers them (see kinds)."""
+"""Models with which the paper compares its graphs, one file each. Importing the folder registers them (see kinds)."""
 
 from importlib import import_module
 from pkgutil import iter_modules

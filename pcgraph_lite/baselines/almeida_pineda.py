@@ -31,7 +31,7 @@ from .kinds import Classifier, by_epochs
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """Where a relaxation ended."""
+    """The end of a relaxation."""
 
     values: Tensor                                                         # (batch, n)
     settled: Tensor                                                        # (batch,) bool: the last step was small
@@ -43,10 +43,10 @@ class AlmeidaPineda(Classifier):
 
     Args:
         internal: vertices that are neither pixels nor labels.
-        steps: of a relaxation, at most.
-        tolerance: an example is at rest when no vertex moved by more in the last step.
-        damping: share of the old value that a step keeps, less than 1.
-        target: what label vertices are to reach, with either sign; below 1, which tanh never reaches.
+        steps: at most, of a relaxation.
+        tolerance: an example is at rest if no vertex moved by more in the last step.
+        damping: share of the old value that a step keeps; below 1.
+        target: of label vertices, with either sign; below 1, because tanh never reaches 1.
         init_std: of the initial weights. None: 0.2 / sqrt(n), small enough for a single fixed point.
         generator: draws the initial weights. None: a new one seeded with 0.
     """

@@ -65,7 +65,7 @@ class Autoencoder(Baseline):
 
 @valid.checked
 def complete(model: Autoencoder, images: Tensor, known: Tensor) -> Tensor:
-    """Copy images with their unknown pixels at 0, and put the known ones back. ``known`` is ``(pixels,)`` bool."""
+    """Copy images with unknown pixels at 0, and restore the known ones. ``known`` is ``(pixels,)`` bool."""
     images, known = unscaled(images, pixels=model.pixels), valid.mask(known, "known", (model.pixels,))
     images = images.to(model.layers[0].weight)
     with torch.no_grad():

@@ -8,7 +8,7 @@ and Anderson 1987): the means m_i, fixed points of m = sigmoid(m W + b), stand f
 The free phase starts where the clamped one ended and is short, as in contrastive learning (Welling and Hinton 2002):
 left to run long it would leave the data for the machine's few deepest minima.
 
-Labels are asked like those of a PC graph: pixels held, all else relaxes, the largest label wins.
+Labels are queried as in a PC graph: pixels are held, everything else relaxes, and the largest label wins.
 """
 
 import torch
@@ -27,7 +27,7 @@ class Boltzmann(Classifier):
         hidden: vertices that are neither pixels nor labels.
         clamped_steps, free_steps: mean-field steps of the two phases of learning.
         query_steps: mean-field steps of a classification.
-        damping: share of the old mean that a step keeps, less than 1; without it means may swing to and fro.
+        damping: share of the old mean that a step keeps; below 1. Without it, means may oscillate.
         init_std: of the initial weights.
         generator: draws the initial weights. None: a new one seeded with 0.
     """
@@ -64,7 +64,7 @@ class Boltzmann(Classifier):
         return clamped, self.relax(clamped, 0, self.free_steps)
 
     def scores(self, images: Tensor) -> Tensor:
-        """The means of the label vertices, pixels held."""
+        """The means of the label vertices while pixels are held."""
         mean = images.new_full((len(images), self.n), 0.5).to(self.weight)
         mean[:, :self.pixels], mean[:, self.pixels:self.visible] = images.to(mean), 1 / self.labels
         return self.relax(mean, self.pixels, self.query_steps)[:, self.pixels:self.visible]
@@ -88,7 +88,7 @@ def contrast(clamped: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of minus the log-likelihood: correlations and means of the free phase less those of the clamped one.
 
     Args:
-        clamped, free: states or their means, ``(batch, n)``, each row counting alike; their batches may differ.
+        clamped, free: states or their means, ``(batch, n)``, with equal weights; the batches may differ.
 
     Returns:
         for the weights ``(n, n)``, symmetric with diagonal 0, and for the biases ``(n,)``.

@@ -2,8 +2,8 @@
 
     E(x) = -sum_mu F(xi_mu . x),      F(z) = max(z, 0)^n,      x = pixels and labels in [-1, 1]
 
-The pixels are held, all labels are off (-1), and each label takes one step: by how much would the energy fall if this
-one were on (the source's equation 9)?
+The pixels are held, all labels are off (-1), and each label takes one step by the fall of the energy if it were on (the
+source's equation 9):
 
     c_a = tanh(sum_mu F(h_mu + 2 xi_mu,a) - F(h_mu)),      h_mu = xi_mu . x with all labels off, over a temperature
 
@@ -59,7 +59,7 @@ class DAM(Classifier):
         return x @ self.memory[:, :self.pixels].T - self.memory[:, self.pixels:].sum(-1)
 
     def gain(self, images: Tensor, temperature: float = 1.0) -> Tensor:
-        """By how much the energy falls when a label goes on. ``(batch, pixels)`` to ``(batch, labels)``."""
+        """The fall of the energy when a label is turned on. ``(batch, pixels)`` to ``(batch, labels)``."""
         scale = temperature * self.n
         return self.gain_of(self.overlap(images) / scale, scale)
 
@@ -113,7 +113,7 @@ class Scaled(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:
-        """Move every parameter that has a gradient."""
+        """Update every parameter that has a gradient."""
         for group in self.param_groups:
             for p in (p for p in group["params"] if p.grad is not None):
                 state = self.state[p]

@@ -73,7 +73,7 @@ class Hopfield(Classifier):
         self.register_buffer("level", torch.zeros(()))                     # images: 1 above, -1 below
 
     def settle(self, state: Tensor, free: Tensor) -> Tensor:
-        """Update one free vertex after the other, in an order drawn for each sweep, until none changes.
+        """Update free vertices one by one, in a random order for each sweep, until none changes.
 
         Args:
             state: ``(batch, n)`` of -1, 0 and 1; not changed. A vertex whose field is 0 stays as it is.
@@ -113,7 +113,7 @@ class Hopfield(Classifier):
         self.weight[used[:, None], used] = RULES[rule](named[order][:, used].to(self.weight))
 
     def _middle(self, size: int) -> Tensor:
-        """Which pixels lie in the square, ``(pixels,)`` bool."""
+        """The pixels inside the square, ``(pixels,)`` bool."""
         _, height, width = self.shape
         mask = torch.zeros(self.shape, dtype=torch.bool)
         top, left = (height - size) // 2, (width - size) // 2
@@ -134,7 +134,7 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
         sizes: sides of the middle square to try, see Hopfield.store.
         thresholds: to try on the mean images: 1 above, -1 below.
         levels: to try on the images that are classified.
-        checkpoint: not needed; here for the sake of one call for all models.
+        checkpoint: not used, but all models have the same call.
         generator: draws the order in which classes are stored. None: a new one seeded with 0.
 
     Returns:

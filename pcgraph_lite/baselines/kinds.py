@@ -1,4 +1,4 @@
-"""What every baseline is, the registry of what settings files can name as a ``kind``, and the training of most."""
+"""The base class of baselines, the registry of their names (``kind`` in settings files), and their usual training."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -21,21 +21,21 @@ Labelled = tuple[Tensor, Tensor]                                           # ima
 
 
 class Baseline(Exact, ABC):
-    """A model of images ``(count, pixels)`` in [0, 1] with class numbers ``(count,)``, which it may leave aside.
+    """A model of images ``(count, pixels)`` in [0, 1] with class numbers ``(count,)``, which it may ignore.
 
-    One that learns batch by batch has ``learn(images, labels, state)``, which leaves the gradients of a batch at the
-    parameters and returns what the history shall hold the mean of.
+    A model that learns by batches has ``learn(images, labels, state)``, which sets the gradients of a batch and returns
+    the numbers whose means go into the history.
     """
 
     pixels: int
     labels: int | None = None
 
     def prepare(self, images: Tensor, labels: Tensor) -> None:
-        """Look at the training images once before the first epoch."""
+        """Read the training images once before the first epoch."""
 
     @abstractmethod
     def score(self, data: Labelled) -> float:
-        """Of validation images, larger is better."""
+        """The score of validation images; larger is better."""
 
     def check(self, data: Any) -> Labelled:
         """Images with a class number for each, as tensors. Raises WrongShape, BadValues, BadInput."""
@@ -46,7 +46,7 @@ class Baseline(Exact, ABC):
 
 
 class Classifier(Baseline):
-    """A model that names the class of an image: the one with the largest score."""
+    """A model that answers with the class of the largest score."""
 
     labels: int
 
@@ -61,7 +61,7 @@ class Classifier(Baseline):
         return self.scores(unscaled(images, pixels=self.pixels)).argmax(-1)
 
     def score(self, data: Labelled) -> float:
-        """Share of images whose class the model names rightly."""
+        """Share of images whose class the model answers."""
         right = [(self.classify(part).cpu() == truth.cpu()).double() for part, truth in
                  zip(*(some.split(1000) for some in self.check(data)), strict=True)]
         return float(torch.cat(right).mean())
@@ -77,11 +77,11 @@ class Kind:
     """How a baseline is made and trained, and whose signatures say what settings it has.
 
     Args:
-        make: its arguments are the model's settings, but for those in ``given`` and the generator.
+        make: its arguments are the model's settings, except those in ``given`` and the generator.
         fit: trains in place.
         training: its arguments are the settings of the training; ``fit`` itself, or the dataclass that it fills.
         given: arguments of ``make`` that the data set decides.
-        without: arguments of ``training`` that this training has no use for.
+        without: arguments of ``training`` that this training does not use.
     """
 
     make: type[Baseline]
@@ -102,12 +102,12 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
     def fit(model: Baseline, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
             checkpoint: Path | str | None = None, generator: torch.Generator | None = None, progress: bool = True,
             callback: Callback | None = None, **settings: object) -> pd.DataFrame:
-        """Train in place; with validation images the epoch with the best score on them is kept.
+        """Train in place. With validation images, keep the epoch with their best score.
 
         Args:
             images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers.
             checkpoint: file that holds the whole state as of ``epochs.State.end_epoch``; an existing one is resumed.
-            generator: shuffles the images, and draws what is drawn. None: a new one seeded with 0.
+            generator: shuffles the images and makes all other draws. None: a new one seeded with 0.
             callback: called with the model and the row of each epoch as it ends.
             settings: fields of the schedule.
 

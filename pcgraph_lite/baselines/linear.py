@@ -1,7 +1,7 @@
-"""The linear classifier of section 3, where the method is not named: least squares, and logistic regression (softmax).
+"""The linear classifier of section 3, for which the paper names no method: least squares and logistic regression.
 
-Both give every class a score that is linear in the pixels, and name the class of the largest. Least squares fits the
-scores to one-hot labels; logistic regression makes their softmax likely.
+Both give every class a score that is linear in the pixels, and answer with the class of the largest. Least squares fits
+the scores to one-hot labels; logistic regression makes the labels likely under their softmax.
 """
 
 import math
@@ -43,14 +43,14 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
                validation: Labelled | None = None,
                weight_decay: NotNegative = 0.0, iterations: Count = 200, checkpoint: Path | str | None = None,
                generator: torch.Generator | None = None, progress: bool = True) -> pd.DataFrame:
-    """Train in place; both problems are convex, so nothing is drawn and every seed with the same images ends alike.
+    """Train in place. Both problems are convex and nothing is drawn, so all seeds with the same images end alike.
 
     Args:
         images, labels: ``(count, pixels)`` and ``(count,)`` class numbers.
-        validation: only measured, nothing is chosen by it.
-        weight_decay: added to the loss of an example as half of it times the squared weights, without the bias.
+        validation: only measured, not used for any choice.
+        weight_decay: half of it times the squared weights, without the bias, is added to the loss of an example.
         iterations: of L-BFGS, at most; least squares needs none.
-        checkpoint, generator, progress: taken for the sake of one call for all models.
+        checkpoint, generator, progress: not used, but all models have the same call.
 
     Returns:
         one row: epoch, loss (mean over the images), validation, seconds.

@@ -1,4 +1,4 @@
-"""The yardstick of appendix D: a multilayer perceptron trained with backpropagation (Rumelhart et al. 1986).
+"""The comparison of appendix D: a multilayer perceptron trained with backpropagation (Rumelhart et al. 1986).
 
 It is the function that a discriminative PC graph computes from its pixels to its labels, mu = f(x) W layer by layer
 (eq. 1), so the two differ only in how they learn. The energy of that graph, with pixels and labels held and every
@@ -20,11 +20,11 @@ from .kinds import Classifier, by_epochs
 
 
 class MLP(Classifier):
-    """pixels -> hidden -> ... -> labels, without biases, as the graph has none.
+    """pixels -> hidden -> ... -> labels, without biases, like the graph.
 
     Args:
         hidden: widths of the hidden layers.
-        activation: f, as of a PCGraph; it also acts on the pixels.
+        activation: f, as in a PCGraph; it also acts on the pixels.
         generator: draws the initial weights, N(0, 1 / inputs), as of a PCGraph. None: a new one seeded with 0.
     """
 

@@ -76,7 +76,7 @@ class RBM(Classifier):
         return torch.cat([_drawn(mean[:, :self.pixels], generator), one_hot(label, self.labels).to(mean)], -1)
 
     def scores(self, images: Tensor) -> Tensor:
-        """log p(label | pixels) but for a constant of each image. ``(batch, pixels)`` to ``(batch, labels)``."""
+        """log p(label | pixels) up to a constant for each image. ``(batch, pixels)`` to ``(batch, labels)``."""
         field = images.to(self.weight) @ self.weight[:self.pixels] + self.hidden_bias      # (batch, hidden)
         scores = [softplus(field + row).sum(-1) for row in self.weight[self.pixels:]]
         return torch.stack(scores, -1) + self.visible_bias[self.pixels:]
@@ -101,7 +101,7 @@ class RBM(Classifier):
 
 @valid.checked
 def denoise(model: RBM, images: Tensor, steps: Count, generator: torch.Generator) -> Tensor:
-    """Gibbs steps from noisy images, cut to [0, 1], with nothing held. ``(batch, pixels)`` to the same."""
+    """Gibbs steps from noisy images, clipped to [0, 1], with nothing held. ``(batch, pixels)`` to the same."""
     images = unscaled(images, pixels=model.pixels)
     start = torch.cat([images.to(model.weight).clamp(0, 1), model.weight.new_zeros(len(images), model.labels)], -1)
     return model.sample(start, steps, generator)[:, :model.pixels]
@@ -109,7 +109,7 @@ def denoise(model: RBM, images: Tensor, steps: Count, generator: torch.Generator
 
 @valid.checked
 def complete(model: RBM, images: Tensor, known: Tensor, steps: Count, generator: torch.Generator) -> Tensor:
-    """Gibbs steps with the known pixels held; the others start at 0 and are never looked at.
+    """Gibbs steps with the known pixels held. The others start at 0, and their values are not used.
 
     Args:
         known: ``(pixels,)`` bool.

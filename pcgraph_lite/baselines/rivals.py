@@ -1,8 +1,9 @@
-"""Simple rivals beside every picture: closed forms that know nothing of graphs, fitted on training images in seconds.
+"""Simple rivals of graphs: closed forms that are fitted on training images in seconds.
 
-A completed or denoised picture is worth something if it beats these. Completion: the mean image, the nearest neighbour,
-ridge regression. Denoising: a box filter, the Wiener filter, and the best linear map of all. Foreign images: the error
-of a few principal components.
+A graph's completion or denoising is only worth something if it is better than these. Completion: the mean image, the
+nearest neighbour, ridge regression. Denoising: a box filter, the Wiener filter, and the best of all linear maps.
+Foreign images: the error of a few principal components.
+
 Images are ``(batch, pixels)`` in [0, 1], noise is Gaussian of a known variance in these units.
 """
 
@@ -35,7 +36,7 @@ class LinearMap:
         return ((x - self.mean_in) @ self.weight + self.mean_out).clamp(0, 1)
 
     def to(self, dtype: torch.dtype) -> "LinearMap":
-        """The same in another precision."""
+        """The same map in another precision."""
         return LinearMap(self.weight.to(dtype), self.mean_in.to(dtype), self.mean_out.to(dtype))
 
 
@@ -86,7 +87,7 @@ def complete_with(fitted: LinearMap, images: Tensor, known: Tensor) -> Tensor:
 
 @valid.checked
 def box_filter(noisy: Tensor, shape: Shape) -> Tensor:
-    """Each pixel becomes the mean of the 3 x 3 pixels around it that are there. ``(batch, pixels)``."""
+    """Each pixel becomes the mean of the existing ones among the 3 x 3 pixels around it. ``(batch, pixels)``."""
     pictures = unscaled(noisy, pixels=math.prod(shape)).reshape(-1, *shape)
     blurred = avg_pool2d(pictures, 3, stride=1, padding=1, count_include_pad=False)
     return blurred.flatten(1).clamp(0, 1)
@@ -108,7 +109,7 @@ def best_linear(train: Tensor, variance: Rate) -> LinearMap:
 def principal_components(train: Tensor, count: Count) -> LinearMap:
     """The linear map through ``count`` numbers with the least squared error on the training images.
 
-    Images unlike them come back worse, so the error finds foreign ones. Raises BadInput: more components than pixels.
+    Other images have larger errors, so the error detects foreign images. Raises BadInput: more components than pixels.
     """
     images = unscaled(train).double()
     mean, covariance = images.mean(0), _covariance(images, images)         # (pixels,), (pixels, pixels)
@@ -122,7 +123,7 @@ def principal_components(train: Tensor, count: Count) -> LinearMap:
 def wiener_filter(train: Tensor, variance: Rate, shape: Shape) -> Callable[[Tensor], Tensor]:
     """Each frequency is shrunk by S / (S + variance), S being its mean power over training images less their mean.
 
-    The same filter everywhere in the picture, as in textbooks: noisy images ``(batch, pixels)`` to such in [0, 1].
+    The textbook filter, the same everywhere in the picture: noisy images ``(batch, pixels)`` to images in [0, 1].
     """
     mean = unscaled(train, pixels=math.prod(shape)).mean(0)                # (pixels,)
 

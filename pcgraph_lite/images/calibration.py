@@ -1,7 +1,7 @@
-"""What a judge's reading is worth: ceiling and floor, on pictures whose answer is known.
+"""The reliability of a judge: its readings of pictures whose right answer is known.
 
-The ceiling is what it reads in original images, as they are and altered; the floor what it reads in completions that
-know nothing of the class, and in pictures of nothing, where it should read no class at all.
+The ceiling is its accuracy on original images, unchanged and altered. The floor is its accuracy on completions that do
+not depend on the class, and its readings of pictures of nothing, in which it should read no class.
 """
 
 import math
@@ -19,17 +19,17 @@ Pictures = tuple[Tensor, Tensor | None]        # (count, 784) in [0, 1], and the
 
 
 def table(judge: nn.Module, train: ImageSet, test: ImageSet, foreign: Tensor) -> list[dict[str, object]]:
-    """One row a kind of pictures.
+    """The readings of a judge, one row per kind of pictures.
 
     Args:
-        judge: as ``load_judge`` gives it.
-        train: where class means, the mean image and the ridge regression come from.
-        test: the originals; for a judge that is to be reported, images that it was never chosen by.
+        judge: a judge that ``load_judge`` returned.
+        train: source of the class means, the mean image and the ridge regression.
+        test: the originals. To report a judge, use images that had no part in choosing it.
         foreign: ``(count, 784)``, images of another data set.
 
     Returns:
-        rows with ``pictures``, ``count``, ``right`` (share read as their label; None: they have none), ``unreadable``
-        (share), ``commonest`` (the most frequent reading).
+        rows with ``pictures``, ``count``, ``right`` (share read as their label; None: they have no labels),
+        ``unreadable`` (share), ``commonest`` (the most frequent reading).
     """
     rows = []
     for name, (images, labels) in (with_class(train, test) | without_class(train, test, foreign)).items():
@@ -41,7 +41,7 @@ def table(judge: nn.Module, train: ImageSet, test: ImageSet, foreign: Tensor) ->
 
 
 def with_class(train: ImageSet, test: ImageSet, seed: int = 0) -> dict[str, Pictures]:
-    """Pictures that a person would give a class, and completions; ``seed`` of the noise, the rest as for ``table``."""
+    """Pictures of a class, and completions. ``seed``: of the noise; the rest: see ``table``."""
     generator, images, labels = torch.Generator().manual_seed(seed), test.images, test.labels
     known, mean = top_half(test.shape), train.images.mean(0)
     classes = train.labels.unique()
@@ -62,7 +62,7 @@ def with_class(train: ImageSet, test: ImageSet, seed: int = 0) -> dict[str, Pict
 
 def without_class(train: ImageSet, test: ImageSet, foreign: Tensor, seed: int = 0,
                   count: int | None = None) -> dict[str, Pictures]:
-    """Pictures of nothing, and of nothing that the judge knows; ``count`` of each kind of noise (None: ``COUNT``)."""
+    """Pictures of nothing, or of nothing that the judge knows. ``count``: of each kind of noise (None: ``COUNT``)."""
     generator, size = torch.Generator().manual_seed(seed), (count or COUNT, test.images.shape[1])
     black, grey = torch.zeros(size), torch.full(size, 0.5)
     found = {"blank": black[:1], "uniform, every grey level": torch.linspace(0, 1, 256)[:, None].expand(256, size[1])}
@@ -83,7 +83,7 @@ def without_class(train: ImageSet, test: ImageSet, foreign: Tensor, seed: int = 
 
 
 def ridge(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
-    """Every pixel of ``(batch, pixels)`` by ridge regression from the ``known`` ones and a constant, cut to [0, 1]."""
+    """All pixels by ridge regression from the ``known`` ones and a constant, ``(batch, pixels)`` cut to [0, 1]."""
     def inputs(part: Tensor) -> Tensor:
         return torch.cat([part[:, known], torch.ones(len(part), 1)], 1).double()           # (count, known + 1)
 
@@ -94,32 +94,32 @@ def ridge(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
 
 
 def _patterns() -> Tensor:
-    """Upright and level stripes of 1 to 7 pixels, and chequers: ``(21, 784)``. No judge is trained on such pictures."""
+    """Vertical and horizontal stripes of 1 to 7 pixels, and chequers: ``(21, 784)``. No judge is trained on them."""
     at = torch.arange(SIDE)
     level = torch.stack([(at // width % 2).expand(SIDE, SIDE) for width in range(1, 8)])   # (7, 28, 28)
     return torch.cat([level, level.mT, level ^ level.mT]).flatten(1).float()
 
 
 def blurred(images: Tensor, sigma: float) -> Tensor:
-    """Images smoothed by a Gaussian of that many pixels."""
+    """Images smoothed by a Gaussian of ``sigma`` pixels."""
     with needing("blurring"):
         from torchvision.transforms.functional import gaussian_blur
     return gaussian_blur(images.view(-1, 1, SIDE, SIDE), 2 * math.ceil(2.5 * sigma) + 1, sigma).flatten(1)
 
 
 def specks(images: Tensor, share: Tensor | float, generator: torch.Generator) -> Tensor:
-    """Salt and pepper: that share of the pixels, ``(batch, 1)`` or one for all, is white or black, each as likely."""
+    """Salt and pepper: a ``share`` of the pixels, ``(batch, 1)`` or a number, is white or black, each as often."""
     place = torch.rand(images.shape, generator=generator)
     return torch.where(place < share / 2, 1.0, torch.where(place > 1 - share / 2, 0.0, images))
 
 
 def clouds(images: Tensor, sigma: float, generator: torch.Generator) -> Tensor:
-    """As many pictures of smooth noise, the brightest pixel at 1, the darkest at 0 or cut off below."""
+    """The same number of pictures of smooth noise. The brightest pixel is 1, the darkest 0 or cut off at 0."""
     smooth = blurred(torch.randn(images.shape, generator=generator), sigma)
     lowest = smooth.amin(1, keepdim=True) * uniform(images, generator)
     return (smooth - lowest).clamp(min=0) / (smooth - lowest).amax(1, keepdim=True)
 
 
 def uniform(images: Tensor, generator: torch.Generator) -> Tensor:
-    """A number from 0 to 1 for each image, ``(batch, 1)``."""
+    """A random number between 0 and 1 for each image, ``(batch, 1)``."""
     return torch.rand(len(images), 1, generator=generator)

@@ -1,7 +1,7 @@
 """torchvision's MNIST, FashionMNIST, CIFAR10 and SVHN as flat pixels in [0, 1]; noise and occlusion.
 
-``load("mnist", sample=True)`` reads the sample that is part of the package (5,000 + 1,000 images, MNIST and
-FashionMNIST): it needs nothing else and writes nothing. The full sets are searched for in ``sources.py``.
+``load("mnist", sample=True)`` reads the sample inside the package (5,000 + 1,000 images of MNIST and
+FashionMNIST), which needs no other files and writes nothing. ``sources.py`` finds the full sets.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class ImageSet:
             in [0, 1]; kept as ``(count, pixels)``, colour planes one after the other.
         labels: ``(count,)``, whole numbers.
         shape: ``(channels, height, width)`` of one image. None: that of the images.
-        source: where it came from, in words without a path (it goes into published records).
+        source: its origin in words, without a path, because published records quote it.
 
     Raises:
         WrongShape: images, labels and shape do not fit each other, or there is no image.
@@ -81,30 +81,30 @@ class ImageSet:
 
     @valid.checked
     def subset(self, count: int, generator: torch.Generator | None = None) -> "ImageSet":
-        """Return ``count`` images: the first ones, or drawn without replacement if a generator is given.
+        """The first ``count`` images, or ``count`` images drawn without replacement if a generator is given.
 
-        Raises BadInput (as many are not there).
+        Raises BadInput: there are fewer.
         """
         _in_range(count, len(self))
         return self.take(torch.arange(count) if generator is None else
                          torch.randperm(len(self), generator=generator)[:count])
 
     def take(self, rows: Tensor) -> "ImageSet":
-        """The images of these rows ``(count,)``, in their order."""
+        """The images of some rows ``(count,)``, in their order."""
         return replace(self, images=self.images[rows], labels=self.labels[rows])
 
 
 @valid.checked
 def load(name: str, split: str = "train", sample: bool = False, root: Path | str | None = None) -> ImageSet:
-    """Load one split, "train" or "test", of ``mnist``, ``fashion``, ``cifar10`` or ``svhn``, with its content checked.
+    """Load and check one split, "train" or "test", of ``mnist``, ``fashion``, ``cifar10`` or ``svhn``.
 
     Args:
         sample: read the sample inside the package instead of the full set (``mnist`` and ``fashion``).
-        root: look for the full set in this folder and nowhere else.
+        root: look for the full set only in this folder.
 
     Raises:
         UnknownName: no such data set, split or sample.
-        BadFile: a file is damaged (path, expected and found digest), or no place has the set (each with its reason).
+        BadFile: a file is damaged (with path and digests), or no place has the set (with a reason for each).
     """
     found = sources.read_sample(name, split) if sample else sources.find(name, split, root)
     images = torch.from_numpy(found.images).to(torch.float32).div_(255)     # (count, pixels); bytes until here
@@ -113,7 +113,7 @@ def load(name: str, split: str = "train", sample: bool = False, root: Path | str
 
 @valid.checked
 def split_off(data: ImageSet, count: int, generator: torch.Generator) -> tuple[ImageSet, ImageSet]:
-    """Draw ``count`` images as a held-out set; return ``(rest, held_out)``, which share no image. Raises BadInput."""
+    """Draw ``count`` images as a held-out set. Returns ``(rest, held_out)``, which share no image. Raises BadInput."""
     _in_range(count, len(data) - 1)
     order = torch.randperm(len(data), generator=generator)
     return data.take(order[count:]), data.take(order[:count])
@@ -121,9 +121,9 @@ def split_off(data: ImageSet, count: int, generator: torch.Generator) -> tuple[I
 
 @valid.checked
 def status() -> list[dict[str, str | int]]:
-    """What this machine holds, without asking the network: one row for each data set, split and sample.
+    """The data sets on this machine, without using the network: one row per data set, split and sample.
 
-    Each has ``name``, ``split``, ``where`` (or the whole reason why not), ``count`` and ``checked`` (``yes``,
+    A row has ``name``, ``split``, ``where`` (or the reason why it is missing), ``count`` and ``checked`` (``yes``,
     ``missing`` or ``damaged``).
     """
     reads = {f"{name} (sample)": partial(sources.read_sample, name) for name in SAMPLES}
@@ -145,9 +145,9 @@ def _found(read: Callable[[], sources.Pixels]) -> dict[str, str | int]:
 
 @valid.checked
 def noise_generator(seed: int, part: str = "test") -> torch.Generator:
-    """A generator for noise on some part of the images, each part having its own.
+    """A generator of its own for the noise on each part of the images.
 
-    Plain ``manual_seed(seed)`` would draw the numbers that a graph's weights began with.
+    ``manual_seed(seed)`` alone would repeat the random numbers of a graph's first weights.
     """
     digest = hashlib.sha256(f"noise on {part} images, seed {seed}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
@@ -158,13 +158,13 @@ def noisy(images: Tensor, variance: NotNegative, generator: torch.Generator, cli
     """Add Gaussian noise of the given variance to every pixel.
 
     Args:
-        images: any shape, floating point; not changed.
-        variance: of the noise (the standard deviation is its root), in squared units of the images. A variance in the
-            units of a graph's scaled pixels is ``Scale.variance(variance)`` in those of [0, 1].
-        generator: the noise is drawn on this generator's device, then moved to the images'.
-        clip: whether the result is brought back into [0, 1]; the paper does not say.
+        images: floating point, of any shape; not changed.
+        variance: of the noise, in squared units of the images. ``Scale.variance(variance)`` converts a variance of a
+            graph's scaled pixels to units of [0, 1].
+        generator: draws the noise on its own device, from which it is moved to that of the images.
+        clip: whether to clip the result to [0, 1]; the paper does not say.
 
-    Raises BadInput (a variance that is negative or not finite, bytes), BadValues (NaN or infinite pixels).
+    Raises BadInput: a negative or infinite variance, or images of bytes. BadValues: NaN or infinite pixels.
     """
     images = valid.tensor(images, "images")
     valid.images(images.reshape(max(1, len(images)), -1) if images.ndim else images)
@@ -175,7 +175,7 @@ def noisy(images: Tensor, variance: NotNegative, generator: torch.Generator, cli
 
 @valid.checked
 def top_half(shape: Shape) -> Tensor:
-    """Mask of an image whose top half is known: ``(pixels,)`` bool, True = known. Odd heights: the smaller half."""
+    """Mask of an image whose top half is known, ``(pixels,)`` bool, True = known. Of odd heights the smaller half."""
     return ~bottom_half(shape)
 
 

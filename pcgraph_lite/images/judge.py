@@ -1,7 +1,7 @@
 """The judge: a small convolutional network, trained with backpropagation, that reads generated images.
 
-It serves only as a measuring instrument; ``scripts/train_judges.py`` says how it learns, ``calibration`` what it can be
-trusted with. A picture that shows nothing gets no class: it is unreadable.
+It is only a measuring instrument. ``scripts/train_judges.py`` trains it, and ``calibration`` measures its reliability.
+A picture that shows nothing gets no class: it is unreadable.
 """
 
 from pathlib import Path
@@ -26,8 +26,8 @@ READ_BATCH = 1_000
 class Judge(Exact):
     """Four convolutions and two dense layers; 70,000 weights.
 
-    Pixels outside [0, 1] are cut off first: the judge sees what a viewer of the picture sees. Then each picture is
-    divided by its brightest pixel, so that a faint one reads like a strong one.
+    Pixels are first clipped to [0, 1], so that the judge sees what a viewer sees. Then each picture is divided by its
+    brightest pixel, so that faint pictures read like bright ones.
     """
 
     feature_size = 64
@@ -51,21 +51,21 @@ class Judge(Exact):
 
     @exactly
     def features(self, images: Tensor) -> Tensor:
-        """Return the last hidden layer, ``(batch, 64)``, of images ``(batch, 784)``; contrast leaves no trace in it."""
+        """The last hidden layer, ``(batch, 64)``, of images ``(batch, 784)``. It does not depend on contrast."""
         seen = unscaled(images, pixels=PIXELS).to(self.head.weight).clamp(0, 1)
         seen = seen / seen.amax(1, keepdim=True).clamp(min=LEAST_CONTRAST)
         return self.body(seen.reshape(-1, 1, SIDE, SIDE))         # black is 0, as beyond the border
 
     @exactly
     def forward(self, images: Tensor) -> Tensor:
-        """Return logits ``(batch, 11)`` of images ``(batch, 784)``; the last is that of a picture of nothing."""
+        """Logits ``(batch, 11)`` of images ``(batch, 784)``; the last one is that of a picture of nothing."""
         return self.head(self.features(images))
 
 
 @valid.checked
 @torch.no_grad()
 def read(judge: nn.Module, images: Tensor) -> Tensor:
-    """Return the class that the judge sees in each image: ``(batch, 784)`` -> ``(batch,)`` int64.
+    """The class that the judge reads in each image: ``(batch, 784)`` -> ``(batch,)`` int64.
 
     A picture that shows nothing gets -1: its contrast is below ``LEAST_CONTRAST``, or the judge says so.
 
@@ -84,14 +84,14 @@ def read(judge: nn.Module, images: Tensor) -> Tensor:
 
 @valid.checked
 def weights_path(name: str) -> Path:
-    """Where the committed weights of a judge lie; its calibration is beside them, as ``.json``. Raises UnknownName."""
+    """The file of a judge's committed weights; a ``.json`` beside it has its calibration. Raises UnknownName."""
     one_of("judge", name, JUDGES)
     return WEIGHTS / f"judge-{name}.safetensors"
 
 
 @valid.checked
 def load_judge(name: str, path: Path | str | None = None) -> Judge:
-    """Load a judge, frozen and in evaluation mode; ``judge.provenance`` says how it was trained.
+    """Load a judge, frozen and in evaluation mode. ``judge.provenance`` says how it was trained.
 
     Args:
         name: ``mnist`` or ``fashion``.

@@ -1,10 +1,10 @@
-"""Measures for images and answers. What torchmetrics has is its work, with its traps handled here once.
+"""Measures of images and answers. torchmetrics computes those that it has; this module handles its traps.
 
-It is imported where it is first used: it brings torchvision and torch's compiler along, which take seconds.
+It is imported on first use, because it imports torchvision and torch's compiler, which takes seconds.
 
-Images are ``(batch, pixels)`` with 1 as white, class numbers ``(batch,)``. A measure of one image gives ``(batch,)``; a
-measure of a whole set gives a float. Nothing here averages over seeds: that is ``mean_interval``'s task. Every measure
-refuses what it has no answer for: WrongShape (also for an empty set), BadValues (NaN or infinite entries), BadInput.
+Images are ``(batch, pixels)`` with 1 as white, class numbers ``(batch,)``. Measures of single images return
+``(batch,)``, measures of a set a float. Only ``mean_interval`` averages over seeds. Every measure refuses input for
+which it is not defined: WrongShape (also for an empty set), BadValues (NaN or infinite entries), BadInput.
 """
 
 import math
@@ -40,18 +40,17 @@ TIMES_FEATURES = 2            # images needed for each feature, below which a co
 
 @valid.checked
 def share_right(predicted: Tensor, labels: Tensor) -> float:
-    """Share of right answers; both are class numbers. The judge's -1, a picture that shows nothing, is never right."""
+    """Share of right answers; both arguments are class numbers. The judge's -1 (unreadable) is never right."""
     predicted, labels = _class_numbers(predicted, labels)
     return (predicted == labels).float().mean().item()
 
 
 @valid.checked
 def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]) -> pd.DataFrame:
-    """Precision, recall, F1 and number of images for each class, and a last row ``all``.
+    """Precision, recall, F1 and number of images of each class, and a last row ``all``.
 
-    The last row holds the plain means over the classes that occur, except ``images``, the total. A class that was never
-    predicted has precision 0. The judge's -1 counts as an answer of no class. Raises BadInput for class numbers beyond
-    the names.
+    The last row has the unweighted means over the classes that occur, and the total of ``images``. A class that was
+    never predicted has precision 0. The judge's -1 belongs to no class. Raises BadInput: a class number has no name.
     """
     with needing("the classification table"):
         from torchmetrics.functional.classification import multiclass_f1_score, multiclass_precision, multiclass_recall
@@ -75,9 +74,9 @@ def auroc(scores: Tensor, positive: Tensor) -> float:
     """Area under the ROC curve: how often a positive example scores above a negative one (ties count half).
 
     Args:
-        scores: ``(batch,)``, of any scale; higher means more positive. (torchmetrics would squash scores outside [0, 1]
-            with a sigmoid, which makes ties of large ones, so it is given ranks.)
-        positive: ``(batch,)`` bool, with both kinds.
+        scores: ``(batch,)``, of any scale; higher means more positive. (torchmetrics gets ranks, because it applies a
+            sigmoid to scores outside [0, 1], which makes large ones equal.)
+        positive: ``(batch,)`` bool, of both kinds.
     """
     with needing("auroc"):
         from torchmetrics.functional.classification import binary_auroc
@@ -90,7 +89,7 @@ def roc(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
     """The ROC curve: shares of negative and of positive examples at or above each level, from the highest down.
 
     Returns:
-        ``(levels + 1,)`` each, from (0, 0) to (1, 1); the area below is ``auroc``. Arguments and errors are its own.
+        ``(levels + 1,)`` each, from (0, 0) to (1, 1). ``auroc`` is the area below, with the same arguments and errors.
     """
     levels, ranks = _ranked(scores, positive)
     counts = [ranks[part].bincount(minlength=levels).flip(0).cumsum(0).double() for part in (~positive, positive)]
@@ -115,7 +114,7 @@ def psnr(images: Tensor, originals: Tensor) -> Tensor:
 
 @valid.checked
 def background_energy(images: Tensor, originals: Tensor) -> float:
-    """Mean of x^2 over all pixels that are 0 in the originals: what is left where there should be nothing."""
+    """Mean of x^2 over all pixels that are 0 in the originals, where nothing should be left."""
     images, originals = _pair(images, originals)
     dark = originals == 0                                                  # (batch, pixels)
     if not dark.any():
@@ -155,7 +154,7 @@ def seam(images: Tensor, known: Tensor, shape: Shape = (1, 28, 28)) -> Tensor:
 def diversity(images: Tensor) -> float:
     """Mean squared distance between two different images of a set, each divided by its norm; 0 if all are the same.
 
-    A picture's contrast then changes nothing: pale ones are no less varied than bright ones. A blank one stays blank.
+    So contrast does not matter: pale pictures are as varied as bright ones. A blank picture stays blank.
     """
     _several(images)
     shapes = torch.nn.functional.normalize(images.double(), dim=1)
@@ -164,7 +163,7 @@ def diversity(images: Tensor) -> float:
 
 @valid.checked
 def repeated_share(images: Tensor, threshold: Rate) -> float:
-    """Share of images that have another one of the set nearer than a mean squared error."""
+    """Share of images for which the set contains another image within a mean squared error."""
     _several(images)
     distance = torch.cdist(images.double(), images.double()).square() / images.shape[1]      # (batch, batch)
     nearest = distance.fill_diagonal_(math.inf).amin(1)
@@ -174,7 +173,7 @@ def repeated_share(images: Tensor, threshold: Rate) -> float:
 # ---------------------------------------------------------------------------------- distances between two sets
 
 class _JudgeFeatures(nn.Module):
-    """The judge as torchmetrics wants a feature extractor: scale fixed inside, width known without a trial image."""
+    """The judge as a feature extractor for torchmetrics: it scales inside and knows its width."""
 
     def __init__(self, judge: nn.Module) -> None:
         super().__init__()
@@ -185,9 +184,9 @@ class _JudgeFeatures(nn.Module):
 def frechet_judge_distance(judge: nn.Module, real: Tensor, fake: Tensor) -> float:
     """Frechet distance between two sets of images, on the judge's last hidden layer.
 
-    The same formula as FID on other features: its values compare only with each other, for one judge and one n. Pixels
-    go in as floats in [0, 1] (the judge cuts off what lies outside and divides by the brightest pixel, so that contrast
-    does not count), never as bytes. Each set needs at least twice as many images as the judge has features.
+    The formula is that of FID on other features, so values can only be compared for the same judge and n. Pixels are
+    floats in [0, 1], never bytes; the judge clips them and divides by the brightest, so contrast does not count. Each
+    set needs at least twice as many images as the judge has features.
     """
     with needing("a Frechet distance"):
         from torchmetrics.image.fid import FrechetInceptionDistance
@@ -212,9 +211,9 @@ def _distance(metric: "FrechetInceptionDistance", real: Tensor, fake: Tensor, si
 
 @valid.checked
 def inception_weights(path: Path | str | None = None) -> Path:
-    """Find torch-fidelity's Inception weights: the path given, ``$PCGRAPH_INCEPTION``, or torch's download folder.
+    """The file of torch-fidelity's Inception weights: the given path, ``$PCGRAPH_INCEPTION``, or torch's download.
 
-    Raises BadFile, saying where to get them.
+    Raises BadFile, with the place to get them: there is no such file.
     """
     given = path or os.environ.get("PCGRAPH_INCEPTION")
     found = placed(given, "weights_path") if given else Path(torch.hub.get_dir()) / "checkpoints" / INCEPTION_FILE
@@ -230,11 +229,11 @@ def fid(real: Tensor, fake: Tensor, weights_path: Path | str | None = None, shap
     """Frechet Inception distance, with the original resizing (no antialiasing) and grey repeated as three colours.
 
     Args:
-        real, fake: pixels are cut to [0, 1] and rounded to bytes; in each at least twice as many images as features.
+        real, fake: pixels, clipped to [0, 1] and rounded to bytes; each at least twice as many images as features.
         weights_path: see ``inception_weights``. Raises BadFile.
         shape: ``(channels, height, width)``, one channel or three.
-        feature: the layer by its width; 2048 is what FID means, the others (64, 192, 768) have other scales.
-        device: where Inception runs; about 0.1 s an image on one CPU core.
+        feature: the layer, by its width: 2048 for the usual FID; the others (64, 192, 768) have other scales.
+        device: that of Inception, which takes about 0.1 s per image on one CPU core.
     """
     if feature not in INCEPTION_LAYERS:
         raise BadInput(f"Inception has the layers {INCEPTION_LAYERS}; got {feature!r}.")
@@ -271,7 +270,7 @@ def _colour_bytes(images: Tensor, shape: Shape) -> Tensor:
 def mean_interval(values: Annotated[Sequence[float], MinLen(1)], level: Inside = 0.95) -> tuple[float, float, float]:
     """Mean of repeated runs and its confidence interval from Student's t: ``(mean, low, high)``.
 
-    One value has no spread: its bounds are NaN, not the value itself.
+    A single value has no spread, so its bounds are NaN.
     """
     numbers = valid.finite(values, "values", torch.float64)
     mean, count = numbers.mean().item(), len(numbers)
@@ -286,7 +285,7 @@ def mean_interval(values: Annotated[Sequence[float], MinLen(1)], level: Inside =
 # --------------------------------------------------------------------------------------------------------- checks
 
 def _ranked(scores: Tensor, positive: Tensor) -> tuple[int, Tensor]:
-    """How many levels the scores have, and the rank of each, ascending."""
+    """The number of different scores, and the rank of each score in ascending order."""
     if scores.ndim != 1 or scores.shape != positive.shape:
         raise WrongShape(f"auroc needs two vectors of one length; got {tuple(scores.shape)}, {tuple(positive.shape)}.")
     if positive.dtype != torch.bool or positive.all() or not positive.any():
@@ -303,7 +302,7 @@ def _class_numbers(predicted: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _pair(images: Tensor, originals: Tensor) -> tuple[Tensor, Tensor]:
-    """Both in the precision of the finer one."""
+    """Both tensors in the higher of their precisions."""
     images, originals = unscaled(images), unscaled(originals, "originals")
     if images.shape != originals.shape:
         raise WrongShape("images and originals must be alike; got "

@@ -1,7 +1,7 @@
-"""The usual ways to scale pixels before a graph sees them. The paper does not say it (ambiguity log, point 19).
+"""The usual scales of pixels inside a graph. The paper does not say which it uses (ambiguity log, point 19).
 
-Data sets, noise, measures, the judge and pictures are in the units of [0, 1]; only the inside of a graph is scaled
-(``PCGraph(pixel_scale=...)``), and queries and learning do it themselves.
+Data sets, noise, measures, the judge and pictures are in units of [0, 1]. Only the inside of a graph is scaled
+(``PCGraph(pixel_scale=...)``), and queries and learning convert pixels themselves.
 """
 
 from torch import nn
@@ -15,20 +15,20 @@ SCALES = (*RANGES, "standardized")
 
 
 def of(model: nn.Module) -> Scale:
-    """The scale of a model's pixels; only graphs have another than [0, 1]."""
+    """The scale of a model's pixels. Only graphs can have another scale than [0, 1]."""
     return getattr(model, "pixel_scale", PLAIN)
 
 
 def give(graph: PCGraph, scale: Scale) -> None:
-    """Say how a graph's pixels are scaled, as ``PCGraph(pixel_scale=...)`` does."""
+    """Set the scale of a graph's pixels, as ``PCGraph(pixel_scale=...)`` does."""
     graph.pixel_scale = scale
 
 
 @valid.checked
 def named(name: str, data: str | None = None) -> Scale:
-    """The scale of that name; "standardized" is mean 0 and standard deviation 1 over the data set ``data``.
+    """The scale with a name. "standardized" means mean 0 and standard deviation 1 over the data set ``data``.
 
-    Raises UnknownName (no such scale), BadInput ("standardized" without one of the data sets that have moments).
+    Raises UnknownName: no such scale. BadInput: "standardized" without a data set whose moments are known.
     """
     one_of("scale", name, SCALES)
     if name != "standardized":

@@ -1,14 +1,14 @@
-"""Where image files come from, and the proof that they are the right ones.
+"""Find the files of data sets, and check that they are the right ones.
 
-Places are tried in this order: the folder in ``$PCGRAPH_DATA``, the user's cache, torchvision's download, and for
-FashionMNIST where its Debian package lies. The content is checked by SHA-256 whatever form it came in:
+The places are, in this order, the folder in ``$PCGRAPH_DATA``, the user's cache, torchvision's download, and for
+FashionMNIST the folder of its Debian package. SHA-256 checks the content, whatever its form:
 
 - MNIST, FashionMNIST: the unpacked idx files, so gzip level and time stamps do not matter;
 - CIFAR10: the official binary batches (a label byte, then 3072 pixel bytes, 10,000 times) rebuilt in memory, so
   torchvision's batches and lossless WebP sheets answer to the same six digests;
 - SVHN: the .mat file as it is published.
 
-A file with the wrong content is an error that names it; the search never goes on behind the reader's back.
+A file with wrong content raises an error that names it. The search does not silently go on.
 """
 
 import gzip
@@ -62,18 +62,18 @@ SHEETS_A_BATCH = 10                                             # 10 sheets of 1
 
 
 class NotFound(BadFile):
-    """A data set that no place holds (as opposed to one that a place holds damaged)."""
+    """No place has the data set. (A damaged one raises BadFile.)"""
 
 
 class _NotHere(Exception):
-    """One place does not hold the data set; its text is the reason. Never leaves this file."""
+    """One place does not have the data set, for the reason in the text. Only this module sees it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pixels:
     """Checked content: ``images`` uint8 ``(count, pixels)``, ``labels`` uint8 ``(count,)``.
 
-    ``folder`` is where it lies on this machine; ``source`` says so in words that hold on every machine.
+    ``folder`` is its place on this machine; ``source`` describes its origin without naming a machine.
     """
 
     images: np.ndarray
@@ -98,16 +98,16 @@ def cache() -> Path:
 
 
 def find(name: str, split: str, root: Path | str | None = None, download: bool = True) -> Pixels:
-    """Return the checked content of one split from the first place that has it.
+    """The checked content of one split, from the first place that has it.
 
     Args:
-        root: look in this folder and nowhere else.
-        download: whether the network may be asked after the local folders.
+        root: look only in this folder.
+        download: whether to use the network after the local folders.
 
     Raises:
         UnknownName: no such data set or split.
-        NotFound: no place has it; the text lists each place with its reason, and what to do.
-        BadFile: a file is damaged; the text names its path, the expected and the found digest.
+        NotFound: no place has it. The text gives a reason for each place, and says what to do.
+        BadFile: a file is damaged. The text has its path, and the expected and the found digest.
     """
     one_of("data set", name, TORCHVISION)
     one_of("split", split, SPLITS)
@@ -126,7 +126,7 @@ def find(name: str, split: str, root: Path | str | None = None, download: bool =
 
 
 def read_sample(name: str, split: str) -> Pixels:
-    """The bundled sample of ``mnist`` or ``fashion``, checked; nothing is written. Raises UnknownName, BadFile."""
+    """The checked sample of ``mnist`` or ``fashion``. Writes nothing. Raises UnknownName, BadFile."""
     one_of("split", split, SPLITS)
     try:
         digests = json.loads((SAMPLE / "digests.json").read_text())["files"]
@@ -177,7 +177,7 @@ def _read(name: str, split: str, folder: Path) -> Pixels:
 
 
 def _fetch(name: str, split: str) -> Pixels:
-    """Download into a scratch folder, check what came, and only then move it into the cache."""
+    """Download into a scratch folder, check the files, and then move them into the cache."""
     try:
         cache().mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=cache(), prefix=f"{name}-", suffix=".part") as scratch:
@@ -193,7 +193,7 @@ def _fetch(name: str, split: str) -> Pixels:
 
 
 def _keep(folder: Path, home: Path) -> None:
-    """Move data files from a scratch folder into the cache; of a file and its .gz only the .gz."""
+    """Move data files from a scratch folder into the cache. If a file also exists as .gz, move only the .gz."""
     home.mkdir(parents=True, exist_ok=True)
     for item in sorted(folder.iterdir()):
         if item.with_name(item.name + ".gz").exists() or item.suffixes[-2:] == [".tar", ".gz"]:
@@ -204,7 +204,7 @@ def _keep(folder: Path, home: Path) -> None:
 
 
 def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
-    """torchvision sets no time limit on its connections, so a silent network would hang for ever."""
+    """Set a time limit for connections, because torchvision sets none and would wait for ever."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(TIMEOUT)
     try:
@@ -216,7 +216,7 @@ def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
 
 
 def _torchvision(name: str) -> type:
-    """Its class of a data set; imported here, so that the sample can be read without it."""
+    """torchvision's class of a data set, imported here because the sample does not need it."""
     with needing("torchvision's reader"):
         from torchvision import datasets
     return getattr(datasets, TORCHVISION[name])
@@ -225,7 +225,7 @@ def _torchvision(name: str) -> type:
 # ---------------------------------------------------------------------------------------------------- the formats
 
 def _refuse(path: Path | str, expected: str, found: str, name: str = "") -> BadFile:
-    """The error for a file that should be ``name``, if that is not its own name."""
+    """The error for a damaged file, with ``name`` if the file has another name."""
     than = f" than {name}" if name else ""
     return BadFile(f"{path} is damaged or another file{than}: expected {expected}, found {found}. "
                    "It was not used; delete or replace it.")
@@ -237,7 +237,7 @@ def _check(path: Path | str, content: bytes | np.ndarray, expected: str, name: s
 
 
 def _bytes(path: Path, largest: int) -> bytes:
-    """A file's content, if it is no larger than any that is the right one."""
+    """The content of a file, unless it is larger than any right one."""
     if (size := path.stat().st_size) > largest:
         raise _refuse(path, f"at most {largest} bytes", f"{size}")
     return path.read_bytes()
@@ -259,7 +259,7 @@ def _idx(folder: Path, name: str, digests: dict[str, str]) -> np.ndarray:
 
 
 def _content(folder: Path, name: str, digests: dict[str, str]) -> bytes:
-    """The unpacked content of an idx file, checked."""
+    """The unpacked and checked content of an idx file."""
     names = (name, name.replace("-idx", ".idx"))                           # unpackers make a dot of it
     path, unpack = next(((p, OPEN[kind]) for kind in OPEN for one in names if (p := folder / (one + kind)).is_file()),
                         (None, None))

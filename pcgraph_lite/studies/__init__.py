@@ -1,1 +1,1 @@
-"""What the paper does with graphs: its tasks, memories, convergence, drawings; and the oracles that check them."""
+"""The paper's uses of graphs: tasks, memories, convergence and drawings, and the oracles that check them."""

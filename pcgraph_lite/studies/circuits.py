@@ -1,8 +1,8 @@
 """Neural circuits that compute a PC graph: neurons, and signed wires between them (figure 2a; appendix A).
 
-``standard`` gives each vertex a value neuron and an error neuron. ``dendritic`` has no error neurons: a basal and an
-apical dendrite and an interneuron do their work (after Whittington and Bogacz, 2019). Both are made from a graph, wire
-by wire, and ``updates`` runs them, so that a drawing shows what was computed.
+``standard`` gives each vertex a value neuron and an error neuron. ``dendritic`` has a basal and an apical
+dendrite and an interneuron in place of the error neuron (after Whittington and Bogacz, 2019). Both are built from a
+graph, wire by wire, and ``updates`` runs them, so a drawing shows what was computed.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ Neuron = tuple[str, int]                                                   # kin
 
 @dataclass(frozen=True)
 class Wire:
-    """One connection: excitatory where its weight is positive, inhibitory where it is negative.
+    """One connection: excitatory if its weight is positive, inhibitory if it is negative.
 
-    ``fires``: it sends f of its source, not the source itself. ``gated``: what arrives is multiplied by f' of the
-    target's value.
+    ``fires``: it sends f of its source instead of the source. ``gated``: its input is multiplied by f' of the target's
+    value.
     """
 
     source: Neuron
@@ -33,14 +33,14 @@ class Wire:
 
 @dataclass(frozen=True)
 class Circuit:
-    """All wires, and the kinds of neurons beside the values in the order in which they are computed."""
+    """All wires, and the kinds of neurons besides values, in the order of their computation."""
 
     vertices: int
     kinds: tuple[str, ...]
     wires: tuple[Wire, ...]
 
     def neurons(self) -> list[Neuron]:
-        """Every neuron, the values first."""
+        """Every neuron, values first."""
         return [(kind, i) for kind in ("value", *self.kinds) for i in range(self.vertices)]
 
 
@@ -59,9 +59,9 @@ def standard(graph: PCGraph) -> Circuit:
 
 
 def dendritic(graph: PCGraph) -> Circuit:
-    """No error neurons: the basal dendrite and the interneuron hold mu_i, the apical one compares x_k with mu_k.
+    """No error neurons: basal dendrite and interneuron hold mu_i, and the apical dendrite compares x_k with mu_k.
 
-    The soma leaks, adds its basal and its apical potential, and moves by x_i - mu_i without any neuron for it. Raises
+    The soma leaks and adds its basal and apical potentials, so it moves by x_i - mu_i without an error neuron. Raises
     BadInput as ``standard``.
     """
     wires = []
@@ -76,10 +76,10 @@ def dendritic(graph: PCGraph) -> Circuit:
 
 
 def updates(circuit: Circuit, graph: PCGraph, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Run the wires: the change of every value and of every weight, both with a step of 1.
+    """Run the wires. Returns the change of every value and of every weight, both with a step of 1.
 
-    ``(batch, n)``, and ``(n, n)`` summed over the batch, rows are sources. Raises WrongShape: ``x`` ``(batch, n)`` or
-    the circuit does not fit the graph.
+    They are ``(batch, n)``, and ``(n, n)`` summed over the batch with sources in rows. Raises WrongShape: ``x``
+    ``(batch, n)`` or the circuit does not fit the graph.
     """
     graph.check_values(x)
     if circuit.vertices != graph.topology.n:
@@ -88,7 +88,7 @@ def updates(circuit: Circuit, graph: PCGraph, x: Tensor) -> tuple[Tensor, Tensor
     level = {("value", i): x[:, i] for i in range(circuit.vertices)}       # (batch,) each
 
     def arriving(neuron: Neuron) -> Tensor:
-        """What all wires to a neuron bring, ``(batch,)``."""
+        """The input of a neuron from all its wires, ``(batch,)``."""
         total = torch.zeros_like(x[:, 0])
         for wire in circuit.wires:
             if wire.target == neuron:
@@ -106,7 +106,7 @@ def updates(circuit: Circuit, graph: PCGraph, x: Tensor) -> tuple[Tensor, Tensor
 
 
 def _plain(graph: PCGraph) -> int:
-    """Number of vertices of a graph that has nothing a circuit could not draw. Raises BadInput."""
+    """The number of vertices. Raises BadInput: the graph has something that circuits do not have."""
     topped = any(hasattr(f, "fraction") for f in graph.activations)
     if graph.replicas is not None or graph.bias is not None or graph.sources is not None or topped:
         raise BadInput("a circuit is made of one graph without replicas, biases, top-k and flat prior; build it with "

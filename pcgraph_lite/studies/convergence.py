@@ -1,7 +1,7 @@
-"""Training copies of a graph side by side, each with steps of its own, and watching which come to rest (appendix G).
+"""Train copies of a graph side by side, each with its own step sizes, and see which of them converge (appendix G).
 
-``learning.fit`` refuses a value step that diverges. Here nothing is refused, because the question is who would: copies
-are replicas that share no number, so one whose energy leaves the finite numbers does not disturb the others.
+``learning.fit`` refuses a value step that diverges. Here diverging copies are allowed, because the question is which
+ones diverge. Copies are replicas that share no number, so an infinite energy does not affect the others.
 """
 
 import time
@@ -25,7 +25,7 @@ LATE, SHARE = 0.1, 0.05              # a steady fall loses LATE of the whole in 
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """What was seen in training, one column a copy; energies are means over the batch, pixels and labels held."""
+    """Measurements in training, one column per copy. Energies are batch means with pixels and labels held."""
 
     seconds: Tensor                                                        # (batches,): since the start, all copies
     before: Tensor                                                         # (batches, copies): before the value steps
@@ -34,18 +34,18 @@ class Watched:
     bound: Tensor                                                          # (looks, copies): of the value step
 
     def diverged(self) -> Tensor:
-        """Whose energy was not finite at some time, ``(copies,)`` bool."""
+        """Copies whose energy was not finite at some time, ``(copies,)`` bool."""
         return ~(self.before.isfinite() & self.after.isfinite()).all(0)
 
     def rising(self) -> Tensor:
-        """Whose relaxations end higher than they begin, at the end of training (last tenth), ``(copies,)`` bool."""
+        """Copies whose relaxations raise the energy in the last tenth of training, ``(copies,)`` bool."""
         last = -_window(len(self.after))
         return ~(self.after[last:].mean(0) < self.before[last:].mean(0))
 
     def settled(self) -> Tensor:
-        """Whose energy after relaxation fell and no longer does: at most 5 % of the whole fall in the last tenth.
+        """Copies whose energy after relaxation fell and has settled: at most 5 % of its fall is in the last tenth.
 
-        Means over tenths of the training; a straight line falls by a ninth of the whole from one tenth to the next.
+        Tenths of the training are compared by their means; a straight line falls by a ninth from tenth to tenth.
         """
         size = _window(len(self.after))
         first, late, last = (self.after[part].mean(0) for part in (slice(size), slice(-2 * size, -size),
@@ -53,11 +53,11 @@ class Watched:
         return (last < first) & ((late - last).abs() <= SHARE * (first - last))
 
     def converged(self) -> Tensor:
-        """Finite, settled, and with relaxations that lower the energy, ``(copies,)`` bool."""
+        """Copies that stay finite, settle, and have relaxations that lower the energy, ``(copies,)`` bool."""
         return ~self.diverged() & ~self.rising() & self.settled()
 
     def predicted(self, value_lr: Tensor) -> Tensor:
-        """Whose value step was above the bound at some look, ``(copies,)`` bool: f = identity would diverge."""
+        """Copies whose value step once exceeded the bound, so that f = identity would diverge, ``(copies,)`` bool."""
         return (value_lr.to(self.bound) > self.bound).any(0)
 
 
@@ -65,18 +65,18 @@ class Watched:
 def watch(graph: PCGraph, data: Data, value_lr: Sequence[Rate], weight_lr: Sequence[Rate], *, steps: Count = 20,
           batches: Count = 100, batch_size: Count = 100, weight_decay: NotNegative = 0.0, every: Count = 10,
           generator: torch.Generator | None = None) -> Watched:
-    """Train every copy on the same batches (alg. 1, plain value steps, Adam) and look at its energies.
+    """Train every copy on the same batches (alg. 1, plain value steps, Adam) and record its energies.
 
     Args:
         graph: with ``replicas``; trained in place.
-        data: as for ``learning.fit``.
-        value_lr, weight_lr: one number for each replica.
-        steps, batches: value steps T, and weight steps.
-        every: how many batches from one look at the bound to the next; it takes 30 products with a vector.
+        data: as in ``learning.fit``.
+        value_lr, weight_lr: one number per replica.
+        steps, batches: numbers of value steps T and of weight steps.
+        every: number of batches between two estimates of the bound, each of which takes 30 matrix-vector products.
         generator: draws the batches. None: a new one seeded with 0.
 
-    Raises BadInput: a count below 1, a step that is not positive. WrongShape: not one step a replica, no replicas, or
-    data that does not fit the graph.
+    Raises BadInput: a count below 1, or a step that is not positive. WrongShape: no replicas, not one step per replica,
+    or data that do not fit the graph.
     """
     value_steps, weight_steps = of_replicas(graph, value_lr, "value_lr"), of_replicas(graph, weight_lr, "weight_lr")
     generator, data = generator or torch.Generator().manual_seed(0), scaled(graph, pictures(graph, data))

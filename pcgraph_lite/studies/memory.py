@@ -1,8 +1,8 @@
-"""Asking a graph for images that it was trained on: from a part of one, or from one under noise (section 3).
+"""Query a graph for images on which it was trained, from a part of an image or from a noisy one (section 3).
 
-A query by conditioning has an answer that does not depend on the way there, so it may be accelerated. A query by
-initialization is plain descent, as in the paper; ``run_on`` shows where its last state would go if it had the time.
-Images go in and come out in the units of [0, 1].
+The answer of a query by conditioning does not depend on the path, so the query may be accelerated. A query by
+initialization is plain descent, as in the paper; ``run_on`` shows where more steps would lead it. Images are in units
+of [0, 1].
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ REST = 1e-9                            # the valley of the memories is shallow: 
 
 @dataclass(frozen=True, eq=False)
 class Recall:
-    """How a query for memories went."""
+    """The course of a query for memories."""
 
     images: Tensor                                                         # (batch, pixels), cut to [0, 1]
     seen: dict[int, Tensor]                                                # images after so many steps
@@ -38,7 +38,7 @@ class Recall:
 
 
 def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000) -> Recall:
-    """Query by conditioning: of memories ``(batch, pixels)`` the ``known`` ones ``(pixels,)`` are held."""
+    """Query by conditioning: hold the ``known`` pixels ``(pixels,)`` of memories ``(batch, pixels)``."""
     answer = query(graph, {"pixels": observed(memories, known)}, steps=steps, momentum=MOMENTUM, tolerance=REST)
     images = answer.values["pixels"].clamp(0, 1)
     trace = torch.cat([answer.initial_energy[None], answer.energy])
@@ -54,15 +54,15 @@ def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: st
 
 
 def noisy(graph: PCGraph, memories: Tensor, variance: float, seed: int) -> dict[str, Tensor]:
-    """Memories ``(batch, pixels)`` under noise of one variance in two units (ambiguity log, point 19): "noise" is added
-    to the scaled pixels that the graph sees, "plain noise" to those in [0, 1]; both come back in [0, 1], not cut.
+    """Memories ``(batch, pixels)`` with noise of one variance in two units (ambiguity log, point 19): "noise" on the
+    scaled pixels that the graph sees, "plain noise" on pixels in [0, 1]. Both are returned in [0, 1], not clipped.
     """
     units = {"noise": graph.pixel_scale.variance(variance), "plain noise": variance}
     return {name: datasets.noisy(memories, v, datasets.noise_generator(seed)) for name, v in units.items()}
 
 
 def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
-    """Go on from where a query by initialization ended, with the accelerated solver; its numbers count both."""
+    """Continue a query by initialization with the accelerated solver. The numbers of the result count both."""
     answer = query(graph, init=recall.last.values, steps=steps, momentum=PATIENCE, tolerance=None)
     images, trace = answer.values["pixels"].clamp(0, 1), torch.cat([recall.energy, answer.energy])
     done = recall.steps + steps
@@ -71,8 +71,8 @@ def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
 
 def asked(graph: PCGraph, memories: Tensor, shape: Sequence[int], variance: float, steps: int,
           seed: int) -> dict[str, Recall]:
-    """Memories ``(batch, pixels)`` asked for as in appendix C: "half", with the upper half of the rows of each removed
-    (conditioning), and "noise", started under noise of that variance on the scaled pixels (initialization).
+    """Query for memories ``(batch, pixels)`` as in appendix C: "half", with the upper half of the rows removed
+    (conditioning), and "noise", from noisy scaled pixels (initialization).
 
     Args:
         shape: of an image, ``(channels, height, width)``.
@@ -85,17 +85,17 @@ def asked(graph: PCGraph, memories: Tensor, shape: Sequence[int], variance: floa
 
 
 def at_rest(energy: Tensor, tolerance: float = REST) -> Tensor:
-    """Whose energy ``(steps + 1, batch)`` changed by at most ``tolerance`` of the first in ten steps. ``(batch,)``."""
+    """Queries whose energy ``(steps + 1, batch)`` changed by at most ``tolerance`` of its first value in ten steps."""
     if energy.ndim != 2 or len(energy) <= WINDOW:
         raise WrongShape(f"energy is {tuple(energy.shape)}; expected (steps + 1, batch) with at least {WINDOW} steps.")
     return (energy[-1] - energy[-1 - WINDOW]).abs() <= tolerance * energy[0]
 
 
 def on_the_span(memories: Tensor, images: Tensor, scale: Scale = PLAIN) -> Tensor:
-    """Each image's nearest point on the span of the memories, ``(batch, pixels)``: the span of scaled pixels.
+    """The nearest point to each image in the span of the memories (of their scaled pixels), ``(batch, pixels)``.
 
-    Where f is linear every combination of stored images has no energy either, so a graph of pixels alone that stores
-    them, and nothing else, leaves of an image started there exactly this; of noise of variance v about v * k / pixels.
+    If f is linear, every combination of stored images also has zero energy. So a graph that has only pixels and stores
+    only these k images turns an image into exactly this point, and keeps about v * k / pixels of noise of variance v.
     """
     _, singular, directions = torch.linalg.svd(scale.apply(memories.double()), full_matrices=False)
     kept = directions[singular > 1e-6 * singular[0]]                       # (rank, pixels)

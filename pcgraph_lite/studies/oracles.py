@@ -1,6 +1,6 @@
-"""What the equations must give, computed another way: loops over vertices, autograd, and linear algebra.
+"""What the equations must give, computed in other ways: loops over vertices, autograd and linear algebra.
 
-The tests and the page on section 2 hold the engine against these; nothing here is fast.
+The tests and the page on section 2 compare the engine with these. Nothing here is fast.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from ..engine.topology import Topology, from_mask
 
 
 def random_graph(generator: torch.Generator, activation: str = "tanh") -> PCGraph:
-    """A float64 graph of 3 to 12 vertices with random edges, cycles and self-loops, some masked."""
+    """A float64 graph of 3 to 12 vertices with random edges, cycles and self-loops, sometimes masked."""
     n = int(torch.randint(3, 13, (), generator=generator))
     mask = torch.rand(n, n, generator=generator) < 0.6
     mask[0, 1] = mask[1, 2] = mask[2, 0] = True                            # at least one cycle
@@ -25,14 +25,14 @@ def random_graph(generator: torch.Generator, activation: str = "tanh") -> PCGrap
 
 def random_cases(generator: torch.Generator, names: Sequence[str] = ("linear", "tanh", "hardtanh", "relu", "sigmoid"),
                  batch: int = 4) -> Iterator[tuple[PCGraph, Tensor]]:
-    """Random graphs without end, the activations in turn, each with random values ``(batch, n)``."""
+    """Endless random graphs that take the activations in turn, each with random values ``(batch, n)``."""
     for name in cycle(names):
         graph = random_graph(generator, name)
         yield graph, torch.randn(batch, graph.topology.n, generator=generator, dtype=torch.float64)
 
 
 def loop_prediction(graph: PCGraph, x: Tensor) -> Tensor:
-    """eq. 1 as printed: for each vertex i the sum over its sources j. ``(batch, n)`` to ``(batch, n)``."""
+    """Eq. 1 as printed: for each vertex i the sum over its sources j. ``(batch, n)`` to ``(batch, n)``."""
     weight, fx, mask = graph.weight, torch.cat(graph.activate(x), -1), graph.topology.mask()
     mu = torch.zeros_like(x) if graph.bias is None else graph.bias.expand_as(x).clone()
     for j, i in mask.nonzero().tolist():
@@ -41,7 +41,7 @@ def loop_prediction(graph: PCGraph, x: Tensor) -> Tensor:
 
 
 def loop_energy(graph: PCGraph, x: Tensor) -> Tensor:
-    """eq. 2 as printed, ``(batch,)``; a vertex without incoming edges pays nothing under a flat prior."""
+    """Eq. 2 as printed, ``(batch,)``. Under a flat prior, vertices without incoming edges have no error."""
     mu, energy = loop_prediction(graph, x), torch.zeros_like(x[:, 0])
     for i in range(graph.topology.n):
         if graph.prior == "zero" or bool(graph.topology.mask()[:, i].any()):
@@ -50,7 +50,7 @@ def loop_energy(graph: PCGraph, x: Tensor) -> Tensor:
 
 
 def energy_of(graph: PCGraph, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """eq. 2 from the one n x n matrix of all weights, whichever plan the graph has; summed over everything."""
+    """Eq. 2 from the n x n matrix of all weights, whatever the plan of the graph, summed over everything."""
     mu = torch.cat(graph.activate(x), -1) @ weight + (0 if bias is None else bias)
     error = x - mu if graph.sources is None else (x - mu).masked_fill(graph.sources, 0)
     return error.square().sum() / 2
@@ -72,15 +72,18 @@ def weight_gradient(graph: PCGraph, x: Tensor) -> dict[str, Tensor]:
 
 
 def paying_matrix(graph: PCGraph) -> Tensor:
-    """I - W without the columns of vertices that pay nothing: eps = x (I - W) - b if f(x) = x. ``(..., n, paying)``."""
+    """I - W without the columns of vertices that have no error: eps = x (I - W) - b if f(x) = x.
+
+    Returns ``(..., n, paying)``.
+    """
     matrix = torch.eye(graph.topology.n, dtype=graph.dtype) - graph.weight
     return matrix if graph.sources is None else matrix[..., ~graph.sources]
 
 
 def linear_solution(graph: PCGraph, x: Tensor, clamped: Tensor) -> tuple[Tensor, bool]:
-    """For f = identity: where a query by conditioning must end (eq. 5), by least squares, and whether nowhere else.
+    """For f = identity, the end of a query by conditioning (eq. 5) by least squares, and whether it is unique.
 
-    Of ``x`` ``(batch, n)`` the entries ``clamped`` ``(n,)`` are used; the answer is the only one where the free rows of
+    Only the ``clamped`` entries ``(n,)`` of ``x`` ``(batch, n)`` are used. The answer is unique if the free rows of
     I - W have full rank.
     """
     matrix, free = paying_matrix(graph), ~clamped
@@ -110,13 +113,13 @@ def storing_weight(values: Tensor, activation: str, ridge: float = 0.0) -> Tenso
 
 
 def curvature(graph: PCGraph, clamped: Tensor) -> float:
-    """Largest eigenvalue of the free block of (I - W)(I - W)^T; plain descent is stable below 2 over it."""
+    """Largest eigenvalue of the free block of (I - W)(I - W)^T. Plain descent is stable below 2 / eigenvalue."""
     rows = paying_matrix(graph)[~clamped]
     return float(torch.linalg.eigvalsh(rows @ rows.T).max())
 
 
 def masked_difference(topology: Topology, activation: str, generator: torch.Generator) -> float:
-    """How far the block engine is from a fully connected graph with masked weights (section 4); float64.
+    """The difference between the block engine and a fully connected graph with masked weights (section 4), in float64.
 
     Compares the energy, both gradients, and the values after 50 steps with a quarter of the vertices clamped.
     """
@@ -136,5 +139,5 @@ def masked_difference(topology: Topology, activation: str, generator: torch.Gene
 
 
 def relative_error(got: Tensor, expected: Tensor) -> float:
-    """Largest absolute difference over the largest expected size."""
+    """The largest absolute difference divided by the largest expected absolute value."""
     return float((got - expected).abs().max() / expected.abs().max().clamp_min(torch.finfo(expected.dtype).tiny))

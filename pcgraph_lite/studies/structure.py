@@ -1,6 +1,6 @@
-"""How a topology is knit: clustering, path length, modularity, the measures by which brain networks are described.
+"""The structure of a topology: clustering, path length and modularity, as used for brain networks.
 
-And how much the edges inside its groups weigh, which make a layered graph recurrent.
+Also the weights of edges inside groups, which make a layered graph recurrent.
 """
 
 from collections.abc import Callable
@@ -23,11 +23,11 @@ AtLeast2 = Annotated[int, Ge(2)]
 
 @dataclass(frozen=True)
 class Structure:
-    """Measures of a topology, the directions of its edges left aside.
+    """Measures of a topology without the directions of its edges.
 
-    clustering: how often two neighbours of a vertex are neighbours, mean over vertices. path_length: mean number of
-    links on the shortest way between two vertices. modularity: share of links inside communities beyond chance, for
-    the best division found greedily.
+    clustering: how often two neighbours of a vertex are neighbours, averaged over vertices. path_length: mean number of
+    links on the shortest path between two vertices. modularity: share of links inside communities beyond chance, for
+    the best greedy division.
     """
 
     vertices: int
@@ -38,7 +38,7 @@ class Structure:
 
 
 def measure(topology: Topology) -> Structure:
-    """Measure a topology. Raises BadInput where it falls apart, because then some vertices have no distance."""
+    """Measure a topology. Raises BadInput: it is not connected, so some vertices have no distance."""
     graph = nx.empty_graph(topology.n)
     graph.add_edges_from((j, i) for j, i in topology.mask().nonzero().tolist() if j != i)
     return _measured(graph)
@@ -54,7 +54,7 @@ def self_edges(graph: PCGraph) -> torch.Tensor:
 
 
 def without_self_edges(graph: PCGraph) -> PCGraph:
-    """A copy of a graph whose edges inside groups weigh nothing."""
+    """A copy of a graph whose edges inside groups have zero weight."""
     copy, weight = deepcopy(graph), graph.weight.clone()
     for name in graph.topology.groups:
         group = graph.topology.slice(name)
@@ -64,7 +64,7 @@ def without_self_edges(graph: PCGraph) -> PCGraph:
 
 
 def random_like(topology: Topology, generator: torch.Generator, count: int = 10) -> list[Structure]:
-    """Measures of ``count`` random connected graphs with as many vertices and links. Raises BadInput: too few links."""
+    """Measures of ``count`` random connected graphs of the same size. Raises BadInput: too few links."""
     known = measure(topology)
     n, links = known.vertices, known.links
     return [_measured(_connected(lambda seed: nx.gnm_random_graph(n, links, seed=seed), generator,
@@ -74,10 +74,10 @@ def random_like(topology: Topology, generator: torch.Generator, count: int = 10)
 @valid.checked
 def brain_regions(regions: AtLeast2 = 6, size: AtLeast2 = 10, rewire: Share = 0.12, *,
                   generator: torch.Generator) -> Topology:
-    """A small world of regions: each is complete within, and a link is rewired to anywhere with probability ``rewire``.
+    """A small world of complete regions, in which each link is rewired at random with probability ``rewire``.
 
-    A relaxed caveman graph; each link goes both ways and each region is a vertex group. (The brain of the paper's
-    figure 1 is a drawing after another work; this is a graph with the properties that its text names.)
+    This is a relaxed caveman graph with links in both directions; each region is a vertex group. (The brain in the
+    paper's figure 1 is drawn after another work. This graph has the properties that the paper's text names.)
     Raises BadInput: an argument out of range, or as ``_connected``.
     """
     drawn = _connected(lambda seed: nx.relaxed_caveman_graph(regions, size, rewire, seed=seed), generator,
@@ -87,7 +87,7 @@ def brain_regions(regions: AtLeast2 = 6, size: AtLeast2 = 10, rewire: Share = 0.
 
 
 def _connected(draw: Callable[[int], nx.Graph], generator: torch.Generator, what: str) -> nx.Graph:
-    """The first drawn graph that does not fall apart. Raises BadInput: 20 in a row do."""
+    """The first connected graph of up to 20 drawn ones. Raises BadInput: none is connected."""
     for _ in range(20):
         if nx.is_connected(drawn := draw(int(torch.randint(2**31, (), generator=generator)))):
             return drawn

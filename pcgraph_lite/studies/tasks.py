@@ -1,8 +1,8 @@
-"""The paper's tasks as one call each, for graphs and for the autoencoder they are compared with, and their measures.
+"""The paper's tasks as one call each, for graphs and for the autoencoder with which they are compared.
 
-Queries by conditioning go down to a minimum of the energy, and use the accelerated solver to get there. Queries by
-initialization depend on the path (ambiguity log, point 14), so they are plain descent; the pages choose how many steps
-on validation images. Images go in and come out in the units of [0, 1], as of every query.
+Queries by conditioning end at a minimum of the energy, so they use the accelerated solver. Queries by initialization
+depend on the path (ambiguity log, point 14), so they are plain descent; the pages choose the number of steps on
+validation images. Images are in units of [0, 1].
 """
 
 from collections.abc import Sequence
@@ -23,19 +23,20 @@ FEW = 600                                                                  # pla
 
 
 def generate(graph: PCGraph, labels: Tensor) -> Answer:
-    """Hold one-hot labels, ``labels`` ``(batch,)`` int; the pixels of the answer are the images drawn (gen-a)."""
+    """Hold labels ``(batch,)`` int as one-hot values; the pixels of the answer are the generated images (gen-a)."""
     return query(graph, {"labels": labels}, **SETTLE)
 
 
 def classify(graph: PCGraph, images: Tensor, **settings: Any) -> Answer:
-    """Hold the pixels ``(batch, pixels)``; the labels of the answer peak at the class found."""
+    """Hold the pixels ``(batch, pixels)``; the labels of the answer peak at the answered class."""
     return query(graph, {"pixels": images}, **(settings or SETTLE))
 
 
 def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Tensor:
-    """Fill in the pixels that are not ``known`` ``(pixels,)`` (gen-b), ``labels`` ``(batch,)`` held if given (gen-d).
+    """Complete the pixels that are not ``known`` ``(pixels,)`` (gen-b), with ``labels`` ``(batch,)`` held if given
+    (gen-d).
 
-    ``(batch, pixels)``; known pixels as they came, the others cut to [0, 1].
+    Returns ``(batch, pixels)`` with unchanged known pixels and the others clipped to [0, 1].
     """
     if isinstance(model, Autoencoder):
         return autoencoder.complete(model, images, known)
@@ -43,7 +44,7 @@ def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels
 
 
 def completion(graph: PCGraph, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Answer:
-    """The query behind ``complete``: the known pixels, and the label if given, are held."""
+    """The query of ``complete``, which holds the known pixels and, if given, the labels."""
     clamp = {"pixels": observed(images, known)}
     if labels is not None:
         clamp["labels"] = labels
@@ -51,28 +52,28 @@ def completion(graph: PCGraph, images: Tensor, known: Tensor, labels: Tensor | N
 
 
 def filled(images: Tensor, known: Tensor, answer: Answer) -> Tensor:
-    """Known pixels from the images, the others from an answer and cut to [0, 1]. ``(batch, pixels)``."""
+    """Known pixels from the images, the others from an answer, clipped to [0, 1]. ``(batch, pixels)``."""
     return torch.where(known, images, answer.values["pixels"].clamp(0, 1))
 
 
 def complete_by_start(graph: PCGraph, images: Tensor, known: Tensor, steps: int) -> Tensor:
-    """Completion by initialization: known pixels start at their values, unknown ones at 0, and all are let go."""
+    """Completion by initialization: known pixels start at their values, unknown ones at 0, and all are free."""
     answer = query(graph, init={"pixels": observed(images, known)}, steps=steps, tolerance=None)
     return answer.values["pixels"].clamp(0, 1)
 
 
 def descend(graph: PCGraph, start: Tensor, looks: Sequence[int],
             internal: str = "zeros") -> tuple[dict[int, Tensor], Tensor, Answer]:
-    """Query by initialization, looked at on its way: the pixels start at ``start`` and everything is let go.
+    """Query by initialization with intermediate images: the pixels start at ``start``, and all vertices are free.
 
     Args:
         start: ``(batch, pixels)``.
-        looks: after which numbers of plain steps to keep the images, rising (else BadInput); the last ends the query.
-        internal: where the other vertices begin, "zeros" or "prediction".
+        looks: rising numbers of plain steps after which to keep the images (else BadInput); the last ends the query.
+        internal: initial values of the other vertices, "zeros" or "prediction".
 
     Returns:
-        look -> images ``(batch, pixels)`` cut to [0, 1]; the energy before and after each step ``(steps + 1, batch)``;
-        and the last answer, internals and all.
+        look -> images ``(batch, pixels)`` clipped to [0, 1]; the energy before and after each step
+        ``(steps + 1, batch)``; and the last answer with all vertices.
     """
     if not looks or sorted(set(looks)) != list(looks) or looks[0] < 1:
         raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
@@ -86,13 +87,13 @@ def descend(graph: PCGraph, start: Tensor, looks: Sequence[int],
 
 
 def denoise_path(graph: PCGraph, images: Tensor, steps: Sequence[int]) -> tuple[dict[int, Tensor], Tensor]:
-    """Noisy images after each number of plain steps, and the energy of every step ``(last step, batch)``."""
+    """Denoised images after each number of plain steps, and the energy of every step ``(last step, batch)``."""
     seen, energy, _ = descend(graph, images, steps)
     return seen, energy[1:]
 
 
 def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:
-    """Clean noisy images (gen-c): ``steps`` plain steps of a query by initialization. ``(batch, pixels)`` in [0, 1]."""
+    """Denoise images (gen-c) by ``steps`` plain steps of a query by initialization. ``(batch, pixels)`` in [0, 1]."""
     if isinstance(model, Autoencoder):
         with torch.no_grad():
             return model(images)
@@ -100,12 +101,12 @@ def denoise(model: PCGraph | Autoencoder, images: Tensor, steps: int) -> Tensor:
 
 
 def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int = 3000) -> tuple[float, float]:
-    """Plain steps until the energy of a completion has come 99 % of its way down, mean over images, and the share of
-    images that are not there after ``longest`` (section B of the paper: deeper graphs converge more slowly).
+    """Mean number of plain steps until the energy of a completion has made 99 % of its fall, and the share of images
+    that need more than ``longest`` steps (section B of the paper: deeper graphs converge more slowly).
 
-    The way goes from the energy of the start to that of the accelerated query. An image that is not there after
-    ``longest`` steps counts as ``longest``; where there are such, the mean is too small. Of ``images`` ``(batch,
-    pixels)`` those ``known`` ``(pixels,)`` are held.
+    The fall is the difference between the energies of the start and of the accelerated query. An image that needs more
+    than ``longest`` steps counts as ``longest``, which makes the mean too small. The ``known`` pixels ``(pixels,)`` of
+    ``images`` ``(batch, pixels)`` are held.
     """
     lowest = completion(graph, images, known).energy[-1]                   # (batch,)
     for steps in (min(FEW, longest), longest):                             # the same way, cut off where it is enough
@@ -118,5 +119,5 @@ def settling_steps(graph: PCGraph, images: Tensor, known: Tensor, longest: int =
 
 
 def judge_reads(judge: nn.Module, images: Tensor) -> Tensor:
-    """Classes that the judge sees, ``(batch,)`` on the CPU; -1 where it sees none."""
+    """Classes that the judge reads, ``(batch,)`` on the CPU; -1 for unreadable images."""
     return read(judge, images).cpu()

@@ -1,7 +1,7 @@
-"""A trial: one task asked of one trained model about the test images of a data set, and what came of it.
+"""A trial: one task of one trained model on the test images of a data set, and its results.
 
-Whatever the model is, a graph or a baseline, a trial holds the pictures, what a judge reads in them, and a table with
-one row an image and a column for each measure. So trials of different models compare.
+For graphs and baselines alike, a trial has the pictures, the judge's readings, and a table with one row per image and
+one column per measure, so that models can be compared.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,18 +29,18 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A data set as the tasks ask about it. ``test``: images drawn at random, never chosen."""
+    """A data set for the tasks. ``test``: images drawn at random, not chosen."""
 
     train: ImageSet
     test: ImageSet
     judge: nn.Module
 
     def noisy(self, variance: float, seed: int) -> Tensor:
-        """The test images under Gaussian noise of that variance, the same for every model. ``(batch, pixels)``."""
+        """The test images with Gaussian noise, the same for every model. ``(batch, pixels)``."""
         return datasets.noisy(self.test.images, variance, datasets.noise_generator(seed))
 
     def of_classes(self, classes: Sequence[int], count: int) -> "Case":
-        """The same with at most ``count`` test images, drawn from some classes."""
+        """The case with at most ``count`` test images, drawn from some classes."""
         rows = torch.isin(self.test.labels, torch.tensor(classes)).nonzero().flatten()
         order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
         return replace(self, test=self.test.take(rows[order[:count]]))
@@ -48,10 +48,10 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What came of it. ``each``: one row an image, a column a measure; ``answer``: of the query, if there was one.
+    """The results. ``each``: one row per image, one column per measure. ``answer``: of the query, if there was one.
 
-    The measure ``agrees`` everywhere: whether the judge reads the label that was held, or else that of the original; in
-    ``classify`` the model itself reads; of a memory, whether it came back.
+    The measure ``agrees`` says whether the judge reads the held label, or else that of the original; in ``classify``,
+    whether the model answers it; for a memory, whether it was recalled.
     """
 
     images: Tensor                                                         # (batch, pixels), on the CPU
@@ -64,7 +64,7 @@ class Trial:
         return {name: self.each[name].mean() for name in self.each}
 
     def of(self, rows: Tensor | slice) -> "Trial":
-        """The same of some images alone, ``(batch,)`` bool or a slice; without the answer."""
+        """The trial restricted to some images, ``(batch,)`` bool or a slice, without the answer."""
         return Trial(self.images[rows], self.read[rows], self.each[rows.numpy() if isinstance(rows, Tensor) else rows])
 
 
@@ -76,8 +76,8 @@ def draw(graph: PCGraph, about: Case) -> Trial:
 
 
 def complete(model: nn.Module, about: Case, known: Tensor, held: Tensor | None = None) -> Trial:
-    """Hold the known pixels ``(pixels,)`` bool (gen-b), and labels ``(batch,)`` int if given (gen-d). Measures: as of
-    ``part``; converged, but for an autoencoder.
+    """Hold the known pixels ``(pixels,)`` bool (gen-b), and labels ``(batch,)`` int if given (gen-d). Measures: of
+    ``part``, and for graphs converged.
     """
     truth, device = about.test.images, next(model.parameters()).device
     if isinstance(model, Autoencoder):
@@ -88,15 +88,15 @@ def complete(model: nn.Module, about: Case, known: Tensor, held: Tensor | None =
 
 
 def denoise(model: nn.Module, about: Case, noisy: Tensor, steps: int) -> Trial:
-    """Start the pixels at noisy images ``(batch, pixels)``, let go for that many plain steps (gen-c); an autoencoder
-    has none. Measures: as of ``whole``.
+    """Start the pixels at noisy images ``(batch, pixels)`` and take plain steps (gen-c); an autoencoder takes none.
+    Measures: those of ``whole``.
     """
     return whole(tasks.denoise(model, noisy.to(next(model.parameters()).device), steps).cpu(), about)
 
 
 def classify(model: nn.Module, test: ImageSet, **settings: Any) -> Trial:
-    """Ask for the class of images, a thousand at a time; ``settings`` as of ``tasks.classify``. Measures: agrees, where
-    the model itself reads the label; of a graph also converged, and the energy that is left.
+    """Query the class of images, a thousand at a time. ``settings``: those of ``tasks.classify``. Measures: agrees,
+    whether the model answers the label; for graphs also converged and the remaining energy.
     """
     device, more = next(iter(model.state_dict().values())).device, {}
     parts = [images.to(device) for images in test.images.split(1000)]
@@ -111,13 +111,13 @@ def classify(model: nn.Module, test: ImageSet, **settings: Any) -> Trial:
 
 
 def answered(read: Tensor, test: ImageSet, **measures: Any) -> Trial:
-    """Classes ``(batch,)`` that a model has answered. Measures: agrees, and those given."""
+    """Classes ``(batch,)`` that a model answered. Measures: agrees, and those given."""
     return Trial(test.images, read, pd.DataFrame({"agrees": (read == test.labels).numpy()} | measures))
 
 
 def recalled(recall: Recall, memories: Tensor) -> Trial:
-    """A query for memories ``(batch, pixels)``, which reads the memory that is nearest. Measures: mse, agrees (that is
-    below ``RETRIEVED``), converged.
+    """A query for memories ``(batch, pixels)``, whose reading is the nearest memory. Measures: mse, agrees (mse below
+    ``RETRIEVED``), converged.
     """
     images = recall.images.cpu()
     error = metrics.mse(images, memories)
@@ -127,7 +127,7 @@ def recalled(recall: Recall, memories: Tensor) -> Trial:
 
 def part(images: Tensor, about: Case, known: Tensor, held: Tensor | None = None,
          answer: Answer | None = None) -> Trial:
-    """Any completion ``(batch, pixels)``. Measures: mse and ssim on the missing rows; agrees: the judge sees all."""
+    """Any completion ``(batch, pixels)``. Measures: mse and ssim on the missing rows; agrees, on the whole image."""
     truth, (channels, _, width) = about.test.images, about.test.shape
     rows = int((~known).sum()) // (channels * width)
     hidden = images[:, ~known], truth[:, ~known]
@@ -143,7 +143,7 @@ def whole(images: Tensor, about: Case, answer: Answer | None = None) -> Trial:
 
 
 def joined(parts: Iterable[Trial]) -> Trial:
-    """Several trials as one, without their answers."""
+    """Several trials joined, without their answers."""
     parts = list(parts)
     return Trial(torch.cat([one.images for one in parts]), torch.cat([one.read for one in parts]),
                  pd.concat([one.each for one in parts], ignore_index=True))
@@ -151,15 +151,15 @@ def joined(parts: Iterable[Trial]) -> Trial:
 
 def judged(images: Tensor, about: Case, labels: Tensor | int, answer: Answer | None = None,
            **measures: Tensor) -> Trial:
-    """Any pictures that shall show classes, ``(batch,)`` or one. Measures: those given, agrees; converged if asked."""
+    """Any pictures that should show classes, ``(batch,)`` or one. Measures: those given, agrees; converged if asked."""
     read = tasks.judge_reads(about.judge, images)
     measures |= {"agrees": read == labels} | ({} if answer is None else {"converged": answer.converged})
     return Trial(images, read, pd.DataFrame({name: values.numpy() for name, values in measures.items()}), answer)
 
 
 def rivals(about: Case, known: Tensor) -> dict[str, Trial]:
-    """Simple completions: the mean training image, the training image whose known part is nearest, ridge regression on
-    the known pixels, its penalty chosen on a tenth of the training images; and the original.
+    """Simple completions: the mean training image, the training image with the nearest known part, and ridge regression
+    on the known pixels with a penalty chosen on a tenth of the training images. Also the original.
     """
     train, truth = about.train.images, about.test.images
     kept = torch.arange(len(train)) % 10 == 0
@@ -171,8 +171,8 @@ def rivals(about: Case, known: Tensor) -> dict[str, Trial]:
 
 
 def filtered(about: Case, variance: float, seeds: Sequence[int], kinds: Iterable[str] = FILTERS) -> dict[Key, Trial]:
-    """Simple denoisings of the test images under each seed's noise, fitted on the training images, by
-    ``(dataset, kind, seed)``; ``kinds``: as in ``FILTERS``.
+    """Simple denoisings of the test images with each seed's noise, fitted on the training images, by
+    ``(dataset, kind, seed)``. ``kinds``: keys of ``FILTERS``.
     """
     train, shape = about.train.images, about.test.shape
     makers = {"box filter": lambda: partial(simple.box_filter, shape=shape),
@@ -185,7 +185,7 @@ def filtered(about: Case, variance: float, seeds: Sequence[int], kinds: Iterable
 
 @dataclass(frozen=True, eq=False)
 class DenoisingPath:
-    """Denoising of held-out images on the way: their mean PSNR after each number of steps, and that of the input."""
+    """The course of denoising held-out images: mean PSNR after each number of steps, and that of the input."""
 
     steps: Sequence[int]
     psnr: list[float]
@@ -194,14 +194,14 @@ class DenoisingPath:
 
     @property
     def best(self) -> int:
-        """The fewest steps of the highest PSNR."""
+        """The smallest number of steps with the highest PSNR."""
         return self.steps[max(range(len(self.steps)), key=self.psnr.__getitem__)]
 
     @property
     def rested(self) -> float:
-        """Share of images whose energy came to rest: ten steps changed it by at most a millionth of its first value.
+        """Share of images whose energy came to rest: the last ten steps changed it by at most 1e-6 of its first value.
 
-        Not a number where no step was taken: an autoencoder has no energy that could rest.
+        NaN without steps: an autoencoder has no energy.
         """
         if not len(self.energy):
             return float("nan")
@@ -210,7 +210,7 @@ class DenoisingPath:
 
 
 def path(model: nn.Module, held_out: ImageSet, variance: float, seed: int, steps: Sequence[int]) -> DenoisingPath:
-    """Denoise images that a training kept out, and look after each number of plain steps; an autoencoder has none."""
+    """Denoise held-out images and measure them after each number of plain steps; an autoencoder takes none."""
     clean, device = held_out.images, next(model.parameters()).device
     noisy = datasets.noisy(clean, variance, datasets.noise_generator(seed, "held-out"))
     if isinstance(model, Autoencoder):
@@ -223,5 +223,5 @@ def path(model: nn.Module, held_out: ImageSet, variance: float, seed: int, steps
 
 
 def schedule(longest: int) -> list[int]:
-    """Numbers of plain steps for ``path``, up to ``longest``."""
+    """Numbers of plain steps up to ``longest``, for ``path``."""
     return [k for k in (1, 2, 3, 5, 10, 20, 40, 80, 160, 320, 640, 1280, 2000) if k <= longest]
