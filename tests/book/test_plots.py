@@ -224,16 +224,10 @@ def test_landscape_is_the_energy():
 def test_bad_input_is_refused():
     with pytest.raises(WrongShape, match="differ in length"):
         plots.image_rows({"a": torch.rand(2, 784), "b": torch.rand(3, 784)})
-    with pytest.raises(BadInput, match="at least one"):
-        plots.mask_picture({})
-    with pytest.raises(BadInput, match="at least one"):
-        plots.panels({}, "x", "y")
-    with pytest.raises(BadInput, match="at least one"):
-        plots.differences({})
-    with pytest.raises(BadInput, match="at least one"):
-        plots.dots({}, "x")
-    with pytest.raises(BadInput, match="at least one"):
-        plots.mistakes({})
+    for draw in (plots.mask_picture, lambda parts: plots.panels(parts, "x", "y"), plots.differences,
+                 lambda parts: plots.dots(parts, "x"), plots.mistakes):
+        with pytest.raises(BadInput, match="at least one"):
+            draw({})
     with pytest.raises(WrongShape, match="1 names for 2 vertices"):
         plots.graph_picture(PCGraph(topology.from_mask(torch.ones(2, 2))), ["a"])
 

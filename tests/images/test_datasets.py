@@ -205,7 +205,9 @@ def test_failed_download_leaves_nothing_behind(tmp_path):
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_download_goes_into_the_cache_and_is_not_repeated(monkeypatch, tmp_path):
+@pytest.fixture
+def downloads(monkeypatch, tmp_path) -> list[str]:
+    """torchvision's download finds a small MNIST; the folders that it was asked to fill."""
     calls = []
 
     def download(self):
@@ -216,20 +218,17 @@ def test_download_goes_into_the_cache_and_is_not_repeated(monkeypatch, tmp_path)
 
     tiny_idx(monkeypatch, tmp_path / "server")
     monkeypatch.setattr(vision.MNIST, "download", download)
+    return calls
+
+
+def test_download_goes_into_the_cache_and_is_not_repeated(downloads, tmp_path):
     assert datasets.load("mnist").source == "torchvision's download"
-    assert datasets.load("mnist", "test").source == "user's cache" and len(calls) == 1
+    assert datasets.load("mnist", "test").source == "user's cache" and len(downloads) == 1
     kept = sorted(path.relative_to(tmp_path / "cache").as_posix() for path in (tmp_path / "cache").rglob("*.*"))
     assert kept == [f"MNIST/raw/{file}.gz" for file in sorted(sources.DIGESTS["mnist"])]
 
 
-def test_damaged_download_is_refused_and_not_kept(monkeypatch, tmp_path):
-    def download(self):
-        shutil.copytree(tmp_path / "server", Path(self.root) / "MNIST" / "raw")
-        for file in (tmp_path / "server").iterdir():
-            (Path(self.root) / "MNIST" / "raw" / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
-
-    tiny_idx(monkeypatch, tmp_path / "server")
-    monkeypatch.setattr(vision.MNIST, "download", download)
+def test_damaged_download_is_refused_and_not_kept(downloads, monkeypatch, tmp_path):
     monkeypatch.setitem(sources.DIGESTS["mnist"], "train-images-idx3-ubyte", "0" * 64)
     with pytest.raises(BadFile, match=r"was not kept.*expected SHA-256 0000"):
         datasets.load("mnist")
