@@ -1,4 +1,4 @@
-"""Which version of the code runs: what saved graphs and records say of it."""
+"""The version of the running code, for saved graphs and records."""
 
 import os
 import subprocess
@@ -9,15 +9,15 @@ ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")   #
 
 
 def version() -> tuple[str, bool]:
-    """The commit, and whether the code differs from it. In a copy without git the variable PCGRAPH_COMMIT says it."""
+    """The commit, and whether the code differs from it. In a copy without git, PCGRAPH_COMMIT names the commit."""
     commit = os.environ.get("PCGRAPH_COMMIT") or git("rev-parse", "HEAD") or "unknown"
     return commit, bool(git("status", "--porcelain", "--untracked-files=no"))
 
 
 def git(*arguments: str, folder: Path | None = None) -> str:
-    """What git prints of the repository whose root is ``folder``, the checkout if none is given.
+    """The output of git for the repository whose root is ``folder``, by default the checkout.
 
-    Nothing where it fails or is not there, and where ``folder`` only lies inside somebody else's repository.
+    It is empty if git fails or is missing, or if ``folder`` is only inside somebody else's repository.
     """
     folder = folder or ROOT
     top = _git(folder, "rev-parse", "--show-toplevel")
@@ -25,7 +25,7 @@ def git(*arguments: str, folder: Path | None = None) -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """A git that hears of no other repository than that of the folder, as one does inside a hook."""
+    """Run git without the variables of a hook, which would point it to another repository."""
     environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     try:
         return subprocess.run(["git", *arguments], cwd=folder, env=environment, capture_output=True, text=True,

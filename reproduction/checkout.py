@@ -1,4 +1,4 @@
-"""The checkout: where it lies, what is in it, and how a file was before."""
+"""The checkout: its place, its files, and earlier versions of them."""
 
 import importlib.util
 import sys

@@ -15,7 +15,7 @@ from pcgraph_lite.errors import BadFile
 from pcgraph_lite.files import load_tensors
 from reproduction import checkout, cli
 from reproduction.book import notebooks
-from reproduction.evidence import config, sweeps
+from reproduction.evidence import config
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_saved_graph_names_the_code_that_made_it(root: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("ask", [
-    lambda: config.load_profile("laptop"), config.profile_names, config.notebook_names, sweeps.names,
+    lambda: config.load_profile("laptop"), config.profile_names, config.notebook_names,
     lambda: notebooks.resolve("02-pc-graphs", None, {}), lambda: checkout.from_checkout("benchmarks", "suite")])
 def test_outside_a_checkout_it_is_said_that_one_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask) -> None:
     """As in an environment that ``pip install .[book]`` made: the package is there, and nothing beside it."""

@@ -9,25 +9,8 @@ from nbformat.v4 import new_code_cell
 
 from ..evidence import claims, verdicts
 from ..evidence.strict import read_yaml
+from . import render
 from .judged import Judged
-
-# The site hides this cell by a tag. It installs a clone because models and settings are read from the repository.
-FIRST = '''# Where pcgraph_lite is missing, install it from a clone of its repository.
-import importlib.util
-import subprocess
-import sys
-
-if importlib.util.find_spec("pcgraph_lite") is None:
-    subprocess.run(["git", "clone", "--depth=1", "{address}", "pcgraph-lite"], check=True)
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "-e", "./pcgraph-lite[book]"], check=True)
-    sys.path.insert(0, "pcgraph-lite")
-'''
-NO_ADDRESS = '''# CITATION.cff names no repository-code, from which pcgraph_lite could be installed.
-import importlib.util
-
-if importlib.util.find_spec("pcgraph_lite") is None:
-    raise ModuleNotFoundError("pcgraph_lite is not installed. In a clone of its repository: pip install -e '.[book]'")
-'''
 
 
 def write(judged: Judged, saved: Path, folder: Path) -> None:
@@ -56,7 +39,6 @@ def of(name: str, judged: Judged) -> list[tuple[str, str]]:
 
 
 def first_cell(root: Path) -> NotebookNode:
-    """The cell that lets a downloaded notebook run anywhere. The site does not show it."""
-    address = read_yaml(root / "CITATION.cff").get("repository-code")
-    source = FIRST.replace("{address}", address) if address else NO_ADDRESS
+    """The cell that lets a downloaded notebook run anywhere. The site hides it by a tag."""
+    source = render.template("install.py.txt", address=read_yaml(root / "CITATION.cff").get("repository-code"))
     return new_code_cell(source.strip(), id="install", metadata={"tags": ["remove-cell"]})

@@ -70,7 +70,7 @@ def lead(figures: Iterable[Figure]) -> Figure | None:
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small picture of a figure, for the light and, of photographs, for the dark theme; sizes in pixels."""
+    """A small picture of a figure, in pixels. ``in_dark``: it has photographs and a second file for the dark theme."""
 
     file: str
     width: int
@@ -79,7 +79,7 @@ class Thumbnail:
 
 
 def thumbnail(figure: Figure, folder: Path) -> Thumbnail:
-    """Write a small picture of a figure into a folder; it leads to the figure itself, where its letters can be read."""
+    """Write a small picture of a figure into a folder. It links to the figure, whose letters can be read."""
     folder.mkdir(parents=True, exist_ok=True)
     picture, place = Image.open(BytesIO(figure.png)).convert("RGB"), folder / f"{figure.name}.png"
     dark = polish.darkened(np.asarray(picture))                            # small, even lines have many shades

@@ -90,7 +90,7 @@ def lighten(file: Path) -> None:
 
 
 def by_palette(picture: Image.Image) -> Image.Image:
-    """The picture with 256 colours if no eye sees the difference, else the picture itself."""
+    """The picture with a palette of as few colours as no eye can tell from it, else the picture itself."""
     if picture.getcolors(256):
         return picture.quantize(256)
     pixels = np.asarray(picture).astype(int)
@@ -190,7 +190,7 @@ def darkened(pixels: np.ndarray) -> np.ndarray | None:
 
 
 def _shades(pixels: np.ndarray) -> int:
-    """How many coloured shades, of 32 a channel, a picture has."""
+    """The number of coloured shades of a picture, with 32 levels per channel."""
     return len(np.unique((pixels[np.ptp(pixels, axis=2) > COLOURED] >> 3).astype(int) @ (1024, 32, 1)))
 
 

@@ -64,7 +64,7 @@ def measured(one: Verdict) -> list[str]:
 
 
 def ticks(one: Verdict) -> dict[str, Any]:
-    """Which checks of a claim hold and which fail, in a few words each, and how many; nothing of exact ones."""
+    """The checks of a claim that hold and that fail, in a few words each, and their number; none for exact claims."""
     if one.claim.needs.profile == "any" or not one.claim.comparable:
         return {"held": [], "failed": [], "count": ""}
     ran = [(one.claim.short.get(name, name.replace("_", " ")), outcome) for name, outcome in one.outcomes.items()

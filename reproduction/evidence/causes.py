@@ -1,4 +1,4 @@
-"""Whether the cause of a failed claim is tested: one change that turns it, or a search that found none.
+"""Tests of the cause of a failed claim: one change that makes it hold, or a search that found no such change.
 
 Nothing here is typed: a change is another reading of the claim's records, or two settings of a committed sweep that
 differ in one point; a search is all that its sweeps tried.

@@ -34,8 +34,8 @@ FEW = 3                                            # up to so many cases are lis
 class Finding:
     """A claim in words. ``hangs``: what its verdict depends on, one sentence each. ``cause`` empty: none is needed.
 
-    ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: by what the cause was
-    tested, and with which result; empty where it was not.
+    ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: how the cause was
+    tested, and the result; empty if it was not.
     """
 
     claim: str
@@ -139,7 +139,7 @@ class Quantity:
         return self._changes("smaller", "larger", gains, lambda part: f"{100 * part:.0f} %")
 
     def _changes(self, less: str, more: str, gains: list[float], say: Callable[[float], str]) -> str:
-        """The cases in two groups, ``less`` by so much and ``more`` by so much."""
+        """The cases in two groups: ``less`` by some amounts and ``more`` by others."""
         told = {less: [], more: []}
         for gain, label in zip(gains, self._labels(), strict=True):
             told[less if gain >= 0 else more].append(say(abs(gain)) + f" ({label})" * bool(label))
@@ -157,7 +157,7 @@ class Quantity:
 
     @property
     def span(self) -> str:
-        """From the lowest case to the highest."""
+        """The range from the lowest case to the highest."""
         ends = [rounded(end, self.check) for end in sorted(case.values.mean() for case in self.cases)]
         return ends[0] if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
 
@@ -271,7 +271,7 @@ def _cause(cause: Cause | None, verdict: str, quantities: Mapping[str, Quantity]
 
 
 def _tested(cause: Cause | None, readings: Mapping[str, Reading]) -> str:
-    """By what a cause was tested; nothing where it was not."""
+    """How a cause was tested; an empty text if it was not."""
     return cause.tested.told({name: one.verdict for name, one in readings.items()}) if cause and cause.tested else ""
 
 

@@ -12,7 +12,6 @@ import itertools
 import json
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -30,7 +29,7 @@ from pcgraph_lite.images.judge import load_judge, read
 from pcgraph_lite.studies import memory, tasks, trials
 
 from .. import checkout
-from . import config, records, strict
+from . import records
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # of a query by conditioning
 LOOKS = trials.schedule(320)                                               # plain steps at which denoising is measured
@@ -100,12 +99,6 @@ class Point:
     def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Its row, unchanged."""
         return rows
-
-
-def points(source: Path, profile: str) -> list[Point]:
-    """The runs of a settings file in order. Raises as ``plan``."""
-    sample = config.load_profile(profile).data.sample
-    return [Point(run, sample, identity) for identity, run in plan(strict.read_yaml(source)).items()]
 
 
 def _measured(graph: PCGraph, run: Run, training: dict[str, Any], images: datasets.ImageSet,

@@ -119,11 +119,6 @@ class Run:
         return rows.assign(setting=self.setting, **self.values).reindex(columns=columns)
 
 
-def names() -> list[str]:
-    """The names of the sweeps in ``config/sweeps``. Raises BadFile: there is no such folder."""
-    return sorted(file.stem for file in checkout.part("config/sweeps").glob("*.yaml"))
-
-
 def path(name: str, profile: str) -> Path:
     """The file of a sweep's rows, whether or not it exists. Raises UnknownName."""
     _source(name)
@@ -135,7 +130,8 @@ def runs(name: str, profile: str) -> "list[Run] | list[Point]":
     if _source(name).parent.name == "sweeps":
         return plan(name, profile)
     from . import relaxed_time  # here: the import takes seconds
-    return relaxed_time.points(_source(name), profile)
+    sample, study = config.load_profile(profile).data.sample, relaxed_time.plan(strict.read_yaml(_source(name)))
+    return [relaxed_time.Point(settings, sample, identity) for identity, settings in study.items()]
 
 
 def plan(name: str, profile: str) -> list[Run]:

@@ -139,17 +139,17 @@ class Verdict:
 
     @property
     def counted(self) -> list[Outcome]:
-        """Of the checks that have records and decide: those that are no further measures."""
+        """The outcomes of checks that have records and decide the verdict, so without further measures."""
         return [outcome for outcome in self.ran if not outcome.check.further]
 
     @property
     def seeds(self) -> int:
-        """Behind the verdict: the fewest of a check that ran."""
+        """The fewest seeds of a check that ran."""
         return min((outcome.seeds for outcome in self.counted), default=0)
 
     @property
     def held(self) -> str:
-        """How many of the checks that ran hold."""
+        """How many of the checks that ran hold, in words."""
         holding = sum(bool(outcome.passed) for outcome in self.counted)
         if len(self.counted) == 1:
             return f"the one check {'holds' if holding else 'fails'}"
@@ -371,16 +371,11 @@ def _of_cases(check: Check, failing: int, cases: int) -> str:
     """A note on the other cases, if there are several."""
     if check.any_case:
         return f", best of {cases}"
-    shown = "one" if check.other else "worst"
     if cases == 1:
         return ""
-    return f", {shown} of {failed(failing, cases) if failing else f'{cases} cases, which all hold'}"
-
-
-def failed(failing: int, cases: int) -> str:
-    """How many of the cases fail, which is at least one."""
-    return f"{cases} cases, " + ("which all fail" if failing == cases else
-                                 f"{failing} of which fail{'s' * (failing == 1)}")
+    said = "which all hold" if not failing else "which all fail" if failing == cases else (
+        f"{failing} of which fail{'s' * (failing == 1)}")
+    return f", {'one' if check.other else 'worst'} of {cases} cases, {said}"
 
 
 def _spread(values: np.ndarray, check: Check) -> str:
