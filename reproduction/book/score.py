@@ -17,6 +17,7 @@ from .judged import Judged
 from .layout import Page
 
 TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, checked exactly"
+BEYOND = "Beyond the paper"
 WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
 EARLY = "preliminary: "
 
@@ -26,11 +27,12 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
 
     ``pages``: the pages of the book, which alone are linked.
     """
-    shown = list(judged.found.values())
-    groups = {title: group for title, group in ((TRAINED, [one for one in shown if not one.exact]),
-                                                (EXACT, [one for one in shown if one.exact])) if group}
+    shown, groups = list(judged.found.values()), {}
+    for title in (TRAINED, EXACT, BEYOND):
+        if group := [one for one in shown if _group(one) == title]:
+            groups[title] = group
     order = list(findings.LEADS)
-    rivals = render.counted(rival for one in judged.verdicts.values() for rival in one.rivals)
+    rivals = render.counted(rival for one in judged.verdicts.values() if not one.claim.beyond for rival in one.rivals)
     summaries = {title: summary(group) for title, group in groups.items()}
     outside = {name: grid.departures_of(tuple(one.claim.decided_by)) for name, one in judged.verdicts.items()}
     given = {"rules": {name: one.claim for name, one in judged.verdicts.items()}, "pages": pages}
@@ -40,13 +42,18 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
             chips={title: sorted(group, key=lambda one: order.index(one.verdict)) for title, group in groups.items()}),
         "conclusion.md": render.template(
             "conclusion.md", summaries=summaries, trained_title=TRAINED, exact_title=EXACT, rivals=rivals,
-            outside=sum(bool(left) for left in outside.values())) if len(groups) == 2 else "",
+            outside=sum(bool(left) for left in outside.values())) if {TRAINED, EXACT} <= groups.keys() else "",
         "scorecard.html": render.template("scorecard.html", **given, rows=[
             {"one": one, "row": judged.verdicts[one.claim].row(), "measured": measured(judged.verdicts[one.claim]),
              "ticks": ticks(judged.verdicts[one.claim]), "changes": changes(one, root),
              "departures": outside[one.claim]} for one in sorted(shown, key=lambda one: one.exact)]),
         "why.md": render.template("why.md", **given, kinds=causes(judged, pages, source / "book/_static/causes")),
         "cite.md": render.template("cite.md", **cite(root / "CITATION.cff"))}
+
+
+def _group(one: Finding) -> str:
+    """The title under which a claim is counted."""
+    return BEYOND if one.beyond else EXACT if one.exact else TRAINED
 
 
 def summary(group: Sequence[Finding]) -> dict[str, Any]:

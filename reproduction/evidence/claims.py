@@ -131,6 +131,7 @@ class Words(Strict):
     """What a reader is told of a claim; the head of ``claims.yaml`` explains the keys."""
 
     name: str
+    beyond: str = ""
     finding: Annotated[list[str], Field(min_length=1)]
     remark: str = ""
     short: dict[CheckName, str] = Field(default_factory=dict)

@@ -35,7 +35,7 @@ class Finding:
     """A claim in words. ``hangs``: what its verdict depends on, one sentence each. ``cause`` empty: none is needed.
 
     ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: how the cause was
-    tested, and the result; empty if it was not.
+    tested, and the result; empty if it was not. ``beyond``: who asks, where the paper does not.
     """
 
     claim: str
@@ -54,6 +54,7 @@ class Finding:
     exact: bool
     table: str = ""
     tested: str = ""
+    beyond: str = ""
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,7 @@ def _finding(one: Verdict, book: Book) -> Finding:
         paper=claim.paper, lacks=one.lacks, hangs=tuple(_hangs(one, book)),
         figure=(claim.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
         cause=tuple(cause[1]), exact=claim.needs.profile == "any", table=claim.table,
-        tested=_tested(claim.cause, one.readings) if cause[1] else "")
+        tested=_tested(claim.cause, one.readings) if cause[1] else "", beyond=claim.beyond)
 
 
 def _quantity(outcome: Outcome, claim: Claim, book: Book) -> Quantity:
