@@ -1,0 +1,95 @@
+"""How sure a layered graph is of a completion, and whether its doubt tells where the completion is wrong.
+
+The missing pixels send no edges, so they need not be sampled: what is sampled are the hidden vertices, given the known
+pixels, and what these predict of the missing ones is looked at. The variance of a missing pixel is that of its
+prediction plus that of its own error, which is the temperature and says nothing about the pixel.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..engine.graph import PCGraph
+from ..engine.query import observed, query
+from ..engine.sampling import sample
+from ..errors import BadInput, WrongShape
+from .tasks import SETTLE
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Predictions of the missing pixels over samples.
+
+    mean, deviation: ``(batch, missing)``. halves: the deviation in each half of the samples, ``(2, batch, missing)``;
+    where these disagree, more samples are needed. accepted: mean share of proposals.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+    halves: Tensor
+    accepted: float
+
+
+def spread(graph: PCGraph, images: Tensor, known: Tensor, temperature: float = 1.0, *, steps: int = 1000,
+           every: int = 10, chains: int = 4, generator: torch.Generator | None = None) -> Spread:
+    """Complete ``images`` ``(batch, pixels)`` by samples, given the ``known`` pixels ``(pixels,)`` bool.
+
+    Raises BadInput: pixels that send edges, or fewer than two samples in each half.
+    """
+    missing = _missing(graph, known)
+    if chains * (steps // every) < 4:
+        raise BadInput(f"{chains} chains of {steps // every} samples; expected at least 4 samples in all.")
+    drawn = sample(graph, {"pixels": observed(images, known)}, do={"pixels": observed(images, ~known)}, steps=steps,
+                   every=every, burn_in=steps // 2, chains=chains, temperature=temperature, generator=generator)
+    predicted = torch.stack([graph.group_prediction(x, "pixels")[:, missing] for x in drawn.x])    # (count, batch, ..)
+    halves = torch.stack([half.std(0) for half in predicted.tensor_split(2)])
+    return Spread(predicted.mean(0), predicted.std(0), halves, float(drawn.accepted.mean()))
+
+
+def linearised(graph: PCGraph, images: Tensor, known: Tensor, temperature: float = 1.0) -> Tensor:
+    """The same deviation from the curvature of the energy at the answer alone, ``(batch, missing)``.
+
+    Exact for linear f, whose deviation is the same for all images: it depends on which pixels are known, and on
+    nothing that is seen in them. Raises as ``spread``.
+    """
+    missing, pixels = _missing(graph, known), graph.topology.slice("pixels")
+    answer = query(graph, {"pixels": observed(images, known)}, **SETTLE)
+    pays = torch.ones(graph.topology.n, dtype=torch.bool, device=graph.device)
+    pays[pixels] = known.to(graph.device)
+    free = pays.clone()
+    free[pixels] = False
+    slopes, weight, found = graph.slope(answer.x), graph.weight, []
+    for slope in slopes:                                                   # (n,)
+        reach = slope[free, None] * weight[free]                           # (free, n): d mu / d x
+        own = torch.eye(graph.topology.n, dtype=graph.dtype, device=graph.device)[free]
+        root = torch.linalg.cholesky((own - reach)[:, pays] @ (own - reach)[:, pays].T)
+        found.append(torch.linalg.solve_triangular(root, reach[:, pixels][:, missing], upper=False).norm(dim=0))
+    return temperature**0.5 * torch.stack(found)
+
+
+def own_temperature(graph: PCGraph, images: Tensor) -> float:
+    """The variance of a pixel's error when all ``images`` ``(batch, pixels)`` are held: how noisy pixels are for it."""
+    settled = query(graph, {"pixels": images}, **SETTLE)
+    return float((settled.values["pixels"] - graph.group_prediction(settled.x, "pixels")).square().mean())
+
+
+def rank_correlation(one: Tensor, other: Tensor) -> Tensor:
+    """Spearman's correlation along the last dimension, ``(...,)``; ties count in the order they come in.
+
+    Raises WrongShape: shapes differ, or there are fewer than two values.
+    """
+    if one.shape != other.shape or one.shape[-1] < 2:
+        raise WrongShape(f"ranks of {tuple(one.shape)} and {tuple(other.shape)}; expected the same shape with at least "
+                         "two values.")
+    ranks = [values.argsort(-1).argsort(-1).double() for values in (one, other)]
+    a, b = (rank - rank.mean(-1, keepdim=True) for rank in ranks)
+    return (a * b).sum(-1) / (a.norm(dim=-1) * b.norm(dim=-1))
+
+
+def _missing(graph: PCGraph, known: Tensor) -> Tensor:
+    """The pixels ``(pixels,)`` bool that are not known, of a graph whose pixels send no edges. Raises BadInput."""
+    if any(edges.source == "pixels" for edges in graph.topology.edges):
+        raise BadInput("pixels send edges in this graph; expected one whose edges end at the pixels, as "
+                       "topology.generative makes it.")
+    return ~known.cpu()

@@ -1,0 +1,79 @@
+"""How sure a completion is.
+
+Oracles: the Gaussian posterior of a linear graph, by conditioning its joint covariance; autograd; SciPy's ranks.
+"""
+
+import pytest
+import torch
+from scipy import stats
+
+import pcgraph_lite as pcg
+from pcgraph_lite.errors import BadInput, WrongShape
+from pcgraph_lite.studies import uncertainty
+
+KNOWN = torch.tensor([1, 1, 1, 0, 0, 0]).bool()
+IMAGES = torch.rand(2, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+
+
+def graph(activation: str = "linear") -> pcg.PCGraph:
+    made = pcg.topology.generative(labels=2, hidden=[5, 4], pixels=6)
+    return pcg.PCGraph(made, activation, init_std=0.7, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+
+
+def conditioned(made: pcg.PCGraph) -> torch.Tensor:
+    """Deviation of the predictions of the missing pixels: that of the pixels less their own error of variance 1."""
+    effects = torch.linalg.inv(torch.eye(made.topology.n, dtype=torch.float64) - made.weight)
+    covariance = (effects.T @ effects)[made.topology.slice("pixels"), made.topology.slice("pixels")]
+    seen, asked = covariance[KNOWN][:, KNOWN], covariance[~KNOWN]
+    left = asked[:, ~KNOWN] - asked[:, KNOWN] @ torch.linalg.solve(seen, asked[:, KNOWN].T)
+    return (left.diagonal() - 1).sqrt()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.25])
+def test_samples_and_curvature_of_a_linear_graph_have_the_exact_spread(temperature: float) -> None:
+    made, exact = graph(), temperature**0.5 * conditioned(graph())
+    torch.testing.assert_close(uncertainty.linearised(made, IMAGES, KNOWN, temperature), exact.expand(2, -1))
+    found = uncertainty.spread(made, IMAGES, KNOWN, temperature, steps=2000, every=20, chains=40)
+    torch.testing.assert_close(found.deviation, exact.expand(2, -1), rtol=0.06, atol=0)   # 4 sigma of 2,000 free draws
+    torch.testing.assert_close(found.halves, exact.expand(2, 2, -1), rtol=0.09, atol=0)
+    answer = pcg.query(made, {"pixels": pcg.observed(IMAGES, KNOWN)}, momentum=0.9, tolerance=1e-12, steps=5000)
+    assert ((found.mean - answer.values["pixels"][:, ~KNOWN]).abs() < 0.15 * exact).all()
+
+
+def test_the_curvature_is_that_of_the_energy_at_the_answer() -> None:
+    """For tanh: Gauss and Newton's part of the second derivatives, whose errors autograd differentiates."""
+    made, pixels = graph("tanh"), pcg.topology.generative(2, [5, 4], 6).slice("pixels")
+    x = pcg.query(made, {"pixels": pcg.observed(IMAGES, KNOWN)}, **uncertainty.SETTLE).x
+    pays = torch.ones(17, dtype=torch.bool)
+    pays[pixels] = KNOWN
+    free = pays.clone()
+    free[pixels] = False
+    for row, got in zip(x, uncertainty.linearised(made, IMAGES, KNOWN), strict=True):
+        errors, predicted = (torch.autograd.functional.jacobian(f, row) for f in (
+            lambda v: (v - torch.tanh(v) @ made.weight)[pays], lambda v: (torch.tanh(v) @ made.weight)[pixels][~KNOWN]))
+        covariance = torch.linalg.inv(errors[:, free].T @ errors[:, free])
+        torch.testing.assert_close(got.square(), (predicted[:, free] @ covariance @ predicted[:, free].T).diagonal())
+
+
+def test_a_graph_finds_the_noise_of_its_pixels() -> None:
+    """Labels explain nothing of pixels that no edge leads to: what is left is their mean square."""
+    made = graph()
+    made.set_weight(torch.zeros(17, 17, dtype=torch.float64))
+    assert uncertainty.own_temperature(made, IMAGES) == pytest.approx(float(IMAGES.square().mean()))
+
+
+def test_ranks_are_those_of_scipy() -> None:
+    one, other = torch.rand(2, 3, 20, generator=torch.Generator().manual_seed(0))
+    expected = [stats.spearmanr(a, b).statistic for a, b in zip(one.numpy(), other.numpy(), strict=True)]
+    assert uncertainty.rank_correlation(one, other).tolist() == pytest.approx(expected)
+
+
+def test_what_cannot_be_asked_is_refused() -> None:
+    full = pcg.PCGraph(pcg.topology.fully_connected(6, 2, 3), "linear", dtype=torch.float64)
+    for ask in (uncertainty.spread, uncertainty.linearised):
+        with pytest.raises(BadInput, match="pixels send edges"):
+            ask(full, IMAGES, KNOWN)
+    with pytest.raises(BadInput, match="at least 4 samples"):
+        uncertainty.spread(graph(), IMAGES, KNOWN, steps=10, chains=1)
+    with pytest.raises(WrongShape, match="same shape"):
+        uncertainty.rank_correlation(torch.rand(3), torch.rand(4))
