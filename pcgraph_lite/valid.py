@@ -5,6 +5,7 @@ files are read by the same words.
 """
 
 import operator
+import stat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import wraps
@@ -178,19 +179,21 @@ def mask(values: Any, what: str, *shapes: Sequence[int]) -> Tensor:
 
 
 def file(path: Path | str, what: str) -> Path:
-    """Where a file is or may be, as ``files.placed``. Raises BadInput: a folder is there, or no system could have such
-    a name.
+    """Where a file is or may be, as ``files.placed``. Raises BadInput: a folder is there, a device or a pipe, or no
+    system could have such a name.
     """
     place = placed(path, what)
     try:
-        if not place.is_dir() and (place.stat() or True):
-            return place
+        mode = place.stat().st_mode
     except FileNotFoundError:
         return place
     except (OSError, ValueError, TypeError) as error:
         why = getattr(error, "strerror", None) or error
         raise BadInput(f"{what} = {shown(str(path))}: {why}; expected the name of a file.") from None
-    raise BadInput(f"{what} = {shown(str(path))} is a folder; expected a file.")
+    if stat.S_ISREG(mode):
+        return place
+    raise BadInput(f"{what} = {shown(str(path))} is a {'folder' if stat.S_ISDIR(mode) else 'device or a pipe'}; "
+                   "expected a file.")
 
 
 def device(name: Any) -> None:

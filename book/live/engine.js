@@ -55,11 +55,13 @@
     size(group) { return this.groups[group][1] - this.groups[group][0]; }
   }
 
-  /* One relaxation: values, which of them are held, and everything that a step needs. */
+  /* One relaxation: values, which of them are held, and everything that a step needs. `silent`: who pays for no error,
+   * as a vertex does that is set by intervention; null: none. */
   class Problem {
-    constructor(graph, x, held) {
+    constructor(graph, x, held, silent = null) {
       const n = graph.n;
       this.graph = graph;
+      this.silent = silent;
       this.x = Float64Array.from(x);
       this.held = held;
       this.fx = new Float64Array(n);
@@ -88,7 +90,7 @@
       for (let j = 0; j < graph.n; j++) if (!held[j]) fx[j] = f(x[j]);
       error.set(constant);                                                 // mu first
       this.predict(error, fx, (j) => !held[j]);
-      for (let i = 0; i < graph.n; i++) error[i] = x[i] - error[i];
+      for (let i = 0; i < graph.n; i++) error[i] = this.silent && this.silent[i] ? 0 : x[i] - error[i];
     }
 
     energy() {

@@ -14,6 +14,8 @@
              say: "The same weights, another start. Press Run: the values settle at (−1, 1, −1), which has no energy either." },
     frustrated: { title: "No rest for three", x: [1, 0, 0], w: [-1.5, -1.5, -1.5], held: [1, 0, 0], f: "tanh",
                   say: "Every edge wants its ends to differ, which is impossible for three vertices. Press Run: some energy remains." },
+    intervene: { title: "Set instead of seen", x: [0, 1, 0], w: [0.9, 0.9, 0], held: [0, 1, 0], f: "tanh", set: true,
+                 say: "x₂ is set to 1 from outside. Press Run: x₃ follows, and x₁, its cause, stays at 0. Then choose Observe and run again: now x₁ moves to explain x₂." },
     unstable: { title: "Too large a step", x: [1, -1, -1], w: [1.4, 1.4, 1.4], held: [0, 0, 0], f: "linear", gamma: 0.6,
                 say: "f is linear and γ is above 2 / λ. Press Run: the energy rises and the values run away. Then take a smaller γ." },
   };
@@ -28,7 +30,7 @@
 
   class Ring {
     constructor(body) {
-      this.state = { x: [1, -1, -1], w: [0.9, 0.9, 0.9], held: [1, 0, 0], f: "tanh", gamma: 0.1, alpha: 0.1 };
+      this.state = { x: [1, -1, -1], w: [0.9, 0.9, 0.9], held: [1, 0, 0], f: "tanh", gamma: 0.1, alpha: 0.1, set: false };
       this.energies = [];
       this.timer = null;
       this.build(body);
@@ -45,6 +47,8 @@
         onchange: (e) => this.change(() => { this.state.held[i] = e.target.checked ? 1 : 0; }) }));
       this.weights = EDGES.map(([j, i], k) => slider({ label: `θ${SUB[j]}${SUB[i]}`, min: -2, max: 2, step: 0.01, value: 0,
         oninput: (v) => this.change(() => { this.state.w[k] = v; }) }));
+      this.how = choice({ legend: "What is held was", options: { seen: "Observed", set: "Set (intervene)" }, value: "seen",
+                          onchange: (how) => this.change(() => { this.state.set = how === "set"; }) });
       this.gamma = slider({ label: "γ, value step", min: 0.01, max: 1, step: 0.01, value: 0.1,
                             oninput: (v) => { this.state.gamma = v; this.draw(); } });
       this.f = select({ label: "f", options: { tanh: "tanh", linear: "linear", hardtanh: "HardTanh", relu: "ReLU" },
@@ -57,10 +61,11 @@
                                   "aria-label": "The equations with the current numbers" });
       body.append(this.tries.row, this.say, h("div", { class: "pc-columns" },
         h("div", { class: "pc-column" }, this.picture(),
-          h("p", { class: "pc-better" }, "Drag a circle or a weight up or down. Thick outline: large error. Thick arrow: large weight."), buttons),
+          h("p", { class: "pc-better" }, "Drag a circle or a weight up or down. Thick outline: large error. Thick arrow: large weight. Dashed arrow: cut, because its target is set."), buttons),
         h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Values"),
           ...this.values.map((v, i) => h("div", { class: "pc-held" }, v.row,
             h("label", { for: `pc-hold-${i}` }, this.clamps[i], " hold"))),
+          this.how.row,
           h("p", { class: "pc-head" }, "Weights"), ...this.weights.map((w) => w.row), this.gamma.row, this.f.row)),
         h("div", { class: "pc-columns pc-uneven" },
           h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Energy, step by step"), this.chart.svg),
@@ -115,8 +120,8 @@
 
     take(key) {
       this.stop();
-      const { x, w, held, f, gamma = 0.1, say } = TRIES[key];
-      Object.assign(this.state, { x: [...x], w: [...w], held: [...held], f, gamma });
+      const { x, w, held, f, gamma = 0.1, set = false, say } = TRIES[key];
+      Object.assign(this.state, { x: [...x], w: [...w], held: [...held], f, gamma, set });
       this.say.textContent = say;
       this.energies = [];
       this.draw();
@@ -130,8 +135,8 @@
     }
 
     problem() {
-      const { x, w, held, f } = this.state;
-      return new Problem(ring(w, f), x, Uint8Array.from(held));
+      const { x, w, held, f, set } = this.state, fixed = Uint8Array.from(held);
+      return new Problem(ring(w, f), x, fixed, set ? fixed : null);
     }
 
     step() {
@@ -186,7 +191,7 @@
         this.clamps[i].checked = !!held[i];
         const { circle, value: text, error } = this.vertices[i];
         text.textContent = number(value);
-        error.textContent = `ε${SUB[i]} = ${number(p.error[i])}`;
+        error.textContent = this.cut(i) ? "set" : `ε${SUB[i]} = ${number(p.error[i])}`;
         circle.setAttribute("class", held[i] ? "pc-fixed" : "");
         circle.style.strokeWidth = 1.5 + Math.min(6, 2 * Math.abs(p.error[i]));
       });
@@ -194,13 +199,18 @@
         this.weights[k].set(value);
         this.edges[k].text.textContent = number(value);
         this.edges[k].path.style.strokeWidth = 1 + Math.abs(value);
+        this.edges[k].path.classList.toggle("pc-cut", this.cut(EDGES[k][1]));
       });
       this.gamma.set(gamma);
       this.f.set(this.state.f);
+      this.how.set(this.state.set ? "set" : "seen");
       const seen = this.energies.length ? this.energies : [p.energy()];
       this.chart.show(seen, seen.length - 1, Math.max(40, seen.length - 1));
       this.equations.replaceChildren(...this.lines(p));
     }
+
+    /* Whether a vertex is set by intervention: nothing runs along the edge into it. */
+    cut(i) { return this.state.set && !!this.state.held[i]; }
 
     lines(p) {
       const { x, w, held, gamma, alpha, f } = this.state, name = f === "linear" ? "" : f;
@@ -209,8 +219,9 @@
       const paren = (v) => (v < 0 ? `(${number(v)})` : number(v));
       EDGES.forEach(([j, i], k) => {                                       // vertex i has one edge in, from j, and one out
         const out = EDGES.findIndex(([from]) => from === i), to = EDGES[out][1];
-        rows.push(line(`μ${SUB[i]}`, `θ${SUB[j]}${SUB[i]} f(x${SUB[j]}) = ${number(w[k])} · ${name}${name ? `(${number(x[j])})` : paren(x[j])}`, x[i] - p.error[i]));
-        rows.push(line(`ε${SUB[i]}`, `x${SUB[i]} − μ${SUB[i]} = ${number(x[i])} − ${paren(x[i] - p.error[i])}`, p.error[i]));
+        const mu = w[k] * p.graph.f.f(x[j]);
+        rows.push(line(`μ${SUB[i]}`, `θ${SUB[j]}${SUB[i]} f(x${SUB[j]}) = ${number(w[k])} · ${name}${name ? `(${number(x[j])})` : paren(x[j])}`, mu));
+        rows.push(line(`ε${SUB[i]}`, this.cut(i) ? "set, pays for no error" : `x${SUB[i]} − μ${SUB[i]} = ${number(x[i])} − ${paren(mu)}`, p.error[i]));
         rows.push(line(`Δx${SUB[i]}`, held[i] ? "held" :
           `γ (−ε${SUB[i]} + f′(x${SUB[i]}) ε${SUB[to]} θ${SUB[i]}${SUB[to]}) = ${number(gamma)} · (${number(-p.error[i])} + ${number(slope(x[i]))} · ${paren(p.error[to])} · ${paren(w[out])})`,
           held[i] ? 0 : -gamma * p.gradient[i]));

@@ -64,7 +64,7 @@ def _depth(graph: PCGraph, cut: Tensor) -> int:
     """The longest chain of edges, those into ``cut`` ``(n,)`` left out. Raises BadInput: there is a cycle."""
     edges = graph.topology.mask()
     edges[:, cut.cpu()] = False
-    edges, left, depth = edges.float(), torch.ones(len(edges)), 0
+    edges, left, depth = edges.float(), torch.ones(len(edges), dtype=torch.float32), 0
     while left.any():
         fed = (left @ edges > 0).float() * left                            # (n,): those with a cause that is left
         if fed.equal(left):

@@ -5,6 +5,7 @@ Oracles: the graph before it was saved, bit for bit; single bits flipped in the 
 
 import json
 import math
+import os
 import warnings
 from itertools import product
 from pathlib import Path
@@ -144,6 +145,15 @@ def test_what_cannot_be_saved_is_refused_and_the_old_file_stays(saved: tuple[Pat
         pcg.save(PCGraph(topology.generative(2, [3], 4)), path.parent)
     with pytest.raises(BadInput, match="replicas are those of the file"):
         pcg.load(path, replicas=2)
+
+
+def test_a_device_is_no_file_and_none_is_told_to_delete_it(tmp_path: Path):
+    graph, images = PCGraph(topology.generative(0, [3], 4)), torch.rand(4, 4)
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("/dev/null", tmp_path / "pipe"):
+        for use in (lambda at: pcg.save(graph, at), lambda at: pcg.fit(graph, images, checkpoint=at), pcg.load):
+            with pytest.raises(BadInput, match="is a device or a pipe; expected a file"):
+                use(place)
 
 
 @pytest.mark.parametrize(("kept", "loaded"), list(product(PLANS, PLANS)))
