@@ -15,7 +15,7 @@
     frustrated: { title: "No rest for three", x: [1, 0, 0], w: [-1.5, -1.5, -1.5], held: [1, 0, 0], f: "tanh",
                   say: "Every edge wants its ends to differ, which is impossible for three vertices. Press Run: some energy remains." },
     intervene: { title: "Set instead of seen", x: [0, 1, 0], w: [0.9, 0.9, 0], held: [0, 1, 0], f: "tanh", set: true,
-                 say: "x₂ is set to 1 from outside. Press Run: x₃ follows, and x₁, its cause, stays at 0. Then choose Observe and run again: now x₁ moves to explain x₂." },
+                 say: "x₂ is set to 1 from outside. Press Run: x₃ follows, and x₁, its cause, stays at 0. Then choose Observed and run again: now x₁ moves to explain x₂." },
     unstable: { title: "Too large a step", x: [1, -1, -1], w: [1.4, 1.4, 1.4], held: [0, 0, 0], f: "linear", gamma: 0.6,
                 say: "f is linear and γ is above 2 / λ. Press Run: the energy rises and the values run away. Then take a smaller γ." },
   };

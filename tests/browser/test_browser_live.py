@@ -149,6 +149,41 @@ def test_the_three_vertices_follow_the_equations(chromium: "sync_api.Browser", t
     assert got["weights"] == pytest.approx([float(learned[j, i]) for j, i in ((0, 1), (1, 2), (2, 0))], abs=1e-12)
 
 
+def test_a_vertex_that_is_set_tells_nothing_of_its_cause(chromium: "sync_api.Browser", tmp_path: Path) -> None:
+    """The same as a ring without the edge into it: values, weights, and energies less what it would pay there."""
+    x, held = torch.tensor([[0.3, 1.0, -0.4]]).double(), torch.tensor([0, 1, 0]).bool()
+    weight = torch.zeros(3, 3, dtype=torch.float64)
+    weight[1, 2], weight[2, 0] = -0.7, 1.1                                 # 0.9 from the first to the second is cut
+    page = opened(chromium, tmp_path, "ring")
+    got = page.evaluate("""(x) => { const ring = PCLive.shown.ring;
+      Object.assign(ring.state, { x, w: [0.9, -0.7, 1.1], held: [0, 1, 0], f: "tanh", gamma: 0.1, alpha: 0.1 });
+      ring.state.set = true; ring.energies = []; for (let t = 0; t < 20; t++) ring.step();
+      const settled = [...ring.state.x], cut = document.querySelectorAll(".pc-cut").length; ring.learn();
+      return { settled, cut, energies: ring.energies, weights: ring.state.w }; }""", x[0].tolist())
+    function, slope = torch.tanh, lambda values: 1 - torch.tanh(values) ** 2
+    ends = equations.relax(x, held, weight, function, slope, 20, 0.1)
+    assert got["settled"] == pytest.approx(ends[0].tolist(), abs=1e-12) and got["cut"] == 1
+    assert got["energies"][20] == pytest.approx(float(equations.energy(ends, weight, function)) - 0.5, abs=1e-12)
+    learned = weight - 0.1 * equations.weight_gradient(ends, weight, function, (weight != 0).double())
+    assert got["weights"] == pytest.approx([0.9, float(learned[1, 2]), float(learned[2, 0])], abs=1e-12)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_ring_shows_the_difference_between_observing_and_setting(chromium: "sync_api.Browser", tmp_path: Path,
+                                                                     width: int) -> None:
+    """The cause of a vertex stays where the vertex is set, and moves where it is observed."""
+    page = opened(chromium, tmp_path, "ring", width)
+    page.click("text=Set instead of seen")
+    assert page.locator(".pc-cut").count() == 1
+    page.click(".pc-main")
+    assert "Settled" in settled(page) and abs(page.evaluate("PCLive.shown.ring.state.x[0]")) < 1e-6
+    page.click("label:text-is('Observed')")
+    assert page.locator(".pc-cut").count() == 0
+    page.click(".pc-main")
+    page.wait_for_function("PCLive.shown.ring.state.x[0] > 0.2")
+    assert page.mistakes == []
+
+
 @pytest.mark.parametrize("file", MODELS)
 def test_two_hundred_steps_take_less_than_two_seconds(chromium: "sync_api.Browser", tmp_path: Path, file: str) -> None:
     """Of the processor, so that other work on this machine does not decide."""
