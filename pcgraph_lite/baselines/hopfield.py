@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from .. import valid
+from ..engine.epochs import no_bar
 from ..errors import BadInput
 from ..valid import Count, OneOf, Shape, Share, Sizes
 from .kinds import KINDS, Classifier, Kind, Labelled
@@ -153,7 +154,7 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
         model.store(_binary(means, threshold), rule, size, order)
         model.level.fill_(level)
 
-    for size, threshold in tqdm(list(product(sizes, thresholds)), desc="patterns", disable=not progress):
+    for size, threshold in tqdm(list(product(sizes, thresholds)), desc="patterns", disable=no_bar(progress)):
         store(size, threshold, levels[0])
         for level in levels:                                               # of the images: the weights stay
             model.level.fill_(level)

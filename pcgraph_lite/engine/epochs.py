@@ -1,6 +1,7 @@
 """Training by epochs, whatever the model: settings, the loop, the best epoch, and checkpoints to resume from."""
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -259,7 +260,7 @@ def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[],
 
 def _epochs(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[], float] | None, progress: bool,
             callback: Callback | None) -> None:
-    with tqdm(total=state.schedule.epochs, initial=state.epoch, desc="epochs", disable=not progress) as bar:
+    with tqdm(total=state.schedule.epochs, initial=state.epoch, desc="epochs", disable=no_bar(progress)) as bar:
         while not state.ended():
             state.end_epoch(epoch(), None if score is None else score())
             row = state.history[-1]
@@ -267,6 +268,11 @@ def _epochs(state: State, epoch: Callable[[], dict[str, float]], score: Callable
             bar.update()
             if callback is not None:
                 callback(state.model, dict(row))
+
+
+def no_bar(progress: bool) -> bool:
+    """Whether to draw none: it is not wanted, or a program in the background has closed its stderr."""
+    return not progress or sys.stderr is None
 
 
 def one_pass(state: State, count: int, learn: Callable[[Tensor], dict[str, float]],
@@ -282,7 +288,7 @@ def one_pass(state: State, count: int, learn: Callable[[Tensor], dict[str, float
     began, sums = time.perf_counter(), {}
     batches = torch.randperm(count, generator=state.generator).split(state.schedule.batch_size)
     for k, rows in enumerate(tqdm(batches, desc=f"epoch {state.epoch + 1}", leave=False,
-                                  disable=not progress or len(batches) == 1)):
+                                  disable=no_bar(progress) or len(batches) == 1)):
         state.pace(k * state.schedule.batch_size / count, len(rows) / count)
         for name, value in learn(rows).items():
             sums[name] = sums.get(name, 0.0) + value * len(rows)

@@ -599,3 +599,12 @@ def test_a_safe_step_survives_weights_that_grow():
     clamped = torch.arange(graph.topology.n) < 9
     problem = relax(graph, torch.zeros(1, 14, dtype=torch.float64), clamped, steps=1).problem
     assert 1 / float(curvature(problem)) < 0.2
+
+
+def test_a_program_without_stderr_trains(monkeypatch: pytest.MonkeyPatch):
+    """As in the background, with `2>&-`: the same weights, and no bar."""
+    graph, other = small(), small()
+    fit(graph, (IMAGES, LABELS), epochs=1, batch_size=5, progress=False)
+    monkeypatch.setattr("sys.stderr", None)
+    fit(other, (IMAGES, LABELS), epochs=1, batch_size=5)
+    assert torch.equal(graph.weight, other.weight)
