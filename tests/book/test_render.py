@@ -144,4 +144,4 @@ def test_no_template_is_left_without_a_reader() -> None:
     """Each file of ``templates/`` is named by the code or by another template."""
     folder = render.FOLDER
     texts = "".join(path.read_text(encoding="utf-8") for path in (*folder.parent.glob("*.py"), *folder.glob("*")))
-    assert {path.name for path in folder.glob("*")} <= set(re.findall(r'"([\w-]+\.(?:md|html))"', texts))
+    assert {path.name for path in folder.glob("*")} <= set(re.findall(r'"([\w-]+\.(?:md|html|py\.txt))"', texts))

@@ -20,7 +20,7 @@ from reproduction.book.notebooks import Cell
 
 PAGES = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
 ASKS = {"pcg", "plots", "trials", "frames", "tasks", "memory", "oracles", "convergence", "circuits", "structure",
-        "learning", "equations", "topology", "metrics"}
+        "learning", "equations", "topology", "metrics", "causal", "uncertainty"}
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
 ASKING = [page for page in PAGES if any("science" in cell.tags for cell in notebooks.cells(page))]
 LONGEST, VISIBLE, SHARE = 25, 12, 0.41
