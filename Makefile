@@ -5,7 +5,7 @@ PYTHON ?= python3
 PROFILE ?= laptop
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 READY := .venv/ready.stamp
-INSTALL := .venv/bin/python -m pip install --disable-pip-version-check --root-user-action ignore --no-compile
+INSTALL := .venv/bin/python -m pip install --disable-pip-version-check --root-user-action ignore
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export TQDM_MININTERVAL ?= 2
