@@ -71,15 +71,13 @@ def measured(one: Verdict) -> list[str]:
 
 
 def ticks(one: Verdict) -> dict[str, Any]:
-    """The checks of a claim that hold and that fail, in a few words each, and their number; none for exact claims."""
+    """Which checks of a claim hold and which fail, in a few words each, and how many; nothing for exact ones."""
     if one.claim.needs.profile == "any" or not one.claim.comparable:
         return {"held": [], "failed": [], "count": ""}
     ran = [(one.claim.short.get(name, name.replace("_", " ")), outcome) for name, outcome in one.outcomes.items()
            if outcome.cases and not outcome.check.further]
-    holding = sum(bool(outcome.passed) for _, outcome in ran)
     return {"held": [said for said, outcome in ran if outcome.passed and not outcome.check.guard],
-            "failed": [said for said, outcome in ran if not outcome.passed],
-            "count": f"{holding} of {len(ran)} check{'s' * (len(ran) != 1)}" if ran else ""}
+            "failed": [said for said, outcome in ran if not outcome.passed], "count": one.held if ran else ""}
 
 
 def changes(one: Finding, root: Path) -> str:
