@@ -29,7 +29,8 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int, parts:
 
     - accuracy: labels queried from pixels.
     - labels: generated, the share of the ten labels whose generated image the judge reads as that class;
-      labelled_agreement and seam, the judge's reading and metrics.seam of images completed from label and lower half.
+      labelled_agreement and seam, the judge's reading and metrics.seam of images completed from label and lower half;
+      guided_mse and guided_agreement, the error and the judge's reading of those completed from label and upper half.
     - completion: completion_mse of the lower half, queried from the upper one; choice_mse and other_mse, the same on
       every second image and on the others, so that a choice made on the former is tested on the latter.
     - denoising: denoised_mse by initialization, at the best of SCHEDULE steps (denoised_step).
@@ -133,7 +134,10 @@ def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[s
     judge, classes = load_judge(some.name), torch.arange(model.topology.size("labels"))
     drawn = tasks.generate(model, classes.to(device)).values["pixels"].cpu().clamp(0, 1)
     bottom = datasets.bottom_half(some.shape)
-    whole = tasks.complete(model, some.images.to(device), bottom.to(device), some.labels.to(device)).cpu()
+    whole, guided = (tasks.complete(model, some.images.to(device), half.to(device), some.labels.to(device)).cpu()
+                     for half in (bottom, ~bottom))                                             # (batch, pixels)
     return {"generated": float((tasks.judge_reads(judge, drawn) == classes).double().mean()),
             "labelled_agreement": float((tasks.judge_reads(judge, whole) == some.labels).double().mean()),
-            "seam": float(metrics.seam(whole, bottom, some.shape).mean())}
+            "seam": float(metrics.seam(whole, bottom, some.shape).mean()),
+            "guided_mse": float(metrics.mse(guided[:, bottom], some.images[:, bottom]).mean()),
+            "guided_agreement": float((tasks.judge_reads(judge, guided) == some.labels).double().mean())}
