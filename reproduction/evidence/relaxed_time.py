@@ -8,6 +8,7 @@ that folder answer other questions about settings. Studies run as sweeps do, and
 """
 
 import hashlib
+import inspect
 import itertools
 import json
 import time
@@ -86,7 +87,9 @@ class Point:
         every = datasets.load(run["data"], sample=self.sample)
         images, held_out = datasets.split_off(every, max(2000, fixed["held_out"]), generator)
         images = images.subset(fixed["images"], generator)
-        made = getattr(topology, fixed["topology"])(**fixed["arguments"])
+        make = getattr(topology, fixed["topology"])
+        drawn = {"generator": generator} if "generator" in inspect.signature(make).parameters else {}
+        made = make(**fixed["arguments"], **drawn)
         graph = PCGraph(made, run["activation"], init_std=fixed["init_std"], generator=generator,
                         pixel_scale=scales.named(run["scale"], run["data"]))
         training = {key: fixed[key] for key in ("epochs", "batch_size", "weight_lr", "optimizer")}
