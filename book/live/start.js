@@ -5,7 +5,7 @@
   const PCLive = (window.PCLive = window.PCLive || { data: {} });
   if (PCLive.load) return;                                                 // another part of the page has started us
   const here = document.currentScript.src.replace(/[^/]*$/, "");
-  const PARTS = { ring: ["engine.js", "ring.js"], graph: ["engine.js", "picture.js", "play.js"],
+  const PARTS = { ring: ["engine.js", "ring.js"], graph: ["engine.js", "picture.js", "sure.js", "play.js"],
                   memory: ["engine.js", "picture.js", "play.js"], relaxed: ["relaxed.js"], masks: ["engine.js", "masks.js"] };
   const loads = {};
 

@@ -126,6 +126,48 @@ def test_a_query_in_the_page_is_the_query_of_the_engine(chromium: "sync_api.Brow
     assert trace[-1] < 0.8 * trace[0]                                      # and something happened
 
 
+SURE = """async ([file, values, known, label]) => {
+  const graph = new PCLive.Graph(await PCLive.need(file)), given = { pixels: { values, known } };
+  if (label !== null) given.labels = { values: Array.from({ length: 10 }, (_, k) => +(k === label)) };
+  const { x, held } = PCLive.place(graph, given, { pixels: true, labels: label !== null });
+  const run = new PCLive.Relaxation(graph, x, held, { solver: "accelerated" });
+  while (run.steps < 400) run.step();
+  return [...PCLive.deviation(run.problem)];
+}"""
+
+
+@pytest.mark.parametrize("label", [None, 3])
+def test_the_page_is_as_sure_as_the_engine(chromium: "sync_api.Browser", tmp_path: Path, label: int | None) -> None:
+    """Oracle: the inverse of the Hessian, which autograd takes of the energy over the hidden vertices, in float64."""
+    file = "model-generative-labels-mnist"
+    about = export_live.content(DATA / f"{file}.js")
+    graph, shown = python_graph(about), digit(about)
+    page = opened(chromium, tmp_path, "graph")
+    got = torch.tensor(page.evaluate(SURE, [file, shown[0].tolist(), TOP.int().tolist(), label]), dtype=torch.float64)
+    labels = {} if label is None else {"labels": torch.eye(10, dtype=torch.float64)[label][None]}
+    answer = pcg.query(graph, {"pixels": pcg.observed(shown, TOP)} | labels, steps=400, momentum=0.95, tolerance=None)
+    pixels, free = graph.topology.slice("pixels"), torch.ones(graph.topology.n, dtype=torch.bool)
+    free[pixels] = False
+    free[graph.topology.slice("labels")] = label is None
+    slope, weight = graph.slope(answer.x)[0], graph.weight
+
+    def predicted(hidden: Tensor) -> Tensor:
+        """Predictions of all vertices, linear about the answer: its second derivatives are those of the energy."""
+        return (slope * torch.zeros_like(slope).masked_scatter(free, hidden)) @ weight
+
+    def energy(hidden: Tensor) -> Tensor:
+        error = torch.zeros_like(slope).masked_scatter(free, hidden) - predicted(hidden)
+        missing = torch.zeros_like(free)
+        missing[pixels] = ~TOP
+        return 0.5 * error[~missing].square().sum()
+
+    start = torch.zeros(int(free.sum()), dtype=torch.float64)
+    covariance = torch.linalg.inv(torch.autograd.functional.hessian(energy, start, vectorize=True))
+    reach = (slope[:, None] * weight)[free][:, pixels][:, ~TOP]            # (free, missing)
+    want = torch.einsum("fm,fg,gm->m", reach, covariance, reach).sqrt()
+    assert (got[~TOP] - want).abs().max() < TOLERANCE and not got[TOP].any()
+
+
 @pytest.mark.parametrize(("f", "function", "slope"), [
     ("linear", lambda x: x, torch.ones_like), ("tanh", torch.tanh, lambda x: 1 - torch.tanh(x) ** 2),
     ("hardtanh", lambda x: x.clamp(-1, 1), lambda x: (x.abs() <= 1).double()),
