@@ -1,11 +1,13 @@
 """One thread, no deadline, one seed: tests share the machine with each other, and their order must not matter."""
 
 import shutil
+import sys
 import time
 from pathlib import Path
 
 import pytest
 import torch
+import warm
 from hypothesis import settings
 from project import FIXTURE
 
@@ -44,6 +46,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--within", type=float, help="seconds: start no test later, and keep the files in their order")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where the notebooks run, programs and kernels start from a warm Python."""
+    if config.getoption("nbval_lax") and not hasattr(config, "workerinput") and sys.platform == "linux":
+        warm.start()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -13,6 +13,11 @@ import tempfile
 import traceback
 from pathlib import Path
 
+import pytest
+import warm
+
+from reproduction import cli
+
 HERE = Path(__file__).resolve().parent
 FIXTURE = HERE / "fixtures/project"
 
@@ -31,6 +36,13 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
+def call(*arguments: str) -> int:
+    """Run ``pcgraph`` in this process; its exit code."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(list(arguments))
+    return stopped.value.code
+
+
 class Project:
     """The small project; ``run`` starts a command in it."""
 
@@ -42,7 +54,7 @@ class Project:
             shutil.copytree(HERE.parent / package, root / package, dirs_exist_ok=True,
                             ignore=shutil.ignore_patterns("__pycache__", "*.part"))
         shutil.copy2(HERE.parent / "Snakefile", root)
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        path = os.pathsep.join([str(warm.commands()), str(Path(sys.executable).parent), os.environ["PATH"]])
         self.environment = os.environ | {"PYTHONPATH": str(root), "PATH": path, "OMP_NUM_THREADS": "1",
                                          "COLUMNS": "200", "PCGRAPH_COMMIT": "a-test"}
 
@@ -69,7 +81,7 @@ class Project:
         os.chdir(self.root)
         os.environ.clear()
         os.environ.update(self.environment)
-        sys.argv[1:], sys.path[:0] = arguments, [str(self.root)]
+        sys.argv[1:], sys.path[:0], sys.executable = arguments, [str(self.root)], warm.python()
         sys.stdout = sys.stderr = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
         for one in [one for one in sys.modules if one.partition(".")[0] in ("pcgraph_lite", "reproduction")]:
             del sys.modules[one]

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from project import call
 
 from pcgraph_lite.errors import UnstableStep
 from reproduction import checkout, cli
@@ -25,13 +26,6 @@ def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(cli, "out", cli.Console(width=300))
     monkeypatch.setattr(cli, "errors", cli.Console(width=300, stderr=True))
     return root
-
-
-def call(*arguments: str) -> int:
-    """Run the command in this process; its exit code."""
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(list(arguments))
-    return stopped.value.code
 
 
 @pytest.mark.parametrize("command", ["data", "train", "sweep", "run", "scorecard", "book", "bench", "info"])

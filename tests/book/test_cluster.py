@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,7 +44,7 @@ class Cluster(Project):
         (root / "config/cluster/one/config.yaml").write_text(yaml.safe_dump(settings))
         self.slurm = root / "slurm"
         subprocess.run([SCRIPT, "start", self.slurm], check=True)
-        path = f"{self.slurm / 'bin'}{os.pathsep}{self.environment['PATH']}"
+        path = os.pathsep.join([str(self.slurm / "bin"), str(Path(sys.executable).parent), self.environment["PATH"]])
         self.environment |= {"SLURM_CONF": str(self.slurm / "slurm.conf"), "PATH": path,
                              "PYTHONPATH": f"{root}{os.pathsep}{HERE.parent / 'scripts'}"}
 

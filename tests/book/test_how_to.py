@@ -13,6 +13,7 @@ from pathlib import Path
 
 import changed
 import pytest
+import warm
 
 from reproduction.book import notebooks, site
 from reproduction.checkout import ROOT
@@ -52,7 +53,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(command: str, root: Path) -> str:
     """What a command prints in the copy; it must succeed."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    path = os.pathsep.join([str(warm.commands()), str(Path(sys.executable).parent), os.environ["PATH"]])
     dry = {"PIP_DRY_RUN": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}      # an install is tried, not done
     done = subprocess.run(f"set -euo pipefail\n{command}", shell=True, executable="/bin/bash", cwd=root, text=True,
                           env=os.environ | dry | {"PYTHONPATH": str(root), "PATH": path, "COLUMNS": "300"},
