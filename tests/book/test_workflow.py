@@ -10,6 +10,8 @@ import resource
 import shutil
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,17 @@ def wait_for(folder: Path, pattern: str, running: object) -> None:
     while not list(folder.glob(pattern)):
         assert running.poll() is None and time.monotonic() < end, running.communicate()[0]
         time.sleep(0.02)
+
+
+@contextmanager
+def edited(path: Path, old: str, new: str) -> Iterator[None]:
+    """A file with other words, which come back."""
+    text = path.read_text()
+    path.write_text(text.replace(old, new))
+    try:
+        yield
+    finally:
+        path.write_text(text)
 
 
 def plan_after(project: Project, changes: dict[str, tuple[str, str]]) -> dict[str, int]:
@@ -100,8 +113,9 @@ TRAINED, SHOWN, JUDGED = {"models_of_01_tiny_0_1": 1}, {"notebook": 1}, {"scorec
 @pytest.mark.parametrize(("changes", "plan"), [
     ({"pcgraph_lite/engine/topology.py": ("$", "# edited"), "pcgraph_lite/engine/graph.py": ('"""', '"""In short: '),
       "reproduction/evidence/claims.yaml": ("$", "# edited"), "reproduction/evidence/claims.py": ("$", "\n\n"),
-      "config/profiles/smoke.yaml": ("for tests", "in other words"), "config/models.yaml": ("a few", "some")}, {}),
-    ({"reproduction/cli.py": ("$", "\nEDITED = 1"), "pcgraph_lite/studies/memory.py": ("$", "\nEDITED = 1")}, {}),
+      "config/profiles/smoke.yaml": ("for tests", "in other words"), "config/models.yaml": ("a few", "some"),
+      "reproduction/cli.py": ("$", "\nEDITED = 1"), "pcgraph_lite/studies/memory.py": ("$", "\nEDITED = 1"),
+      "reproduction/evidence/numerics.json": (r'"dam": \[\[', r'\g<0>1.0, ')}, {}),
     ({"pcgraph_lite/engine/learning.py": ("$", "\nEDITED = 1")}, SHOWN | JUDGED),
     ({"reproduction/evidence/records.py": ("$", "\nEDITED = 1")}, SHOWN | JUDGED),
     ({"reproduction/evidence/claims.yaml": ("at_most: 1e-10", "at_most: 1e-9")}, JUDGED),
@@ -109,10 +123,9 @@ TRAINED, SHOWN, JUDGED = {"models_of_01_tiny_0_1": 1}, {"notebook": 1}, {"scorec
     ({"config/models.yaml": ("(other:.*?epochs: )1", r"\g<1>2")}, TRAINED | SHOWN | JUDGED),
     ({"reproduction/evidence/numerics.json": (r'"pcgraph": \[\[', r'\g<0>1.0, ')},
      {"models_of_01_tiny_0": 1} | TRAINED | SHOWN | JUDGED),
-    ({"reproduction/evidence/numerics.json": (r'"dam": \[\[', r'\g<0>1.0, ')}, {}),
     ({"config/profiles/smoke.yaml": ("images: 20", "images: 21")}, SHOWN | JUDGED),
-], ids=["words", "code of others", "engine", "records", "another page's rule", "a rule of this page", "one model",
-        "numbers", "numbers of others", "parameter"])
+], ids=["words, code and numbers of others", "engine", "records", "another page's rule", "a rule of this page",
+        "one model", "numbers", "parameter"])
 def test_an_edit_reruns_its_dependents_only(project: Project, changes: dict[str, tuple[str, str]],
                                             plan: dict[str, int]) -> None:
     """What decides a result is read as Python and YAML read it; weights depend on settings, not on files."""
@@ -131,26 +144,16 @@ def test_only_what_is_missing_is_trained(project: Project) -> None:
 
 def test_progress_says_what_runs_and_why_it_failed(project: Project) -> None:
     """The message of each job, and the log of one that failed: with the options of the Makefile."""
-    notebook = project.root / "notebooks/01-tiny.md"
-    text = notebook.read_text()
-    notebook.write_text(text.replace("if fail:", "if True:"))
-    try:
+    with edited(project.root / "notebooks/01-tiny.md", "if fail:", "if True:"):
         output, _ = (running := project.start(*QUIET)).communicate()
-    finally:
-        notebook.write_text(text)
     assert running.returncode != 0 and "running 01-tiny" in output and "asked to fail" in output
     assert project.planned() == SHOWN | JUDGED
 
 
 def test_misspelt_settings_stop_the_workflow_before_any_job(project: Project) -> None:
     """The message names the file; no job was started."""
-    path = project.root / "config/profiles/smoke.yaml"
-    text = path.read_text()
-    path.write_text(text.replace("images:", "imagse:"))
-    try:
+    with edited(project.root / "config/profiles/smoke.yaml", "images:", "imagse:"):
         code, output = project.module("snakemake", *project.workflow())
-    finally:
-        path.write_text(text)
     assert code != 0 and "config/profiles/smoke.yaml" in output and "Did you mean 'images'" in output
     assert "rule " not in output and "Traceback" not in output
 

@@ -4,6 +4,7 @@
 Skipped where there is no Chromium: install Debian's package ``chromium``, and Playwright from requirements.txt.
 """
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import export_live
@@ -26,6 +27,7 @@ MODELS = sorted(path.stem for path in DATA.glob("model-*.js"))
 TOLERANCE = 1e-4
 WAIT = 120_000                                     # milliseconds; the machine may be busy
 WIDTHS = [1280, 390]
+Opened = Callable[..., "sync_api.Page"]
 TOP = datasets.top_half((1, 28, 28)).flatten()
 
 
@@ -38,18 +40,23 @@ def page_of(folder: Path, *parts: str) -> Path:
     return page
 
 
-def opened(browser: "sync_api.Browser", folder: Path, part: str, width: int = 1280,
-           **options: object) -> "sync_api.Page":
-    """A page with one part that has started. Every script error fails the test that reads ``page.mistakes``."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options)
-    context.set_default_timeout(WAIT)
-    page = context.new_page()
-    page.mistakes, page.asked = [], []
-    page.on("pageerror", lambda error: page.mistakes.append(str(error)))
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.goto(page_of(folder, part).as_uri())
-    page.wait_for_selector('.pc-live[data-ready="yes"]', state="attached")
-    return page
+@pytest.fixture
+def opened(chromium: "sync_api.Browser", tmp_path: Path) -> Iterator[Opened]:
+    """Opens a page with one part and lets it start. Every script error fails the test that reads ``page.mistakes``."""
+    def opened(part: str, width: int = 1280, **options: object) -> "sync_api.Page":
+        context = chromium.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options)
+        context.set_default_timeout(WAIT)
+        page = context.new_page()
+        page.mistakes, page.asked = [], []
+        page.on("pageerror", lambda error: page.mistakes.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(page_of(tmp_path, part).as_uri())
+        page.wait_for_selector('.pc-live[data-ready="yes"]', state="attached")
+        return page
+
+    yield opened
+    for context in chromium.contexts:
+        context.close()
 
 
 def settled(page: "sync_api.Page") -> str:
@@ -96,8 +103,7 @@ CASES = {"half held, accelerated": (True, None, "accelerated"), "half held, plai
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("file", MODELS)
-def test_a_query_in_the_page_is_the_query_of_the_engine(chromium: "sync_api.Browser", tmp_path: Path, file: str,
-                                                        case: str) -> None:
+def test_a_query_in_the_page_is_the_query_of_the_engine(opened: Opened, file: str, case: str) -> None:
     held, label, solver = CASES[case]
     about = export_live.content(DATA / f"{file}.js")
     if label is not None and "labels" not in about["groups"]:
@@ -113,7 +119,7 @@ def test_a_query_in_the_page_is_the_query_of_the_engine(chromium: "sync_api.Brow
     gamma = float(safe.value_lr)
     answer = pcg.query(graph, **where, steps=steps, tolerance=None, momentum=momentum,
                        value_lr=gamma if momentum else "safe")
-    page = opened(chromium, tmp_path, "graph")
+    page = opened("graph")
     got = page.evaluate(RUN, [file, shown[0].tolist(), known.int().tolist(), held, label, solver, gamma, steps])
     trace = torch.cat([answer.initial_energy[None], answer.energy])[:, 0]
     assert got["safe"] == pytest.approx(gamma, rel=0.1)                    # another start direction, as many products
@@ -172,13 +178,12 @@ def test_the_page_is_as_sure_as_the_engine(chromium: "sync_api.Browser", tmp_pat
     ("linear", lambda x: x, torch.ones_like), ("tanh", torch.tanh, lambda x: 1 - torch.tanh(x) ** 2),
     ("hardtanh", lambda x: x.clamp(-1, 1), lambda x: (x.abs() <= 1).double()),
     ("relu", lambda x: x.clamp(min=0), lambda x: (x >= 0).double())])
-def test_the_three_vertices_follow_the_equations(chromium: "sync_api.Browser", tmp_path: Path, f: str, function: object,
-                                                 slope: object) -> None:
+def test_the_three_vertices_follow_the_equations(opened: Opened, f: str, function: object, slope: object) -> None:
     x, theta = torch.tensor([[1.3, -0.4, 0.7]], dtype=torch.float64), [0.9, -1.2, 0.5]
     held = torch.tensor([False, True, False])
     weight = torch.zeros(3, 3, dtype=torch.float64)
     weight[0, 1], weight[1, 2], weight[2, 0] = theta
-    page = opened(chromium, tmp_path, "ring")
+    page = opened("ring")
     got = page.evaluate("""([x, theta, f]) => { const ring = PCLive.shown.ring;
       Object.assign(ring.state, { x, w: [...theta], held: [0, 1, 0], f, gamma: 0.1, alpha: 0.1 });
       ring.energies = []; for (let t = 0; t < 20; t++) ring.step();
@@ -191,12 +196,12 @@ def test_the_three_vertices_follow_the_equations(chromium: "sync_api.Browser", t
     assert got["weights"] == pytest.approx([float(learned[j, i]) for j, i in ((0, 1), (1, 2), (2, 0))], abs=1e-12)
 
 
-def test_a_vertex_that_is_set_tells_nothing_of_its_cause(chromium: "sync_api.Browser", tmp_path: Path) -> None:
+def test_a_vertex_that_is_set_tells_nothing_of_its_cause(opened: Opened) -> None:
     """The same as a ring without the edge into it: values, weights, and energies less what it would pay there."""
     x, held = torch.tensor([[0.3, 1.0, -0.4]]).double(), torch.tensor([0, 1, 0]).bool()
     weight = torch.zeros(3, 3, dtype=torch.float64)
     weight[1, 2], weight[2, 0] = -0.7, 1.1                                 # 0.9 from the first to the second is cut
-    page = opened(chromium, tmp_path, "ring")
+    page = opened("ring")
     got = page.evaluate("""(x) => { const ring = PCLive.shown.ring;
       Object.assign(ring.state, { x, w: [0.9, -0.7, 1.1], held: [0, 1, 0], f: "tanh", gamma: 0.1, alpha: 0.1 });
       ring.state.set = true; ring.energies = []; for (let t = 0; t < 20; t++) ring.step();
@@ -211,10 +216,9 @@ def test_a_vertex_that_is_set_tells_nothing_of_its_cause(chromium: "sync_api.Bro
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_ring_shows_the_difference_between_observing_and_setting(chromium: "sync_api.Browser", tmp_path: Path,
-                                                                     width: int) -> None:
+def test_the_ring_shows_the_difference_between_observing_and_setting(opened: Opened, width: int) -> None:
     """The cause of a vertex stays where the vertex is set, and moves where it is observed."""
-    page = opened(chromium, tmp_path, "ring", width)
+    page = opened("ring", width)
     page.click("text=Set instead of seen")
     assert page.locator(".pc-cut").count() == 1
     page.click(".pc-main")
@@ -227,9 +231,9 @@ def test_the_ring_shows_the_difference_between_observing_and_setting(chromium: "
 
 
 @pytest.mark.parametrize("file", MODELS)
-def test_two_hundred_steps_take_less_than_two_seconds(chromium: "sync_api.Browser", tmp_path: Path, file: str) -> None:
+def test_two_hundred_steps_take_less_than_two_seconds(opened: Opened, file: str) -> None:
     """Of the processor, so that other work on this machine does not decide."""
-    page = opened(chromium, tmp_path, "graph")
+    page = opened("graph")
     metrics = page.context.new_cdp_session(page)
     metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
     shown = digit(export_live.content(DATA / f"{file}.js"))[0].tolist()
@@ -248,9 +252,8 @@ def test_two_hundred_steps_take_less_than_two_seconds(chromium: "sync_api.Browse
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("part", live.PARTS)
-def test_a_part_fits_its_page_and_every_control_has_a_name(chromium: "sync_api.Browser", tmp_path: Path, part: str,
-                                                           width: int) -> None:
-    page = opened(chromium, tmp_path, part, width)
+def test_a_part_fits_its_page_and_every_control_has_a_name(opened: Opened, part: str, width: int) -> None:
+    page = opened(part, width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     unnamed = page.evaluate("""() => {
       const said = (e) => e.labels?.[0]?.textContent.trim() || e.getAttribute('aria-label') || e.textContent.trim()
@@ -262,8 +265,8 @@ def test_a_part_fits_its_page_and_every_control_has_a_name(chromium: "sync_api.B
     assert page.asked and all(url.startswith("file:") for url in page.asked)
 
 
-def test_a_mouse_draws_from_a_label(chromium: "sync_api.Browser", tmp_path: Path) -> None:
-    page = opened(chromium, tmp_path, "graph")
+def test_a_mouse_draws_from_a_label(opened: Opened) -> None:
+    page = opened("graph")
     page.click("text=Draw from a label")
     page.select_option("select >> nth=0", "7")
     page.click(".pc-main")
@@ -275,8 +278,8 @@ def test_a_mouse_draws_from_a_label(chromium: "sync_api.Browser", tmp_path: Path
     assert "step 0" in page.get_attribute(".pc-answers canvas", "aria-label") and page.mistakes == []
 
 
-def test_a_finger_hides_pixels_and_settles(chromium: "sync_api.Browser", tmp_path: Path) -> None:
-    page = opened(chromium, tmp_path, "memory", 390, has_touch=True)
+def test_a_finger_hides_pixels_and_settles(opened: Opened) -> None:
+    page = opened("memory", 390, has_touch=True)
     box = page.locator(".pc-editor").bounding_box()
     before = page.evaluate("PCLive.shown.memory.editor.known.reduce((a, b) => a + b)")
     page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)
@@ -286,8 +289,8 @@ def test_a_finger_hides_pixels_and_settles(chromium: "sync_api.Browser", tmp_pat
     assert "the one you asked for" in said and "below 0.0001" in said and page.mistakes == []
 
 
-def test_keys_alone_do_it_all(chromium: "sync_api.Browser", tmp_path: Path) -> None:
-    page = opened(chromium, tmp_path, "graph")
+def test_keys_alone_do_it_all(opened: Opened) -> None:
+    page = opened("graph")
     page.focus(".pc-editor")
     for key in ("ArrowUp", "ArrowUp", "ArrowLeft", " "):
         page.keyboard.press(key)
@@ -301,8 +304,8 @@ def test_keys_alone_do_it_all(chromium: "sync_api.Browser", tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_ring_is_dragged_stepped_and_run(chromium: "sync_api.Browser", tmp_path: Path, width: int) -> None:
-    page = opened(chromium, tmp_path, "ring", width)
+def test_the_ring_is_dragged_stepped_and_run(opened: Opened, width: int) -> None:
+    page = opened("ring", width)
     box = page.locator(".pc-vertex >> nth=1").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
@@ -320,15 +323,15 @@ def test_the_ring_is_dragged_stepped_and_run(chromium: "sync_api.Browser", tmp_p
     assert "Settled" in settled(page) and page.mistakes == []
 
 
-def test_too_large_a_step_is_said(chromium: "sync_api.Browser", tmp_path: Path) -> None:
-    page = opened(chromium, tmp_path, "ring")
+def test_too_large_a_step_is_said(opened: Opened) -> None:
+    page = opened("ring")
     page.click("text=Too large a step")
     page.click(".pc-main")
     page.wait_for_function("/energy rises/.test(document.querySelector('.pc-say').textContent)")
 
 
-def test_the_slider_moves_through_the_figure(chromium: "sync_api.Browser", tmp_path: Path) -> None:
-    page = opened(chromium, tmp_path, "relaxed")
+def test_the_slider_moves_through_the_figure(opened: Opened) -> None:
+    page = opened("relaxed")
     first = page.inner_text(".pc-read >> nth=0")
     page.focus("input[type=range]")
     page.keyboard.press("End")
@@ -338,8 +341,8 @@ def test_the_slider_moves_through_the_figure(chromium: "sync_api.Browser", tmp_p
     assert page.locator(".pc-near").count() >= len(export_live.content(DATA / "relaxed-time.js")["panels"])
 
 
-def test_masks_show_what_the_constructors_make(chromium: "sync_api.Browser", tmp_path: Path) -> None:
-    page = opened(chromium, tmp_path, "masks")
+def test_masks_show_what_the_constructors_make(opened: Opened) -> None:
+    page = opened("masks")
     for title, (small, _, _) in export_live.TOPOLOGIES.items():
         page.click(f"label:text-is('{title}')")
         topology = export_live.made(*small)

@@ -20,23 +20,30 @@ import time, torch
 import networkx as nx
 from pcgraph_lite import PCGraph, fit, hardware, observed, query, topology
 generator, n = torch.Generator().manual_seed(0), 50_000
-if {kind!r} == "mask":
+
+def mask():
     pairs = torch.randint(n, (2, 250_000), generator=generator)
-    groups = {{"pixels": 784, "others": n - 784}}
-    made = topology.from_mask(torch.sparse_coo_tensor(pairs, torch.ones(250_000), (n, n)), groups)
-elif {kind!r} == "networkx":
+    groups = {"pixels": 784, "others": n - 784}
+    return topology.from_mask(torch.sparse_coo_tensor(pairs, torch.ones(250_000), (n, n)), groups)
+
+def networkx():
     links = nx.gnm_random_graph(n, 250_000, seed=0, directed=True)
-    nx.set_node_attributes(links, {{k: "pixels" if k < 784 else "others" for k in range(n)}}, "group")
-    made = topology.from_networkx(links)
-else:
+    nx.set_node_attributes(links, {k: "pixels" if k < 784 else "others" for k in range(n)}, "group")
+    return topology.from_networkx(links)
+
+def assemblies():
     p = 2e5 / 19 / 25e6                                                    # and the labels' edges
-    made = topology.assemblies(clusters=10, size=5_000, p=p, pixels=784, labels=10, generator=generator)
-graph, images = PCGraph(made, "tanh"), torch.rand(20, 784, generator=generator)
-data = {{"pixels": images}} | ({{"labels": torch.arange(20) % 10}} if "labels" in made.groups else {{}})
-fit(graph, data, epochs=1, steps=5, batch_size=20, progress=False)
-query(graph, {{"pixels": observed(images[:2], torch.arange(784) < 392)}}, steps=20)
-graph.load_state_dict(graph.state_dict())
-print(made.n, made.edge_count(), hardware.peak_memory() / 2**10, time.process_time())
+    return topology.assemblies(clusters=10, size=5_000, p=p, pixels=784, labels=10, generator=generator)
+
+for make in (mask, assemblies, networkx):
+    began = time.process_time()
+    made = make()
+    graph, images = PCGraph(made, "tanh"), torch.rand(20, 784, generator=generator)
+    data = {"pixels": images} | ({"labels": torch.arange(20) % 10} if "labels" in made.groups else {})
+    fit(graph, data, epochs=1, steps=5, batch_size=20, progress=False)
+    query(graph, {"pixels": observed(images[:2], torch.arange(784) < 392)}, steps=20)
+    graph.load_state_dict(graph.state_dict())
+    print(made.n, made.edge_count(), hardware.peak_memory() / 2**10, time.process_time() - began)
 """
 
 
@@ -129,11 +136,11 @@ def ring(n: int) -> topology.Topology:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["mask", "networkx", "assemblies"])
-def test_a_large_sparse_graph_trains_answers_and_loads_within_two_gigabytes_and_a_minute(kind):
-    done = subprocess.run([sys.executable, "-c", LARGE.format(kind=kind)], capture_output=True, text=True, check=True)
-    vertices, edges, memory, seconds = map(float, done.stdout.split())
-    assert vertices in (50_000, 50_010) and edges == pytest.approx(250_000, rel=0.02) and memory < 2 and seconds < 60
+def test_large_sparse_graphs_train_answer_and_load_within_two_gigabytes_and_a_minute():
+    done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=True)
+    for made, n in zip(done.stdout.splitlines(), (50_000, 50_010, 50_000), strict=True):
+        vertices, edges, memory, seconds = map(float, made.split())
+        assert vertices == n and edges == pytest.approx(250_000, rel=0.02) and memory < 2 and seconds < 60
 
 
 def test_a_sparse_mask_lists_edges_and_not_weights():
@@ -142,14 +149,6 @@ def test_a_sparse_mask_lists_edges_and_not_weights():
     assert twice.edge_count() == 1 and twice.mask()[0, 1]
     with pytest.raises(BadInput, match="other than 0 and 1"):
         topology.from_mask(torch.sparse_coo_tensor([[0], [1]], [0.5], (3, 3)))
-
-
-def test_what_must_be_dense_says_how_much_it_would_take():
-    made = topology.from_mask(torch.sparse_coo_tensor([[0], [1]], [1.0], (10**6, 10**6)))
-    assert PCGraph(made).weights[0].shape == (1,)
-    for call in (made.mask, lambda: PCGraph(made).weight, lambda: PCGraph(made, plan="dense")):
-        with pytest.raises(BadInput, match=r"would take .* GiB"):
-            call()
 
 
 @pytest.mark.parametrize(("bytes_", "what"), [(599, "the mask"), (600, "the weights"), (11_999, "the weights")])

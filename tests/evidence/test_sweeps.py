@@ -24,8 +24,9 @@ from reproduction.evidence import config, sweeps, zoo
 
 
 @pytest.fixture
-def trainings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows by the seed of each training that starts."""
+def trainings(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by the seed of each training that starts, and that is measured in one thing alone."""
+    edit(root / "config/sweeps/tiny.yaml", "images: 10", "images: 10\nmeasured: [completion]")
     begun, original = [], zoo.build
     monkeypatch.setattr(zoo, "build", lambda spec, seed, *how: (begun.append(seed), original(spec, seed, *how))[1])
     return begun
