@@ -9,18 +9,9 @@ import torch
 from torch import nn
 
 from pcgraph_lite.baselines.kinds import Classifier
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
+from pcgraph_lite.errors import BadFile
 
 Fit = Callable[..., pd.DataFrame]
-
-# (what is changed in a training on 40 bars, the error, what it says)
-BAD_INPUT = [
-    ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
-    ({"images": torch.zeros(40, 11)}, WrongShape, r"expected \(count, 12\)"),
-    ({"images": torch.full((40, 12), float("nan"))}, BadValues, "NaN"),
-    ({"weight_lr": 0.0}, BadInput, "weight_lr = 0.0"),
-]
-NO_PROBABILITIES = ({"images": torch.full((40, 12), 1.5)}, BadInput, "pixels run from 1.5 to 1.5; expected 0 to 1")
 
 
 def bars(count: int) -> tuple[torch.Tensor, torch.Tensor]:

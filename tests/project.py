@@ -13,10 +13,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
-import pytest
 import warm
-
-from reproduction import cli
 
 HERE = Path(__file__).resolve().parent
 FIXTURE = HERE / "fixtures/project"
@@ -34,13 +31,6 @@ def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
-
-
-def call(*arguments: str) -> int:
-    """Run ``pcgraph`` in this process; its exit code."""
-    with pytest.raises(SystemExit) as stopped:
-        cli.main(list(arguments))
-    return stopped.value.code
 
 
 class Project:

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from project import call, git
+from command import call
+from project import git
 
 import pcgraph_lite as pcg
 from pcgraph_lite import checkout as code

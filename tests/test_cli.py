@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from project import call
+from command import call
 
 from pcgraph_lite.errors import UnstableStep
 from reproduction import checkout, cli
@@ -52,6 +52,7 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["run", "01-tiny", "-p", "out", "x"], ["'out' is given by the option --out"]),
     (["run", "01-tiny", "-p", "seed", "1", "-p", "seed", "2"], ["-p seed is given twice"]),
     (["run", "01-tiny", "-p", "seed"], ["expected a name and a value"]),
+    (["run", "01-tiny", "--sead", "1"], ["--sead"]),
     (["train", "tinny"], ["no model 'tinny'", "Did you mean 'tiny'"]),
     (["train", "tiny", "--profile", "smoek"], ["Did you mean 'smoke'"]),
     (["train", "tiny", "otter"], ["no model 'otter'", "Did you mean 'other'"]),
@@ -117,12 +118,6 @@ def test_a_full_disk_is_said_in_one_line(root: Path, monkeypatch: pytest.MonkeyP
     assert call("book", "--profile", "smoke") == 2
     assert capsys.readouterr().err.splitlines() == [
         "PCGraphError: No space left on device. Free space; the same command goes on from what was finished."]
-
-
-def test_options_that_do_not_exist_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """By the parser, with code 2 as well."""
-    assert call("run", "01-tiny", "--sead", "1") == 2
-    assert "--sead" in capsys.readouterr().err
 
 
 def test_scorecard_as_json_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

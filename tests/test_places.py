@@ -3,12 +3,9 @@
 Oracle: the folders and environments that the test makes. ``DOORS`` are all arguments and variables that take a path.
 """
 
-import gzip
-import hashlib
 import json
 import os
 import re
-import struct
 import subprocess
 import sys
 import tempfile
@@ -197,24 +194,6 @@ def test_without_a_home_folder_only_the_cache_is_missed(monkeypatch: pytest.Monk
 
 
 # ------------------------------------------------------------------------------------------------- names of data files
-
-def tiny(folder: Path, monkeypatch: pytest.MonkeyPatch, ending: str, name: Callable[[str], str]) -> None:
-    """Two images of MNIST's form, whose digests are the expected ones, under other file names."""
-    content = {"train-images-idx3-ubyte": struct.pack(">HBB3I", 0, 8, 3, 2, 1, 2) + bytes(4),
-               "train-labels-idx1-ubyte": struct.pack(">HBBI", 0, 8, 1, 2) + bytes(2)}
-    folder.mkdir(parents=True)
-    for file, data in content.items():
-        (folder / (name(file) + ending)).write_bytes(gzip.compress(data) if ending else data)
-    monkeypatch.setitem(sources.DIGESTS, "mnist", {f: hashlib.sha256(data).hexdigest() for f, data in content.items()})
-
-
-@pytest.mark.parametrize("ending", ["", ".gz"])
-@pytest.mark.parametrize("name", [str, lambda file: file.replace("-idx", ".idx")])
-def test_idx_files_are_found_under_the_names_that_unpackers_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                                  ending: str, name: Callable[[str], str]) -> None:
-    tiny(tmp_path / "MNIST/raw", monkeypatch, ending, name)
-    assert sources.find("mnist", "train", tmp_path).images.shape == (2, 2)
-
 
 @pytest.mark.parametrize(("name", "file"), [("mnist", "train-images-idx3-ubyte.gz"), ("svhn", "train_32x32.mat"),
                                             ("fashion", "train-images-idx3-ubyte"), ("cifar10", "cifar-10-batches-py")])

@@ -31,14 +31,16 @@ LARGE = ("torch", "torch._dynamo", "torchvision", "torchmetrics.image.fid", "tor
          "seaborn", "pydantic", "typer", "rich.table", "papermill", "jupytext", "ipykernel.kernelapp", "IPython",
          "pytest")
 ASK = """
-import ctypes, json, os, signal, socket, sys
+import ctypes, json, os, signal, socket, sys, time
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)                 # ends with the process that started it
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 _, address, *arguments = sys.argv
-server = socket.socket(socket.AF_UNIX)
+server, until = socket.socket(socket.AF_UNIX), time.monotonic() + 60
+while not os.path.exists(address) and time.monotonic() < until:
+    time.sleep(0.1)                                        # it is importing
 try:
     server.connect(address)
-except OSError:                                            # it is not up yet
+except OSError:
     os.execv(sys.executable, [sys.executable, *arguments])
 request = json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()
 socket.send_fds(server, [len(request).to_bytes(8, "big")], [0, 1, 2])

@@ -4,14 +4,16 @@ Oracles: 400 steps of the dynamics unrolled by autograd in float64; the adjoint 
 multilayer perceptron, which is a network without cycles.
 """
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from classifiers import check_resuming
 from torch.nn.functional import one_hot
 
 from pcgraph_lite.baselines.almeida_pineda import AlmeidaPineda, fit_almeida_pineda
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
+from pcgraph_lite.errors import BadInput
 
 
 def network(std: float = 0.15, **settings: object) -> AlmeidaPineda:
@@ -115,26 +117,8 @@ def test_training_classifies_and_keeps_the_best_epoch():
 
 
 def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    (images, labels), settings = data(12), {"batch_size": 5, "weight_lr": 1e-3, "progress": False}
-    first, second = network(), network()
-    fit_almeida_pineda(first, images, labels, epochs=2, checkpoint=tmp_path / "state", **settings)
-    fit_almeida_pineda(first, images, labels, epochs=4, checkpoint=tmp_path / "state", **settings)
-    fit_almeida_pineda(second, images, labels, epochs=4, **settings)
-    assert torch.equal(first.weight, second.weight) and torch.equal(first.bias, second.bias)
-    with pytest.raises(BadFile, match="another training"):
-        fit_almeida_pineda(network(damping=0.1), images, labels, checkpoint=tmp_path / "state", **settings)
-
-
-@pytest.mark.parametrize(("change", "error", "says"), [
-    ({"epochs": 0}, BadInput, "epochs = 0"),
-    ({"labels": torch.full((8,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
-    ({"images": torch.zeros(8, 6)}, WrongShape, r"expected \(count, 5\)"),
-    ({"images": torch.full((8, 5), float("nan"))}, BadValues, "NaN"),
-])
-def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    images, labels = data()
-    with pytest.raises(error, match=says):
-        fit_almeida_pineda(network(), **{"images": images, "labels": labels, "progress": False} | change)
+    check_resuming(fit_almeida_pineda, partial(AlmeidaPineda, 12, 3, 6), {"damping": 0.1}, tmp_path / "state",
+                   weight_lr=1e-3)
 
 
 @pytest.mark.parametrize(("settings", "says"), [

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from classifiers import BAD_INPUT, NO_PROBABILITIES, bars, check_resuming, fit_bars, share_right
+from classifiers import bars, check_resuming, share_right
 
 from pcgraph_lite.baselines.boltzmann import Boltzmann, contrast, fit_boltzmann
 from pcgraph_lite.errors import BadInput
@@ -107,12 +107,6 @@ def test_training_classifies_and_keeps_weights_symmetric():
 
 def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
     check_resuming(fit_boltzmann, partial(Boltzmann, 12, 3, 4), {"free_steps": 2}, tmp_path / "state", weight_lr=1e-2)
-
-
-@pytest.mark.parametrize(("change", "error", "says"), [*BAD_INPUT, NO_PROBABILITIES])
-def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    with pytest.raises(error, match=says):
-        fit_bars(fit_boltzmann, Boltzmann(12, 3, 4), **change)
 
 
 @pytest.mark.parametrize(("settings", "says"), [

@@ -9,7 +9,7 @@ import torch
 
 from pcgraph_lite.baselines import hopfield
 from pcgraph_lite.baselines.hopfield import Hopfield, fit_hopfield
-from pcgraph_lite.errors import BadInput, BadValues, UnknownName, WrongShape
+from pcgraph_lite.errors import BadInput, UnknownName
 
 
 def signs(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -138,10 +138,6 @@ def test_choices_are_made_on_validation_images():
     ({"levels": []}, BadInput, "levels = ..;"),
     ({"thresholds": [0.1, 0.2]}, BadInput, "2 thresholds to choose from, but no validation"),
     ({"labels": torch.zeros(40, dtype=torch.long)}, BadInput, "no training image of class 1"),
-    ({"labels": torch.full((40,), 3)}, BadInput, "labels run from 3 to 3; expected 0 to 2"),
-    ({"labels": torch.zeros(40)}, WrongShape, "expected 40 whole numbers"),
-    ({"images": torch.zeros(40, 63)}, WrongShape, r"expected \(count, 64\)"),
-    ({"images": torch.full((40, 64), float("nan"))}, BadValues, "NaN"),
 ])
 def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
     images, labels = pictures()

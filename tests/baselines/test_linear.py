@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import cross_entropy, one_hot
 
 from pcgraph_lite.baselines.linear import Linear, fit_linear
-from pcgraph_lite.errors import BadInput, BadValues, UnknownName, WrongShape
+from pcgraph_lite.errors import BadInput, UnknownName
 
 
 def data(count: int = 120, pixels: int = 9) -> tuple[torch.Tensor, torch.Tensor]:
@@ -69,9 +69,6 @@ def test_history_and_answers(method: str):
     ({"method": "ridge"}, UnknownName, "no method 'ridge'"),
     ({"weight_decay": -1.0}, BadInput, "weight_decay = -1.0; expected a number of at least 0"),
     ({"iterations": 0}, BadInput, "iterations = 0"),
-    ({"labels": torch.full((120,), 4)}, BadInput, "labels run from 4 to 4; expected 0 to 3"),
-    ({"images": torch.zeros(120, 8)}, WrongShape, r"expected \(count, 9\)"),
-    ({"images": torch.full((120, 9), float("inf"))}, BadValues, "infinite"),
 ])
 def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
     images, labels = data()

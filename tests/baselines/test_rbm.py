@@ -8,13 +8,11 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-import pytest
 import torch
-from classifiers import BAD_INPUT, NO_PROBABILITIES, bars, check_resuming, fit_bars, share_right
+from classifiers import bars, check_resuming, share_right
 
 from pcgraph_lite.baselines import rbm
 from pcgraph_lite.baselines.rbm import RBM, contrast, fit_rbm
-from pcgraph_lite.errors import BadInput, WrongShape
 
 PIXELS = torch.tensor(list(product([0.0, 1.0], repeat=4)), dtype=torch.float64)          # (16, 4)
 VISIBLE = torch.cat([PIXELS.repeat_interleave(3, 0), torch.eye(3, dtype=torch.float64).repeat(16, 1)], -1)    # (48, 7)
@@ -114,19 +112,3 @@ def test_training_classifies_and_completes():
 
 def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
     check_resuming(fit_rbm, partial(RBM, 12, 3, 4), {"gibbs": 2}, tmp_path / "state", weight_lr=1e-2)
-
-
-@pytest.mark.parametrize(("change", "error", "says"), [*BAD_INPUT, NO_PROBABILITIES])
-def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    with pytest.raises(error, match=says):
-        fit_bars(fit_rbm, RBM(12, 3, 4), **change)
-
-
-def test_bad_queries_are_refused():
-    model, images, generator = RBM(12, 3, 4), bars(5)[0], torch.Generator()
-    with pytest.raises(BadInput, match="steps = 0"):
-        rbm.denoise(model, images, 0, generator)
-    with pytest.raises(WrongShape, match=r"known is \(11,\)"):
-        rbm.complete(model, images, torch.ones(11, dtype=torch.bool), 1, generator)
-    with pytest.raises(BadInput, match="hidden = 0"):
-        RBM(12, 3, 0)

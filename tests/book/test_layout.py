@@ -22,22 +22,10 @@ PIXEL = "iVBORw0KGgo="  # decodes; nothing here looks at the picture
 
 
 def finding(**changes: object) -> Finding:
-    whole = {
-        "claim": "gen-a",
-        "name": "A <picture>",
-        "verdict": "preliminary: partly",
-        "remark": "",
-        "exact": False,
-        "lead": "So far it holds in part.",
-        "sentences": ("First & best.", "Second."),
-        "ours": "80 %",
-        "paper": "always",
-        "lacks": ("One seed so far; the rule asks for five.",),
-        "hangs": ("Read otherwise, not.",),
-        "kind": "setting",
-        "cause": ("Why.",),
-        "figure": "fig-a",
-    }
+    whole = {"claim": "gen-a", "name": "A <picture>", "verdict": "preliminary: partly", "remark": "", "exact": False,
+             "lead": "So far it holds in part.", "sentences": ("First & best.", "Second."), "ours": "80 %",
+             "paper": "always", "lacks": ("One seed so far; the rule asks for five.",),
+             "hangs": ("Read otherwise, not.",), "kind": "setting", "cause": ("Why.",), "figure": "fig-a"}
     return Finding(**whole | changes)
 
 

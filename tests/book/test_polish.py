@@ -14,10 +14,8 @@ from reproduction.book import plots, polish
 
 def test_a_description_is_the_first_finding_else_the_first_paragraph_and_is_cut_at_a_word() -> None:
     assert polish.description("<h1>T</h1><p>Plain <b>text</b> &amp; more.</p>") == "Plain text & more."
-    assert (
-        polish.description('<h1>T</h1><p>x</p><span class="finding-said"><strong>It holds.</strong> So.</span>')
-        == "It holds. So."
-    )
+    found = '<h1>T</h1><p>x</p><span class="finding-said"><strong>It holds.</strong> So.</span>'
+    assert polish.description(found) == "It holds. So."
     long = polish.description(f"<h1>T</h1><p>{'word ' * 100}</p>")
     assert len(long) <= polish.LONGEST + 2 and long.endswith("word …")
 

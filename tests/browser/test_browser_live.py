@@ -143,12 +143,12 @@ SURE = """async ([file, values, known, label]) => {
 
 
 @pytest.mark.parametrize("label", [None, 3])
-def test_the_page_is_as_sure_as_the_engine(chromium: "sync_api.Browser", tmp_path: Path, label: int | None) -> None:
+def test_the_page_is_as_sure_as_the_engine(opened: Opened, label: int | None) -> None:
     """Oracle: the inverse of the Hessian, which autograd takes of the energy over the hidden vertices, in float64."""
     file = "model-generative-labels-mnist"
     about = export_live.content(DATA / f"{file}.js")
     graph, shown = python_graph(about), digit(about)
-    page = opened(chromium, tmp_path, "graph")
+    page = opened("graph")
     got = torch.tensor(page.evaluate(SURE, [file, shown[0].tolist(), TOP.int().tolist(), label]), dtype=torch.float64)
     labels = {} if label is None else {"labels": torch.eye(10, dtype=torch.float64)[label][None]}
     answer = pcg.query(graph, {"pixels": pcg.observed(shown, TOP)} | labels, steps=400, momentum=0.95, tolerance=None)

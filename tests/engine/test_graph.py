@@ -1,11 +1,10 @@
 """Equations 1 to 4 against autograd in float64, loops over vertices, and equal graphs written differently."""
 
 import copy
-import itertools
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import ACTIVATIONS, graphs, values
 from torch import nn
@@ -108,20 +107,6 @@ def test_weights_with_other_names_or_shapes_are_named_in_a_line(change, expected
         graph.load_state_dict(3)
 
 
-@pytest.mark.parametrize("plans", [("dense", "dense"), *itertools.product(["blocks", "sparse"], repeat=2)])
-def test_weights_are_not_taken_for_those_of_as_many_other_edges(plans):
-    """A small world has the same number of edges whatever the seed; stored by its edges, weights would fit any."""
-    one, other = (topology.small_world(5, 2, 8, neighbours=2, rewire=0.5, generator=torch.Generator().manual_seed(seed))
-                  for seed in (0, 1))
-    assert one.edge_count() == other.edge_count() and not torch.equal(one.mask(), other.mask())
-    state = PCGraph(one, plan=plans[0]).state_dict()
-    for made in (other, topology.from_mask(other.mask().to_sparse(), other.groups)):
-        with pytest.raises(BadInput, match="another graph"):
-            PCGraph(made, plan=plans[1]).load_state_dict(state)
-    for made in (one, topology.from_mask(one.mask().to_sparse(), one.groups)):
-        PCGraph(made, plan=plans[1]).load_state_dict(copy.deepcopy(state))
-
-
 def test_auto_stores_big_blocks_with_few_edges_by_their_edges():
     few, many = (topology.from_mask(torch.rand(600, 600, generator=torch.Generator().manual_seed(0)) < share)
                  for share in (0.1, 0.3))
@@ -129,15 +114,6 @@ def test_auto_stores_big_blocks_with_few_edges_by_their_edges():
     assert [graph.weights[0].ndim == 1 for graph in by_edges] == [True, False, False]
     small = topology.from_mask(torch.rand(500, 500, generator=torch.Generator().manual_seed(0)) < 0.1)
     assert PCGraph(small).weights[0].ndim == 2
-
-
-@pytest.mark.parametrize("plan", ["dense", "blocks", "sparse"])
-def test_a_plan_is_told_by_what_it_says(plan: str) -> None:
-    """Python keeps a name in a program once, and those of a settings file wherever they stand."""
-    ring, read = topology.from_mask(torch.eye(9).roll(1, 0), {"a": 4, "b": 5}), "".join(list(plan))
-    assert read == plan and read is not plan
-    one, other = (PCGraph(ring, plan=word) for word in (plan, read))
-    assert [weight.shape for weight in one.weights] == [weight.shape for weight in other.weights]
 
 
 def test_a_masked_fully_connected_graph_is_the_layerwise_network():
@@ -192,20 +168,6 @@ def test_float32_agrees_with_float64(name):
     x = values(double)
     torch.testing.assert_close(single.value_gradient(x.float()).double(), double.value_gradient(x),
                                rtol=1e-4, atol=1e-5)
-
-
-@settings(max_examples=20)
-@given(graphs(replicas=False))
-def test_replicas_are_independent_graphs(graph):
-    name = getattr(graph.activations[0], "base", graph.activations[0]).name
-    graph = PCGraph(graph.topology, name, prior=graph.prior, dtype=graph.dtype, init_std=0.4)
-    batch = PCGraph(graph.topology, name, prior=graph.prior, dtype=graph.dtype, replicas=2)
-    twin = graph.weight * 0.5
-    batch.set_weight(torch.stack([graph.weight, twin]))
-    x = torch.stack([values(graph), values(graph, seed=1)])
-    torch.testing.assert_close(batch.energy(x)[0], graph.energy(x[0]), **EXACT)
-    graph.set_weight(twin)
-    torch.testing.assert_close(batch.energy(x)[1], graph.energy(x[1]), **EXACT)
 
 
 def test_initial_weights_follow_the_generator_and_the_scale():

@@ -152,12 +152,6 @@ def test_resampled_pictures_may_leave_the_scale_by_a_tenth() -> None:
             fit(graph(SIGNED), {"pixels": images}, **LEARN)
 
 
-@pytest.mark.parametrize("bytes_", [(IMAGES * 255).byte(), IMAGES * 255], ids=["uint8", "floats"])
-def test_bytes_are_refused_before_they_are_scaled(bytes_: Tensor) -> None:
-    with pytest.raises(BadInput, match="Divide images by the largest value that a pixel can have, 255 in bytes"):
-        query(graph(SIGNED), {"pixels": bytes_}, steps=1)
-
-
 def test_a_checkpoint_of_another_scale_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.checkpoint"
     fit(graph(SIGNED), (IMAGES, LABELS), checkpoint=file, **LEARN)

@@ -5,12 +5,11 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import graphs, values
-from torch.utils.flop_counter import FlopCounterMode
 
 from pcgraph_lite import PCGraph, observed, query, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.curvature import curvature
-from pcgraph_lite.engine.query import start_at_prediction, uniform
+from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
 from pcgraph_lite.studies import oracles
 
@@ -28,6 +27,7 @@ def test_conditioning_is_the_exact_linear_solution(graph, held):
     torch.testing.assert_close(got.x, best, rtol=1e-8, atol=1e-8)
     safe = relax(graph, x, clamped, steps=3000, tolerance=1e-12)            # power iteration and a stopping rule
     torch.testing.assert_close(safe.x, best, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(relax(graph, x, clamped, steps=800, momentum=0.95).x, best, rtol=1e-5, atol=1e-6)
 
 
 @given(graphs(activation="linear", replicas=False))
@@ -61,15 +61,6 @@ def test_safe_steps_never_raise_the_energy(graph):
         trace = torch.cat([got.initial_energy[None], got.energy])
         assert (trace.diff(dim=0) <= 1e-12 * trace[0]).all()
         torch.testing.assert_close(got.energy[-1], graph.energy(got.x), rtol=1e-9, atol=1e-12)
-
-
-@given(graphs(activation="linear", replicas=False, scale=0.3), st.integers(1, 5))
-def test_the_accelerated_solver_finds_the_exact_linear_solution(graph, held):
-    clamped = torch.arange(graph.topology.n) < min(held, graph.topology.n - 1)
-    x = values(graph)
-    best, unique = oracles.linear_solution(graph, x, clamped)
-    assume(unique and torch.linalg.cond(oracles.paying_matrix(graph)[~clamped]) < 8)
-    torch.testing.assert_close(relax(graph, x, clamped, steps=800, momentum=0.95).x, best, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["relu", "hardtanh", "tanh"])
@@ -116,13 +107,6 @@ def test_one_plain_step_is_eq3(graph, held):
     torch.testing.assert_close(got.x, expected, rtol=1e-10, atol=1e-12)
     assert torch.equal(got.x[..., clamped], x[..., clamped])
     torch.testing.assert_close(got.initial_energy, graph.energy(x), rtol=1e-10, atol=1e-12)
-
-
-@given(graphs(replicas=False))
-def test_the_weight_gradient_after_a_relaxation_is_eq4(graph):
-    got = relax(graph, values(graph), torch.arange(graph.topology.n) < 1, steps=5)
-    for name, gradient in graph.weight_gradient(got.x).items():
-        torch.testing.assert_close(got.problem.weight_gradient()[name], gradient, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", ["hardtanh", "relu", "tanh", "sigmoid"])
@@ -234,22 +218,6 @@ def test_labels_are_asked_by_their_numbers():
         query(graph, clamp={"labels": torch.tensor([3])})
 
 
-def test_equal_masks_of_all_examples_are_one():
-    """A relaxation can then leave the clamped vertices out; with one example that differs it cannot."""
-    mask = torch.tensor([[True, False, True]]).repeat(4, 1)
-    assert torch.equal(uniform(mask), mask[0])
-    mask[2, 1] = True
-    assert torch.equal(uniform(mask), mask)
-
-
-def test_a_relaxation_without_trace_ends_with_the_energy_of_its_end():
-    """Also where the steps are no multiple of those between two looks."""
-    graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", dtype=torch.float64)
-    for steps in (1, 7, 303):
-        answer = relax(graph, values(graph), torch.arange(9) < 4, steps=steps, value_lr=0.05, trace=False)
-        torch.testing.assert_close(answer.energy[-1], graph.energy(answer.x))
-
-
 def test_random_starts_follow_the_generator():
     graph = PCGraph(topology.generative(3, [4], 6))
     ask = lambda seed: query(graph, {"pixels": torch.ones(2, 6)}, start="random", steps=1,  # noqa: E731
@@ -327,18 +295,11 @@ GOOD = torch.rand(2, 6)
      "every vertex is clamped"),
     (lambda: query(GRAPH, {"pixels": GOOD}, start="noise"), UnknownName, "'noise'"),
     (lambda: query(GRAPH, {"pixels": GOOD}, steps=0), BadInput, "steps = 0"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, steps=2.0), BadInput, r"steps = 2\.0"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, steps=None), BadInput, "steps = None"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=None), BadInput, "value_lr = None"),
     (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=torch.ones(2)), WrongShape, "one for each replica"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, momentum="a"), BadInput, "momentum = 'a'"),
     (lambda: query(GRAPH, {"pixels": torch.rand(3, 5, 6)}), WrongShape, r"\(3, 5, 6\)"),
     (lambda: query(GRAPH, {"pixels": GOOD}, value_lr="fast"), BadInput, "'fast'.*'safe'"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=-1.0), BadInput, "value_lr = -1.0"),
     (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=float("nan")), BadInput, "nan"),
     (lambda: query(GRAPH, {"pixels": GOOD}, momentum=1.0), BadInput, "momentum = 1.0"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, tolerance=0.0), BadInput, "tolerance = 0.0"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, batch_size=0), BadInput, "batch_size = 0"),
     (lambda: relax(GRAPH, torch.zeros(2, 5), torch.zeros(13).bool()), WrongShape, r"\(2, 5\)"),
     (lambda: relax(GRAPH, torch.zeros(2, 13), torch.zeros(4).bool()), WrongShape, r"clamped is \(4,\)"),
     (lambda: relax(GRAPH, torch.full((2, 13), torch.nan), torch.zeros(13).bool()), BadValues, "NaN"),
@@ -353,28 +314,3 @@ def test_unknown_entries_under_a_mask_may_be_nan():
     images = torch.tensor([[0.1, 0.2, 0.3, torch.nan, torch.nan, torch.nan]])
     answer = query(GRAPH, {"pixels": observed(images, ~images[0].isnan())})
     assert torch.isfinite(answer.x).all()
-
-
-def products(graph: PCGraph, clamped: torch.Tensor, steps: int) -> int:
-    """Floating-point operations of all matrix products of a relaxation, as torch dispatches them."""
-    def product(out: torch.Size, a: torch.Size, b: torch.Size, **options: object) -> int:
-        return 2 * a.numel() * b[-1]
-
-    in_place = {torch.ops.aten.addmm_: product, torch.ops.aten.baddbmm_: product}
-    with FlopCounterMode(display=False, custom_mapping=in_place) as counter:
-        relax(graph, values(graph, batch=7), clamped, steps=steps, value_lr=1e-3)
-    return counter.get_total_flops()
-
-
-@pytest.mark.parametrize(("make", "free_edges"), [
-    (lambda: topology.fully_connected(40, 5, 30), 30 * 75),                # 75 vertices, 30 of them free
-    (lambda: topology.generative(5, [30, 20], 40), 30 * 20 + 20 * 40),     # edges that leave a free vertex
-    (lambda: topology.discriminative(40, [30, 20], 5), 30 * 20 + 20 * 5)])
-def test_clamped_vertices_cost_nothing_inside_the_loop(make, free_edges):
-    """A step is two products over the edges that leave free vertices, counted exactly."""
-    graph = PCGraph(make())
-    clamped = torch.zeros(graph.topology.n, dtype=torch.bool)
-    for name in graph.topology.sensory:
-        clamped[graph.topology.slice(name)] = True
-    each = (products(graph, clamped, 30) - products(graph, clamped, 10)) / 20
-    assert each == 2 * 2 * 7 * free_edges

@@ -21,33 +21,16 @@ from reproduction.evidence.findings import Quantity
 from reproduction.evidence.verdicts import Case
 
 RULES, BOOK = claims.load_claims(), findings.load()
-SUCCESS = re.compile(
-    r"\b(holds|reproduc|succe|confirm|as the paper says|agrees with the paper|which is rounding)", re.I
-)
-HEDGES = re.compile(r"\b(may|might|perhaps|seems?|roughly|or they do not|or it does not|should)\b", re.I)
+SUCCESS = re.compile(r"(?i)\b(holds|reproduc|succe|confirm|as the paper says|agrees with the paper|which is rounding)")
 
 
 def rows(claim: str, *measured: tuple[str, str | None, str | None, float], seeds: int = 1) -> pd.DataFrame:
     """Records of a claim: (quantity, data set, model, value), the same for every seed."""
-    return pd.DataFrame(
-        [
-            {
-                "claim": claim,
-                "quantity": quantity,
-                "dataset": data,
-                "model": model,
-                "seed": float(seed),
-                "value": value,
-                "n": None,
-                "parameters": {},
-                "profile": "paper",
-                "device": "cpu",
-                "notebook": RULES[claim].notebook,
-            }
-            for quantity, data, model, value in measured
-            for seed in range(seeds)
-        ]
-    )
+    usual = {"claim": claim, "n": None, "parameters": {}, "profile": "paper", "device": "cpu",
+             "notebook": RULES[claim].notebook}
+    return pd.DataFrame([
+        usual | {"quantity": quantity, "dataset": data, "model": model, "seed": float(seed), "value": value}
+        for quantity, data, model, value in measured for seed in range(seeds)])
 
 
 def told(kept: pd.DataFrame, claim: str) -> findings.Finding:
@@ -55,29 +38,14 @@ def told(kept: pd.DataFrame, claim: str) -> findings.Finding:
 
 
 def case(value: float = 1.0, theirs: float | None = 2.0, holds: bool = False, **about: object) -> Case:
-    return Case(
-        about.get("dataset", "mnist"),
-        "model",
-        about.get("parameters", {}),
-        1,
-        float("nan"),
-        np.array([value]),
-        np.array([theirs]),
-        holds,
-        not holds,
-    )
+    return Case(about.get("dataset", "mnist"), "model", about.get("parameters", {}), 1, float("nan"),
+                np.array([value]), np.array([theirs]), holds, not holds)
 
 
 def test_an_accuracy_stands_beside_the_papers() -> None:
     """By hand, to the paper's places: 92.90 % is 1.14 points more than 91.76 %, and 93.4 % beats nothing here."""
-    kept = rows(
-        "class-mnist",
-        ("accuracy", "mnist", "fully-connected", 0.929),
-        ("accuracy", "mnist", "hopfield", 0.65),
-        ("accuracy", "mnist", "boltzmann", 0.934),
-        ("accuracy", "mnist", "almeida-pineda", 0.95),
-        seeds=2,
-    )
+    read = {"fully-connected": 0.929, "hopfield": 0.65, "boltzmann": 0.934, "almeida-pineda": 0.95}
+    kept = rows("class-mnist", *(("accuracy", "mnist", model, share) for model, share in read.items()), seeds=2)
     one = told(kept, "class-mnist")
     assert one.sentences[0] == (
         "The graph reads 92.90 % of test digits right; it beats the Hopfield network, loses to the Boltzmann machine "
@@ -89,17 +57,14 @@ def test_an_accuracy_stands_beside_the_papers() -> None:
 
 
 def test_a_claim_that_holds_has_no_cause_and_lacks_nothing() -> None:
+    """And a run is told in a line for each claim that it measured."""
     kept = rows("decay-class", ("accuracy", "mnist", "discriminative", 0.9), seeds=5)
     weak, strong = (kept.assign(parameters=[{"decay": word}] * 5) for word in ("weak", "strong"))
-    one = told(pd.concat([weak.assign(value=0.97), strong]), "decay-class")
+    both = pd.concat([weak.assign(value=0.97), strong])
+    one = told(both, "decay-class")
     assert (one.verdict, one.lead, one.cause, one.lacks) == ("reproduced", "It holds.", (), ())
     assert one.sentences == ("With weak decay the classifier reads 97 % right, with strong decay 90 %.",)
-
-
-def test_a_run_is_told_in_a_line_for_each_claim_that_it_measured() -> None:
-    kept = rows("decay-class", ("accuracy", "mnist", "discriminative", 0.9), seeds=5)
-    weak, strong = (kept.assign(parameters=[{"decay": word}] * 5) for word in ("weak", "strong"))
-    assert findings.told(verdicts.verdicts(pd.concat([weak.assign(value=0.97), strong]))) == [
+    assert findings.told(verdicts.verdicts(both)) == [
         "Classifiers want little decay. It holds. "
         "With weak decay the classifier reads 97 % right, with strong decay 90 %."]
     assert findings.told(verdicts.verdicts(kept.iloc[:0])) == []
@@ -107,14 +72,9 @@ def test_a_run_is_told_in_a_line_for_each_claim_that_it_measured() -> None:
 
 def test_a_cause_that_does_not_fit_what_failed_is_not_given() -> None:
     """The cause of this claim is the decay of the autoencoder in denoising; here completion fails."""
-    kept = rows(
-        "any-ae",
-        ("settled_psnr", "mnist", "generative", 15.0),
-        ("settled_psnr", "mnist", "autoencoder-no-decay", 15.0),
-        ("completion_mse", "mnist", "generative", 0.2),
-        ("completion_mse", "mnist", "autoencoder-no-decay", 0.1),
-        seeds=5,
-    )
+    kept = rows("any-ae", *((quantity, "mnist", model, value) for quantity, values in {
+        "settled_psnr": (15.0, 15.0), "completion_mse": (0.2, 0.1)}.items() for model, value in zip(
+            ("generative", "autoencoder-no-decay"), values, strict=True)), seeds=5)
     one = told(kept, "any-ae")
     assert one.verdict == "partly" and one.kind == "open" and one.cause == (findings.UNKNOWN,)
 
@@ -127,13 +87,9 @@ def test_a_claim_without_records_is_not_measured_and_says_why() -> None:
     assert "SVHN" in told(kept, "class-svhn").cause[0]
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"mnist": 0.852, "fashion": 0.794}, "85.2 % (digits) and 79.4 % (clothing)"),
-        ({"mnist": 0.5, "fashion": 0.5}, "50 %"),
-    ],
-)
+@pytest.mark.parametrize(("values", "said"), [
+    ({"mnist": 0.852, "fashion": 0.794}, "85.2 % (digits) and 79.4 % (clothing)"),
+    ({"mnist": 0.5, "fashion": 0.5}, "50 %")])
 def test_cases_are_listed_digits_first_unless_they_agree(values: dict[str, float], said: str) -> None:
     kept = rows("gen-b", *((quantity, data, "fully-connected", value) for data, value in values.items()
                            for quantity in ("judge_agreement", "original_judge_agreement")))
@@ -154,10 +110,7 @@ def test_words_follow_the_check() -> None:
     held, failed = (Quantity(check, [case(holds=holds)], {}) for holds in (True, False))
     level = Quantity(check, [case(holds=True), case(holds=False)], {})
     assert [f"{one:beats|loses to|is level with}" for one in (held, failed, level)] == [
-        "beats",
-        "loses to",
-        "is level with",
-    ]
+        "beats", "loses to", "is level with"]
     assert [one.held for one in (held, failed, level)] == ["one of one", "none of one", "one of two"]
     assert [f"{one:more|fewer|no more|not always more}" for one in (held, failed, level)] == [
         "more", "fewer", "not always more"]
@@ -167,17 +120,8 @@ def test_numbers_are_short_and_exact_where_they_are() -> None:
     share, plain = (Check(quantity="q", at_least=0, percent=percent) for percent in (True, False))
     assert [findings.rounded(value, share) for value in (1, 0, 0.929, 0.9996)] == ["100 %", "0 %", "92.9 %", "99.96 %"]
     assert [findings.rounded(value, plain) for value in (0, 9.2e-17, 0.03858, 15.63, 1234.5)] == [
-        "0",
-        "9e-17",
-        "0.0386",
-        "15.6",
-        "1,234",
-    ]
-
-
-def test_small_numbers_of_a_sentence_have_one_notation() -> None:
-    """Python writes 0.00007349 as 7.35e-05, and 0.0001412 without a power."""
-    plain = Check(quantity="q", at_least=0)
+        "0", "9e-17", "0.0386", "15.6", "1,234"]
+    # Python writes 0.00007349 as 7.35e-05, and 0.0001412 without a power
     assert [findings.rounded(value, plain) for value in (0.0001412, 0.00007349, -0.0000123, 0.000001)] == [
         "0.000141", "0.0000735", "-0.0000123", "0.00000100"]
 
@@ -243,14 +187,6 @@ def test_a_reading_of_one_check_shows_its_numbers() -> None:
                                                "0 against 0.125, which the test does not tell apart.")
 
 
-def test_findings_of_one_page_begin_each_in_its_own_way() -> None:
-    """A page with several claims shows their first sentences below one another."""
-    for page in BOOK.pages:
-        begins = [" ".join(RULES[name].finding[0].split()[:4]) for name, rule in RULES.items()
-                  if rule.notebook == page]
-        assert len(begins) == len(set(begins)), page
-
-
 def test_a_sentence_asks_of_its_checks_what_they_have() -> None:
     """The other side of a comparison, or the number that the paper prints."""
     for name, claim in RULES.items():
@@ -271,9 +207,8 @@ def test_every_claim_that_can_fail_has_a_cause_and_every_figure_is_on_its_page()
         figure = words.figure or BOOK.pages[RULES[name].notebook].figure
         assert figure == "none" or f"name: {figure}\n" in page, name
     assert {rule.notebook for rule in RULES.values()} <= set(BOOK.pages) <= set(site.notebook_names(ROOT / "_toc.yml"))
-    assert all(
-        f"name: {page.figure}\n" in (ROOT / f"notebooks/{name}.md").read_text() for name, page in BOOK.pages.items()
-    )
+    assert all(f"name: {page.figure}\n" in (ROOT / f"notebooks/{name}.md").read_text()
+               for name, page in BOOK.pages.items())
 
 
 def test_every_table_of_a_claim_is_on_its_published_page() -> None:
@@ -304,12 +239,6 @@ def test_a_claim_without_a_sentence_or_with_one_of_no_check_is_refused(change: d
         claims.Claim.model_validate(RULES["eq1"].model_dump() | change)
 
 
-def test_no_sentence_hedges() -> None:
-    for name, words in RULES.items():
-        for text in words.finding:
-            assert not HEDGES.search(text) and text.endswith("."), (name, text)
-
-
 def test_committed_records_give_sentences_without_gaps() -> None:
     """Of every claim that has a verdict; the numbers of one are looked up in its records."""
     kept = records.read(ROOT / "results/records")
@@ -320,11 +249,8 @@ def test_committed_records_give_sentences_without_gaps() -> None:
         assert bool(one.sentences) == (one.verdict != "not run"), one.claim
         explained = one.verdict.removeprefix("preliminary: ") not in ("reproduced", "not comparable", "not run")
         assert explained == bool(one.cause) or one.verdict == "not run", one.claim
-    value = kept[
-        (kept["claim"] == "mlp-mnist") & (kept["model"] == "discriminative") & (kept["quantity"] == "accuracy")
-    ]
-    if len(value):
-        assert f"{100 * value['value'].mean():.2f} %" in found["mlp-mnist"].sentences[0]
+    value = kept.query("claim == 'mlp-mnist' and model == 'discriminative' and quantity == 'accuracy'")["value"]
+    assert value.empty or f"{100 * value.mean():.2f} %" in found["mlp-mnist"].sentences[0]
 
 
 def test_equations_printed_in_another_index_order_say_so() -> None:

@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 from torchvision import datasets as vision
 
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, MissingPackage, UnknownName, WrongShape
+from pcgraph_lite.errors import BadFile, BadInput, MissingPackage, UnknownName, WrongShape
 from pcgraph_lite.images import datasets, sources
 
 # As other projects publish them: first hexadecimal digits of the unpacked files' SHA-256, in the order train images,
@@ -82,13 +82,6 @@ def test_sample_is_balanced_and_normalised(name, split, a_class):
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion"])
-def test_sample_parts_have_the_statistics_of_the_full_sets(name):
-    """The full sets' mean pixels are 0.1307 and 0.2860; 5,000 balanced images must be near."""
-    mean = {"mnist": 0.1307, "fashion": 0.2860}[name]
-    assert datasets.load(name, sample=True).images.mean().item() == pytest.approx(mean, rel=0.02)
-
-
-@pytest.mark.parametrize("name", ["mnist", "fashion"])
 def test_first_images_of_the_sample_hold_every_class(name):
     assert set(datasets.load(name, "test", sample=True).subset(100).labels.tolist()) == set(range(10))
 
@@ -132,9 +125,12 @@ def test_expected_digests_are_the_published_ones():
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
-@pytest.mark.parametrize("home", ["MNIST/raw", "MNIST"])
-def test_idx_files_are_read_packed_or_not_from_a_read_only_folder(monkeypatch, tmp_path, ending, home):
+@pytest.mark.parametrize(("home", "dash"), [("MNIST/raw", "-"), ("MNIST", "-"), ("MNIST/raw", ".")])
+def test_idx_files_are_read_packed_or_not_from_a_read_only_folder(monkeypatch, tmp_path, ending, home, dash):
+    """Some unpackers write train-images.idx3-ubyte."""
     arrays = tiny_idx(monkeypatch, tmp_path / "data" / home, ending)
+    for file in list((tmp_path / "data" / home).iterdir()):
+        file.rename(file.with_name(file.name.replace("-idx", f"{dash}idx")))
     (tmp_path / "data" / home).chmod(0o555)
     monkeypatch.setenv("PCGRAPH_DATA", str(tmp_path / "data"))
     data = datasets.load("mnist", "test")
@@ -189,7 +185,7 @@ def test_missing_half_is_not_damage(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("name", "advice"), [("mnist", "MNIST/raw"), ("fashion", "dataset-fashion-mnist"),
                                               ("cifar10", "cifar-10-batches-py"), ("svhn", "train_32x32.mat")])
-def test_no_place_lists_each_with_its_reason_and_what_to_do(monkeypatch, name, advice):
+def test_no_place_lists_each_with_its_reason_and_what_to_do(tmp_path, name, advice):
     with pytest.raises(BadFile) as caught:
         datasets.load(name)
     text = str(caught.value)
@@ -197,12 +193,7 @@ def test_no_place_lists_each_with_its_reason_and_what_to_do(monkeypatch, name, a
                  "What to do:", advice, "set PCGRAPH_DATA=FOLDER"):
         assert part in text, part
     assert ("sample=True" in text) == (name in ("mnist", "fashion"))
-
-
-def test_failed_download_leaves_nothing_behind(tmp_path):
-    with pytest.raises(BadFile):
-        datasets.load("mnist")
-    assert list((tmp_path / "cache").iterdir()) == []
+    assert list((tmp_path / "cache").glob("*")) == [], "nothing half downloaded"
 
 
 @pytest.fixture
@@ -405,30 +396,6 @@ def test_subset_and_split_share_nothing_and_lose_nothing():
     assert sorted(rest.labels.tolist() + held_out.labels.tolist()) == list(range(12)) and len(held_out) == 4
 
 
-@pytest.mark.parametrize("count", [0, -1, 13, 2.0, True])
-def test_impossible_counts_are_refused(count):
-    with pytest.raises(BadInput, match=r"count = .*; expected a whole number"):
-        image_set().subset(count)
-    with pytest.raises(BadInput, match=r"from 1 to 11|a whole number"):
-        datasets.split_off(image_set(), count, seeded())
-    with pytest.raises(BadInput, match="count = 12; expected a whole number from 1 to 11"):
-        datasets.split_off(image_set(), 12, seeded())
-
-
-@pytest.mark.parametrize("pixel", [float("nan"), float("inf"), -0.1, 255.0])
-def test_image_set_refuses_pixels_outside_the_range(pixel):
-    images = torch.zeros(3, 784)
-    images[1, 5] = pixel
-    with pytest.raises(BadValues, match=r"must lie in \[0, 1\]"):
-        datasets.ImageSet("mnist", images, torch.zeros(3, dtype=torch.int64), (1, 28, 28), "made here")
-
-
-@pytest.mark.parametrize(("images", "labels"), [((3, 783), 3), ((3, 784), 2), ((0, 784), 0), ((3, 28, 27), 3)])
-def test_image_set_refuses_shapes_that_do_not_fit(images, labels):
-    with pytest.raises(WrongShape, match=r"\(count, 784\)"):
-        datasets.ImageSet("mnist", torch.zeros(images), torch.zeros(labels, dtype=torch.int64), (1, 28, 28), "here")
-
-
 @pytest.mark.parametrize(("size", "shape"), [((4, 6), (1, 4, 6)), ((3, 4, 6), (3, 4, 6))])
 def test_image_set_takes_pictures_as_fit_does(size, shape):
     """Grey or in colour planes; kept flat, with the shape of one picture."""
@@ -457,12 +424,6 @@ def test_noise_has_the_variance_asked_for():
     clipped = datasets.noisy(clean, 0.5, seeded(), clip=True)
     assert (clipped.min(), clipped.max()) == (0, 1)
     assert torch.equal(datasets.noisy(clean, 0.0, seeded()), clean)
-
-
-@pytest.mark.parametrize("variance", [-0.1, float("nan"), float("inf")])
-def test_noise_refuses_an_impossible_variance(variance):
-    with pytest.raises(BadInput, match=r"variance = .*; expected a number of at least 0"):
-        datasets.noisy(torch.zeros(2, 784), variance, seeded())
 
 
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32)])

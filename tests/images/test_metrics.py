@@ -45,20 +45,6 @@ def test_table_tells_precision_from_recall():
     assert table.loc["b"].tolist() == pytest.approx([1, 1 / 3, 0.5, 3])
 
 
-@pytest.mark.parametrize("measure", [metrics.share_right,
-                                     lambda a, b: metrics.classification_table(a, b, ["a", "b"])])
-def test_class_numbers_are_checked(measure):
-    right = torch.tensor([0, 1])
-    for wrong in (torch.tensor([0]), torch.zeros(2, 10, dtype=torch.int64)):
-        with pytest.raises(WrongShape, match=r"expected .* whole numbers"):
-            measure(wrong, right)
-    with pytest.raises(WrongShape, match="at least 1"):
-        measure(right[:0], right[:0])
-    for wrong in (torch.tensor([0.0, 1.0]), torch.tensor([0, -2]), torch.tensor([True, False])):
-        with pytest.raises(BadInput, match=r"expected (\d+ whole numbers|0 to)"):
-            measure(wrong, right)
-
-
 def test_table_needs_a_name_for_each_class():
     with pytest.raises(BadInput, match="2 class names cannot name the classes up to 2"):
         metrics.classification_table(torch.tensor([0, 2]), torch.tensor([0, 1]), ["a", "b"])
@@ -99,14 +85,8 @@ def test_auroc_refuses_what_has_no_answer():
     scores = torch.tensor([0.1, 0.2])
     with pytest.raises(BadInput, match="both positive and negative"):
         metrics.auroc(scores, torch.tensor([True, True]))
-    with pytest.raises(BadInput, match="bool vector"):
-        metrics.auroc(scores, torch.tensor([0, 1]))
     with pytest.raises(BadInput, match="0 positive of 0"):
         metrics.auroc(scores[:0], torch.zeros(0, dtype=torch.bool))
-    with pytest.raises(WrongShape):
-        metrics.auroc(scores, torch.tensor([True]))
-    with pytest.raises(BadValues, match="1 NaN or infinite"):
-        metrics.auroc(torch.tensor([0.1, NAN]), torch.tensor([True, False]))
 
 
 # -------------------------------------------------------------------------------------------------- image by image
@@ -148,30 +128,6 @@ def test_ssim_is_one_only_for_equal_images_and_per_image():
     other[2] = 1 - other[2]
     value = metrics.ssim(other, images)
     assert value[2] < 0 and torch.allclose(value[[0, 1, 3]], torch.ones(3))
-
-
-def test_ssim_reads_colours_and_half_images():
-    assert metrics.ssim(torch.rand(2, 3072, generator=seeded()), torch.zeros(2, 3072), (3, 32, 32)).shape == (2,)
-    assert metrics.ssim(pictures()[:, 392:], pictures()[:, 392:], (1, 14, 28)).shape == (4,)
-
-
-@pytest.mark.parametrize("measure", [metrics.mse, metrics.psnr, metrics.ssim])
-def test_pairs_of_images_are_checked(measure):
-    good = pictures()
-    for bad in (good[:2], good[0], good.view(4, 1, 28, 28)):
-        with pytest.raises(WrongShape, match=r"\(count, pixels\)|must be alike"):
-            measure(bad, good)
-    with pytest.raises(WrongShape, match="count of at least 1"):
-        measure(good[:0], good[:0])
-    with pytest.raises(BadInput, match="Divide images by the largest value"):
-        measure((255 * good).byte(), good)
-    torch.testing.assert_close(measure(good.double(), good * 0.5), measure(good, good * 0.5), check_dtype=False)
-    hole = good.clone()
-    hole[0, 0] = NAN
-    with pytest.raises(BadValues, match="images holds 1 NaN"):
-        measure(hole, good)
-    with pytest.raises(BadValues, match="originals holds 1 NaN"):
-        measure(good, hole)
 
 
 def test_ssim_refuses_shapes_that_do_not_fit():
@@ -244,14 +200,6 @@ def test_frechet_distance_needs_images_enough():
         with pytest.raises(BadInput, match=r"64 features needs at least 128 images in each set.*got 127"):
             metrics.frechet_judge_distance(network, real, fake)
     assert metrics.frechet_judge_distance(network, enough, enough) >= 0
-    hole = enough.clone()
-    hole[3, 3] = NAN
-    with pytest.raises(BadValues, match="images holds 1 NaN"):
-        metrics.frechet_judge_distance(network, enough, hole)
-    with pytest.raises(WrongShape):
-        metrics.frechet_judge_distance(network, enough.view(128, 28, 28), enough)
-    with pytest.raises(WrongShape):
-        metrics.frechet_judge_distance(network, enough[:, :700], enough)
 
 
 # ----------------------------------------------------------------------------------------------------- Inception
@@ -368,14 +316,6 @@ def test_interval_covers_as_often_as_it_says():
 def test_one_value_has_no_interval():
     mean, low, high = metrics.mean_interval([0.7])
     assert mean == 0.7 and math.isnan(low) and math.isnan(high)
-
-
-def test_interval_refuses_nothing_nan_and_odd_levels():
-    for values, level in (([], 0.95), ([1.0, 2.0], 0), ([1.0, 2.0], 1), ([1.0, 2.0], 95)):
-        with pytest.raises(BadInput, match=r"(values|level) = .*; expected"):
-            metrics.mean_interval(values, level)
-    with pytest.raises(BadValues, match="1 NaN"):
-        metrics.mean_interval([1.0, NAN])
 
 
 def test_diversity_is_the_mean_over_pairs() -> None:

@@ -9,7 +9,6 @@ import torch
 
 import pcgraph_lite as pcg
 from pcgraph_lite.errors import BadInput, WrongShape
-from pcgraph_lite.studies import convergence
 from pcgraph_lite.studies.convergence import Watched, watch
 
 
@@ -92,7 +91,3 @@ def test_bad_input_is_refused(change: dict[str, object], error: type[Exception],
     arguments["graph"] = arguments["graph"] or graph(None)
     with pytest.raises(error, match=says):
         watch(**arguments)
-
-
-def test_windows_are_tenths():
-    assert [convergence._window(n) for n in (1, 5, 30, 100)] == [1, 1, 3, 10]
