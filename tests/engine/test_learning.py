@@ -410,6 +410,7 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path):
     child = subprocess.Popen([sys.executable, "-c", script])
     while not path.exists():
         assert child.poll() is None, "the training ended before its first checkpoint"
+        time.sleep(0.005)
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
     assert not (tmp_path / "state.safetensors.pt").exists()
