@@ -241,6 +241,12 @@
     return { x, held };
   }
 
+  /* The values with all vertices that nothing was said of at their prediction, as a memory is asked from noise. */
+  function predicted(graph, x, given) {
+    const { error } = new Problem(graph, x, new Uint8Array(graph.n)), told = Object.keys(given).map((group) => graph.groups[group]);
+    return x.map((value, i) => (told.some(([start, stop]) => i >= start && i < stop) ? value : value - error[i]));
+  }
+
   /* Values of a group, pixels back in the units of [0, 1] (not cut). */
   function read(graph, x, group) {
     const [start, stop] = graph.groups[group], out = Float64Array.from(x.subarray(start, stop));
@@ -261,5 +267,5 @@
     return { uniform, normal };
   };
 
-  Object.assign(PCLive, { Graph, Problem, Relaxation, place, read, bytes });
+  Object.assign(PCLive, { Graph, Problem, Relaxation, place, predicted, read, bytes });
 })();

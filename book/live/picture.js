@@ -52,7 +52,7 @@
       let last = null;
       const at = (e) => { const box = canvas.getBoundingClientRect();
                           return [((e.clientX - box.left) / box.width) * SIDE, ((e.clientY - box.top) / box.height) * SIDE]; };
-      canvas.addEventListener("pointerdown", (e) => { canvas.setPointerCapture(e.pointerId); last = at(e); this.use(...last); e.preventDefault(); canvas.focus({ preventScroll: true }); });
+      canvas.addEventListener("pointerdown", (e) => { if (e.pointerType === "touch" && !this.armed) return; canvas.setPointerCapture(e.pointerId); last = at(e); this.use(...last); e.preventDefault(); canvas.focus({ preventScroll: true }); });
       canvas.addEventListener("pointermove", (e) => {
         if (!last) return;
         const next = at(e), steps = Math.ceil(Math.hypot(next[0] - last[0], next[1] - last[1]));
@@ -62,6 +62,12 @@
       for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { last = null; });
       canvas.addEventListener("keydown", (e) => this.key(e));
       canvas.addEventListener("blur", () => { this.cursor = null; this.refresh(); });
+    }
+
+    /* Whether a finger draws; else it scrolls the page. */
+    arm(armed) {
+      this.armed = armed;
+      this.canvas.classList.toggle("pc-armed", armed);
     }
 
     key(e) {

@@ -2,8 +2,8 @@
 (function () {
   "use strict";
   const PCLive = window.PCLive;
-  const { h, s, number, slider, choice, select, button, Chart, Picture, Editor, Graph, Relaxation, place, read, SIDE } = PCLive;
-  const PIXELS = SIDE * SIDE, RETRIEVED = 0.001, STOPS = [5, 10, 20, 50, 100, 200, 500, 1000];
+  const { h, s, number, slider, choice, select, button, Chart, Picture, Editor, Graph, Relaxation, place, predicted, read, SIDE } = PCLive;
+  const PIXELS = SIDE * SIDE, RETRIEVED = 0.001, STOPS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000];
   const GAMMAS = { safe: "safe", 0.005: "0.005", 0.01: "0.01", 0.02: "0.02", 0.05: "0.05", 0.1: "0.1", 0.2: "0.2", 0.5: "0.5" };
   const article = (digit) => `${digit === 8 ? "an" : "a"} ${digit}`;
   const WAYS = { accelerated: "accelerated", guarded: "plain" };
@@ -22,23 +22,23 @@
     read: { title: "Read a digit", known: all, query: "clamp", label: "free", digit: 8,
             say: "Every pixel is held and the label is free. Press Settle: the bars show which digit the graph reads. Then draw one of your own." },
     noise: { title: "Remove noise", known: all, query: "init", label: "free", noise: 0.4, digit: 7, steps: 20,
-             say: "The pixels only start at the noisy image; nothing is held. Press Settle, then drag the step back and forth. Now try T = 200: the digit fades too." },
+             say: "The pixels start at the noisy image, and nothing is held. Press Settle, then drag the step back and forth. Now try T = 200: the digit fades too." },
   };
   const MEMORY_TRIES = {
-    half: { title: "Half is enough", known: half, query: "clamp", digit: 0,
-            say: "The lower half of a stored digit is hidden. Press Settle: the memory fills in this very digit, pixel for pixel." },
     little: { title: "A third is enough", known: Uint8Array.from({ length: PIXELS }, (_, i) => (i < 10 * SIDE ? 1 : 0)), query: "clamp", digit: 3,
-              say: "Only the top ten rows are held. Press Settle. Then hide more: how little is enough?" },
-    noise: { title: "From noise", known: all, query: "init", noise: 0.2, digit: 2,
-             say: "The pixels start at a noisy version, and nothing is held. Press Settle: how close does the answer come to the stored digit?" },
+              say: "Only the upper third of a stored digit is held. Press Settle. Then hide more: how little is enough?" },
+    half: { title: "From half", known: half, query: "clamp", digit: 0,
+            say: "The lower half of a stored digit is hidden. Press Settle: the memory fills in this very digit." },
+    noise: { title: "From noise", known: all, query: "init", noise: Math.sqrt(0.2) / 2, digit: 2, steps: 2000, scored: "noise",
+             say: "The pixels start at a noisy digit, and nothing is held. Press Settle." },
     stranger: { title: "A digit never seen", known: half, query: "clamp", digit: 1, strange: true,
                 say: "This half belongs to a digit that the memory never stored. Press Settle: it can only answer with a blend of what it knows." },
   };
 
   /* Both benches in one: what differs is the gallery, the labels and the last sentence. */
   class Bench {
-    constructor({ models, gallery, strangers, tries, memory }) {
-      Object.assign(this, { models, gallery, strangers, tries, memory });
+    constructor({ models, gallery, strangers, tries, memory, rates, brief }) {
+      Object.assign(this, { models, gallery, strangers, tries, memory, rates, brief });
       this.graphs = {};
       this.model = models[0].file;
       this.page = 0;
@@ -62,23 +62,27 @@
                             oninput: (t) => this.look(t) });
       this.bars = this.memory ? null : this.labelBars();
       const part = (name, ...children) => h("div", { class: `pc-column pc-${name}` }, ...children), head = (text) => h("p", { class: "pc-head" }, text);
+      const change = part("change", head("Edit the image, or pick another"), this.tools(), this.galleryRow()), settings = this.settings();
+      if (this.brief) body.classList.add("pc-brief");
       body.append(this.bar.row, this.say, h("div", { class: "pc-bench" },
         part("ask", head("You ask"), this.editor.canvas), part("answers", head("It answers"), this.answer.canvas),
         part("go", this.go, this.scrub.row),
         part("curves", head("Energy, step by step"), this.chart.svg, ...(this.bars ? [head("Label vertices"), this.bars.svg] : [])),
-        part("change", head("Edit the image, or pick another"), this.tools(), this.galleryRow())), this.settings());
+        this.brief ? null : change), this.brief ? h("details", { class: "pc-more" }, h("summary", {}, "Change the image or the settings"), change, settings) : settings);
       this.take(Object.keys(this.tries)[0]);
     }
 
+    /* A finger scrolls the page until a tool is tapped. */
     tools() {
       this.tool = choice({ legend: "Tool", hidden: true, value: "hide", options: { hide: "Hide", draw: "Draw", rub: "Erase" },
                            onchange: (tool) => { this.editor.tool = tool; } });
+      this.tool.row.addEventListener("click", () => this.editor.arm(true));
       const edit = (change) => () => { change(); this.touched(); };
       return h("div", { class: "pc-tools" }, this.tool.row, h("div", { class: "pc-buttons pc-small" },
         button("Hide lower half", edit(() => this.hide((i) => i >= PIXELS / 2))),
         button("Hide right half", edit(() => this.hide((i) => i % SIDE >= SIDE / 2))),
         button("Add noise", edit(() => this.disturb(0.3))),
-        button("Blank sheet", edit(() => { this.editor.set(new Float64Array(PIXELS)); this.tool.set("draw"); this.editor.tool = "draw"; })),
+        button("Blank sheet", edit(() => { this.editor.set(new Float64Array(PIXELS)); this.tool.set("draw"); this.editor.tool = "draw"; this.editor.arm(true); })),
         button("Start over", edit(() => this.editor.set(this.clean())))));
     }
 
@@ -120,7 +124,7 @@
       if (this.noise) this.disturb(this.noise);
       if (this.follow && this.label) this.label.set(`${this.source().labels[k]}`);
       this.fillThumbs();
-      this.touched();
+      this.forget();
     }
 
     labelBars() {
@@ -166,6 +170,7 @@
       this.follow = t.label === "true";
       if (t.digit !== undefined) this.digit = t.digit;
       this.page = Math.floor(this.digit / 10);
+      this.seed = 1;
       this.editor.set(this.clean(), t.known);
       if (t.noise) this.disturb(t.noise);
       this.query.set(t.query);
@@ -179,16 +184,26 @@
       this.steps.set(STOPS.indexOf(t.steps || 200));
       this.tool.set("hide");
       this.editor.tool = "hide";
+      this.editor.arm(false);
+      this.bar.set(key);
       this.fillThumbs();
-      this.touched();
+      this.changed = false;
+      this.forget();
       this.tell(t.say);
     }
 
     tell(text) { this.say.textContent = text; }
 
-    /* Something changed: the last answer no longer belongs to the question. */
+    /* The reader changed the question. */
     touched() {
+      this.changed = true;
+      this.forget();
+    }
+
+    /* The last answer no longer belongs to the question. */
+    forget() {
       this.stop();
+      this.tell("Press Settle.");
       this.frames = [];
       this.energies = [];
       this.chart.show([], 0, STOPS[this.steps.value]);
@@ -217,21 +232,24 @@
       return { given, clamp, options: { solver, gamma }, steps: STOPS[this.steps.value] };
     }
 
-    async settle() {
-      this.touched();
+    /* `atOnce`: without the steps in between. */
+    async settle(atOnce = PCLive.quiet()) {
+      this.forget();
+      this.tell("Settling.");
       this.go.textContent = "Stop";
       this.frame = -1;
       const graph = await this.graph(), { given, clamp, options, steps } = this.question();
-      const { x, held } = place(graph, given, clamp);
+      const { x: placed, held } = place(graph, given, clamp);
+      const x = this.memory && !clamp.pixels ? predicted(graph, placed, given) : placed;
       if (held.every(Boolean)) { this.stop(); this.tell("Everything is held, so there is nothing left to ask. Free the label or hide some pixels."); return; }
       this.labelsHeld = !!clamp.labels;
       this.run = new Relaxation(graph, x, held, options);
       this.record();
-      const quiet = PCLive.quiet(), calm = Math.max(1, Math.round(steps / 60));
+      const calm = Math.max(1, Math.round(steps / 60));
       const turn = () => {
         const began = performance.now();
         let more = true;
-        for (let k = 0; more && this.run.steps < steps && (quiet || k < calm) && performance.now() - began < (quiet ? 100 : 24); k++) {
+        for (let k = 0; more && this.run.steps < steps && (atOnce || k < calm) && performance.now() - began < (atOnce ? 100 : 24); k++) {
           more = this.run.step();
           this.record();
         }
@@ -270,17 +288,19 @@
       const { run } = this;
       if (run.diverged) {
         const bound = 2 / run.problem.curvature();
-        this.tell(`The energy rose after ${run.steps} steps: γ = ${run.first} is too large here. In a linear graph the bound would be ${number(bound, 4)}. Choose a smaller γ, or "safe".`);
+        this.tell(`The energy rises: γ = ${run.first} is too large here. In a linear graph the bound would be ${number(bound, 4)}. Choose a smaller γ, or "safe".`);
         return;
       }
-      this.tell(`After ${run.steps} steps ${this.memory ? this.compare() : this.reading()}`);
+      const rate = this.rates[this.tries[this.bar.value].scored];
+      this.tell([this.memory ? this.compare() : this.reading(), `Settled after ${run.steps} steps.`,
+                 rate && !this.changed ? `Asked like this, ${rate} of the stored digits come back (page 3c).` : ""].join(" ").trim());
     }
 
     reading() {
       const { labels } = this.frames[this.frames.length - 1];
       const [first, second] = labels.map((_, k) => k).sort((a, b) => labels[b] - labels[a]);
-      if (this.labelsHeld) return `this is its answer, with the label held at ${first}. Hold another label and settle again, or drag the step back.`;
-      return `it reads ${article(first)} (${number(labels[first])}; next best ${second}). Drag the step back to see how it got there.`;
+      if (this.labelsHeld) return `This is its ${first}, with the label held at ${first}.`;
+      return `It reads ${article(first)} (${number(labels[first])}; next best ${second}).`;
     }
 
     /* Which stored image the answer is nearest to, in mean squared error over the pixels. */
@@ -292,27 +312,30 @@
         for (let i = 0; i < PIXELS; i++) { const d = Math.max(0, Math.min(1, pixels[i])) - stored[PIXELS * k + i] / 255; sum += d * d; }
         if (sum < best) { best = sum; which = k; }
       }
-      const error = best / PIXELS < 1e-4 ? "below 0.0001" : number(best / PIXELS, 4), name = `stored image ${which + 1}, ${article(this.gallery.labels[which])}`;
-      if (best / PIXELS >= RETRIEVED) return `no stored image comes back. The nearest is ${name}, with a mean squared error of ${error}; below ${RETRIEVED} it would count as retrieved.`;
-      return `it returns ${name}${!this.strange && which === this.digit ? ", the one you asked for" : ""} (mean squared error ${error}).`;
+      const error = best / PIXELS < 1e-4 ? "below 0.0001" : number(best / PIXELS, 4), name = this.gallery.labels[which];
+      if (best / PIXELS >= RETRIEVED) return `No stored digit comes back. The nearest is ${article(name)}, with a mean squared error of ${error}; below ${RETRIEVED} counts as retrieved.`;
+      return `It returns ${!this.strange && which === this.digit ? `the ${name} that you asked for` : `a stored ${name}, but another one`} (mean squared error ${error}).`;
     }
   }
 
   const unpacked = (data) => ({ pixels: PCLive.bytes(data.images), labels: data.labels });
 
-  async function open(body, key, options) {
-    const bench = new Bench(options);
+  /* `facts`: what the page knows. `settled`: the first experiment has its answer when the reader comes, and the rest folds
+   * away; others are shares from the records, by the experiment that was scored. */
+  function open(body, key, options, facts) {
+    const bench = new Bench({ ...options, rates: facts, brief: "settled" in facts });
     bench.build(body);
     PCLive.shown = PCLive.shown || {};
     PCLive.shown[key] = bench;
+    return bench.brief ? bench.settle(true) : null;
   }
 
-  PCLive.parts.graph = async (body) => {
+  PCLive.parts.graph = async (body, facts) => {
     const models = await PCLive.need("models"), gallery = unpacked(await PCLive.need("digits"));
-    await open(body, "graph", { models: models.graphs, gallery, tries: GRAPH_TRIES, memory: false });
+    await open(body, "graph", { models: models.graphs, gallery, tries: GRAPH_TRIES, memory: false }, facts);
   };
-  PCLive.parts.memory = async (body) => {
+  PCLive.parts.memory = async (body, facts) => {
     const models = await PCLive.need("models"), gallery = unpacked(await PCLive.need("memories"));
-    await open(body, "memory", { models: [models.memory], gallery, strangers: unpacked(await PCLive.need("digits")), tries: MEMORY_TRIES, memory: true });
+    await open(body, "memory", { models: [models.memory], gallery, strangers: unpacked(await PCLive.need("digits")), tries: MEMORY_TRIES, memory: true }, facts);
   };
 })();

@@ -106,10 +106,10 @@
       return { circle, value, error };
     }
 
-    /* Up raises a number, down lowers it: a pointer anywhere on the handle. Keys use the sliders. */
+    /* Up raises a number, down lowers it, by a mouse or pen on the handle. Fingers, which scroll, and keys use the sliders. */
     drag(handle, get, set) {
       let from = null;
-      handle.addEventListener("pointerdown", (e) => { from = [e.clientY, e.clientX, get()]; handle.setPointerCapture(e.pointerId); e.preventDefault(); });
+      handle.addEventListener("pointerdown", (e) => { if (e.pointerType === "touch") return; from = [e.clientY, e.clientX, get()]; handle.setPointerCapture(e.pointerId); e.preventDefault(); });
       handle.addEventListener("pointermove", (e) => {
         if (!from) return;
         const moved = (from[0] - e.clientY + (e.clientX - from[1]) * 0.5) / 60;

@@ -28,7 +28,7 @@
     for (const file of PARTS[section.dataset.part]) await PCLive.load(file);
     const body = document.createElement("div");
     body.className = "pc-body";
-    await PCLive.parts[section.dataset.part](body);
+    await PCLive.parts[section.dataset.part](body, { ...section.dataset });
     section.append(body);
     section.classList.add("pc-started");                                   // hides the picture that stood here
     section.dataset.ready = "yes";

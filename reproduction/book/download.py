@@ -32,8 +32,8 @@ def write(judged: Judged, saved: Path, folder: Path) -> None:
 
 def of(name: str, judged: Judged) -> list[tuple[str, str]]:
     """The downloads of a notebook's page: the text of each link and its address relative to the page."""
-    record = [("The numbers of this page (CSV)", f"../../records/{name}.csv"),
-              ("its record", f"../../records/{name}.json")]
+    record = [("data (CSV)", f"../../records/{name}.csv"),
+              ("full record", f"../../records/{name}.json")]
     return [*record * (name in set(judged.records["notebook"])),
             ("the notebook", f"../../_sources/book/notebooks/{name}.ipynb")]
 

@@ -2,7 +2,6 @@
 
 import base64
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -62,12 +61,6 @@ def _outputs(cell: NotebookNode, kind: str) -> list[str]:
     return [output.data[kind] for output in cell.get("outputs", []) if kind in output.get("data", {})]
 
 
-def lead(figures: Iterable[Figure]) -> Figure | None:
-    """The figure of the home page: the last one tagged ``landing``, else the last; None if there are no figures."""
-    return max(enumerate(figures), default=(0, None), key=lambda one: (
-        "landing" in one[1].cell.metadata.get("tags", []), one[0]))[1]
-
-
 @dataclass(frozen=True)
 class Thumbnail:
     """A small picture of a figure, in pixels. ``in_dark``: it has photographs and a second file for the dark theme."""
@@ -78,12 +71,14 @@ class Thumbnail:
     in_dark: bool
 
 
-def thumbnail(figure: Figure, folder: Path) -> Thumbnail:
-    """Write a small picture of a figure into a folder. It links to the figure, whose letters can be read."""
+def thumbnail(figure: Figure, folder: Path, largest: int = THUMBNAIL) -> Thumbnail:
+    """Write a small picture of a figure into a folder, at most ``largest`` pixels wide and high. It links to the
+    figure, whose letters can be read.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     picture, place = Image.open(BytesIO(figure.png)).convert("RGB"), folder / f"{figure.name}.png"
     dark = polish.darkened(np.asarray(picture))                            # small, even lines have many shades
-    picture.thumbnail((THUMBNAIL, THUMBNAIL))
+    picture.thumbnail((largest, largest))
     if dark is not None:
         polish.save_dark(np.asarray(Image.fromarray(dark).resize(picture.size, Image.Resampling.LANCZOS)), place)
     polish.by_palette(picture).save(place, optimize=True)

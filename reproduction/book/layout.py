@@ -7,11 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from ..evidence.findings import Finding
-from . import download, figures, live, render, series
+from ..evidence.words import Book
+from . import download, figures, formats, live, render, series
 from .figures import Figure
 from .handover import KIND, Table
 from .judged import Judged
@@ -21,6 +23,7 @@ VERDICTS = "verdicts-"                             # how the name of a page's ta
 # Tags of cells that are folded away, and the texts of their buttons.
 PROMPTS = {"parameters": "Parameters of this page", "injected-parameters": "Parameters of this run",
            "hide-input": "Code"}
+TOP = "Code of the figure at the top"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +46,9 @@ def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
     """Turn a notebook's outputs into what readers see, and write the files that they can download into ``source``, the
     staged book.
     """
+    _describe_figures(page, judged.of(page.name), source / "vendor/records/figures")
     _put_result(page, judged, source)
     _show_tables(page, judged, source / "vendor/records/tables")
-    _describe_figures(page, judged.of(page.name), source / "vendor/records/figures")
     for cell in page.notebook.cells:
         _tidy(cell)
     live.insert(root, page.name, page.notebook)
@@ -53,19 +56,41 @@ def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
 
 
 def _put_result(page: Page, judged: Judged, source: Path) -> None:
-    """Put the box with the findings, the figure that shows them and a line about the run below the title."""
+    """Put the findings and the figure that shows them below the title, and a line about the run below the claim."""
     title = next((cell for cell in page.notebook.cells if cell.source.startswith("# ")), None)
     if title is None:
         return
     words = judged.book.pages.get(page.name)
     shown = page.figures.get(words.figure if words else "") or next(iter(page.figures.values()), None)
     if shown:
-        (place := source / "book/generated/figures").mkdir(parents=True, exist_ok=True)
-        (place / f"{shown.name}.png").write_bytes(shown.png)
+        _move(shown, source / "book/generated/figures")
     first, _, rest = title.source.partition("\n")
     title.source = render.template(
-        "result.md", title=first, rest=rest.strip(), box=box(judged.of(page.name), words.aim if words else ""),
-        figure=shown, page=page, downloads=download.of(page.name, judged))
+        "result.md", title=first, rest=rest.strip(), page=page, figure=shown,
+        box=box(judged.of(page.name), _aim(page, judged.book)), downloads=download.of(page.name, judged))
+
+
+def _aim(page: Page, book: Book) -> str:
+    """What a page without claims found, with numbers of its own tables; what it is for, if it has no such tables."""
+    if (words := book.pages.get(page.name)) is None:
+        return ""
+    tables = {table.name: table.data for cell in page.notebook.cells for output in cell.get("outputs", [])
+              if KIND in output.get("data", {}) for table in [Table.read(output.data[KIND])]}
+    told = {}
+    for name, cell in words.cells.items():
+        rows = tables.get(cell.table, pd.DataFrame(columns=[*cell.row, cell.column]))
+        for column, value in cell.row.items():
+            rows = rows[rows[column] == value]
+        if len(rows):
+            told[name] = formats.cell(rows[cell.column].iloc[0]).partition(" ±")[0]
+    return words.finding.format(**told) if words.finding and told.keys() == words.cells.keys() else words.aim
+
+
+def _move(figure: Figure, folder: Path) -> None:
+    """Write a figure into a folder, and show it no longer below the code that drew it. The notebook keeps it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{figure.name}.png").write_bytes(figure.png)
+    figure.cell.metadata.tags = [*figure.cell.metadata.get("tags", []), "remove-output"]
 
 
 def box(found: Sequence[Finding], aim: str) -> str:
@@ -108,7 +133,7 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
     """Give every figure a text for readers who do not see it, and write its numbers into a file."""
     folder.mkdir(parents=True, exist_ok=True)
     for figure in page.figures.values():
-        said = [f"{one.name}: {one.sentences[0]}" for one in found
+        said = [f"{one.title}: {one.sentences[0]}" for one in found
                 if one.figure == figure.name and one.sentences and not one.exact]
         figure.cell.metadata.mystnb.image = NotebookNode(alt=" ".join([render.sentence(figure.alt), *said]))
         if numbers := figure.numbers:
@@ -134,7 +159,7 @@ def _tidy(cell: NotebookNode) -> None:
     tags = cell.metadata.get("tags", [])
     if prompt := next((PROMPTS[tag] for tag in PROMPTS if tag in tags), ""):
         cell.metadata.tags = list(dict.fromkeys([*tags, "hide-input"]))
-        _prompt(cell, prompt)
+        _prompt(cell, TOP if "remove-output" in tags else prompt)
 
 
 def _prompt(cell: NotebookNode, text: str) -> None:

@@ -6,6 +6,7 @@ trained weights and other data that the parts load.
 """
 
 import shutil
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from pcgraph_lite.errors import BadFile
+
+from .judged import Judged
 
 # page -> its part, and the beginning of the cell before which the part stands (at the end if there is no such cell)
 PAGES = {"02-pc-graphs": ("ring", "## Equations 1 to 4 of the paper"),
@@ -29,18 +32,30 @@ PARTS = {
     "masks": "A topology picked from a list, drawn as a mask of rows and columns and as a circuit of groups",
     "relaxed": "One panel per task with scores over relaxed time, and a slider that marks the runs nearest to it",
 }
+SCORED = {"noise": ("gen-e", "noise", "mnist")}                            # experiment -> claim, check and data set
 FOLDER = "live"                                                            # on the website, beside book/
 
 
-def place(root: Path, source: Path) -> None:
-    """Copy the scripts and data into a staged book, and write each part as a file that prose pages include."""
+def shares(judged: Judged) -> dict[str, str]:
+    """What came of the experiments that a page scored, as per cents, for the part to say."""
+    found = {name: [case.values.mean() for case in judged.verdicts[claim].outcomes[check].cases if case.dataset == data]
+             for name, (claim, check, data) in SCORED.items()}
+    return {name: f"{100 * values[0]:.1f} %" for name, values in found.items() if values}
+
+
+def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
+    """Copy the scripts and data into a staged book, and write each part as a file that prose pages include.
+
+    ``scored``: what ``shares`` returned.
+    """
     shutil.copytree(root / "book/live", source / "vendor" / FOLDER, ignore=shutil.ignore_patterns("parts"))
     shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages
     generated = source / "book/generated"
     generated.mkdir(parents=True, exist_ok=True)
-    (generated / "home.md").write_text(markup("graph", "../"), encoding="utf-8")     # the home page has its text
+    (generated / "home.md").write_text(markup("memory", "../", scored | {"settled": "yes"}), encoding="utf-8")
     for part in PARTS:
-        (generated / f"live-{part}.md").write_text(block(root, part, "../"), encoding="utf-8")
+        facts = scored if part == "memory" else {}
+        (generated / f"live-{part}.md").write_text(block(root, part, "../", facts), encoding="utf-8")
 
 
 def insert(root: Path, name: str, notebook: NotebookNode) -> None:
@@ -52,21 +67,24 @@ def insert(root: Path, name: str, notebook: NotebookNode) -> None:
     notebook.cells.insert(at, new_markdown_cell(block(root, part, "../../"), id=f"live-{part}"))
 
 
-def block(root: Path, part: str, up: str) -> str:
-    """The Markdown of a part. ``up``: the path from the page to the website's root. Raises BadFile: no such part."""
+def block(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
+    """The Markdown of a part. ``facts``: what its script is told. ``up``: the path from the page to the website's root.
+
+    Raises BadFile: no such part.
+    """
     path = root / "book/live/parts" / f"{part}.md"
     if part not in PARTS or not path.is_file():
         raise BadFile(f"the live part {part!r} has no words: {path} is not there. Parts: {', '.join(PARTS)}.")
     words = path.read_text(encoding="utf-8")
     if "{live}" not in words.splitlines():
         raise BadFile(f"{path} has no line {{live}}, where the part is to stand.")
-    return words.replace("{live}", markup(part, up))
+    return words.replace("{live}", markup(part, up, facts))
 
 
-def markup(part: str, up: str) -> str:
+def markup(part: str, up: str, facts: Mapping[str, str] = {}) -> str:
     """The HTML that the scripts look for: an element with a still picture, and the script that starts the part."""
-    alt = escape(PARTS[part])
-    return (f'<section class="pc-live" data-part="{part}" aria-label="{alt.partition(":")[0]}">\n'
+    alt, told = escape(PARTS[part]), "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
+    return (f'<section class="pc-live" data-part="{part}"{told} aria-label="{alt.partition(":")[0]}">\n'
             f'<img class="pc-still" src="{up}{FOLDER}/stills/{part}.png" alt="{alt}" loading="lazy">\n'
             '<p class="pc-without">This is a picture. With JavaScript you can play with it.</p>\n'
             f'</section>\n<script defer src="{up}{FOLDER}/start.js"></script>')

@@ -10,14 +10,12 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 from scipy import ndimage
 
-from pcgraph_lite.files import digest
-
 from .colours import RIGHT, WRONG
 
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # it names a library that is never used
 FORMULAS = re.compile(r'<script[^>]*mathjax/tex-mml-chtml\.js[^>]*></script>\s*')
-PICTURES = re.compile(r'(<figure[^>]*>\s*|<div class="result-picture[^>]*>\s*)((?:<img [^>]*>\s*)+)')
+PICTURES = re.compile(r"(<figure[^>]*>\s*)((?:<img [^>]*>\s*)+)")
 SPOKEN = {'<summary><span class="toctree-toggle"':                         # the theme's arrow beside "How to"
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
           '<div role="list" class="citation-list">': '<div class="citation-list">'}       # its items are no list items
@@ -43,13 +41,8 @@ TILE = 24                                  # pixels: a photograph is larger
 
 def polish(site: Path) -> None:
     """Rewrite every page of a built website, and delete files that no page loads any more."""
-    same = twins(site / "_images")
     for page in site.rglob("*.html"):
-        text = polished(page.read_text(encoding="utf-8"), page.parent)
-        page.write_text(re.sub(r"_images/([\w.-]+)", lambda file: f"_images/{same.get(file[1], file[1])}", bound(text)),
-                        encoding="utf-8")
-    for name in same:
-        (site / "_images" / name).unlink()
+        page.write_text(bound(polished(page.read_text(encoding="utf-8"), page.parent)), encoding="utf-8")
     for picture in (site / "_images").glob("*.png"):
         lighten(picture)
     for file in (site / "_static/scripts").glob("*"):
@@ -70,12 +63,6 @@ def bound(page: str) -> str:
 
 def _bound(text: str) -> str:
     return POWER.sub(r'<span class="whole">\g<0></span>', LOOSE.sub("\u00a0", text))
-
-
-def twins(folder: Path) -> dict[str, str]:
-    """Pictures that exist a second time under the digest of their content, as the outputs of notebooks do."""
-    names = {path.name: f"{digest(path)}{path.suffix}" for path in folder.glob("*.png")}
-    return {name: twin for name, twin in names.items() if twin != name and twin in names}
 
 
 def lighten(file: Path) -> None:
@@ -210,7 +197,7 @@ def _beside(tile: tuple[slice, slice], other: tuple[slice, slice]) -> bool:
 
 def description(article: str) -> str:
     """The first finding of a page, or its first paragraph, shortened at the end of a word."""
-    found = re.search(r'<span class="finding-said">(.*?)</span>', article, re.DOTALL) or re.search(
-        r"</h1>.*?<p>(.*?)</p>", article, re.DOTALL)
-    text = " ".join(unescape(re.sub(r"<[^>]+>", "", found[1])).split()) if found else ""
+    found = re.search(r'<(\w+) class="finding-said">(?P<said>.*?)</\1>', article, re.DOTALL) or re.search(
+        r"</h1>.*?<p>(?P<said>.*?)</p>", article, re.DOTALL)
+    text = " ".join(unescape(re.sub(r"<[^>]+>", "", found["said"])).split()) if found else ""
     return text if len(text) <= LONGEST else text[:LONGEST].rsplit(" ", 1)[0] + " …"

@@ -20,6 +20,8 @@ TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, 
 BEYOND = "Beyond the paper"
 WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
 EARLY = "preliminary: "
+SMALL = 160                                        # pixels of a picture on the home page, shown at half of it
+CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
 
 
 def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path) -> dict[str, str]:
@@ -31,24 +33,42 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
     for title in (TRAINED, EXACT, BEYOND):
         if group := [one for one in shown if _group(one) == title]:
             groups[title] = group
-    order = list(findings.LEADS)
     rivals = render.counted(rival for one in judged.verdicts.values() if not one.claim.beyond for rival in one.rivals)
     summaries = {title: summary(group) for title, group in groups.items()}
     outside = {name: grid.departures_of(tuple(one.claim.decided_by)) for name, one in judged.verdicts.items()}
     given = {"rules": {name: one.claim for name, one in judged.verdicts.items()}, "pages": pages}
+    static = source / "book/_static"
     return {
-        "score.html": render.template(
-            "score.html", **given, summaries=summaries, rivals=rivals, dots=dots(judged),
-            chips={title: sorted(group, key=lambda one: order.index(one.verdict)) for title, group in groups.items()}),
+        "score.html": render.template("score.html", **given, summaries=summaries, exact=EXACT, groups={title: in_brief(
+            group, judged, pages, static / "score") for title, group in groups.items() if title != EXACT}),
+        "dots.html": render.template("dots.html", dots=dots(judged)),
         "conclusion.md": render.template(
             "conclusion.md", summaries=summaries, trained_title=TRAINED, exact_title=EXACT, rivals=rivals,
-            outside=sum(bool(left) for left in outside.values())) if {TRAINED, EXACT} <= groups.keys() else "",
+            lead=lead(judged), outside=sum(map(bool, outside.values()))) if {TRAINED, EXACT} <= groups.keys() else "",
         "scorecard.html": render.template("scorecard.html", **given, rows=[
             {"one": one, "row": judged.verdicts[one.claim].row(), "measured": measured(judged.verdicts[one.claim]),
              "ticks": ticks(judged.verdicts[one.claim]), "changes": changes(one, root),
              "departures": outside[one.claim]} for one in sorted(shown, key=lambda one: one.exact)]),
-        "why.md": render.template("why.md", **given, kinds=causes(judged, pages, source / "book/_static/causes")),
+        "why.md": render.template("why.md", **given, kinds=causes(judged, pages, static / "causes")),
         "cite.md": render.template("cite.md", **cite(root / "CITATION.cff"))}
+
+
+def in_brief(group: Sequence[Finding], judged: Judged, pages: Mapping[str, Page], folder: Path) -> list[dict[str, Any]]:
+    """A row for each claim of the home page, those that hold first: a small picture, what holds and what does not."""
+    order, rows = list(findings.LEADS), []
+    for one in sorted(group, key=lambda one: order.index(one.verdict)):
+        page = pages.get(judged.verdicts[one.claim].claim.notebook)
+        figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
+        rows.append({"one": one, "ticks": ticks(judged.verdicts[one.claim]), "figure": figure,
+                     "image": figures.thumbnail(figure, folder, SMALL) if figure else None})
+    return rows
+
+
+def lead(judged: Judged) -> bool | None:
+    """Whether the fully connected graph beats every older network on every data set that was run; None: none was."""
+    ran = [outcome for claim in CLASSIFIERS for name, outcome in judged.verdicts[claim].outcomes.items()
+           if name.startswith("over_") and outcome.cases] if judged.verdicts.keys() >= CLASSIFIERS else []
+    return all(outcome.passed for outcome in ran) if ran else None
 
 
 def _group(one: Finding) -> str:
@@ -100,7 +120,7 @@ def causes(judged: Judged, pages: Mapping[str, Page], folder: Path) -> dict[str,
             entry = {"one": one, "figure": None, "image": None, "above": beside.get(one.figure) if figure else None}
             if figure and one.figure not in beside:
                 entry |= {"figure": figure, "image": figures.thumbnail(figure, folder)}
-                beside[one.figure] = one.name
+                beside[one.figure] = one.title
             kinds.setdefault(title, []).append(entry)
     return kinds
 

@@ -24,7 +24,7 @@ from pcgraph_lite.files import read_text, ready
 
 from ..checkout import ROOT, relative
 from ..evidence.strict import read_yaml
-from . import download, figures, gate, house, live, polish, render, runs, score, speed
+from . import download, gate, house, live, polish, runs, score, speed
 from .judged import Judged
 from .layout import Page, lay_out
 
@@ -48,7 +48,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     judged = Judged.read(saved)
     source = _copy_prose(root, made / "site-source")
     download.write(judged, saved, source / "vendor/records")
-    live.place(root, source)
+    live.place(root, source, live.shares(judged))
     _write_includes(source, judged, pages, root)
     for name, page in pages.items():
         lay_out(page, judged, root, source)
@@ -68,11 +68,7 @@ def _page(name: str, executed: Path, saved: Path, root: Path, profile: str) -> P
 def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], root: Path) -> None:
     """Write the files that prose pages include."""
     folder = source / "book/generated"
-    lead = figures.lead(figure for page in pages.values() for figure in page.figures.values())
-    if lead:
-        (folder / "lead.png").write_bytes(lead.png)
-    texts = {"lead.md": render.template("lead.md", figure=lead)}
-    texts |= runs.ledger({name: page.run for name, page in pages.items() if page.ran})
+    texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
     texts |= speed.includes(root / "results/bench", folder, judged.book.words)
     texts |= score.includes(judged, pages, root, source)
     texts |= house.includes(folder)

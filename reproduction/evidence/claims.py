@@ -131,6 +131,7 @@ class Words(Strict):
     """What a reader is told of a claim; the head of ``claims.yaml`` explains the keys."""
 
     name: str
+    title: str = ""
     beyond: str = ""
     finding: Annotated[list[str], Field(min_length=1)]
     remark: str = ""
@@ -143,7 +144,7 @@ class Words(Strict):
     def named(self) -> set[str]:
         """The checks that the sentences and the cause speak of."""
         cause = self.cause or Cause(kind="means", finding=[])
-        return used(*self.finding, self.ours, *cause.finding).union(cause.fails, cause.holds)
+        return used(*self.finding, self.title, self.ours, *cause.finding).union(cause.fails, cause.holds)
 
 
 class InGrid(Strict):

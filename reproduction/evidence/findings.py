@@ -32,7 +32,9 @@ FEW = 3                                            # up to so many cases are lis
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim in words. ``hangs``: what its verdict depends on, one sentence each. ``cause`` empty: none is needed.
+    """A claim in words. ``title``: what was found, in a line; the claim's name where nothing was measured.
+
+    ``hangs``: what its verdict depends on, one sentence each. ``cause`` empty: none is needed.
 
     ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: how the cause was
     tested, and the result; empty if it was not. ``beyond``: who asks, where the paper does not.
@@ -40,6 +42,7 @@ class Finding:
 
     claim: str
     name: str
+    title: str
     verdict: str
     remark: str
     lead: str
@@ -163,6 +166,17 @@ class Quantity:
         return ends[0] if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
 
     @property
+    def about(self) -> str:
+        """The measurement in few digits, as a title has it: ``94 %``, or ``96 to 98 %`` for several cases."""
+        shown = [_about(end, self.check) for end in sorted(case.values.mean() for case in self.cases)]
+        return shown[0] if shown[0] == shown[-1] else f"{shown[0].removesuffix(' %')} to {shown[-1]}"
+
+    @property
+    def each(self) -> str:
+        """The same with the names of the cases, if they are few."""
+        return self._listed([case.values.mean() for case in self.cases], _about)
+
+    @property
     def at(self) -> str:
         """The parameters that the check names."""
         return ", ".join(self._called(key, value) for key, value in self.check.where.items())
@@ -232,6 +246,14 @@ def rounded(value: float, check: Check, places: int = 1) -> str:
     return f"{value:#.3g}".removesuffix(".")
 
 
+def _about(value: float, check: Check) -> str:
+    """A number for a title: whole per cents, or two digits. No share is rounded to 0 or 100 %."""
+    if check.percent:
+        shown = f"{100 * value:.0f} %"
+        return rounded(value, check) if shown in ("0 %", "100 %") else shown
+    return f"{value:.2g}" if 1e-4 < abs(value) < 100 else rounded(value, check)
+
+
 def _place(value: float, check: Check) -> str:
     """A rank in words, or as a number if it is between two places."""
     return PLACES[round(value) - 1] if value in range(1, len(PLACES) + 1) else rounded(value, check)
@@ -243,7 +265,8 @@ def _finding(one: Verdict, book: Book) -> Finding:
     held, cause = one.verdict == "reproduced", _cause(claim.cause, one.verdict, quantities)
     ours = claim.ours or f"{{{next(iter(claim.checks))}}}"
     return Finding(
-        claim=one.name, name=claim.name, verdict=one.verdict, remark=claim.remark if held else "",
+        claim=one.name, name=claim.name, title="".join(said([claim.title], quantities)) or claim.name,
+        verdict=one.verdict, remark=claim.remark if held else "",
         lead=f"It holds {claim.remark}." if held and claim.remark else LEADS[one.verdict],
         sentences=tuple(said(claim.finding, quantities)), ours="".join(said([ours], quantities)),
         paper=claim.paper, lacks=one.lacks, hangs=tuple(_hangs(one, book)),
@@ -316,7 +339,7 @@ def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[s
         about, unit = ", ".join(words.get(part, part) for part in one.about), " dB" * quantity.endswith("psnr")
         told.setdefault(one.rival.name, {}).setdefault(f"{LEVELS[one.word]} {where}", []).append(
             f"{about}: ".removeprefix(": ") + _evened(one) + unit)
-    return [f"Beside {name}, a simple rival: "
+    return [f"Compared with {name}: "
             + "; ".join(f"{so} ({', '.join(numbers)})" for so, numbers in levels.items()) + "."
             for name, levels in told.items()]
 

@@ -4,6 +4,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from pydantic import Field
+
 from . import strict
 from .strict import Strict
 
@@ -14,11 +16,21 @@ COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 AT_THE_END = "fixed_point_"                        # prefix of quantities at the last step of a query
 
 
+class TableCell(Strict):
+    """A number of a table of a page: the first row whose cells are those of ``row``."""
+
+    table: str
+    column: str
+    row: dict[str, str] = Field(default_factory=dict)
+
+
 class PageWords(Strict):
-    """The words for a page."""
+    """The words for a page. ``finding``: with ``cells`` of its own tables in braces, in place of ``aim``."""
 
     figure: str
     aim: str = ""
+    finding: str = ""
+    cells: dict[str, TableCell] = Field(default_factory=dict)
 
 
 class Book(Strict):

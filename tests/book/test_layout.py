@@ -9,7 +9,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from reproduction.book import figures, layout, series, tables
+from reproduction.book import layout, series, tables
 from reproduction.book.handover import KIND, Table
 from reproduction.book.judged import Judged
 from reproduction.book.layout import Page
@@ -22,7 +22,8 @@ PIXEL = "iVBORw0KGgo="  # decodes; nothing here looks at the picture
 
 
 def finding(**changes: object) -> Finding:
-    whole = {"claim": "gen-a", "name": "A <picture>", "verdict": "preliminary: partly", "remark": "", "exact": False,
+    whole = {"claim": "gen-a", "name": "A picture", "title": "Eight <pictures>", "remark": "", "exact": False,
+             "verdict": "preliminary: partly",
              "lead": "So far it holds in part.", "sentences": ("First & best.", "Second."), "ours": "80 %",
              "paper": "always", "lacks": ("One seed so far; the rule asks for five.",),
              "hangs": ("Read otherwise, not.",), "kind": "setting", "cause": ("Why.",), "figure": "fig-a"}
@@ -60,19 +61,23 @@ def laid(judged: Judged, tmp_path: Path):
     return lay_out
 
 
-def test_the_box_the_figure_and_its_maker_stand_between_title_and_text(laid, tmp_path: Path) -> None:
-    source = laid(page(figure())).cells[1].source
-    parts = ["# Title", 'class="result"', "generated/figures/fig-a.png", "Made on a CPU", "Download", "**Claim.**"]
+def test_a_page_opens_with_its_finding_and_its_figure_which_stands_nowhere_else(laid, tmp_path: Path) -> None:
+    """With the caption, then the claim and what made the page. The notebook that readers download keeps the picture."""
+    top, drawn = laid(page(figure())).cells[1:]
+    source = top.source
+    parts = ["# Title", 'class="result"', "generated/figures/fig-a.png", ":name: fig-a", "\nLook.", "**Claim.**",
+             "Made on a CPU", "Download"]
     places = [source.index(part) for part in parts]
     assert "\n```\n" in source and not re.search(r"[^\n]```\n", source), "each fence stands on a line of its own"
     assert places == sorted(places) and (tmp_path / "book/generated/figures/fig-a.png").is_file()
     fences = [line for line in source.splitlines() if "```" in line]
     assert all(line.startswith("```") for line in fences) and len(fences) % 2 == 0   # else raw HTML swallows the rest
-    assert "below.]{.made-by}\n[Made" in source
+    assert "remove-output" in drawn.metadata.tags and "image/png" in drawn.outputs[0].data
+    assert drawn.metadata.mystnb.code_prompt_show == layout.TOP
 
 
 def test_a_page_without_pictures_gets_its_box_alone_and_one_without_title_nothing(laid) -> None:
-    assert "{image}" not in laid(page()).cells[1].source
+    assert "{figure}" not in laid(page()).cells[1].source
     untitled = Page(NAME, new_notebook(cells=[new_markdown_cell("Text.")]), True, False, {"words": ""})
     assert laid(untitled).cells[1].source == "Text."
 
@@ -84,23 +89,36 @@ def test_a_page_says_how_old_it_is(laid, ran: bool, older: bool, said: str) -> N
     assert said in laid(one).cells[1].source
 
 
-def test_the_box_says_verdict_finding_numbers_and_what_it_hangs_on() -> None:
-    html = layout.box([finding()], "")
-    for text in ('<span class="verdict preliminary">preliminary: partly</span>', "A &lt;picture&gt;",
-                 "First &amp; best. Second.", "<strong>So far it holds in part.</strong>", "One seed so far",
-                 "Read otherwise, not.", "80 %", "always"):
-        assert text in html, text
+def test_the_box_says_verdict_and_finding_and_folds_what_it_hangs_on() -> None:
+    shown, _, folded = layout.box([finding()], "").partition("<details>")
+    for text in ('<span class="verdict preliminary">preliminary: partly<', "Eight &lt;pictures&gt;", "80 %", "always"):
+        assert text in shown, text
+    for text in ("First &amp; best. Second.", "So far it holds in part.", "Read otherwise, not."):
+        assert text in folded and text not in shown, text
+    assert "<summary>One seed so far; the rule asks for five. · Details</summary>" in folded
 
 
-def test_a_page_of_many_claims_keeps_to_one_sentence_each() -> None:
+def test_a_page_of_many_claims_keeps_to_a_line_each() -> None:
     later = finding(claim="gen-d", verdict="not run", sentences=(), ours="", hangs=())
     html = layout.box([finding(), finding(claim="gen-c"), later], "")
     shown = html.partition('id="claim-gen-a"')[2].partition("<details>")[0]
-    assert "First" in shown and "Second" not in shown and "Second" in html
+    assert "Eight" in shown and "First" not in shown and "80 %" not in shown and "80 %" in html
 
 
 def test_a_page_without_claims_says_what_it_is_for() -> None:
     assert "It tests &lt;no&gt; claim." in layout.box([], "It tests <no> claim.")
+
+
+def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judged: Judged, tmp_path: Path) -> None:
+    """The first row that fits, a mean without its spread; without the table, what the page is for."""
+    frame = pd.DataFrame({"setting": ["T = 5", "base"], "right (%)": [{"mean": 88.2, "sd": 1.5}, 80.0]})
+    aims = []
+    for cells in ([show(Table(frame, "settings"))], []):
+        one = Page("03d-ablations", page(*cells).notebook, True, False, {"words": ""})
+        layout.lay_out(one, judged, ROOT, tmp_path)
+        aims.append(one.notebook.cells[1].source)
+    assert "“T = 5” classifies the most held-out digits correctly: 88.2 %." in aims[0]
+    assert "takes the fully connected graph apart" in aims[1] and "{change}" not in aims[1]
 
 
 def test_tables_of_settings_are_folded_and_results_are_not(laid) -> None:
@@ -141,7 +159,7 @@ def test_figure_and_table_of_a_claim_say_what_was_found(judged: Judged, tmp_path
     shown = page(figure("Bars"), *rows)
     layout.lay_out(shown, replace(judged, found={"gen-a": one}), ROOT, tmp_path)
     drawn, *told = shown.notebook.cells[2:]
-    assert drawn.metadata.mystnb.image.alt == "Bars. A <picture>: First & best."
+    assert drawn.metadata.mystnb.image.alt == "Bars. Eight <pictures>: First & best."
     assert ["First &amp; best." in row.outputs[0].data["text/html"] for row in told] == [False, True]
 
 
@@ -151,10 +169,3 @@ def test_what_a_cell_printed_in_turns_is_one_text_without_progress_bars(laid) ->
     cell = new_code_cell("x", outputs=[*outputs, new_output("display_data", {"text/plain": "c"}),
                                        new_output("stream", name="stdout", text="d\n")])
     assert [one.get("text") for one in laid(page(cell)).cells[2].outputs] == ["a\nb\n", None, "d\n"]
-
-
-def test_the_lead_figure_is_the_tagged_one_else_the_last() -> None:
-    first, second = (figures.of(name, new_notebook(cells=[figure(f"{name}.")]))["fig-a"] for name in "ab")
-    tagged = figures.of("c", new_notebook(cells=[figure("c.", "landing")]))["fig-a"]
-    assert figures.lead([first, second]) is second and figures.lead([tagged, second]) is tagged
-    assert figures.lead([]) is None

@@ -45,12 +45,14 @@ def test_a_page_without_that_cell_gets_its_part_at_the_end() -> None:
 
 
 def test_a_staged_book_holds_scripts_and_words(tmp_path: Path) -> None:
-    live.place(ROOT, tmp_path)
+    live.place(ROOT, tmp_path, {"noise": "99.4 %"})
     assert {path.name for path in (tmp_path / "vendor/live").iterdir()} >= {"start.js", "engine.js", "live.css", "data"}
     for part, alt in live.PARTS.items():
         text = (tmp_path / f"book/generated/live-{part}.md").read_text()
         assert f'src="../live/stills/{part}.png"' in text and f'alt="{alt}"' in text and len(alt) > 40
         assert len(text.partition("</script>")[2].split()) > 30            # says what to see
+    home, memory = ((tmp_path / f"book/generated/{name}.md").read_text() for name in ("home", "live-memory"))
+    assert 'data-settled="yes"' in home and "settled" not in memory and 'data-noise="99.4 %"' in memory
     play = (ROOT / "book/play.md").read_text()
     assert all(f"generated/live-{part}.md" in play for part in live.PARTS)
 

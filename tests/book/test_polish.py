@@ -1,6 +1,5 @@
 """What is changed in built pages. Oracles: pages and pictures made here."""
 
-import hashlib
 import re
 from pathlib import Path
 
@@ -84,21 +83,6 @@ def test_a_grey_photograph_among_coloured_ones_stays_and_the_tick_on_its_frame_t
     dark = polish.darkened(figure).astype(int)
     assert (dark[10:50, 130:170] == 200).all() and (dark[20:40, 20:40] == figure[20:40, 20:40]).all()
     assert (dark[10:13, 48:50] == 18).all() and np.ptp(dark[7:9, 45:53].reshape(-1, 3), axis=0).max() == 0
-
-
-def test_a_picture_that_is_there_twice_is_loaded_once(tmp_path: Path) -> None:
-    """Outputs of notebooks are named by the SHA-256 of their content; the figure at the top is a copy of one."""
-    folder, content = tmp_path / "_images", b"a picture"
-    folder.mkdir()
-    (tmp_path / "_static/scripts").mkdir(parents=True)
-    output = f"{hashlib.sha256(content).hexdigest()}.png"
-    for name in ("fig-a.png", output):
-        (folder / name).write_bytes(content)
-    (folder / "other.png").write_bytes(b"another")
-    (tmp_path / "a.html").write_text('<img src="_images/fig-a.png"><img src="_images/other.png">')
-    polish.polish(tmp_path)
-    assert (tmp_path / "a.html").read_text() == f'<img src="_images/{output}"><img src="_images/other.png">'
-    assert sorted(path.name for path in folder.iterdir()) == sorted([output, "other.png"])
 
 
 def test_large_pictures_lose_transparency_that_they_do_not_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

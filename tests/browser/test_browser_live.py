@@ -31,9 +31,9 @@ Opened = Callable[..., "sync_api.Page"]
 TOP = datasets.top_half((1, 28, 28)).flatten()
 
 
-def page_of(folder: Path, *parts: str) -> Path:
-    """A page that holds these live parts and nothing else; scripts come from the checkout."""
-    body = "\n".join(live.markup(part, BOOK) for part in parts)
+def page_of(folder: Path, part: str, facts: dict[str, str] | None = None) -> Path:
+    """A page that holds this live part and nothing else; scripts come from the checkout."""
+    body = live.markup(part, BOOK, facts or {})
     page = folder / "page.html"
     page.write_text('<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title><meta name="viewport" '
                     f'content="width=device-width, initial-scale=1"></head><body>{body}</body></html>')
@@ -43,14 +43,15 @@ def page_of(folder: Path, *parts: str) -> Path:
 @pytest.fixture
 def opened(chromium: "sync_api.Browser", tmp_path: Path) -> Iterator[Opened]:
     """Opens a page with one part and lets it start. Every script error fails the test that reads ``page.mistakes``."""
-    def opened(part: str, width: int = 1280, **options: object) -> "sync_api.Page":
+    def opened(part: str, width: int = 1280, facts: dict[str, str] | None = None,
+               **options: object) -> "sync_api.Page":
         context = chromium.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options)
         context.set_default_timeout(WAIT)
         page = context.new_page()
         page.mistakes, page.asked = [], []
         page.on("pageerror", lambda error: page.mistakes.append(str(error)))
         page.on("request", lambda request: page.asked.append(request.url))
-        page.goto(page_of(tmp_path, part).as_uri())
+        page.goto(page_of(tmp_path, part, facts).as_uri())
         page.wait_for_selector('.pc-live[data-ready="yes"]', state="attached")
         return page
 
@@ -255,6 +256,9 @@ def test_two_hundred_steps_take_less_than_two_seconds(opened: Opened, file: str)
 def test_a_part_fits_its_page_and_every_control_has_a_name(opened: Opened, part: str, width: int) -> None:
     page = opened(part, width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    small = page.evaluate("""() => [...document.querySelectorAll('.pc-live :is(button, select, .pc-bar label)')].filter(
+      (e) => e.checkVisibility() && e.getBoundingClientRect().height < 44).map((e) => e.textContent)""")
+    assert width > 640 or small == []                                      # a finger needs 44 pixels
     unnamed = page.evaluate("""() => {
       const said = (e) => e.labels?.[0]?.textContent.trim() || e.getAttribute('aria-label') || e.textContent.trim()
         || e.closest('[aria-hidden=true]');
@@ -280,13 +284,34 @@ def test_a_mouse_draws_from_a_label(opened: Opened) -> None:
 
 def test_a_finger_hides_pixels_and_settles(opened: Opened) -> None:
     page = opened("memory", 390, has_touch=True)
-    box = page.locator(".pc-editor").bounding_box()
-    before = page.evaluate("PCLive.shown.memory.editor.known.reduce((a, b) => a + b)")
-    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)
-    assert page.evaluate("PCLive.shown.memory.editor.known.reduce((a, b) => a + b)") < before == 392
+    known = "PCLive.shown.memory.editor.known.reduce((a, b) => a + b)"
+
+    def tap() -> int:
+        page.locator(".pc-editor").scroll_into_view_if_needed()
+        box = page.locator(".pc-editor").bounding_box()
+        page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)
+        return page.evaluate(known)
+
+    page.tap("label:text-is('From half')")
+    before, pans = page.evaluate(known), "getComputedStyle(document.querySelector('.pc-editor')).touchAction"
+    assert tap() == before == 392 and page.evaluate(pans) == "auto"        # a finger scrolls ...
+    page.tap("label:text-is('Hide')")
+    assert tap() < before and page.evaluate(pans) == "none"                # ... until a tool is chosen
     page.tap(".pc-main")
     said = settled(page)
-    assert "the one you asked for" in said and "below 0.0001" in said and page.mistakes == []
+    assert "that you asked for" in said and "below 0.0001" in said and page.mistakes == []
+
+
+def test_a_memory_comes_back_from_noise_as_the_page_says(opened: Opened) -> None:
+    """At the scored setting; of ten stored digits of the records nearly all do. Any change clears what was said."""
+    page = opened("memory", facts={"noise": "99.4 %"})
+    page.click("text=From noise")
+    page.evaluate("PCLive.shown.memory.steps.set(6)")                      # 500 of its 2000 steps are enough here
+    page.click(".pc-main")
+    said = settled(page)
+    assert "that you asked for" in said and "99.4 % of the stored digits come back" in said
+    page.click("text=Add noise")
+    assert page.inner_text(".pc-say") == "Press Settle." and page.mistakes == []
 
 
 def test_keys_alone_do_it_all(opened: Opened) -> None:

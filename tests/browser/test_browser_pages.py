@@ -37,7 +37,9 @@ PAPER = 680                                        # pixels between the margins 
 LETTER = 0.7                                       # of its size, below which a figure's letters have less than 9 pixels
 STARTED = """() => [...document.querySelectorAll(".pc-live")].every(part => part.dataset.ready === "yes"
   || part.getBoundingClientRect().top > innerHeight + 600)"""
-BADGES, FIGURE = 700, 1000                         # above these heights stand the verdicts and findings, and the figure
+FINDING, BADGES, FIGURE = 600, 700, 1000           # above these heights: the first finding, all of them, the figure
+WORDS_AT_MOST = {"notebooks": 2000, "book": 2500}  # in sight, without code: what folds away does not count
+ENDS = 900                                         # of a screen: the conclusion of the home page stands above it
 CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre, .bd-article img")].filter(shown => {
   if (shown.closest("details:not([open])")) return false;
   const right = shown.getBoundingClientRect().right;
@@ -78,6 +80,21 @@ FADED = """fade => [...document.querySelectorAll(".caption-text, .cell_output ca
   return said.checkVisibility() && box && box.scrollWidth > box.clientWidth + 1
     && words.getBoundingClientRect().right > box.getBoundingClientRect().right - fade + 1;
 }).map(said => said.textContent)"""
+
+WORDS = """() => {
+  const texts = document.createTreeWalker(document.querySelector(".bd-article"), NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (texts.nextNode()) {
+    const within = texts.currentNode.parentElement;
+    if (within.checkVisibility() && !within.closest("script, style, pre, mjx-container, .pc-live")
+        && (within.closest("summary") || !within.closest("details:not([open])")))
+      words += texts.currentNode.data.split(/\\s+/).filter(word => /[a-z0-9]/i.test(word)).length;
+  }
+  return words;
+}"""
+
+TWICE = """() => [...document.querySelectorAll(".bd-article figure img")].filter(one => one.checkVisibility()).map(
+  one => one.src).filter((file, at, all) => all.indexOf(file) !== at)"""
 
 TINY = """least => [...document.querySelectorAll(".pc-live svg text")].filter(text => {
   const { a, b } = text.getScreenCTM();
@@ -123,8 +140,9 @@ def seen(request: pytest.FixtureRequest, window: "sync_api.Page", built: Path) -
     found.desk = layout(page)
     found.ends = page.evaluate("() => [...document.querySelectorAll('.result .verdict, .finding-said')].map(part =>"
                                " part.getBoundingClientRect().bottom)")
-    found.result, found.figure = (one.first.bounding_box() if one.count() else None for one in (
-        page.locator(".result"), page.locator("img.result-figure")))
+    found.finding, found.figure = (one.first.bounding_box() if one.count() else None for one in (
+        page.locator(".finding-said"), page.locator("figure:has(figcaption) img.result-figure")))
+    found.twice, found.words = page.evaluate(TWICE), page.evaluate(WORDS)
     images = page.evaluate("() => [...document.images].filter(one => one.checkVisibility()).map(one => one.src)")
     found.files = {Path(unquote(urlsplit(address).path)) for address in [*page.asked, *images]
                    if address.startswith("file:")}
@@ -174,13 +192,21 @@ def on_paper(page: "sync_api.Page") -> tuple[float, bool, float]:
 
 
 def test_a_page_opens_with_its_result_and_nothing_is_cut_off(seen: SimpleNamespace) -> None:
-    """At 1280 x 900 nothing is cut or squeezed, and of a notebook every badge, every finding and the figure stand high;
-    at 390 the page does not scroll sideways, and wide tables scroll in their own box. Nothing comes from elsewhere."""
+    """At 1280 x 900 nothing is cut or squeezed, and of a notebook every badge, every finding and the captioned figure
+    stand high, and no picture stands there twice; at 390 the page does not scroll sideways, and wide tables scroll in
+    their own box. Nothing comes from elsewhere."""
     assert not any(seen.desk[what] for what in ("cut", "squeezed", "small", "sideways")), seen.desk
     if seen.name.startswith("notebooks/"):
-        assert max(seen.ends, default=0) < BADGES and seen.result["y"] < BADGES and seen.figure["y"] < FIGURE
+        assert max(seen.ends) < BADGES and seen.finding["y"] < FINDING and seen.figure["y"] < FIGURE
+        assert seen.twice == []
     assert not any(seen.phone[what] for what in ("small", "faded", "sideways")), seen.phone
     assert {address.partition(":")[0] for address in seen.asked} <= {"file", "data", "blob"}
+
+
+def test_a_page_is_short(seen: SimpleNamespace) -> None:
+    """The API reference apart, which nobody reads from its beginning to its end."""
+    most = WORDS_AT_MOST["notebooks" if seen.name.startswith("notebooks/") else "book"]
+    assert seen.words <= most or seen.name == "api", seen.words
 
 
 def test_a_page_writes_no_error_and_no_warning_to_the_console(seen: SimpleNamespace) -> None:
@@ -250,15 +276,16 @@ def test_without_javascript_every_row_of_the_scorecard_is_shown(chromium: "sync_
     page.context.close()
 
 
-def test_the_home_page_is_short_and_has_the_score(window: "sync_api.Page", built: Path) -> None:
-    """And a trained graph that a reader can ask at once: it finishes half a digit, and its energy falls."""
+def test_the_home_page_opens_with_a_memory_that_has_come_back_and_the_conclusion(window: "sync_api.Page",
+                                                                                 built: Path) -> None:
+    """From its upper third and with no click; then what works, what does not and what simple methods do, on one screen;
+    then a row for each claim."""
     page = show(window, built, "index")
-    page.wait_for_function(STARTED)
-    page.locator(".pc-main").first.click()
-    page.wait_for_function("() => /steps/.test(document.querySelector('.pc-say').textContent)")
-    assert page.locator(".pc-live").bounding_box()["y"] < BADGES
-    tall = page.evaluate("() => [...document.querySelectorAll('.bd-article table')].map(table => table.offsetHeight)")
-    assert max(tall) < 1000 and page.locator(".chips li").count() > 40
+    page.wait_for_function("() => /that you asked for/.test(document.querySelector('.pc-say')?.textContent)")
+    said = page.locator("section > ul.simple").first
+    assert page.locator(".pc-live").bounding_box()["y"] < said.bounding_box()["y"]
+    assert said.bounding_box()["y"] + said.bounding_box()["height"] < ENDS and said.locator("li").count() == 3
+    assert page.locator("ul.score li").count() > 35
 
 
 def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:

@@ -160,7 +160,7 @@ def test_what_a_result_is_worth_is_told_by_task() -> None:
     kept = rows("gen-c", *((name, data, "fully-connected", value) for name, values in quantities.items()
                            for data, value in zip(("fashion", "mnist"), values, strict=True)))
     assert told(kept, "gen-c").hangs[-1] == (
-        "Beside the best linear map, a simple rival: worse at the end of the query (digits: 13.25 against 16.25 dB, "
+        "Compared with the best linear map: worse at the end of the query (digits: 13.25 against 16.25 dB, "
         "clothing: 14.50 against 16.25 dB); worse in denoising (digits: 15.50 against 16.25 dB, "
         "clothing: 15.50 against 16.25 dB).")
 
@@ -257,7 +257,7 @@ def test_equations_printed_in_another_index_order_say_so() -> None:
     kept = rows("eq3", ("max_relative_error", None, None, 1e-16)).assign(parameters=[{"dtype": "float64"}])
     one = told(kept, "eq3")
     assert one.lead == "It holds in the index order of equation 1." and one.remark in layout.box([one], "")
-    assert "index order opposite" in one.sentences[0]
+    assert "indices of θ the other way round" in one.sentences[0]
 
 
 def test_words_of_amount_hold_in_the_records() -> None:
