@@ -20,7 +20,7 @@ TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, 
 BEYOND = "Beyond the paper"
 WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
 EARLY = "preliminary: "
-SMALL = 160                                        # pixels of a picture on the home page, shown at half of it
+SMALL = 112                                        # pixels of a picture on the home page, shown at half of it
 CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
 
 
