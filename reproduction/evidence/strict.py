@@ -18,6 +18,7 @@ from pcgraph_lite.files import read_text
 from .. import checkout
 
 LARGEST = 2**20                                                            # limit of bytes and of values in a file
+DEEPEST = 100                                                              # levels; settings have fewer than ten
 
 
 class Strict(BaseModel):
@@ -50,6 +51,7 @@ def text_of(path: Path) -> str:
 def mapping(path: Path, text: str) -> dict[str, Any]:
     """A YAML mapping from the text of a file. Raises BadFile: it is no mapping, or has too many levels or values."""
     try:
+        _refuse_depth(text)
         content = yaml.load(text, Loader=_Loader)                          # a safe loader (below)
     except (yaml.YAMLError, ValueError, RecursionError) as error:          # a ValueError: an impossible date
         why = " ".join(str(error).split())[:500]
@@ -67,14 +69,32 @@ def mapping(path: Path, text: str) -> dict[str, Any]:
     return content
 
 
-class _Loader(yaml.SafeLoader):
+def _refuse_depth(text: str) -> None:
+    """Raise RecursionError for more levels than a stack may hold: libyaml's composer calls itself and would not."""
+    level = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if level > DEEPEST:
+            raise RecursionError(f"more than {DEEPEST} levels")
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):              # libyaml's, where PyYAML was built with it
     """A loader that reads 1e-4 as a number (YAML 1.1 requires 1.0e-4) and refuses a key given twice."""
 
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        keys = [key.value for key, _ in node.value]
-        if twice := [key for key in keys if keys.count(key) > 1]:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is given twice", node.start_mark)
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        seen, waiting = set(), [node]
+        while waiting:
+            one = waiting.pop()
+            if one is None or id(one) in seen or isinstance(one, yaml.ScalarNode):
+                continue
+            seen.add(id(one))                                              # an alias is the same node
+            pairs = one.value if isinstance(one, yaml.MappingNode) else [(None, value) for value in one.value]
+            keys = [key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode)]
+            if len(set(keys)) < len(keys):
+                twice = next(key for key in keys if keys.count(key) > 1)
+                raise yaml.constructor.ConstructorError(None, None, f"the key {twice!r} is given twice", one.start_mark)
+            waiting += [node for pair in pairs for node in pair]
         return node
 
 
