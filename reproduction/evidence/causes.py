@@ -33,16 +33,18 @@ class Search(Strict):
 
 
 class Test(Strict):
-    """One of three: a ``reading`` of the text under which every check holds, a ``change``, or a ``search``."""
+    """One of four: a ``reading`` of the text under which every check holds, readings that were ``tried`` and fail as
+    well, a ``change``, or a ``search``."""
 
     reading: str = ""
+    tried: list[str] = Field(default_factory=list)
     change: Change | None = None
     search: Search | None = None
 
     @model_validator(mode="after")
     def _one(self) -> "Test":
-        if sum(map(bool, (self.reading, self.change, self.search))) != 1:
-            raise ValueError("expected one of reading, change, search")
+        if sum(map(bool, (self.reading, self.tried, self.change, self.search))) != 1:
+            raise ValueError("expected one of reading, tried, change, search")
         return self
 
     def told(self, readings: Mapping[str, str]) -> str:
@@ -54,6 +56,9 @@ class Test(Strict):
         if self.reading:
             held = readings.get(self.reading) == "reproduced"
             return f"Every check holds under one other reading: {self.reading}." if held else ""
+        if self.tried:
+            failed = all(readings.get(name, "reproduced") != "reproduced" for name in self.tried)
+            return f"Tried, and not every check holds there either: {'; '.join(self.tried)}." if failed else ""
         return _changed(self.change) if self.change else _searched(self.search)
 
 

@@ -69,6 +69,9 @@ def test_a_cause_is_tested_only_where_its_records_turn_it() -> None:
     """By another reading under which all holds; by a search none of whose settings reaches what was asked."""
     test = causes.Test(reading="at rest")
     assert "at rest" in test.told({"at rest": "reproduced"}) and test.told({"at rest": "partly"}) == test.told({}) == ""
+    both = causes.Test(tried=["wider", "longer"])
+    assert "wider; longer" in both.told({"wider": "partly", "longer": "not reproduced"})
+    assert both.told({"wider": "partly", "longer": "reproduced"}) == both.told({"wider": "partly"}) == ""
     rows = pd.concat(map(sweep, names := ["multilayer-cifar10", "multilayer-cifar10-long"]))
     best = rows["validation"].max()
     for least, found in ((best + 0.01, True), (best - 0.01, False)):
@@ -80,7 +83,10 @@ def test_a_cause_is_tested_only_where_its_records_turn_it() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, claim in claims.load_claims().items()
-                                  if claim.cause and claim.cause.tested and claim.cause.tested.reading])
-def test_a_cause_names_a_reading_of_its_claim(name: str) -> None:
+                                  for part in (claim, claim.in_grid) if part and part.cause and part.cause.tested])
+def test_a_cause_names_readings_of_its_claim(name: str) -> None:
     claim = claims.load_claims()[name]
-    assert claim.cause.tested.reading in claim.readings
+    for part in filter(None, (claim, claim.in_grid)):
+        if part.cause and part.cause.tested:
+            test = part.cause.tested
+            assert {*test.tried, *filter(None, [test.reading])} <= set(part.readings)
