@@ -202,6 +202,39 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the study ``transfer`` with what their graphs differ in.
+
+    New columns: property (depth, vertices or density), graph (in words), edges, and usual (a run whose weight step is
+    that of most). The graph with all edges stands in two series.
+    """
+    vertices, edges = (rows["model"].str.extract(rf"(\d+) {word}")[0].astype(int) for word in ("vertices", "edges"))
+    words = {"discriminative": ("depth", rows["model"].str.count("hidden").astype(str) + " hidden"),
+             "fully_connected": ("vertices", "N = " + vertices.astype(str)),
+             "small_world": ("density", (100 * edges / vertices**2).round().astype(int).astype(str) + " % of edges")}
+    most = rows.groupby("task")["weight_lr"].transform(lambda steps: steps.mode()[0])
+    rows = rows.assign(edges=edges, vertices=vertices, usual=rows["weight_lr"] == most)
+    parts = [rows.assign(property=name, graph=graph)[rows["model"].str.startswith(kind)]
+             for kind, (name, graph) in words.items()]
+    whole = parts[1][parts[1]["vertices"].isin(parts[2]["vertices"])]
+    return pd.concat([*parts, whole.assign(property="density", graph="all edges")], ignore_index=True)
+
+
+def transferred(asked: pd.DataFrame, within: float = 0.01) -> pd.DataFrame:
+    """One row per graph of ``about_graphs``: its safe value step, and the steps ``within`` so much of its best."""
+
+    def span(runs: pd.DataFrame, column: str) -> str:
+        good = runs.loc[runs["accuracy"] >= runs["accuracy"].max() - within, column]
+        return f"{good.min():.2g} to {good.max():.2g}"
+
+    return pd.DataFrame([
+        {"property": name, "graph": graph, "edges": int(runs["edges"].iloc[0]),
+         "safe value step": runs.loc[runs["usual"] & (runs["gamma"] == "safe"), "value_lr"].mean().round(2),
+         "value steps": span(runs[runs["usual"]], "value_lr"),
+         "weight steps": span(runs[runs["gamma"] == "safe"], "weight_lr")}
+        for (name, graph), runs in asked[asked["status"] == "ok"].groupby(["property", "graph"], sort=False)])
+
+
 def _pixels(graph: PCGraph, clamp: dict[str, Any]) -> Tensor:
     """The pictures of a query by conditioning, ``(batch, pixels)`` in [0, 1]."""
     return query(graph, clamp, **SETTLE).values["pixels"].clamp(0, 1)
