@@ -30,6 +30,16 @@
       paint(this.canvas, values, known);
       if (label) this.canvas.setAttribute("aria-label", label);
     }
+
+    /* Red over what is shown, from 0 (none) to 1 a pixel. */
+    tint(shares, label) {
+      const context = this.canvas.getContext("2d"), unit = this.canvas.width / SIDE;
+      shares.forEach((share, i) => {
+        context.fillStyle = `rgba(209, 73, 91, ${0.8 * share})`;
+        context.fillRect((i % SIDE) * unit, Math.floor(i / SIDE) * unit, unit, unit);
+      });
+      this.canvas.setAttribute("aria-label", label);
+    }
   }
 
   /* Tools: "draw" adds ink, "rub" takes it away, "hide" makes pixels unknown. */

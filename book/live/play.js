@@ -61,12 +61,13 @@
       this.scrub = slider({ label: "Look at step", min: 0, max: 1, step: 1, value: 0, show: (v) => `${v}`,
                             oninput: (t) => this.look(t) });
       this.bars = this.memory ? null : this.labelBars();
+      this.sure = this.memory ? null : button("How sure?", () => this.doubt(), { disabled: true });
       const part = (name, ...children) => h("div", { class: `pc-column pc-${name}` }, ...children), head = (text) => h("p", { class: "pc-head" }, text);
       const change = part("change", head("Edit the image, or pick another"), this.tools(), this.galleryRow()), settings = this.settings();
       if (this.brief) body.classList.add("pc-brief");
       body.append(this.bar.row, this.say, h("div", { class: "pc-bench" },
         part("ask", head("You ask"), this.editor.canvas), part("answers", head("It answers"), this.answer.canvas),
-        part("go", this.go, this.scrub.row),
+        part("go", h("div", { class: "pc-buttons" }, ...[this.go, this.sure].filter(Boolean)), this.scrub.row),
         part("curves", head("Energy, step by step"), this.chart.svg, ...(this.bars ? [head("Label vertices"), this.bars.svg] : [])),
         this.brief ? null : change), this.brief ? h("details", { class: "pc-more" }, h("summary", {}, "Change the image or the settings"), change, settings) : settings);
       this.take(Object.keys(this.tries)[0]);
@@ -212,6 +213,7 @@
       this.scrub.input.max = 1;
       this.scrub.set(0);
       this.scrub.input.disabled = true;
+      if (this.sure) this.sure.disabled = true;
     }
 
     async graph() {
@@ -291,9 +293,20 @@
         this.tell(`The energy rises: γ = ${run.first} is too large here. In a linear graph the bound would be ${number(bound, 4)}. Choose a smaller γ, or "safe".`);
         return;
       }
+      if (this.sure) this.sure.disabled = this.query.value !== "clamp" || this.editor.known.every(Boolean);
       const rate = this.rates[this.tries[this.bar.value].scored];
       this.tell([this.memory ? this.compare() : this.reading(), `Settled after ${run.steps} steps.`,
                  rate && !this.changed ? `Asked like this, ${rate} of the stored digits come back (page 3c).` : ""].join(" ").trim());
+    }
+
+    /* Which hidden pixels could as well be something else. */
+    doubt() {
+      this.look(this.run.steps);
+      this.scrub.set(this.run.steps);
+      const spread = PCLive.deviation(this.run.problem), hidden = spread.filter(Boolean).sort(), most = hidden[hidden.length - 1], least = hidden[0];
+      this.answer.tint(spread.map((d) => (d ? (d - least) / (most - least || 1) : 0)), "The answer; the redder a hidden pixel, the less sure the graph is of it");
+      this.tell(`The redder a hidden pixel, the less sure the graph is of it. Drawn many times, the reddest would vary ${number(most / hidden[hidden.length >> 1], 1)} times as much as a typical one. ` +
+        "What counts is which pixels are known, and hardly what they show (page K).");
     }
 
     reading() {

@@ -175,6 +175,22 @@ def test_the_page_is_as_sure_as_the_engine(opened: Opened, label: int | None) ->
     assert (got[~TOP] - want).abs().max() < TOLERANCE and not got[TOP].any()
 
 
+def test_how_sure_is_asked_of_an_answer_with_hidden_pixels(chromium: "sync_api.Browser", tmp_path: Path) -> None:
+    page = opened(chromium, tmp_path, "graph")
+    sure = page.get_by_role("button", name="How sure?")
+    assert sure.is_disabled()                                              # no answer yet
+    page.click(".pc-main")
+    settled(page)
+    before = page.evaluate("PCLive.shown.graph.answer.canvas.toDataURL()")
+    sure.click()
+    assert "less sure" in page.inner_text(".pc-say")
+    assert page.evaluate("PCLive.shown.graph.answer.canvas.toDataURL()") != before
+    page.get_by_text("Read a digit").click()                               # every pixel is held
+    page.click(".pc-main")
+    settled(page)
+    assert sure.is_disabled() and not page.mistakes
+
+
 @pytest.mark.parametrize(("f", "function", "slope"), [
     ("linear", lambda x: x, torch.ones_like), ("tanh", torch.tanh, lambda x: 1 - torch.tanh(x) ** 2),
     ("hardtanh", lambda x: x.clamp(-1, 1), lambda x: (x.abs() <= 1).double()),
