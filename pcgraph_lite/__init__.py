@@ -1,4 +1,10 @@
-"""Predictive coding on arbitrary graph topologies: the engine, images and metrics, baselines, and studies of graphs."""
+"""Predictive coding on arbitrary graph topologies.
+
+Make a graph with ``topology.generative`` (or another constructor, or ``topology.from_networkx``) and ``PCGraph``, train
+it with ``fit``, and ask it with ``query(graph, clamp=..., init=..., do=...)``, ``sample`` and ``counterfactual``.
+``save`` and ``load`` keep it. ``help(pcgraph_lite.query)`` explains one of them, with an example. Data, measures, other
+models and studies are in ``pcgraph_lite.images``, ``baselines`` and ``studies``.
+"""
 
 from importlib import import_module
 

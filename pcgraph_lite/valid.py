@@ -213,6 +213,10 @@ class OneOf:
 
     names: Collection[str]
 
+    def __repr__(self) -> str:
+        """The names alone, which is what ``help`` shows of a signature."""
+        return f"OneOf({', '.join(self.names)})"
+
 
 Count = Annotated[int, Ge(1), Le(10**9)]
 CountOrNone = Annotated[int, Ge(0), Le(10**9)]                             # none of them is fine, too

@@ -1,6 +1,6 @@
 """The small trainings that stand for what the code computes; their results are committed in numerics.json.
 
-A test runs them all. After a change of numbers that is meant, this command commits the new ones, and weights of the
+A test runs them all. After a change of numbers that is meant, this command writes the new ones, and weights of the
 old ones are of other code:
 
     python tests/golden.py
