@@ -217,13 +217,15 @@ class Claim(Words):
                 for key, values in self.in_grid.along.items() for value in values] or [claim]
 
     def _at(self, where: Condition, tries: int) -> "Claim":
-        """With all checks at some parameters, and a level divided by the number of tries (Bonferroni)."""
+        """With all checks at some parameters, and a level divided by the number of tries (Bonferroni).
+
+        A reading names its own parameters.
+        """
         def fixed(check: Check) -> Check:
             return check.model_copy(update={"where": check.where | where, "level": check.level / tries})
 
         return self.model_copy(update={
             "checks": {name: fixed(check) for name, check in self.checks.items()},
-            "readings": {name: [fixed(check) for check in checks] for name, checks in self.readings.items()},
             "rivals": [fixed(rival) for rival in self.rivals]})
 
     def rule(self) -> str:
