@@ -203,7 +203,7 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the study ``transfer`` with what their graphs differ in.
+    """Rows of the study ``transfer`` that did not diverge, with what their graphs differ in.
 
     New columns: property (depth, vertices or density), graph (in words), edges, and usual (a run whose weight step is
     that of most). The graph with all edges stands in two series.
@@ -213,7 +213,9 @@ def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
              "fully_connected": ("vertices", "N = " + vertices.astype(str)),
              "small_world": ("density", (100 * edges / vertices**2).round().astype(int).astype(str) + " % of edges")}
     most = rows.groupby("task")["weight_lr"].transform(lambda steps: steps.mode()[0])
-    rows = rows.assign(edges=edges, vertices=vertices, usual=rows["weight_lr"] == most)
+    rows = rows.assign(edges=edges, vertices=vertices, usual=rows["weight_lr"] == most, **{
+        "accuracy (%)": 100 * rows["accuracy"], "value step γ": rows["value_lr"], "weight step": rows["weight_lr"]})
+    rows = rows[rows["status"] == "ok"]
     parts = [rows.assign(property=name, graph=graph)[rows["model"].str.startswith(kind)]
              for kind, (name, graph) in words.items()]
     whole = parts[1][parts[1]["vertices"].isin(parts[2]["vertices"])]
@@ -232,7 +234,7 @@ def transferred(asked: pd.DataFrame, within: float = 0.01) -> pd.DataFrame:
          "safe value step": runs.loc[runs["usual"] & (runs["gamma"] == "safe"), "value_lr"].mean().round(2),
          "value steps": span(runs[runs["usual"]], "value_lr"),
          "weight steps": span(runs[runs["gamma"] == "safe"], "weight_lr")}
-        for (name, graph), runs in asked[asked["status"] == "ok"].groupby(["property", "graph"], sort=False)])
+        for (name, graph), runs in asked.groupby(["property", "graph"], sort=False)])
 
 
 def _pixels(graph: PCGraph, clamp: dict[str, Any]) -> Tensor:

@@ -1,0 +1,58 @@
+"""What graphs are worth at each weight decay, from committed sweeps, and which of the paper's sentences hold there."""
+
+import pandas as pd
+
+from .. import checkout
+from . import sweeps
+
+DECAY = "train.weight_decay"
+ORDER = ["0", "1e-4", "0.001", "0.01", "0.03", "0.1"]
+GRAPHS = {"generative": "feedforward"}
+ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs from the base
+# sweep -> graph (None: as the row says), measure in words -> its value from a row
+READ = [("hyper", "feedforward", {"completing digits (squared error)": "completion_mse",
+                                  "denoising digits (squared error)": "denoised_mse"}),
+        ("decay-recurrent", "recurrent", {"completing digits (squared error)": "completion_mse",
+                                          "denoising digits (squared error)": "denoised_mse",
+                                          "seam between halves": "seam"}),
+        ("grid-layered", None, {"copying noise (squared error)": "noise_residual",
+                                "copying foreign images (squared error)": "foreign_distance",
+                                "read more often than the noisy picture (points)":
+                                    "100 * (rest_agreement - noisy_agreement)", "one grey value": "constant_residual"}),
+        ("decay-classifier", "layered classifier", {"classifying digits (%)": "100 * accuracy"}),
+        ("fully-connected", "fully connected", {"classifying digits (%)": "100 * accuracy"})]
+
+
+def scores() -> pd.DataFrame:
+    """One row per run and measure: measure, graph, decay (in words), seed, score; weakest decay first."""
+    parts = []
+    for name, graph, measures in READ:
+        rows = sweeps.finals(pd.read_csv(checkout.ROOT / "results" / "sweeps" / f"{name}.csv")).query("status == 'ok'")
+        rows = rows[rows["setting"].str.fullmatch(ALONE)]
+        graphs = graph or rows["topology.constructor"].replace(GRAPHS)
+        decay = rows[DECAY].map("{:g}".format).replace("0.0001", "1e-4")
+        parts += [rows.assign(measure=measure, graph=graphs, decay=decay, score=rows.eval(formula))
+                  for measure, formula in measures.items()]
+    every = pd.concat(parts)[["measure", "graph", "decay", "seed", "score"]].query("decay in @ORDER")
+    return every.iloc[every["decay"].map(ORDER.index).argsort(kind="stable")]
+
+
+def sentences(every: pd.DataFrame) -> pd.DataFrame:
+    """One row per sentence of the paper: at which decays the means over seeds of ``scores`` agree with it."""
+    means = every.groupby(["measure", "graph", "decay"], sort=False)["score"].mean()
+    noise, foreign, read = (means[measure] for measure in READ[2][2] if measure != "one grey value")
+    grey, fills, cleans = means["one grey value"], means["completing digits (squared error)"]["feedforward"], means[
+        "denoising digits (squared error)"]["feedforward"]
+    seam, layered = means["seam between halves"]["recurrent"], means["classifying digits (%)"]["layered classifier"]
+    true = {
+        "A feedforward graph copies noise (appendix B.2)": noise["feedforward"] < grey["feedforward"],
+        "A recurrent graph copies less noise than a feedforward one (B.2)": noise["recurrent"] > noise["feedforward"],
+        "A recurrent graph copies foreign images less (B.2)": foreign["recurrent"] > foreign["feedforward"],
+        "A noisy picture settles on one that is read more often (section 3), feedforward": read["feedforward"] > 0,
+        "The same, recurrent": read["recurrent"] > 0,
+        "Completion is best at 0.01 (B.1)": fills == fills.min(),
+        "Denoising is best at 0.01 (B.1)": cleans == cleans.min(),
+        "The halves join better than at the weakest decay (B.3)": seam < seam.iloc[0],
+        "Classification in layers is best at the weakest decay (B.3)": layered == layered.max()}
+    return pd.DataFrame([{"sentence": sentence, "true at a decay of": ", ".join(at.index[at]) or "none",
+                          "tried": ", ".join(at.index)} for sentence, at in true.items()])
