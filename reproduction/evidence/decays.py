@@ -8,7 +8,7 @@ from . import sweeps
 DECAY = "train.weight_decay"
 ORDER = ["0", "1e-4", "0.001", "0.01", "0.03", "0.1"]
 GRAPHS = {"generative": "feedforward"}
-ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs from the base
+ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
 # sweep -> graph (None: as the row says), measure in words -> its value from a row
 READ = [("hyper", "feedforward", {"completing digits (squared error)": "completion_mse",
                                   "denoising digits (squared error)": "denoised_mse"}),
