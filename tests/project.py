@@ -111,8 +111,10 @@ class Project:
 
     def planned(self) -> dict[str, int]:
         """How many jobs of each rule a run would start now."""
-        import snakemake.cli  # noqa: F401  (once, before the forks)
-        code, said = self.module("snakemake", *self.workflow("--dry-run"))
+        # not a fork of this process: grimp has threads of its own, and after a fork it waits for them forever
+        done = subprocess.run([warm.python(), "-m", "snakemake", *self.workflow("--dry-run")], cwd=self.root,
+                              env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        code, said = done.returncode, done.stdout
         assert code == 0, said
         table = said.partition("Job stats:")[2].partition("total")[0]
         return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}

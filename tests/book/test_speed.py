@@ -75,7 +75,7 @@ def test_a_slope_is_explained_where_a_table_has_one(tmp_path: Path) -> None:
     (place / "targets.csv").write_text("work,quantity\nmemory,peak\n")
     texts = included(tmp_path / "results", tmp_path / "out")
     page = texts["speed.md"]
-    numbers, targets = (re.search(rf"csv-table}} (.*)\n:file: .*/{name}.csv", page)[1]
+    numbers, targets = (re.search(rf"dropdown}} (.*)\n```{{csv-table}}\n:file: .*/{name}.csv", page)[1]
                         for name in ("numbers", "targets"))
     assert numbers.endswith(speed.SLOPE) and speed.SLOPE not in targets
 

@@ -175,8 +175,8 @@ def test_the_page_is_as_sure_as_the_engine(opened: Opened, label: int | None) ->
     assert (got[~TOP] - want).abs().max() < TOLERANCE and not got[TOP].any()
 
 
-def test_how_sure_is_asked_of_an_answer_with_hidden_pixels(chromium: "sync_api.Browser", tmp_path: Path) -> None:
-    page = opened(chromium, tmp_path, "graph")
+def test_how_sure_is_asked_of_an_answer_with_hidden_pixels(opened: Opened) -> None:
+    page = opened("graph")
     sure = page.get_by_role("button", name="How sure?")
     assert sure.is_disabled()                                              # no answer yet
     page.click(".pc-main")
