@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from reproduction.checkout import ROOT
-from reproduction.evidence import causes, claims, records
+from reproduction.evidence import causes, claims, records, relaxed_time
 
 KEPT = records.read(ROOT / "results/records")
 
@@ -30,6 +30,26 @@ def test_beyond_the_papers_grid_settings_do_better(better: str) -> None:
     """Hyper: both tasks."""
     ends = sweep("hyper").groupby("setting")[["completion_mse", "denoised_mse"]].mean()
     assert (ends.loc[better] < ends.loc["base"]).all()
+
+
+def test_longer_training_and_as_many_edges_nearly_level_the_two_graphs() -> None:
+    """Half-noise and foreign: with as many edges the recurrent graph fits noise a little less, and still copies foreign
+    images more closely, by little.
+    """
+    for claim, quantity, less in (("half-noise", "noise_residual", True), ("foreign", "foreign_distance", False)):
+        feedforward, equal, wide = (mean(claim, quantity, f"{graph}-long")
+                                    for graph in ("generative", "recurrent-equal", "recurrent"))
+        assert wide < equal < 1.1 * feedforward and (equal > feedforward) == less
+
+
+def test_one_pair_of_steps_transfers_and_the_papers_value_step_does_not() -> None:
+    """Page I: what it says below its table."""
+    rows = relaxed_time.about_graphs(pd.read_csv(ROOT / "results/sweeps/transfer.csv"))
+    deep_or_large = rows[rows["graph"].isin(["4 hidden", "8 hidden", "N = 1210", "N = 2000"])]
+    assert not (deep_or_large["value step γ"] == 1).any()
+    safe = rows[(rows["gamma"] == "safe") & (rows["property"] != "depth")]
+    best = safe.loc[safe.groupby(["property", "graph"])["accuracy"].idxmax(), "weight step"]
+    assert set(best) <= {6e-4, 2e-3} and (best == 6e-4).mean() > 0.8
 
 
 def test_the_widest_graphs_are_not_equally_trained() -> None:
