@@ -1,7 +1,6 @@
-"""Tests of the cause of a failed claim: one change that makes it hold, or a search that found no such change.
+"""Tests of the cause of a failed claim: another reading that makes it hold, or a search that found nothing that does.
 
-Nothing here is typed: a change is another reading of the claim's records, or two settings of a committed sweep that
-differ in one point; a search is all that its sweeps tried.
+Nothing here is typed: a reading is judged by the claim's records; a search is all that its committed sweeps tried.
 """
 
 from collections.abc import Mapping
@@ -14,16 +13,6 @@ from .. import checkout
 from .strict import Strict
 
 
-class Change(Strict):
-    """One change between two settings of a sweep, and by how much it must lift the accuracy on held-out images."""
-
-    says: str
-    sweep: str
-    before: str
-    after: str
-    gain: Annotated[float, Field(gt=0)]
-
-
 class Search(Strict):
     """Settings that were tried on held-out images, none of which reached the accuracy ``least``."""
 
@@ -33,18 +22,17 @@ class Search(Strict):
 
 
 class Test(Strict):
-    """One of four: a ``reading`` of the text under which every check holds, readings that were ``tried`` and fail as
-    well, a ``change``, or a ``search``."""
+    """One of three: a ``reading`` of the text under which every check holds, readings that were ``tried`` and fail as
+    well, or a ``search``."""
 
     reading: str = ""
     tried: list[str] = Field(default_factory=list)
-    change: Change | None = None
     search: Search | None = None
 
     @model_validator(mode="after")
     def _one(self) -> "Test":
-        if sum(map(bool, (self.reading, self.tried, self.change, self.search))) != 1:
-            raise ValueError("expected one of reading, tried, change, search")
+        if sum(map(bool, (self.reading, self.tried, self.search))) != 1:
+            raise ValueError("expected one of reading, tried, search")
         return self
 
     def told(self, readings: Mapping[str, str]) -> str:
@@ -59,14 +47,7 @@ class Test(Strict):
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
             return f"Tried, and not every check holds there either: {'; '.join(self.tried)}." if failed else ""
-        return _changed(self.change) if self.change else _searched(self.search)
-
-
-def _changed(change: Change) -> str:
-    rows = _ends(change.sweep)
-    before, after = (rows.loc[rows["setting"] == name, "validation"].mean() for name in (change.before, change.after))
-    return (f"{change.says} lifts the accuracy on held-out images from {100 * before:.1f} % to {100 * after:.1f} % "
-            f"({change.sweep} in config/sweeps)." if after - before >= change.gain else "")
+        return _searched(self.search)
 
 
 def _searched(search: Search) -> str:
