@@ -5,6 +5,7 @@ from collections.abc import Collection
 import torch
 from torch import Tensor, nn
 
+from pcgraph_lite.baselines.rivals import mean_image, nearest_neighbour
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.query import query
@@ -21,7 +22,7 @@ QUERY_STEPS = 2000                                                        # T of
 LIT = 0.1                                                                 # deviation of pixels that are not always dark
 
 
-def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int, parts: Collection[str],
+def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, seed: int, parts: Collection[str],
             foreign: ImageSet | None = None) -> dict[str, float]:
     """Final measures on validation images, for those ``parts`` that make sense for the model.
 
@@ -30,13 +31,15 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int, parts:
     - accuracy: labels queried from pixels.
     - labels: generated, the share of the ten labels whose generated image the judge reads as that class;
       labelled_agreement and seam, the judge's reading and metrics.seam of images completed from label and lower half;
-      guided_mse and guided_agreement, the error and the judge's reading of those completed from label and upper half.
+      guided_mse, guided_ssim and guided_agreement, error, structural similarity and the judge's reading of those
+      completed from label and upper half.
     - completion: completion_mse of the lower half, queried from the upper one; choice_mse and other_mse, the same on
       every second image and on the others, so that a choice made on the former is tested on the latter.
     - denoising: denoised_mse by initialization, at the best of SCHEDULE steps (denoised_step).
     - settling: safe_step, 1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps
       until completions of SETTLED images rest; settling_censored, the share that never does (tasks.settling_steps).
-    - rest: the denoised picture after QUERY_STEPS plain steps beside the noisy one; completion by initialization.
+    - rest: the denoised picture after QUERY_STEPS plain steps beside the noisy one and a blank one; completion by
+      initialization; completion beside the mean image and the training image whose upper half is nearest.
     - strangeness: predictions of images that are half noise and of ``foreign`` images.
     """
     if hasattr(model, "classify"):
@@ -47,7 +50,7 @@ def measure(model: nn.Module, held_out: ImageSet, images: int, seed: int, parts:
              "denoising": lambda: _denoised(model, some, truth, seed)}
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
-        takes["rest"] = lambda: _at_rest(model, held_out, some, truth, top, seed)
+        takes["rest"] = lambda: _at_rest(model, train, some, truth, top, seed)
         takes["strangeness"] = lambda: _strangeness(model, held_out, some, foreign, top, seed)
         if "labels" in model.topology.groups:
             takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
@@ -75,22 +78,25 @@ def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dic
     return {"denoised_step": best, "denoised_mse": errors[best]}
 
 
-def _at_rest(graph: PCGraph, held_out: ImageSet, some: ImageSet, truth: Tensor, top: Tensor,
+def _at_rest(graph: PCGraph, train: ImageSet, some: ImageSet, truth: Tensor, top: Tensor,
              seed: int) -> dict[str, float]:
     """Denoising and both kinds of completion after the paper's number of steps, with the judge's readings."""
     judge = load_judge(some.name)
     noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
     seen, energy, _ = tasks.descend(graph, noisy, [QUERY_STEPS])
     rested = (energy[-1 - WINDOW] - energy[-1]).abs() <= 1e-6 * energy[0]                       # (batch,)
-    mean = held_out.images.mean(0).to(truth.device).expand_as(truth)                            # (batch, pixels)
     pictures = {"rest": seen[QUERY_STEPS], "noisy": noisy.clamp(0, 1), "original": truth,
-                "completion": tasks.complete(graph, truth, top)}
-    started = tasks.complete_by_start(graph, truth, top, QUERY_STEPS)
-    errors = {"initialization_mse": started, "mean_image_mse": mean}
-    found = {name: float(metrics.mse(images[:, ~top], truth[:, ~top]).mean()) for name, images in errors.items()}
-    found |= {f"{name}_psnr": float(metrics.psnr(pictures[name], truth).mean()) for name in ("rest", "noisy")}
+                "blank": torch.zeros_like(truth), "completion": tasks.complete(graph, truth, top),
+                "mean_image": mean_image(train.images, truth, top)}                             # (batch, pixels) each
+    lower = {"initialization": tasks.complete_by_start(graph, truth, top, QUERY_STEPS),
+             "nearest": nearest_neighbour(train.images, truth, top), "mean_image": pictures["mean_image"]}
+    found = {f"{name}_mse": float(metrics.mse(images[:, ~top], truth[:, ~top]).mean())
+             for name, images in lower.items()}
+    found |= {f"{name}_psnr": float(metrics.psnr(pictures[name], truth).mean()) for name in ("rest", "noisy", "blank")}
+    found |= {f"{name}_ssim": float(metrics.ssim(pictures[name], truth, some.shape).mean())
+              for name in ("completion", "mean_image")}
     found |= {f"{name}_agreement": float((tasks.judge_reads(judge, images) == some.labels).double().mean())
-              for name, images in pictures.items()}
+              for name, images in pictures.items() if name not in ("blank", "mean_image")}
     nearer = metrics.mse(pictures["rest"], truth) < metrics.mse(noisy, truth)                   # (batch,)
     return found | {"rested_share": float(rested.double().mean()), "nearer_share": float(nearer.double().mean())}
 
@@ -140,4 +146,5 @@ def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[s
             "labelled_agreement": float((tasks.judge_reads(judge, whole) == some.labels).double().mean()),
             "seam": float(metrics.seam(whole, bottom, some.shape).mean()),
             "guided_mse": float(metrics.mse(guided[:, bottom], some.images[:, bottom]).mean()),
+            "guided_ssim": float(metrics.ssim(guided, some.images, some.shape).mean()),
             "guided_agreement": float((tasks.judge_reads(judge, guided) == some.labels).double().mean())}

@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from .relaxed_time import Point
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
-            "settling_censored", "labelled_agreement", "seam", "guided_mse", "guided_agreement", "choice_mse",
-            "other_mse", "initialization_mse", "mean_image_mse", "rest_psnr", "noisy_psnr", "rest_agreement",
-            "noisy_agreement", "original_agreement", "completion_agreement", "rested_share", "nearer_share",
-            "noise_residual", "digit_residual", "constant_residual", "familiar_distance", "foreign_distance", "auroc",
-            "brightness_auroc"]
+            "settling_censored", "labelled_agreement", "seam", "guided_mse", "guided_ssim",
+            "guided_agreement", "choice_mse", "other_mse", "initialization_mse", "nearest_mse",
+            "mean_image_mse", "rest_psnr", "noisy_psnr", "blank_psnr", "completion_ssim", "mean_image_ssim",
+            "rest_agreement", "noisy_agreement", "original_agreement", "completion_agreement",
+            "rested_share", "nearer_share", "noise_residual", "digit_residual", "constant_residual",
+            "familiar_distance", "foreign_distance", "auroc", "brightness_auroc"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
 PARTS = (*USUAL, "rest", "strangeness")
@@ -105,7 +106,7 @@ class Run:
         from .measures import measure  # here: the import takes seconds, and a plan does not need it
         try:
             rows, status = zoo.fit(model, self.spec, rest, held_out, generator=generator, progress=False), "ok"
-            for key, value in measure(model, held_out, self.images, self.seed, self.measured,
+            for key, value in measure(model, rest, held_out, self.images, self.seed, self.measured,
                                       foreign).items():
                 rows.loc[rows.index[-1], key] = value
         except (UnstableStep, BadValues) as error:
