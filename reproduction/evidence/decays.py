@@ -1,4 +1,6 @@
-"""What graphs are worth at each weight decay, from committed sweeps, and which of the paper's sentences hold there."""
+"""What graphs are worth at each weight decay, and which of the paper's sentences hold there, from sweeps."""
+
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -56,3 +58,14 @@ def sentences(every: pd.DataFrame) -> pd.DataFrame:
         "Classification in layers is best at the weakest decay (B.3)": layered == layered.max()}
     return pd.DataFrame([{"sentence": sentence, "true at a decay of": ", ".join(at.index[at]) or "none",
                           "tried": ", ".join(at.index)} for sentence, at in true.items()])
+
+
+def alike(swept: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The runs of several sweeps that differ in their graphs alone, with dataset, model, and measures as records name
+    them. ``swept``: rows of ``sweeps.finals``; a sweep that varies no constructor has fully connected graphs.
+    """
+    ends = pd.concat([rows.query("status == 'ok'") for rows in swept])
+    kind = ends["topology.constructor"].fillna("fully-connected")
+    told = (ends["topology.labels"].fillna(0) > 0).map({True: "-labels", False: ""})
+    return ends.assign(dataset=ends["data"], model=kind + told + "-in-grid").rename(
+        columns={name: f"swept_{name}" for name in sweeps.MEASURES})

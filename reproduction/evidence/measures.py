@@ -18,12 +18,11 @@ from pcgraph_lite.studies import tasks, trials
 VARIANCE = 0.5                                                             # of the noise on the pages
 SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is measured
 SETTLED = 10                                                               # images whose steps until rest are counted
-QUERY_STEPS = 2000                                                        # T of every query in the paper
 LIT = 0.1                                                                 # deviation of pixels that are not always dark
 
 
 def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, seed: int, parts: Collection[str],
-            foreign: ImageSet | None = None) -> dict[str, float]:
+            steps: int, foreign: ImageSet | None = None) -> dict[str, float]:
     """Final measures on validation images, for those ``parts`` that make sense for the model.
 
     A classifier has only an accuracy.
@@ -38,7 +37,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     - denoising: denoised_mse by initialization, at the best of SCHEDULE steps (denoised_step).
     - settling: safe_step, 1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps
       until completions of SETTLED images rest; settling_censored, the share that never does (tasks.settling_steps).
-    - rest: the denoised picture after QUERY_STEPS plain steps beside the noisy one and a blank one; completion by
+    - rest: the denoised picture after ``steps`` plain steps beside the noisy one and a blank one; completion by
       initialization; completion beside the mean image and the training image whose upper half is nearest.
     - strangeness: predictions of images that are half noise and of ``foreign`` images.
     """
@@ -50,7 +49,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
              "denoising": lambda: _denoised(model, some, truth, seed)}
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
-        takes["rest"] = lambda: _at_rest(model, train, some, truth, top, seed)
+        takes["rest"] = lambda: _at_rest(model, train, some, truth, top, seed, steps)
         takes["strangeness"] = lambda: _strangeness(model, held_out, some, foreign, top, seed)
         if "labels" in model.topology.groups:
             takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
@@ -79,16 +78,16 @@ def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dic
 
 
 def _at_rest(graph: PCGraph, train: ImageSet, some: ImageSet, truth: Tensor, top: Tensor,
-             seed: int) -> dict[str, float]:
-    """Denoising and both kinds of completion after the paper's number of steps, with the judge's readings."""
+             seed: int, steps: int) -> dict[str, float]:
+    """Denoising and both kinds of completion after a number of plain steps, with the judge's readings."""
     judge = load_judge(some.name)
     noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
-    seen, energy, _ = tasks.descend(graph, noisy, [QUERY_STEPS])
+    seen, energy, _ = tasks.descend(graph, noisy, [steps])
     rested = (energy[-1 - WINDOW] - energy[-1]).abs() <= 1e-6 * energy[0]                       # (batch,)
-    pictures = {"rest": seen[QUERY_STEPS], "noisy": noisy.clamp(0, 1), "original": truth,
+    pictures = {"rest": seen[steps], "noisy": noisy.clamp(0, 1), "original": truth,
                 "blank": torch.zeros_like(truth), "completion": tasks.complete(graph, truth, top),
                 "mean_image": mean_image(train.images, truth, top)}                             # (batch, pixels) each
-    lower = {"initialization": tasks.complete_by_start(graph, truth, top, QUERY_STEPS),
+    lower = {"initialization": tasks.complete_by_start(graph, truth, top, steps),
              "nearest": nearest_neighbour(train.images, truth, top), "mean_image": pictures["mean_image"]}
     found = {f"{name}_mse": float(metrics.mse(images[:, ~top], truth[:, ~top]).mean())
              for name, images in lower.items()}

@@ -59,6 +59,7 @@ class ProfilePart(Strict):
     base: dict[str, Any] = Field(default_factory=dict)
     seeds: Count | None = None
     images: Count | None = None
+    query_steps: Count | None = None
     measured: list[Literal[PARTS]] | None = None
     vary: list[Grid] | None = None
 
@@ -66,8 +67,8 @@ class ProfilePart(Strict):
 class Sweep(Strict):
     """A sweep file. ``vary`` is a list of grids: dotted key of the model's specification -> values, all crossed.
 
-    ``images``: how many validation images are completed and denoised. ``measured``: the measured parts; an existing run
-    is not measured again. The base also runs, once.
+    ``images``: how many validation images are completed and denoised. ``query_steps``: T of queries that are judged at
+    their end. ``measured``: the measured parts; an existing run is not measured again. The base also runs, once.
     """
 
     description: str
@@ -75,6 +76,7 @@ class Sweep(Strict):
     base: dict[str, Any] = Field(default_factory=dict)
     seeds: Count = 1
     images: Count = 100
+    query_steps: Count = 2000                                              # of every query in the paper
     measured: list[Literal[PARTS]] = Field(default_factory=lambda: list(USUAL))
     vary: list[Grid]
     profiles: dict[str, ProfilePart] = Field(default_factory=dict)
@@ -90,6 +92,7 @@ class Run:
     spec: Model
     seed: int
     images: int
+    query_steps: int
     measured: Collection[str]
     identity: str
 
@@ -106,7 +109,7 @@ class Run:
         from .measures import measure  # here: the import takes seconds, and a plan does not need it
         try:
             rows, status = zoo.fit(model, self.spec, rest, held_out, generator=generator, progress=False), "ok"
-            for key, value in measure(model, rest, held_out, self.images, self.seed, self.measured,
+            for key, value in measure(model, rest, held_out, self.images, self.seed, self.measured, self.query_steps,
                                       foreign).items():
                 rows.loc[rows.index[-1], key] = value
         except (UnstableStep, BadValues) as error:
@@ -163,7 +166,7 @@ def plan(name: str, profile: str) -> list[Run]:
         values = _values(spec, keys)
         differs = ", ".join(f"{key} = {value}" for key, value in values.items() if value != usual[key])
         runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, images,
-                                      part.measured or sweep.measured, identity))
+                                      part.query_steps or sweep.query_steps, part.measured or sweep.measured, identity))
     return list(runs.values())
 
 
