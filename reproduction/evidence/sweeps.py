@@ -24,6 +24,7 @@ from filelock import FileLock
 from pydantic import Field
 
 from pcgraph_lite import hardware
+from pcgraph_lite.engine.solvers import WINDOW
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnstableStep, one_of
 from pcgraph_lite.files import ready, write_aside
 from pcgraph_lite.valid import Count
@@ -50,6 +51,7 @@ FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                        # data
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
 
+Rests = Annotated[int, Field(ge=WINDOW)]                                  # steps after which rest can be told
 Grid = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], Field(min_length=1)]
 
 
@@ -59,7 +61,7 @@ class ProfilePart(Strict):
     base: dict[str, Any] = Field(default_factory=dict)
     seeds: Count | None = None
     images: Count | None = None
-    query_steps: Count | None = None
+    query_steps: Rests | None = None
     measured: list[Literal[PARTS]] | None = None
     vary: list[Grid] | None = None
 
@@ -76,7 +78,7 @@ class Sweep(Strict):
     base: dict[str, Any] = Field(default_factory=dict)
     seeds: Count = 1
     images: Count = 100
-    query_steps: Count = 2000                                              # of every query in the paper
+    query_steps: Rests = 2000                                              # of every query in the paper
     measured: list[Literal[PARTS]] = Field(default_factory=lambda: list(USUAL))
     vary: list[Grid]
     profiles: dict[str, ProfilePart] = Field(default_factory=dict)

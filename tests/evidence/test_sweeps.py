@@ -113,6 +113,28 @@ def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
     assert set(rows["status"]) == {"ok"} and set(rows["n"]) == {100} and rows["commit"].notna().all()
 
 
+def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> None:
+    """Twelve steps from noise; the nearest of all images by brute force; PSNR of a blank picture by its definition."""
+    edit(root / "config/sweeps/tiny.yaml", "images: 10", "images: 10\nquery_steps: 12\nmeasured: [rest]")
+    edit(root / "config/sweeps/tiny.yaml", "base: {train: {batch_size: 25}}", "base: {}")
+    last = sweeps.load("tiny", "smoke", "cpu").query("setting == 'base'").iloc[-1]
+    spec, generator = zoo.spec("tiny", "smoke"), torch.Generator().manual_seed(0)
+    graph, _ = zoo.build(spec, 0, torch.device("cpu"))
+    rest, held_out = zoo.split(spec, config.load_profile("smoke"), generator)
+    zoo.fit(graph, spec, rest, held_out, generator=generator, progress=False)
+    truth, known = held_out.subset(10).images, torch.arange(784) < 392
+    noise = torch.randn(truth.shape, generator=datasets.noise_generator(0, "held-out"))
+    rested = query(graph, init={"pixels": truth + 0.5 ** 0.5 * noise}, steps=12, tolerance=None)
+    ends = rested.values["pixels"].clamp(0, 1)                             # (10, 784)
+    nearest = [min(rest.images, key=lambda one, shown=shown: (one - shown)[known].square().sum()) for shown in truth]
+    expected = {"rest_psnr": (-10 * (ends - truth).square().mean(-1).log10()).mean(),
+                "blank_psnr": (-10 * truth.square().mean(-1).log10()).mean(),
+                "nearest_mse": (torch.stack(nearest) - truth)[:, ~known].square().mean(),
+                "mean_image_mse": (rest.images.mean(0) - truth)[:, ~known].square().mean()}
+    assert {name: last[name] for name in expected} == pytest.approx(
+        {name: float(value) for name, value in expected.items()}, rel=1e-4)
+
+
 def test_a_seed_gives_every_setting_the_same_images(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where graphs draw different numbers of weights."""
     edit(root / "config/sweeps/tiny.yaml", "activation: [linear]", "topology.hidden: [[5]]")
