@@ -32,24 +32,25 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
       labelled_agreement and seam, the judge's reading and metrics.seam of images completed from label and lower half;
       guided_mse, guided_ssim and guided_agreement, error, structural similarity and the judge's reading of those
       completed from label and upper half.
-    - completion: completion_mse of the lower half, queried from the upper one; choice_mse and other_mse, the same on
-      every second image and on the others, so that a choice made on the former is tested on the latter.
+    - completion: completion_mse of the lower half, queried from the upper one, beside that of the mean image and of the
+      training image whose upper half is nearest; the judge's readings; choice_mse and other_mse, the error on every
+      second image and on the others, so that a choice made on the former is tested on the latter.
     - denoising: denoised_mse by initialization, at the best of SCHEDULE steps (denoised_step).
     - settling: safe_step, 1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps
       until completions of SETTLED images rest; settling_censored, the share that never does (tasks.settling_steps).
     - rest: the denoised picture after ``steps`` plain steps beside the noisy one and a blank one; completion by
-      initialization; completion beside the mean image and the training image whose upper half is nearest.
+      initialization.
     - strangeness: predictions of images that are half noise and of ``foreign`` images.
     """
     if hasattr(model, "classify"):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
     device, some = next(model.parameters()).device, held_out.subset(min(images, len(held_out)))
     truth, top = some.images.to(device), datasets.top_half(some.shape).to(device)
-    takes = {"completion": lambda: _completed(model, truth, top),
+    takes = {"completion": lambda: _completed(model, train, some, truth, top),
              "denoising": lambda: _denoised(model, some, truth, seed)}
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
-        takes["rest"] = lambda: _at_rest(model, train, some, truth, top, seed, steps)
+        takes["rest"] = lambda: _at_rest(model, some, truth, top, seed, steps)
         takes["strangeness"] = lambda: _strangeness(model, held_out, some, foreign, top, seed)
         if "labels" in model.topology.groups:
             takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
@@ -60,10 +61,25 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     return {name: value for part, take in takes.items() if part in parts for name, value in take().items()}
 
 
-def _completed(model: nn.Module, truth: Tensor, top: Tensor) -> dict[str, float]:
-    errors = metrics.mse(tasks.complete(model, truth, top)[:, ~top], truth[:, ~top])
-    return {"completion_mse": float(errors.mean()), "choice_mse": float(errors[::2].mean()),
-            "other_mse": float(errors[1::2].mean())}
+def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor, top: Tensor) -> dict[str, float]:
+    """Completion beside the mean image and the training image whose upper half is nearest."""
+    pictures = {"completion": tasks.complete(model, truth, top)} | {
+        name: simple(train.images, truth.cpu(), top.cpu()).to(truth.device)
+        for name, simple in (("nearest", nearest_neighbour), ("mean_image", mean_image))}       # (batch, pixels) each
+    each = {name: metrics.mse(images[:, ~top], truth[:, ~top]) for name, images in pictures.items()}     # (batch,)
+    found = {f"{name}_mse": float(errors.mean()) for name, errors in each.items()}
+    found |= {f"{name}_ssim": float(metrics.ssim(images, truth, some.shape).mean()) for name, images in pictures.items()
+              if name != "nearest"}
+    if some.name in JUDGES:
+        found["completion_agreement"] = _read(some, pictures["completion"])
+        found["original_agreement"] = _read(some, truth)
+    return found | {"choice_mse": float(each["completion"][::2].mean()),
+                    "other_mse": float(each["completion"][1::2].mean())}
+
+
+def _read(some: ImageSet, images: Tensor) -> float:
+    """The share of images that the judge reads as the class of the originals."""
+    return float((tasks.judge_reads(load_judge(some.name), images) == some.labels).double().mean())
 
 
 def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
@@ -77,27 +93,18 @@ def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dic
     return {"denoised_step": best, "denoised_mse": errors[best]}
 
 
-def _at_rest(graph: PCGraph, train: ImageSet, some: ImageSet, truth: Tensor, top: Tensor,
-             seed: int, steps: int) -> dict[str, float]:
-    """Denoising and both kinds of completion after a number of plain steps, with the judge's readings."""
-    judge = load_judge(some.name)
+def _at_rest(graph: PCGraph, some: ImageSet, truth: Tensor, top: Tensor, seed: int, steps: int) -> dict[str, float]:
+    """Denoising and completion by initialization after a number of plain steps, with the judge's readings."""
     noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
     seen, energy, _ = tasks.descend(graph, noisy, [steps])
     rested = (energy[-1 - WINDOW] - energy[-1]).abs() <= 1e-6 * energy[0]                       # (batch,)
-    pictures = {"rest": seen[steps], "noisy": noisy.clamp(0, 1), "original": truth,
-                "blank": torch.zeros_like(truth), "completion": tasks.complete(graph, truth, top),
-                "mean_image": mean_image(train.images, truth, top)}                             # (batch, pixels) each
-    lower = {"initialization": tasks.complete_by_start(graph, truth, top, steps),
-             "nearest": nearest_neighbour(train.images, truth, top), "mean_image": pictures["mean_image"]}
-    found = {f"{name}_mse": float(metrics.mse(images[:, ~top], truth[:, ~top]).mean())
-             for name, images in lower.items()}
-    found |= {f"{name}_psnr": float(metrics.psnr(pictures[name], truth).mean()) for name in ("rest", "noisy", "blank")}
-    found |= {f"{name}_ssim": float(metrics.ssim(pictures[name], truth, some.shape).mean())
-              for name in ("completion", "mean_image")}
-    found |= {f"{name}_agreement": float((tasks.judge_reads(judge, images) == some.labels).double().mean())
-              for name, images in pictures.items() if name not in ("blank", "mean_image")}
+    pictures = {"rest": seen[steps], "noisy": noisy.clamp(0, 1), "blank": torch.zeros_like(truth)}
+    found = {f"{name}_psnr": float(metrics.psnr(images, truth).mean()) for name, images in pictures.items()}
+    found |= {f"{name}_agreement": _read(some, pictures[name]) for name in ("rest", "noisy")}
+    started = tasks.complete_by_start(graph, truth, top, steps)
     nearer = metrics.mse(pictures["rest"], truth) < metrics.mse(noisy, truth)                   # (batch,)
-    return found | {"rested_share": float(rested.double().mean()), "nearer_share": float(nearer.double().mean())}
+    return found | {"initialization_mse": float(metrics.mse(started[:, ~top], truth[:, ~top]).mean()),
+                    "rested_share": float(rested.double().mean()), "nearer_share": float(nearer.double().mean())}
 
 
 def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, foreign: ImageSet, top: Tensor,
