@@ -1,6 +1,6 @@
 """What graphs are worth at each weight decay, and which of the paper's sentences hold there, from sweeps."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -8,6 +8,7 @@ from .. import checkout
 from . import sweeps
 
 DECAY = "train.weight_decay"
+BEST = 0.01                                                               # of the paper's (appendix B.1)
 ORDER = ["0", "1e-4", "0.001", "0.01", "0.03", "0.1"]
 GRAPHS = {"generative": "feedforward"}
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
@@ -60,12 +61,15 @@ def sentences(every: pd.DataFrame) -> pd.DataFrame:
                           "tried": ", ".join(at.index)} for sentence, at in true.items()])
 
 
-def alike(swept: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """The runs of several sweeps that differ in their graphs alone, with dataset, model, and measures as records name
-    them. ``swept``: rows of ``sweeps.finals``; a sweep that varies no constructor has fully connected graphs.
+def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The runs of sweeps whose graphs were each chosen for one task, at the decay that the paper calls the best.
+
+    ``swept``: sweep -> rows of ``sweeps.finals``, with a column dataset for those that do not vary it. A model is named
+    by its sweep, its constructor where that varies, and its labels; measures as records name them.
     """
-    ends = pd.concat([rows.query("status == 'ok'") for rows in swept])
-    kind = ends["topology.constructor"].fillna("fully-connected")
+    ends = pd.concat([rows.query("status == 'ok'").assign(model=name) for name, rows in swept.items()])
+    ends = ends[ends[DECAY].fillna(BEST) == BEST]
+    kind = ("-" + ends["topology.constructor"]).fillna("")
     told = (ends["topology.labels"].fillna(0) > 0).map({True: "-labels", False: ""})
-    return ends.assign(dataset=ends["data"], model=kind + told + "-in-grid").rename(
+    return ends.assign(dataset=ends["data"].fillna(ends["dataset"]), model=ends["model"] + kind + told).rename(
         columns={name: f"swept_{name}" for name in sweeps.MEASURES})
