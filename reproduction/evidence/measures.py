@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from pcgraph_lite.baselines.rivals import mean_image, nearest_neighbour
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
-from pcgraph_lite.engine.query import query
+from pcgraph_lite.engine.query import observed, query
 from pcgraph_lite.engine.solvers import WINDOW
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.datasets import ImageSet
@@ -40,6 +40,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
       until completions of SETTLED images rest; settling_censored, the share that never does (tasks.settling_steps).
     - rest: the denoised picture after ``steps`` plain steps beside the noisy one and a blank one; completion by
       initialization.
+    - resting: of SETTLED images, the share of plain queries that are at rest after ``steps`` steps, for each task.
     - strangeness: predictions of images that are half noise and of ``foreign`` images.
     """
     if hasattr(model, "classify"):
@@ -56,6 +57,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
             takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
             if not model.topology.in_degree()[model.topology.slice("pixels")].any():
                 return takes["accuracy"]()                                 # nothing predicts pixels: a classifier
+            takes["resting"] = lambda: _resting(model, truth, top, steps)
             if held_out.name in JUDGES:
                 takes["labels"] = lambda: _with_labels(model, some, device)
     return {name: value for part, take in takes.items() if part in parts for name, value in take().items()}
@@ -139,6 +141,15 @@ def _settling(graph: PCGraph, truth: Tensor, top: Tensor) -> dict[str, float]:
     steps, censored = tasks.settling_steps(graph, truth[:SETTLED], top)
     return {"safe_step": float(query(graph, init={"pixels": truth[:1]}, steps=1).value_lr),
             "settling_steps": steps, "settling_censored": censored}
+
+
+def _resting(graph: PCGraph, truth: Tensor, top: Tensor, steps: int) -> dict[str, float]:
+    """The share of queries that are at rest in the end: classes of images, lower halves, images of each label."""
+    some, labels = truth[:SETTLED], torch.eye(graph.topology.size("labels"), device=truth.device)
+    asked = {"classification": {"pixels": some}, "completion": {"pixels": observed(some, top)},
+             "generation": {"labels": labels}}
+    return {f"{task}_rested": float(query(graph, held, steps=steps).converged.double().mean())
+            for task, held in asked.items()}
 
 
 def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, float]:

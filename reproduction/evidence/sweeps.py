@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from .relaxed_time import Point
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
-            "settling_censored", "labelled_agreement", "seam", "guided_mse", "guided_ssim",
-            "guided_agreement", "choice_mse", "other_mse", "initialization_mse", "nearest_mse",
-            "mean_image_mse", "rest_psnr", "noisy_psnr", "blank_psnr", "completion_ssim", "mean_image_ssim",
-            "rest_agreement", "noisy_agreement", "original_agreement", "completion_agreement",
-            "rested_share", "nearer_share", "noise_residual", "digit_residual", "constant_residual",
+            "settling_censored", "labelled_agreement", "seam", "guided_mse", "guided_ssim", "guided_agreement",
+            "choice_mse", "other_mse", "initialization_mse", "nearest_mse", "mean_image_mse", "rest_psnr",
+            "noisy_psnr", "blank_psnr", "completion_ssim", "mean_image_ssim", "rest_agreement", "noisy_agreement",
+            "original_agreement", "completion_agreement", "rested_share", "nearer_share", "classification_rested",
+            "completion_rested", "generation_rested", "noise_residual", "digit_residual", "constant_residual",
             "familiar_distance", "foreign_distance", "auroc", "brightness_auroc"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
-PARTS = (*USUAL, "rest", "strangeness")
+PARTS = (*USUAL, "rest", "resting", "strangeness")
 FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                        # data that a graph has not seen
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]

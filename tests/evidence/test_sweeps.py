@@ -115,7 +115,8 @@ def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
 
 def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> None:
     """Twelve steps from noise; the nearest of all images by brute force; PSNR of a blank picture by its definition."""
-    edit(root / "config/sweeps/tiny.yaml", "images: 10", "images: 10\nquery_steps: 12\nmeasured: [completion, rest]")
+    edit(root / "config/sweeps/tiny.yaml", "images: 10",
+         "images: 10\nquery_steps: 12\nmeasured: [completion, rest, resting]")
     edit(root / "config/sweeps/tiny.yaml", "base: {train: {batch_size: 25}}", "base: {}")
     last = sweeps.load("tiny", "smoke", "cpu").query("setting == 'base'").iloc[-1]
     spec, generator = zoo.spec("tiny", "smoke"), torch.Generator().manual_seed(0)
@@ -130,6 +131,7 @@ def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> 
     expected = {"rest_psnr": (-10 * (ends - truth).square().mean(-1).log10()).mean(),
                 "blank_psnr": (-10 * truth.square().mean(-1).log10()).mean(),
                 "nearest_mse": (torch.stack(nearest) - truth)[:, ~known].square().mean(),
+                "generation_rested": query(graph, {"labels": torch.eye(10)}, steps=12).converged.double().mean(),
                 "mean_image_mse": (rest.images.mean(0) - truth)[:, ~known].square().mean()}
     assert {name: last[name] for name in expected} == pytest.approx(
         {name: float(value) for name, value in expected.items()}, rel=1e-4)
