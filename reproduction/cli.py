@@ -20,8 +20,6 @@ from pcgraph_lite.files import FULL, placed, ready, write_aside
 from . import checkout
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from .evidence.findings import Finding
     from .evidence.verdicts import Verdict
 
@@ -168,16 +166,19 @@ def run(
     plain: Annotated[bool, typer.Option("--plain", help="Run the cells as a script, where papermill is missing.")]
     = False,
 ) -> None:
-    """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own."""
-    from .book import notebooks
-    from .evidence import config
+    """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own.
+
+    Models that are missing are trained first. Their weights stay under _build/PROFILE/models, where all runs find them.
+    """
     if published and profile not in ("", "paper"):
         raise BadInput(f"--published is a run of the profile paper; got --profile {profile}. Give one of them.")
     profile, given = "paper" if published else profile or "laptop", _pairs(parameter or [])
+    say(f"running {name}: profile {profile}")                  # first: the imports take seconds
+    from .book import notebooks
+    from .evidence import config
     if published:
         folder = folder or ("" if given else str(checkout.ROOT / "_build/publish"))    # -p: not that page's run
         given = config.load_profile(profile).published.get(name, {}) | given
-    say(f"running {name}: profile {profile}")
     if stale := notebooks.stale_weights(name, profile):
         errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
                      highlight=False, soft_wrap=True)
@@ -190,7 +191,7 @@ def _tell(name: str, made: Path, other: dict[str, tuple[object, object]]) -> Non
     """Print the findings of a run. ``other``: parameters that differ from the claims', see ``other_than_claimed``."""
     from .book import notebooks
     from .evidence import findings, records, verdicts
-    mine = records.read(notebooks.records_of(made))[lambda rows: rows["notebook"] == name]
+    mine = [row for row in records.read(notebooks.records_of(made)) if row["notebook"] == name]
     told = findings.told(verdicts.verdicts(mine))
     if told and other:
         say("This run does not decide the claims; the lines below are about its own parameters: " + ", ".join(
@@ -219,12 +220,13 @@ def scorecard(
     own = [profile] if profile else [] if published else ["laptop", "paper"]
     judged = verdicts.verdicts(records.read(*records.places(own, published=not profile)))
     found = findings.findings(judged)
-    card = verdicts.scorecard(judged).assign(finding=[" ".join(one.sentences) for one in found.values()])
+    card = [one.row() | {"finding": " ".join(found[name].sentences)} for name, one in judged.items()]
     if csv is not None:
+        import pandas as pd  # only here: the import takes longer than the verdicts
         with write_aside(csv) as part:
-            card.to_csv(part, index=False)
+            pd.DataFrame(card).to_csv(part, index=False)
     if as_json:
-        told = zip(card.to_dict("records"), judged.values(), found.values(), strict=True)
+        told = zip(card, judged.values(), found.values(), strict=True)
         print(json.dumps([row | _beside_verdict(*rest) for row, *rest in told], indent=1))
     else:
         out.print(_verdict_table(card))
@@ -238,12 +240,12 @@ def _beside_verdict(one: "Verdict", told: "Finding") -> dict[str, object]:
             "cause": {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}}
 
 
-def _verdict_table(card: "pd.DataFrame") -> Table:
+def _verdict_table(card: list[dict[str, object]]) -> Table:
     table = Table("claim", "verdict", "n", "profile", "paper", "what was found")
-    for row in card.itertuples():
-        style = STYLES[row.verdict.removeprefix("preliminary: ")]
-        table.add_row(row.claim, f"[{style}]{row.verdict}[/]", str(row.n), row.profile, escape(row.paper),
-                      escape(row.finding))
+    for row in card:
+        style = STYLES[row["verdict"].removeprefix("preliminary: ")]
+        table.add_row(row["claim"], f"[{style}]{row['verdict']}[/]", str(row["n"]), row["profile"],
+                      escape(row["paper"]), escape(row["finding"]))
     return table
 
 

@@ -96,7 +96,7 @@ def test_what_cannot_be_written_is_said_in_one_line_before_any_work(
     def work(*_: object, **__: object) -> None:
         pytest.fail("the work was begun")
 
-    for module, name in ((zoo, "fit"), (notebooks, "_run_plain"), (verdicts, "scorecard"), (site, "stage")):
+    for module, name in ((zoo, "fit"), (notebooks, "_run_plain"), (verdicts, "verdicts"), (site, "stage")):
         monkeypatch.setattr(module, name, work)
     monkeypatch.setattr(site, "ROOT", root)
     (root / place).parent.mkdir(parents=True, exist_ok=True)

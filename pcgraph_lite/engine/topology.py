@@ -527,7 +527,7 @@ def _say_what_is_left_out(graph: "nx.Graph", of_nodes: set[Hashable], weight: st
     left += [f"{parallel} parallel edges"] if parallel else []
     if left:
         warnings.warn(f"from_networkx leaves out {' and '.join(left)}. attribute=NAME gathers nodes by one, "
-                      "weight=NAME takes first weights from one.", stacklevel=4)
+                      "weight=NAME takes first weights from one.", stacklevel=5)
 
 
 def to_networkx(graph: Any) -> "nx.DiGraph":

@@ -7,7 +7,7 @@ import pandas as pd
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from ..evidence import claims, verdicts
+from ..evidence import claims, records
 from ..evidence.strict import read_yaml
 from . import render
 from .judged import Judged
@@ -21,9 +21,9 @@ def write(judged: Judged, saved: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in [*saved.glob("*.json"), claims.FILE]:
         shutil.copy2(path, folder)
-    verdicts.scorecard(judged.verdicts).to_csv(folder / "scorecard.csv", index=False)
+    pd.DataFrame([one.row() for one in judged.verdicts.values()]).to_csv(folder / "scorecard.csv", index=False)
     names = {name: one.claim.name for name, one in judged.verdicts.items()}
-    for page, rows in judged.records.groupby("notebook"):
+    for page, rows in pd.DataFrame(judged.records, columns=records.COLUMNS).groupby("notebook"):
         rest = pd.DataFrame(rows["parameters"].tolist(), index=rows.index).add_prefix("parameters.")
         table = rows.drop(columns=["notebook", "parameters"]).join(rest)
         table.insert(0, "name", table["claim"].map(names))
@@ -34,7 +34,7 @@ def of(name: str, judged: Judged) -> list[tuple[str, str]]:
     """The downloads of a notebook's page: the text of each link and its address relative to the page."""
     record = [("data (CSV)", f"../../records/{name}.csv"),
               ("full record", f"../../records/{name}.json")]
-    return [*record * (name in set(judged.records["notebook"])),
+    return [*record * any(row["notebook"] == name for row in judged.records),
             ("the notebook", f"../../_sources/book/notebooks/{name}.ipynb")]
 
 

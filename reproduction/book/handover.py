@@ -25,7 +25,7 @@ Cell = None | bool | int | float | str | dict[str, float | None]
 class Handed(Strict):
     """A table as JSON in an executed notebook. The fields are those of ``Table``."""
 
-    name: Annotated[str, Field(pattern=r"^[\w ,-]{1,120}$")]
+    name: Annotated[str, Field(pattern=r"^[\w ,-]+$", max_length=120)]
     caption: str
     columns: list[str]
     rows: list[list[Cell]]

@@ -1,10 +1,9 @@
 """The records and what follows from them, read and judged once for all pages of the book."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import pandas as pd
+from typing import Any
 
 from ..evidence import findings, records, verdicts
 from ..evidence.findings import Finding
@@ -16,7 +15,7 @@ from ..evidence.words import Book
 class Judged:
     """The records, the words of the book, and by claim a verdict and a finding."""
 
-    records: pd.DataFrame
+    records: Sequence[Mapping[str, Any]]
     book: Book
     verdicts: Mapping[str, Verdict]
     found: Mapping[str, Finding]
@@ -27,7 +26,7 @@ class Judged:
         return cls.judge(records.read(folder))
 
     @classmethod
-    def judge(cls, kept: pd.DataFrame) -> "Judged":
+    def judge(cls, kept: Sequence[Mapping[str, Any]]) -> "Judged":
         """Judge records that ``records.read`` returned."""
         judged = verdicts.verdicts(kept)
         return cls(kept, findings.load(), judged, findings.findings(judged))

@@ -24,7 +24,7 @@ from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, shown, 
 from pcgraph_lite.files import placed, read_text, ready, write_aside
 
 from .. import checkout
-from ..evidence import config, strict
+from ..evidence import config, records, strict
 from ..evidence.config import Profile
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
@@ -177,8 +177,11 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     ready(folder / "records" / f"{name}.json")
     with contextlib.chdir(checkout.ROOT):
         if plain:
-            return _run_plain(name, values, folder)
-        return _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
+            made = _run_plain(name, values, folder)
+        else:
+            made = _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
+    records.note_parameters(folder / "records" / f"{name}.json", values)
+    return made
 
 
 def other_than_claimed(name: str, profile: str, given: Mapping[str, object]) -> dict[str, tuple[Any, Any]]:

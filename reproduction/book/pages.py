@@ -46,17 +46,23 @@ class Page:
         """
         kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
-        return {(name, called, s): zoo.ModelRun(f"{kind}-{name}", self.profile, s).load(
+        found = {(name, called, s): zoo.ModelRun(f"{kind}-{name}", self.profile, s).load(
             str(self.device.type), progress=False)
-                for name in data for called, kind in kinds.items() for s in self.seeds[:count[name]]}
+                 for name in data for called, kind in kinds.items() for s in self.seeds[:count[name]]}
+        for one in found.values():
+            self.recorder.uses(one.name, one.seed, one.fingerprint, one.weights)
+        return found
 
     def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0) -> dict[Key, Card]:
         """Cards of classifiers ``<kind>-<data set>`` by ``(dataset, kind, seed)``, committed ones where they exist.
 
         ``images``: how many test images they answer; 0: all.
         """
-        return {(name, kind, s): cards.load(f"{kind}-{name}", self.profile, s, str(self.device.type), images)
-                for name in data for kind in kinds for s in self.seeds[:seeds]}
+        found = {(name, kind, s): cards.load(f"{kind}-{name}", self.profile, s, str(self.device.type), images)
+                 for name in data for kind in kinds for s in self.seeds[:seeds]}
+        for one in found.values():
+            self.recorder.uses(one.model, one.seed, one.fingerprint, one.weights)
+        return found
 
     def here(self, counts: Mapping[str, int]) -> list[str]:
         """The data sets with at least one seed whose files are here. Prints a line that names the others."""

@@ -32,11 +32,11 @@ def verdicts(saved: Path) -> Table:
 
     ``saved``: the records file that ``Recorder.save`` returned.
     """
-    found = records.read(saved.parent)
-    card = judge.scorecard(judge.verdicts(found[found["notebook"] == saved.stem]))
-    card = card[(card["notebook"] == saved.stem) & ((card["verdict"] != "not run") | (card["hangs_on"] != ""))]
+    judged = judge.verdicts([row for row in records.read(saved.parent) if row["notebook"] == saved.stem])
+    rows = [one.row() for one in judged.values() if one.claim.notebook == saved.stem
+            and (one.verdict != "not run" or one.readings)]
     columns = ["claim", "verdict", "n", "paper", "ours", "hangs_on", "rival", "note"]
-    return plain(card[columns], f"verdicts-{saved.stem}")
+    return plain(pd.DataFrame(rows, columns=columns), f"verdicts-{saved.stem}")
 
 
 def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str] | Sequence[str],

@@ -38,6 +38,7 @@ class Card(Strict):
     profile: Name
     seed: Annotated[int, Field(ge=0)]
     fingerprint: str
+    weights: str | None = None
     provenance: dict[str, Scalar]
     epochs: dict[str, list[float]]
     vertices: int | None
@@ -94,8 +95,8 @@ def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float
     trained = training.load(device, progress=False)
     said = {"recalled": recalls.of(trained, **asked)} if recalls.is_memory(trained.spec) else _answers(trained, images)
     return Card(model=trained.name, profile=trained.profile, seed=trained.seed, provenance=trained.provenance,
-                fingerprint=zoo.fingerprint_of(trained.path), vertices=trained.vertices, parameters=trained.parameters,
-                epochs=trained.history.astype(float).to_dict("list"), **said)
+                fingerprint=zoo.fingerprint_of(trained.path), weights=trained.weights, vertices=trained.vertices,
+                parameters=trained.parameters, epochs=trained.history.astype(float).to_dict("list"), **said)
 
 
 def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:

@@ -2,16 +2,14 @@
 
 import json
 import math
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, shown
 from pcgraph_lite.files import read_text, write_aside
@@ -20,11 +18,14 @@ from .. import checkout
 from . import claims, numerics, strict
 from .strict import Strict
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 PACKAGES = ("torch", "torchvision", "torchmetrics", "numpy")
 PROVENANCE = ["device", "commit", "dirty", "seconds", "date"]
 Scalar = str | int | float | bool | None
-NAME = r"[A-Za-z0-9][\w-]{0,99}"                        # of a file that stays in its folder
-Name = Annotated[str, Field(pattern=rf"^{NAME}$")]
+# The name of a file that stays in its folder. A limit inside the pattern would take long to compile.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w-]*$", max_length=100)]
 
 
 class Record(Strict):
@@ -49,12 +50,25 @@ class Record(Strict):
                 "" if self.seed is None else f"{self.seed:09d}", json.dumps(self.parameters, sort_keys=True))
 
 
+class Used(Strict):
+    """A model behind the numbers of a page. ``weights``: their SHA-256, which older cards lack."""
+
+    fingerprint: str
+    weights: str | None = None
+
+
 class Saved(Strict):
-    """A file of records. ``provenance``: what the function ``provenance`` returns."""
+    """A file of records. ``provenance``: what the function ``provenance`` returns.
+
+    ``parameters``: those of the run. ``models``: by the name in ``config/models.yaml`` and the seed. Records of earlier
+    runs have neither.
+    """
 
     notebook: Name
     profile: Name
     provenance: dict[str, Scalar]
+    parameters: dict[str, Scalar | list[Scalar]] = Field(default_factory=dict)
+    models: dict[str, Used] = Field(default_factory=dict)
     records: list[Record]
 
 
@@ -69,11 +83,15 @@ class Recorder:
     """
 
     def __init__(self, notebook: str, profile: str, device: object, out: str | Path = "") -> None:
-        if not isinstance(notebook, str) or not re.fullmatch(NAME, notebook):
-            raise BadInput(f"notebook = {notebook!r}; expected the name of a page, of letters, digits, '-' and '_'.")
+        try:
+            TypeAdapter(Name).validate_python(notebook)
+        except ValidationError:
+            raise BadInput(f"notebook = {shown(notebook)}; expected the name of a page, of letters, digits, '-' and "
+                           "'_'.") from None
         self.notebook, self.profile, self.device = notebook, profile, _device_words(device)
         self.folder = folder(profile, out)
         self.rows: dict[tuple[str, ...], Record] = {}
+        self.models: dict[str, Used] = {}
         self._claims = claims.load_claims()
         self._started, self._version = time.monotonic(), checkout.version()
 
@@ -101,7 +119,7 @@ class Recorder:
         self.rows[record.key()] = record
         return record
 
-    def add_frame(self, frame: pd.DataFrame, quantities: Sequence[str] | Mapping[str, str], *,
+    def add_frame(self, frame: "pd.DataFrame", quantities: Sequence[str] | Mapping[str, str], *,
                   parameters: Sequence[str] = (), **common: Any) -> None:
         """Add one number for each row of a frame and each column in ``quantities``.
 
@@ -123,15 +141,28 @@ class Recorder:
                 self.add(quantity=quantity, value=row[column], **{key: row[key] for key in (*taken, *parameters)},
                          **common)
 
+    def uses(self, model: str, seed: int, fingerprint: str, weights: str | None) -> None:
+        """Note a model behind the numbers, see ``Used``."""
+        self.models[f"{model}, seed {seed}"] = Used(fingerprint=fingerprint, weights=weights)
+
     def save(self) -> Path:
         """Write ``records/<notebook>.json`` in the folder of the run and return its path."""
         path = self.folder / "records" / f"{self.notebook}.json"
-        content = {"notebook": self.notebook, "profile": self.profile,
-                   "provenance": provenance(self.device, time.monotonic() - self._started, self._version),
-                   "records": [self.rows[key].model_dump() for key in sorted(self.rows)]}
-        with write_aside(path) as part:
-            part.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        _write(path, Saved(notebook=self.notebook, profile=self.profile, models=self.models, provenance=provenance(
+            self.device, time.monotonic() - self._started, self._version),
+            records=[self.rows[key] for key in sorted(self.rows)]))
         return path
+
+
+def note_parameters(path: Path, values: Mapping[str, Any]) -> None:
+    """Add the parameters of a run to the records that it wrote, if it wrote any."""
+    if path.is_file():
+        _write(path, Saved.model_validate_json(read_text(path)).model_copy(update={"parameters": dict(values)}))
+
+
+def _write(path: Path, saved: Saved) -> None:
+    with write_aside(path) as part:
+        part.write_text(json.dumps(saved.model_dump(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def folder(profile: str, out: str | Path = "") -> Path:
@@ -165,8 +196,8 @@ def made(device: object, began: float, version: tuple[str, bool] | None = None) 
     return {key: facts[key] for key in PROVENANCE}
 
 
-def read(*folders: Path | str) -> pd.DataFrame:
-    """All records in some folders, one row each, with the columns ``COLUMNS``.
+def read(*folders: Path | str) -> list[dict[str, Any]]:
+    """All records in some folders, each with the keys ``COLUMNS``.
 
     If two folders contain the same notebook and profile, the later folder counts. A missing folder counts as empty.
     Raises BadFile, naming the file: it is not a file of records.
@@ -174,7 +205,7 @@ def read(*folders: Path | str) -> pd.DataFrame:
     files: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for path in (path for place in folders for path in sorted(Path(place).glob("*.json"))):
         files |= _read(path)
-    return pd.DataFrame([row for key in sorted(files) for row in files[key]], columns=COLUMNS)
+    return [row for key in sorted(files) for row in files[key]]
 
 
 def places(profiles: Iterable[str], published: bool = True) -> list[Path]:

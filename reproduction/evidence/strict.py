@@ -29,9 +29,10 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, values: Any) -> Any:
+        known = cls.model_fields
         for key in values if isinstance(values, Mapping) else ():
-            if key not in cls.model_fields:
-                raise unknown("key", key, cls.model_fields)
+            if key not in known:
+                raise unknown("key", key, known)
         return values
 
 

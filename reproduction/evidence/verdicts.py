@@ -5,19 +5,17 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from scipy.special import stdtr
 
 from . import claims, decimals, words
 from .claims import Check, Claim, Condition, Rival
 
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles in rising order
 SHOWN = 2                                         # how many checks without records are named
-COLUMNS = ["claim", "section", "kind", "statement", "paper", "ours", "n", "profile", "device", "verdict", "note",
-           "hangs_on", "rival", "notebook", "command"]
+MISSING = {"dataset": "", "model": "", "seed": -1, "n": math.nan}
 
 
 class Row(NamedTuple):
@@ -169,27 +167,19 @@ class Verdict:
         }
 
 
-def scorecard(judged: Mapping[str, Verdict]) -> pd.DataFrame:
-    """One row per verdict, in order, with the columns ``COLUMNS``. ``n`` counts seeds."""
-    return pd.DataFrame([one.row() for one in judged.values()], columns=COLUMNS)
-
-
-def verdicts(records: pd.DataFrame, rules: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
+def verdicts(records: Iterable[Mapping[str, Any]], rules: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
     """The verdict on every claim, by its id, in the order of the claims file.
 
     Only ``records`` of the largest profile of a claim count. ``rules`` None: those of the package.
     """
-    of_claim = {name: rows for (name,), rows in _grouped(_rows(records), ["claim"])}
+    of_claim = {name: rows for (name,), rows in _grouped(map(_row, records), ["claim"])}
     return {name: _decided(name, claim, of_claim) for name, claim in (rules or claims.load_claims()).items()}
 
 
-def _rows(records: pd.DataFrame) -> list[Row]:
-    """Records as rows, with defaults in place of missing values."""
-    names = [name for name in Row._fields if name != "case"]
-    records = records.assign(dataset=records["dataset"].fillna(""), model=records["model"].fillna(""),
-                             seed=records["seed"].astype(float).fillna(-1), n=records["n"].astype(float),
-                             value=records["value"].astype(float))
-    return [Row(*row, json.dumps(row[-1], sort_keys=True)) for row in records[names].itertuples(index=False, name=None)]
+def _row(record: Mapping[str, Any]) -> Row:
+    """A record as a row, with defaults in place of missing values."""
+    given = {name: record[name] for name in Row._fields if record.get(name) is not None}
+    return Row(**MISSING | given, case=json.dumps(record["parameters"], sort_keys=True))
 
 
 def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
@@ -326,7 +316,7 @@ def _case(check: Check, dataset: str, model: str, parameters: Condition, values:
                 ordered and _holds(turned, ours, others))
 
 
-def _grouped(rows: list[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:
+def _grouped(rows: Iterable[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:
     """Rows grouped by some keys, in the order of their values."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -335,7 +325,7 @@ def _grouped(rows: list[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, ...]
 
 
 def _means(rows: list[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], float]:
-    return {key: float(np.mean([row.value for row in some])) for key, some in _grouped(rows, keys)}
+    return {key: fmean(row.value for row in some) for key, some in _grouped(rows, keys)}
 
 
 def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None) -> bool:
@@ -356,7 +346,7 @@ def _falls(values: np.ndarray, level: float) -> bool:
     mean, count = float(values.mean()), len(values)
     if count == 1 or (sd := float(values.std(ddof=1))) == 0:
         return mean < 0
-    return bool(stdtr(count - 1, mean / sd * math.sqrt(count)) < level)
+    return decimals.student(mean / sd * math.sqrt(count), count - 1) < level
 
 
 def _distance(check: Check, values: np.ndarray) -> float:

@@ -150,16 +150,18 @@ class ModelRun:
             history, facts = pd.read_csv(StringIO(header["history"])), json.loads(header["provenance"])
         except (BadFile, KeyError, ValueError, RuntimeError) as error:
             raise BadFile(f"{checkout.relative(target)} is damaged: {error}. Train it again: {self.command}") from error
-        return Trained(self.name, self.profile, self.seed, graph=model, history=history, provenance=facts)
+        return Trained(self.name, self.profile, self.seed, graph=model, history=history, provenance=facts,
+                       weights=header["weights_sha256"])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trained(ModelRun):
-    """A trained model. ``graph`` is a PCGraph, or a baseline if ``spec.kind`` says so."""
+    """A trained model. ``graph`` is a PCGraph, or a baseline if ``spec.kind`` says so. ``weights``: their SHA-256."""
 
     graph: nn.Module
     history: pd.DataFrame
     provenance: dict[str, Any]
+    weights: str
 
     @property
     def scale(self) -> Scale:

@@ -16,7 +16,7 @@ from project import HERE, Project
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
 from reproduction import checkout
 from reproduction.book import notebooks
-from reproduction.evidence import cards, config
+from reproduction.evidence import cards, config, zoo
 
 NAME = "01-tiny"
 
@@ -117,6 +117,11 @@ def test_run_writes_notebook_and_records(project: Project) -> None:
     assert executed.metadata.papermill["input_path"] == "notebooks/01-tiny.md"
     assert str(project.root) not in (built / "notebooks/01-tiny.ipynb").read_text()
     assert len(values(built / "records/01-tiny.json")) == 2
+    saved = json.loads((built / "records/01-tiny.json").read_text())
+    assert saved["parameters"] == executed.metadata.papermill["parameters"]
+    header = zoo.read_header(built / "models/tiny-seed0.safetensors")
+    assert saved["models"] == {"tiny, seed 0": {"fingerprint": f"{header['identity']} {header['numerics']}",
+                                                "weights": header["weights_sha256"]}}
     assert not list(built.rglob("*.part*"))
 
 

@@ -114,8 +114,7 @@ RULES = load_claims()
 def records(claim: str, *rows: dict[str, object]) -> dict[str, Verdict]:
     """The verdicts that follow from some records of a claim."""
     usual = {"claim": claim, "dataset": "mnist", "model": None, "n": None, "seed": 0.0, "parameters": {}}
-    kept = pd.DataFrame([usual | row for row in rows]).assign(profile="paper", device="cpu", notebook="x")
-    return verdicts.verdicts(kept)
+    return verdicts.verdicts([usual | {"profile": "paper", "device": "cpu", "notebook": "x"} | row for row in rows])
 
 
 def test_a_verdict_is_told_by_the_name_of_its_claim_a_line_each_check() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import matplotlib.figure
 import numpy as np
-import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -27,14 +26,13 @@ from reproduction.evidence.verdicts import Beside, Case
 RULES = claims.load_claims()
 
 
-def kept() -> pd.DataFrame:
+def kept() -> list[dict[str, object]]:
     """Two seeds of one model (80 and 90 %), and one equation."""
     accuracy = {"claim": "mlp-mnist", "quantity": "accuracy", "dataset": "mnist", "model": "discriminative",
-                "parameters": {}, "n": None}
+                "parameters": {}, "n": None, "profile": "paper", "device": "cpu", "notebook": "d-multilayer"}
     rows = [accuracy | {"value": value, "seed": float(seed)} for seed, value in enumerate((0.8, 0.9))]
-    rows.append({"claim": "eq1", "quantity": "max_relative_error", "dataset": None, "model": None, "value": 1e-16,
-                 "n": None, "seed": None, "parameters": {"dtype": "float64"}})
-    return pd.DataFrame(rows).assign(profile="paper", device="cpu", notebook="d-multilayer")
+    return [*rows, accuracy | {"claim": "eq1", "quantity": "max_relative_error", "dataset": None, "model": None,
+                               "value": 1e-16, "seed": None, "parameters": {"dtype": "float64"}}]
 
 
 @pytest.fixture
@@ -65,18 +63,18 @@ def test_home_concludes_with_the_verdicts_and_what_rests_outside_the_grid(writte
     assert f"Verdicts on {outside} claims" in text
 
 
-def accuracies(claim: str, graph: float, other: float) -> pd.DataFrame:
+def accuracies(claim: str, graph: float, other: float) -> list[dict[str, object]]:
     rows = [(model, value) for model, value in (("fully-connected", graph), ("hopfield", other), ("boltzmann", other),
                                                 ("almeida-pineda", other))]
-    told = {"claim": claim, "quantity": "accuracy", "n": None, "seed": 0.0, "parameters": {}}
-    return pd.DataFrame([told | {"model": model, "value": value} for model, value in rows]).assign(
-        dataset=claim.removeprefix("class-"), profile="paper", device="cpu", notebook="03b-classification")
+    told = {"claim": claim, "quantity": "accuracy", "n": None, "seed": 0.0, "parameters": {}, "profile": "paper",
+            "dataset": claim.removeprefix("class-"), "device": "cpu", "notebook": "03b-classification"}
+    return [told | {"model": model, "value": value} for model, value in rows]
 
 
 def test_the_lead_over_older_networks_is_said_to_hold_only_where_it_does() -> None:
     ahead, behind = accuracies("class-mnist", 0.9, 0.8), accuracies("class-fashion", 0.7, 0.8)
     assert score.lead(Judged.judge(ahead)) is True and score.lead(Judged.judge(kept())) is None
-    assert score.lead(Judged.judge(pd.concat([ahead, behind]))) is False
+    assert score.lead(Judged.judge(ahead + behind)) is False
 
 
 def test_a_row_says_where_its_graphs_leave_the_paper(written: dict[str, str]) -> None:

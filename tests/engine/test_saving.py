@@ -238,8 +238,9 @@ def test_what_is_left_out_is_said():
     nx.set_node_attributes(wires, 1, "layer")
     nx.set_edge_attributes(wires, 2.0, "count")
     with pytest.warns(UserWarning, match="leaves out the node attributes 'layer' and the edge attributes 'count' and "
-                                         "1 parallel edges"):
+                                         "1 parallel edges") as said:
         topology.from_networkx(wires)
+    assert said[0].filename == __file__                                    # the caller's line, not ours
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         topology.from_networkx(connectome(), weight="weight")

@@ -9,7 +9,7 @@ import pytest
 from reproduction.checkout import ROOT
 from reproduction.evidence import causes, claims, records, relaxed_time
 
-KEPT = records.read(ROOT / "results/records")
+KEPT = pd.DataFrame(records.read(ROOT / "results/records"))
 
 
 def mean(claim: str, quantity: str, model: str, **parameters: object) -> float:

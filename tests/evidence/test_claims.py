@@ -13,10 +13,10 @@ from reproduction.evidence import claims, config, records, verdicts
 from reproduction.evidence.claims import Check, Claim
 
 
-def frame(*rows: dict[str, object], profile: str = "paper") -> pd.DataFrame:
+def frame(*rows: dict[str, object], profile: str = "paper") -> list[dict[str, object]]:
     """Records as ``records.read`` gives them."""
     empty = dict.fromkeys(records.COLUMNS) | {"profile": profile, "device": "cpu", "seed": 0, "parameters": {}}
-    return pd.DataFrame([empty | {"claim": "c"} | row for row in rows], columns=records.COLUMNS)
+    return [empty | {"claim": "c"} | row for row in rows]
 
 
 def seeds(quantity: str, *values: float, **fields: object) -> list[dict[str, object]]:
@@ -33,17 +33,17 @@ def claim(*checks: dict[str, object], profile: str = "paper", needed: int = 3, l
     return {"c": Claim.model_validate(values)}
 
 
-def card(rows: pd.DataFrame, rules: dict[str, Claim] | None = None) -> pd.DataFrame:
+def card(rows: list[dict[str, object]], rules: dict[str, Claim] | None = None) -> pd.DataFrame:
     """The scorecard of some records."""
-    return verdicts.scorecard(verdicts.verdicts(rows, rules))
+    return pd.DataFrame([one.row() for one in verdicts.verdicts(rows, rules).values()])
 
 
-def cases(rows: pd.DataFrame, rules: dict[str, Claim]) -> list[list[verdicts.Case]]:
+def cases(rows: list[dict[str, object]], rules: dict[str, Claim]) -> list[list[verdicts.Case]]:
     """Those behind each check of ``c``."""
     return [list(outcome.cases) for outcome in verdicts.verdicts(rows, rules)["c"].outcomes.values()]
 
 
-def verdict(rules: dict[str, Claim], rows: pd.DataFrame) -> str:
+def verdict(rules: dict[str, Claim], rows: list[dict[str, object]]) -> str:
     """The verdict on ``c``."""
     return card(rows, rules)["verdict"].item()
 
@@ -188,7 +188,7 @@ def test_every_dataset_must_hold() -> None:
 @pytest.mark.parametrize("smaller", ["laptop", "smoke", "any", "of the reader's own"])
 def test_paper_records_count_before_smaller_ones(smaller: str) -> None:
     """Where both profiles have records of a claim, the larger decides alone."""
-    rows = pd.concat([frame(*seeds("q", 0, 0, 0), profile="paper"), frame(*seeds("q", 1, 1, 1), profile=smaller)])
+    rows = frame(*seeds("q", 0, 0, 0), profile="paper") + frame(*seeds("q", 1, 1, 1), profile=smaller)
     row = card(rows, claim({"quantity": "q", "at_least": 0.5})).iloc[0]
     assert (row["verdict"], row["profile"], row["n"]) == ("not reproduced", "paper", 3)
 
