@@ -9,7 +9,7 @@ from types import ModuleType
 from pcgraph_lite.checkout import git, version
 from pcgraph_lite.errors import BadFile
 
-__all__ = ["ROOT", "earlier", "from_checkout", "git", "part", "relative", "version"]
+__all__ = ["ROOT", "earlier", "from_checkout", "git", "part", "profile_names", "relative", "version"]
 ROOT = Path(__file__).resolve().parent.parent              # config/, notebooks/, results/ and _build/ are here
 
 
@@ -26,6 +26,11 @@ def part(name: str) -> Path:
         raise BadFile(f"{found} is not there: {name} is part of the repository, not of the installed package. Run the "
                       "command from a checkout: git clone, then make test or pip install -e '.[book]'")
     return found
+
+
+def profile_names() -> list[str]:
+    """The names of the profiles in ``config/profiles``. Raises BadFile: there is no such folder."""
+    return sorted(path.stem for path in part("config/profiles").glob("*.yaml"))
 
 
 def from_checkout(package: str, module: str) -> ModuleType:

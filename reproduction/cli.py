@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from pcgraph_lite.errors import BadInput, PCGraphError
+from pcgraph_lite.errors import BadInput, PCGraphError, one_of
 from pcgraph_lite.files import FULL, placed, ready, write_aside
 
 from . import checkout
@@ -213,8 +213,7 @@ def scorecard(
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # an empty scorecard would look like no runs yet
     if profile:
-        from .evidence import config  # only here: it imports torch
-        config.load_profile(profile)
+        one_of("profile", profile, checkout.profile_names())
     if csv is not None:
         csv = ready(placed(csv, "--csv"))
     own = [profile] if profile else [] if published else ["laptop", "paper"]

@@ -11,6 +11,7 @@ labels but e (I + sum P^T P)^-1 with the products P of the weights from each hid
 
 import math
 import time
+from itertools import pairwise
 
 import pandas as pd
 import torch
@@ -70,12 +71,11 @@ def measured(data: str, activation: str, seed: int, steps: int, gamma: float | s
     images, held_out = datasets.split_off(datasets.load(data), 1000, generator)
     images = images.subset(IMAGES, generator)
     graph = PCGraph(topology.discriminative(784, (256, 256), 10), activation, generator=generator)
-    asked, labels, rows, done = held_out.images, one_hot(held_out.labels, 10).float(), [], 0
-    for epochs in EPOCHS:
-        if epochs > done:
-            learning.fit(graph, (images.images, images.labels), epochs=epochs - done, batch_size=BATCH, steps=steps,
+    asked, labels, rows = held_out.images, one_hot(held_out.labels, 10).float(), []
+    for before, epochs in pairwise((0, *EPOCHS)):
+        if epochs > before:
+            learning.fit(graph, (images.images, images.labels), epochs=epochs - before, batch_size=BATCH, steps=steps,
                          value_lr=gamma, weight_lr=1e-3, generator=generator, progress=False)
-            done = epochs
         rows += [{"data": data, "activation": activation, "seed": seed, "train_T": steps, "train_gamma": gamma,
                   "epochs": epochs, "n": len(asked), **angles(graph, asked, labels, relaxed)} for relaxed in TIMES]
     facts = records.made("cpu", began)

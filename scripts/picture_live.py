@@ -6,28 +6,22 @@ Each part is opened in a headless browser as a reader sees it in the light theme
 photographed when it has settled.
 """
 
-import shutil
 import tempfile
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
+from print_book import WAIT, chromium
 
-from pcgraph_lite.errors import BadFile
 from pcgraph_lite.files import write_aside
 from reproduction import checkout
 from reproduction.book import live
 
 STILLS, WIDTH, COLOURS = checkout.ROOT / "book/live/stills", 840, 64
-WAIT = 120_000                                                             # milliseconds
 
 
 def main() -> None:
     """One picture a part, reduced to a palette: text and lines need no more."""
-    if (chromium := shutil.which("chromium") or shutil.which("google-chrome")) is None:
-        raise BadFile("there is no Chromium on the PATH. Debian: apt-get install chromium.")
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=WAIT)
+    with chromium() as browser, tempfile.TemporaryDirectory() as folder:
         for part in live.PARTS:
             page = browser.new_page(viewport={"width": WIDTH, "height": 700}, reduced_motion="reduce")
             page.set_default_timeout(WAIT)
@@ -44,7 +38,6 @@ def main() -> None:
                 image.convert("RGB").quantize(COLOURS).save(part_file, format="png", optimize=True)
             print(f"{part}: {(STILLS / f'{part}.png').stat().st_size / 1e3:.0f} kB")
             page.close()
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -6,15 +6,18 @@ The PDF lies beside the site; its outline has the pages' titles.
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from pypdf import PdfReader, PdfWriter
 
+from pcgraph_lite.errors import BadFile
 from pcgraph_lite.files import write_aside
+from reproduction.book import site as book
 from reproduction.checkout import ROOT
-from reproduction.evidence.strict import read_yaml
 
 WAIT = 120_000                                     # milliseconds
 READY = """async () => {
@@ -27,12 +30,16 @@ FOOTER = ('<p style="font-size: 7px; width: 100%; text-align: center">{title} ·
           '<span class="pageNumber"></span> of <span class="totalPages"></span></p>')
 
 
-def pages(toc: Path) -> list[str]:
-    """Every page of a table of contents, with those below others, in its order."""
-    content = read_yaml(toc)
-    chapters = [chapter for part in content["parts"] for chapter in part["chapters"]]
-    below = [entry for chapter in chapters for entry in (chapter, *chapter.get("sections", []))]
-    return [content["root"], *(entry["file"] for entry in below)]
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser without a window. Raises BadFile: there is no Chromium on the PATH."""
+    if not (found := [*filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))]):
+        raise BadFile("there is no Chromium on the PATH; Debian: apt-get install chromium")
+    with sync_playwright() as playwright:
+        sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=found[0], args=sandbox, timeout=WAIT)
+        yield browser
+        browser.close()
 
 
 def printed(page: Page, address: str) -> tuple[str, bytes]:
@@ -45,20 +52,15 @@ def printed(page: Page, address: str) -> tuple[str, bytes]:
                            margin=dict.fromkeys(("top", "bottom", "left", "right"), "15mm"))
 
 
-def main(site: Path, chromium: str | None) -> Path:
+def main(site: Path) -> Path:
     """Print all pages of ``site`` and return the PDF's path."""
-    if chromium is None:
-        sys.exit("there is no Chromium to print with; Debian: apt-get install chromium")
     target, whole = site.parent / "pcgraph.pdf", PdfWriter()
-    with sync_playwright() as playwright:
-        sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=chromium, args=sandbox, timeout=WAIT)
+    with chromium() as browser:
         page = browser.new_page(color_scheme="light", reduced_motion="reduce")
         page.set_default_timeout(WAIT)
-        for name in pages(ROOT / "_toc.yml"):
+        for name in book.listed(ROOT / "_toc.yml"):
             title, content = printed(page, (site / f"{name}.html").as_uri())
             whole.append(PdfReader(BytesIO(content)), outline_item=title, import_outline=False)
-        browser.close()
     whole.compress_identical_objects()             # fonts and pictures that pages share
     with write_aside(target) as part:
         whole.write(part)
@@ -66,5 +68,4 @@ def main(site: Path, chromium: str | None) -> Path:
 
 
 if __name__ == "__main__":
-    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
-    print("the book on paper:", main(Path(sys.argv[1]).resolve(), next(found, None)))
+    print("the book on paper:", main(Path(sys.argv[1]).resolve()))

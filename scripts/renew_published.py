@@ -1,13 +1,7 @@
-"""Renew the picture of the README, which is a figure of a published page.
-
-    python scripts/renew_published.py
-
-Nothing is executed. Verdicts need no renewal: the site judges the committed records whenever it is built.
-"""
+"""Renew the picture of the README, a figure of a published page: ``python scripts/renew_published.py``."""
 
 import nbformat
 
-from pcgraph_lite.files import write_aside
 from reproduction import checkout
 from reproduction.book import figures
 
@@ -21,13 +15,5 @@ def picture() -> bytes:
     return figures.of(PAGE, notebook)[FIGURE].png
 
 
-def main() -> None:
-    """Write it where it changed."""
-    if PICTURE.read_bytes() != (shown := picture()):
-        with write_aside(PICTURE) as part:
-            part.write_bytes(shown)
-        print(PICTURE.name)
-
-
 if __name__ == "__main__":
-    main()
+    PICTURE.write_bytes(picture())

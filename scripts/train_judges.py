@@ -31,8 +31,6 @@ SHIFT = 2                                      # pixels
 NOISE = 0.2                                    # largest variance of noise on a picture, its brightest pixel being 1
 BLUR = (0.5, 1.5)                              # standard deviation, pixels
 FAINT = 0.1                                    # least contrast
-
-
 EPOCHS = {"mnist": 6, "fashion": 12}
 BAR = {"mnist": 0.99, "fashion": 0.90}         # least accuracy on the test set
 MIRRORED = ("fashion",)                        # images that mean the same with left and right exchanged

@@ -97,24 +97,22 @@ class Project:
         return ["--cores", "2", "--keep-incomplete", "--rerun-incomplete", "--nolock", *options, "--config",
                 f"profile={profile}", *self.settings, "--", "scorecard"]
 
-    def start(self, *options: str, profile: str = "smoke") -> subprocess.Popen:
+    def start(self, *options: str, profile: str = "smoke", python: str = sys.executable) -> subprocess.Popen:
         """Start ``snakemake`` in a process group of its own, so that all of it can be killed."""
-        return subprocess.Popen([sys.executable, "-m", "snakemake", *self.workflow(*options, profile=profile)],
-                                cwd=self.root, env=self.environment, text=True, start_new_session=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return subprocess.Popen([python, "-m", "snakemake", *self.workflow(*options, profile=profile)], cwd=self.root,
+                                env=self.environment, text=True, start_new_session=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT)
 
-    def snakemake(self, *options: str) -> str:
-        """Run ``snakemake`` to its end; it must succeed. Returns what it printed."""
-        output, _ = (running := self.start(*options)).communicate()
-        assert running.returncode == 0, output
+    def snakemake(self, *options: str, code: int = 0) -> str:
+        """Run ``snakemake`` to its end. Returns what it printed.
+
+        It is not a fork of this process: grimp has threads of its own, and after a fork it waits for them forever.
+        """
+        output, _ = (running := self.start(*options, python=warm.python())).communicate()
+        assert running.returncode == code, output
         return output
 
     def planned(self) -> dict[str, int]:
         """How many jobs of each rule a run would start now."""
-        # not a fork of this process: grimp has threads of its own, and after a fork it waits for them forever
-        done = subprocess.run([warm.python(), "-m", "snakemake", *self.workflow("--dry-run")], cwd=self.root,
-                              env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        code, said = done.returncode, done.stdout
-        assert code == 0, said
-        table = said.partition("Job stats:")[2].partition("total")[0]
+        table = self.snakemake("--dry-run").partition("Job stats:")[2].partition("total")[0]
         return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}

@@ -130,6 +130,14 @@ def test_scorecard_as_json_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "not run" in capsys.readouterr().out
 
 
+def test_the_scorecard_waits_for_no_large_package() -> None:
+    """Each of them takes as long to import as all verdicts together, or longer."""
+    code = ("import sys; from reproduction import cli\ntry: cli.main(['scorecard', '--published'])\nfinally: "
+            "print({'torch', 'pandas', 'scipy'} & sys.modules.keys(), file=sys.stderr)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "reproduced" in done.stdout and done.stderr.strip() == "set()"
+
+
 def test_train_prints_where_the_weights_are(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And does not train twice."""
     assert call("train", "tiny", "--profile", "smoke", "--device", "cpu") == 0

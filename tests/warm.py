@@ -29,7 +29,7 @@ import matplotlib
 FOLDER = "WARM_COMMANDS"                                   # the variable that names the folder of commands
 LARGE = ("torch", "torch._dynamo", "torchvision", "torchmetrics.image.fid", "torch_fidelity", "scipy.stats", "pandas",
          "seaborn", "pydantic", "typer", "rich.table", "papermill", "jupytext", "ipykernel.kernelapp", "IPython",
-         "pytest")
+         "pytest", "snakemake.cli", "yaml", "bs4", "grimp", "PIL.Image", "filelock", "networkx")
 ASK = """
 import ctypes, json, os, signal, socket, sys, time
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)                 # ends with the process that started it

@@ -1,20 +1,24 @@
-"""A drawing of the rooms of both packages and of the imports between them, made whenever the book is built."""
+"""What the book says of its own code whenever it is built: a drawing of its rooms, and the licences of its packages."""
 
 import re
 import tomllib
 from collections import Counter
+from importlib import metadata
 from pathlib import Path
 from textwrap import fill
 
 import grimp
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
+from packaging.requirements import Requirement
 
 from ..checkout import ROOT
 from . import render
 
 PACKAGES = ("reproduction", "pcgraph_lite")                                # from top to bottom
 BASE = "ground"                                                            # the files that lie outside the rooms
+LONGEST = 60                                                               # letters of a licence that are shown
 STEP, WIDTH = 1.25, 9.0                                                    # height of a floor, width of a room
 
 
@@ -44,11 +48,30 @@ def _is_room(name: str) -> bool:
 
 
 def includes(folder: Path) -> dict[str, str]:
-    """Write ``house.svg`` into a folder. Returns the Markdown that shows it, with a text that says the same."""
+    """Write ``house.svg`` into a folder. Returns the Markdown that shows it, with a text that says the same, and the
+    licences as CSV.
+    """
     rooms, uses = imports()
     draw(rooms, uses).savefig(folder / "house.svg", metadata={"Date": None})
     used = {room: [other for other in rooms if uses[room, other]] for room in rooms}
-    return {"house.md": render.template("house.md", used=used)}
+    return {"house.md": render.template("house.md", used=used), "licences.csv": licences().to_csv(index=False)}
+
+
+def licences() -> pd.DataFrame:
+    """What each package that is locked for this machine says of itself: package, version, licence."""
+    locked = map(Requirement, re.findall(r"(?m)^(\w[^\\\n]*) \\$", (ROOT / "requirements.txt").read_text()))
+    return pd.DataFrame([{"package": one.name, "version": str(one.specifier)[2:], "licence": _licence(one.name)}
+                         for one in locked if not one.marker or one.marker.evaluate()])
+
+
+def _licence(package: str) -> str:
+    try:
+        about, prefix = metadata.metadata(package), "License :: OSI Approved :: "
+    except metadata.PackageNotFoundError:
+        return "not installed where this page was built"
+    named = [text.removeprefix(prefix) for text in about.get_all("Classifier", []) if text.startswith(prefix)]
+    text = about.get("License-Expression") or ", ".join(named) or (about.get("License") or "").partition("\n")[0]
+    return text if 0 < len(text) <= LONGEST else f"{text[:LONGEST]} …" if text else "not said"
 
 
 def draw(rooms: dict[str, list[str]], uses: Counter[tuple[str, str]]) -> Figure:

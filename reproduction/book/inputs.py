@@ -47,14 +47,12 @@ def rules(notebook: str = "") -> str:
 def code(modules: Iterable[str]) -> str:
     """Digest of some modules of the two packages and of everything that they import from there."""
     seen = {found for module in modules for found in (module, *_imports().find_upstream_modules(module))}
-    return _hash(f"{module} {_without_docstrings(module)}" for module in sorted(seen))
+    return _hash(f"{module} {_parsed(_file(module))[0]}" for module in sorted(seen))
 
 
 def docstrings() -> str:
     """Digest of the docstrings of the library."""
-    paths = sorted((HOME / PACKAGES[0]).rglob("*.py"))
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in paths)
-    return _hash(ast.get_docstring(node) or "" for tree in trees for node in ast.walk(tree) if isinstance(node, TOLD))
+    return _hash(_parsed(path)[1] for path in sorted((HOME / PACKAGES[0]).rglob("*.py")))
 
 
 @cache
@@ -71,16 +69,20 @@ def _imports() -> grimp.ImportGraph:
     return graph
 
 
-@cache
-def _without_docstrings(module: str) -> str:
-    """The syntax tree of a module, as text."""
+def _file(module: str) -> Path:
     place = HOME.joinpath(*module.split("."))
-    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+
+
+@cache
+def _parsed(file: Path) -> tuple[str, str]:
+    """The syntax tree of a file without its docstrings, as text, and the docstrings."""
+    tree, said = ast.parse(file.read_text(encoding="utf-8")), []
     for node in ast.walk(tree):
-        if isinstance(node, TOLD) and ast.get_docstring(node) is not None:
+        if isinstance(node, TOLD) and (text := ast.get_docstring(node)) is not None:
+            said.append(text)
             del node.body[0]
-    return ast.dump(tree)
+    return ast.dump(tree), "\n".join(said)
 
 
 def _hash(parts: Iterable[str]) -> str:

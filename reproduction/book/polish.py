@@ -1,6 +1,7 @@
 """Polish each built page: describe it to search engines and social cards, and remove what it need not load."""
 
 import re
+from functools import reduce
 from html import escape, unescape
 from pathlib import Path
 from urllib.parse import urljoin
@@ -81,7 +82,7 @@ def by_palette(picture: Image.Image) -> Image.Image:
     if picture.getcolors(256):
         return picture.quantize(256)
     pixels = np.asarray(picture).astype(int)
-    vivid = np.ptp(pixels, axis=2) > VIVID
+    vivid = _differ(pixels, VIVID)
     for colours in PALETTES if _shades(pixels) < PHOTO else ():            # no palette holds a photograph
         few = picture.quantize(colours, kmeans=2)                          # else rare colours, such as frames, pale
         off = np.abs(np.asarray(few.convert("RGB"), int) - pixels).max(2)
@@ -154,7 +155,7 @@ def darkened(pixels: np.ndarray) -> np.ndarray | None:
     """
     if _shades(pixels) < PHOTO:
         return None
-    vivid = np.ptp(pixels, axis=2) > COLOURED                              # (height, width)
+    vivid = _differ(pixels, COLOURED)                                      # (height, width)
     wide = pixels.astype(int)
     turned = wide + 255 - wide.max(2, keepdims=True) - wide.min(2, keepdims=True)
     turned = PAGE + turned * (255 - 2 * PAGE) // 255                       # white becomes the background
@@ -178,7 +179,14 @@ def darkened(pixels: np.ndarray) -> np.ndarray | None:
 
 def _shades(pixels: np.ndarray) -> int:
     """The number of coloured shades of a picture, with 32 levels per channel."""
-    return len(np.unique((pixels[np.ptp(pixels, axis=2) > COLOURED] >> 3).astype(int) @ (1024, 32, 1)))
+    red, green, blue = (pixels[_differ(pixels, COLOURED)] >> 3).astype(int).T
+    return np.count_nonzero(np.bincount(1024 * red + 32 * green + blue))
+
+
+def _differ(pixels: np.ndarray, levels: int) -> np.ndarray:
+    """Where the channels differ by more than some levels, ``(height, width)``."""
+    channels = np.moveaxis(pixels, 2, 0)                                   # one by one: ten times as fast as np.ptp
+    return reduce(np.maximum, channels) - reduce(np.minimum, channels) > levels
 
 
 def _large(frames: np.ndarray) -> np.ndarray:

@@ -57,11 +57,16 @@ def in_brief(group: Sequence[Finding], judged: Judged, pages: Mapping[str, Page]
     """A row for each claim of the home page, those that hold first: a small picture, what holds and what does not."""
     order, rows = list(findings.LEADS), []
     for one in sorted(group, key=lambda one: order.index(one.verdict)):
-        page = pages.get(judged.verdicts[one.claim].claim.notebook)
-        figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
+        figure = _figure(one, judged, pages)
         rows.append({"one": one, "ticks": ticks(judged.verdicts[one.claim]), "figure": figure,
                      "image": figures.thumbnail(figure, folder, SMALL) if figure else None})
     return rows
+
+
+def _figure(one: Finding, judged: Judged, pages: Mapping[str, Page]) -> figures.Figure | None:
+    """The figure that shows what was found about a claim, if that was measured."""
+    page = pages.get(judged.verdicts[one.claim].claim.notebook)
+    return page.figures.get(one.figure) if page and one.verdict != "not run" else None
 
 
 def lead(judged: Judged) -> bool | None:
@@ -115,8 +120,7 @@ def causes(judged: Judged, pages: Mapping[str, Page], folder: Path) -> dict[str,
         for one in judged.found.values():
             if one.kind != kind:
                 continue
-            page = pages.get(judged.verdicts[one.claim].claim.notebook)
-            figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
+            figure = _figure(one, judged, pages)
             entry = {"one": one, "figure": None, "image": None, "above": beside.get(one.figure) if figure else None}
             if figure and one.figure not in beside:
                 entry |= {"figure": figure, "image": figures.thumbnail(figure, folder)}

@@ -113,11 +113,18 @@ def build(source: Path, target: Path) -> Path:
 
 def notebook_names(toc: Path) -> list[str]:
     """The names of the notebooks in a table of contents, in its order. Raises BadFile."""
+    return [Path(file).name for file in listed(toc) if file.startswith("book/notebooks/")]
+
+
+def listed(toc: Path) -> list[str]:
+    """Every page of a table of contents, with those below others, in its order. Raises BadFile."""
     content = read_yaml(toc)
     try:
         chapters = [chapter for part in content["parts"] for chapter in part["chapters"]]
-        files = [page["file"] for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
-        return [Path(file).name for file in files if file.startswith("book/notebooks/")]
+        below = [page["file"] for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
+        if not all(isinstance(file, str) for file in below):
+            raise TypeError("a file that is no text")
+        return [content["root"], *below]
     except (KeyError, TypeError, AttributeError) as error:
         raise BadFile(f"{relative(toc)} is no table of contents ({type(error).__name__}: {error}); expected parts with "
                       "chapters, and a file in each.") from error

@@ -278,15 +278,12 @@ def settings(where: Condition) -> list[str]:
 def bound(check: Check) -> str:
     """What is asked of the quantity: a number, or what it is held against."""
     if check.near:
-        return _near(check.near, check)
+        return _within(check.near, _asked(check.near.value, check), check)
     if check.other:
         parts = [quantity(check.other.quantity or ""), called(check.other.model or ""),
                  *map(called, settings(check.other.where or {}))]
         what = ", ".join(filter(None, parts))
-        if check.close_to:
-            tolerance = _tolerance(check.close_to.tolerance, check)
-            return f"at least {what} less {tolerance}" if check.close_to.or_more else f"within {tolerance} of {what}"
-        return f"{'<' if check.less_than else '>'} {what}"
+        return _within(check.close_to, what, check) if check.close_to else f"{'<' if check.less_than else '>'} {what}"
     side = "at most" if check.at_least is None else "at least"
     limit = check.at_most if check.at_least is None else check.at_least
     return f"{side} {_asked(limit, check)}" + ", by a t-test" * check.tested
@@ -297,18 +294,13 @@ def in_unit(value: float, check: Check) -> str:
     return f"{100 * value:.2f} %" if check.percent else f"{value:.4g}"
 
 
-def _near(near: Near, check: Check) -> str:
-    """``within 2 points of 88 %``, ``at least 88 % less 2 points``."""
-    value, tolerance = _asked(near.value, check), _tolerance(near.tolerance, check)
-    return f"at least {value} less {tolerance}" if near.or_more else f"within {tolerance} of {value}"
+def _within(near: Near | Close, what: str, check: Check) -> str:
+    """``within 2 points of 88 %``, ``at least 88 % less 2 points``. Per cents differ by points."""
+    points = f"{round(100 * near.tolerance, 6):g}"
+    tolerance = f"{points} point{'s' * (points != '1')}" if check.percent else f"{near.tolerance:.4g}"
+    return f"at least {what} less {tolerance}" if near.or_more else f"within {tolerance} of {what}"
 
 
 def _asked(value: float, check: Check) -> str:
     """A number of a rule: 88 %, not 88.00 %."""
     return f"{round(100 * value, 6):g} %" if check.percent else f"{value:.4g}"
-
-
-def _tolerance(value: float, check: Check) -> str:
-    """Per cents differ by points."""
-    points = f"{round(100 * value, 6):g}"
-    return f"{points} point{'s' * (points != '1')}" if check.percent else f"{value:.4g}"

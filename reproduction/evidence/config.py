@@ -25,6 +25,7 @@ from pcgraph_lite.images.scale import SCALES
 from pcgraph_lite.valid import Count, CountOrNone, OneOf
 
 from .. import checkout
+from ..checkout import profile_names
 from .strict import Strict, in_file, mapping, merged, read_yaml, refuse_unknown, text_of, validated
 
 
@@ -123,11 +124,6 @@ class Profile(Strict):
     models: dict[str, dict[str, Any]] = Field(default_factory=dict)
     notebooks: dict[str, dict[str, Any]] = Field(default_factory=dict)
     published: dict[str, dict[str, Any]] = Field(default_factory=dict)
-
-
-def profile_names() -> list[str]:
-    """The names of the profiles in ``config/profiles``. Raises BadFile: there is no such folder."""
-    return sorted(path.stem for path in checkout.part("config/profiles").glob("*.yaml"))
 
 
 def notebook_names() -> list[str]:

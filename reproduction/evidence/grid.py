@@ -5,7 +5,7 @@ valid is for ``config`` to say.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from pydantic import Field
 from pcgraph_lite.errors import UnknownName
 
 from .. import checkout
-from .strict import Strict, merged, read_yaml, validated
+from .strict import Strict, changed, merged, read_yaml, validated, value_of
 
 Settings = Mapping[str, Any]
 WORDS = {"vertices": "number of vertices", "train_count": "number of images", "activation": "f",
@@ -79,27 +79,15 @@ def settings_of(name: str) -> Iterator[Settings]:
         yield base
         for grid in sweep["vary"]:
             for values in itertools.product(*grid.values()):
-                yield _changed(base, zip(grid, values, strict=True))
+                yield changed(base, dict(zip(grid, values, strict=True)))
     else:
         raise UnknownName(f"{name!r} is neither a model of config/models.yaml nor a sweep of config/sweeps.")
-
-
-def _changed(base: Settings, values: Iterable[tuple[str, Any]]) -> Settings:
-    """Settings with some dotted keys changed."""
-    for key, value in values:
-        for name in reversed(key.split(".")):
-            value = {name: value}
-        base = merged(base, value)
-    return base
 
 
 def _value(settings: Settings, key: str) -> Any:
     if key == "vertices":                                                  # of a fully connected graph
         return sum(settings["topology"].get(part, 0) for part in ("pixels", "labels", "internal"))
-    value: Any = settings
-    for name in key.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    return value_of(settings, key)
 
 
 def _shown(value: Any) -> str:

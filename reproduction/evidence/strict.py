@@ -110,6 +110,23 @@ def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, An
     return {**base, **both}
 
 
+def changed(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` with other values of some dotted keys, such as ``train.steps``."""
+    for key, value in values.items():
+        for name in reversed(key.split(".")):
+            value = {name: value}
+        base = merged(base, value)
+    return dict(base)
+
+
+def value_of(settings: Mapping[str, Any], key: str) -> Any:
+    """The value of a dotted key; None if the settings have no such key."""
+    value: Any = settings
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
 def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
     """``values`` read as ``schema``. Raises BadInput with the file, the key, what was expected and the nearest name."""
     try:

@@ -312,11 +312,7 @@ def _source(name: str) -> Path:
 
 def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> Model:
     """The checked specification at a point of a grid."""
-    for key, value in point.items():
-        for name in reversed(key.split(".")):
-            value = {name: value}
-        base = strict.merged(base, value)
-    spec = strict.validated(dict[str, ModelSpec], {model: base}, source)[model]
+    spec = strict.validated(dict[str, ModelSpec], {model: strict.changed(base, point)}, source)[model]
     if not spec.validation_count:
         raise BadInput(f"{checkout.relative(source)}: {model} keeps no validation images; set validation_count in its "
                        "base.")
@@ -325,13 +321,9 @@ def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source:
 
 def _values(spec: Model, keys: list[str]) -> dict[str, object]:
     """The value of each varied key: numbers unchanged, everything else as text."""
-    values = {}
-    for key in keys:
-        value: Any = spec.model_dump()
-        for name in key.split("."):
-            value = value.get(name) if isinstance(value, Mapping) else None
-        values[key] = value if isinstance(value, int | float) and not isinstance(value, bool) else _words(value)
-    return values
+    values = {key: strict.value_of(spec.model_dump(), key) for key in keys}
+    return {key: value if isinstance(value, int | float) and not isinstance(value, bool) else _words(value)
+            for key, value in values.items()}
 
 
 def _words(value: object) -> str:

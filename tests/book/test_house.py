@@ -1,6 +1,7 @@
 """The picture of the house is that of the code. Oracle: the files on disk and the import lines in them."""
 
 import re
+from importlib import metadata
 from pathlib import Path
 
 from reproduction.book import house
@@ -41,3 +42,10 @@ def test_the_design_page_says_what_each_room_is_for() -> None:
     rooms, _ = house.imports()
     assert all(f"`{room}/`" in page for room in rooms.keys() - {"cli", "ground"}) and "`cli.py`" in page
     assert all(f"`{file}.py`" in page for file in rooms["ground"])
+
+
+def test_every_package_of_this_machine_has_its_version_and_its_licence() -> None:
+    """As the packages that are installed say themselves."""
+    table = house.licences().set_index("package")
+    assert table.loc["torch", "version"] == metadata.version("torch").partition("+")[0]
+    assert table.loc["pydantic", "licence"] == "MIT" and len(table) > 100 and not (table == "").any(axis=None)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import pcgraph_lite as pcg
+from pcgraph_lite.images import datasets
 from reproduction import checkout
 from reproduction.book import notebooks
 from reproduction.book.notebooks import Cell
@@ -24,6 +26,7 @@ ASKS = {"pcg", "plots", "trials", "frames", "tasks", "memory", "oracles", "conve
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
 ASKING = [page for page in PAGES if any("science" in cell.tags for cell in notebooks.cells(page))]
 LONGEST, VISIBLE, SHARE = 25, 12, 0.41
+ENOUGH = 400                                               # images
 
 
 def lines(code: str) -> int:
@@ -60,7 +63,10 @@ def test_a_page_shows_what_it_asks(page: str) -> None:
 @pytest.mark.parametrize("page", ASKING)
 def test_what_a_page_shows_runs_by_itself(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a notebook of the reader's own: an empty folder, nothing but the cell, which imports what it uses. The smoke
-    run of the page passes over these cells."""
+    run of the page passes over these cells. A few hundred images and one epoch show as well whether it runs."""
+    load, fit = datasets.load, pcg.fit
+    monkeypatch.setattr(datasets, "load", lambda *asked, **options: load(*asked, **options).subset(ENOUGH))
+    monkeypatch.setattr(pcg, "fit", lambda *given, **settings: fit(*given, **settings | {"epochs": 1}))
     monkeypatch.chdir(tmp_path)
     for cell in notebooks.cells(page):
         if "science" in cell.tags:

@@ -20,7 +20,6 @@ from reproduction.checkout import ROOT
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-print_book = pytest.importorskip("print_book", reason="pypdf is not installed")
 pytestmark = pytest.mark.slow
 SITE = os.environ.get("PCGRAPH_SITE", "")          # a built site to look at; empty: the published one is built
 NOTEBOOKS = site.notebook_names(ROOT / "_toc.yml")
@@ -303,6 +302,6 @@ def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", bui
 
 
 def test_the_whole_book_is_printed_in_the_order_of_its_contents(built: Path) -> None:
-    listed = print_book.pages(ROOT / "_toc.yml")
+    listed = site.listed(ROOT / "_toc.yml")
     assert sorted(listed) == sorted(f"book/{name}" for name in PAGES)
     assert listed[0] == "book/index" and all((built / f"{name}.html").is_file() for name in listed)

@@ -11,6 +11,7 @@ takes many minutes and runs by itself: ``pytest -m arithmetic``.
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ import pytest
 import renew
 
 from reproduction import checkout
+from reproduction.book import notebooks
 from reproduction.evidence import config
 from reproduction.evidence.records import Record
 
@@ -83,6 +85,9 @@ def test_smoke_numbers_are_the_committed_ones(path: Path, request: pytest.Fixtur
                     "pytest --nbval-lax tests/notebooks")
     moved = differences(saved(path), saved(fresh))
     assert not moved, "\n".join([*moved, RENEW])
+    asked = any(re.search(r"\bpage\.(models|cards)\(", cell.code) for cell in notebooks.cells(fresh.stem))
+    models = json.loads(fresh.read_text()).get("models", {})
+    assert bool(models) == asked and all(re.fullmatch(r"[0-9a-f]{64}", one["weights"]) for one in models.values())
 
 
 @pytest.mark.arithmetic
