@@ -10,6 +10,7 @@ from . import sweeps
 DECAY = "train.weight_decay"
 BEST = 0.01                                                               # of the paper's (appendix B.1)
 ORDER = ["0", "1e-4", "0.001", "0.01", "0.03", "0.1"]
+VARIED = ["data", "topology.constructor", "topology.labels", DECAY]       # by some sweeps of one task and not by others
 GRAPHS = {"generative": "feedforward"}
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
 # sweep -> graph (None: as the row says), measure in words -> its value from a row
@@ -68,6 +69,7 @@ def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     by its sweep, its constructor where that varies, and its labels; measures as records name them.
     """
     ends = pd.concat([rows.query("status == 'ok'").assign(model=name) for name, rows in swept.items()])
+    ends = ends.reindex(columns=list(dict.fromkeys([*ends, *VARIED])))
     ends = ends[ends[DECAY].fillna(BEST) == BEST]
     kind = ("-" + ends["topology.constructor"]).fillna("")
     told = (ends["topology.labels"].fillna(0) > 0).map({True: "-labels", False: ""})
