@@ -1,4 +1,4 @@
-"""What one setting changes, from committed sweeps: the weight decay in every kind of graph, each other one in one kind."""
+"""What one setting changes, from committed sweeps: the decay in every kind of graph, each other one in one kind."""
 
 import pandas as pd
 
