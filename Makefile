@@ -4,8 +4,7 @@ SHELL := /bin/bash -o pipefail
 PYTHON ?= python3
 PROFILE ?= laptop
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
-READY := .venv/ready-$(firstword $(shell cat requirements.txt pyproject.toml | cksum)).stamp
-INSTALL := .venv/bin/python -m pip install --disable-pip-version-check --root-user-action ignore
+INSTALL := .venv/bin/python -m pip install --disable-pip-version-check --root-user-action ignore --no-compile
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export TQDM_MININTERVAL ?= 2
@@ -35,6 +34,9 @@ endif
 WHERE = --profile "$(CURDIR)/config/cluster/$(CLUSTER)"
 APART = together=no
 endif
+
+# Named by the checksum of what decides the environment, because times differ between checkouts that share a .venv.
+READY := .venv/ready-$(firstword $(shell cat requirements.txt pyproject.toml | cksum)).stamp
 
 # One run at a time in a checkout; a second one waits (where the system has flock).
 WAITS = { flock -n lock true || echo "another run is working here; waiting for it"; } && flock lock
@@ -102,10 +104,11 @@ coverage: $(READY)  ## the share of branches of both packages that tests run, pr
 clean:  ## delete everything that was built, except .venv
 	rm -rf _build
 
-$(READY):  # its name has the checksum of both files, because their times differ between checkouts that share a .venv
+$(READY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5) and f"Python 3.11.5 or newer is needed; {sys.executable} is {sys.version.split()[0]}. Choose one: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
 	@echo "installing the pinned environment into .venv (once; a few minutes; what pip says goes to .venv/install.log)"
 	@{ $(INSTALL) --require-hashes -r requirements.txt && $(INSTALL) --no-deps --no-build-isolation -e .; } > .venv/install.log 2>&1 \
 		|| { tail -n 20 .venv/install.log; echo "the installation failed; all of it: $(CURDIR)/.venv/install.log"; exit 1; }
+	@.venv/bin/python -m compileall -qq -j 0 -x '/tests/' .venv/lib || true  # pip would take one core, and a minute more
 	@rm -f .venv/ready*.stamp && touch $@

@@ -109,7 +109,7 @@ class Graph:
         self.done += 1
 
     def _learn(self, rows: Tensor) -> dict[str, float]:
-        return learning._learn(self.graph, {name: values[rows] for name, values in self.data.items()}, self.state)
+        return learning._learn(self.graph, learning._rows(self.data, rows), self.state)
 
 
 class Backpropagation:
@@ -126,7 +126,7 @@ class Backpropagation:
         if (rate := self.course.new_rate(self.done)) is not None:
             self.optimizer = torch.optim.Adam(self.weights, lr=rate, fused=True)
         for rows in torch.randperm(len(self.images), generator=self.shuffle).split(self.course.batch):
-            wrong = output(self.weights, self.images[rows]) - self.labels[rows]
+            wrong = output(self.weights, self.images.index_select(0, rows)) - self.labels.index_select(0, rows)
             self.optimizer.zero_grad()
             (wrong.square().sum() / (2 * len(rows))).backward()
             self.optimizer.step()

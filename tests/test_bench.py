@@ -36,6 +36,7 @@ from benchmarks.fastest import fastest_peer
 from benchmarks.peers import compare, courses, worker
 from pcgraph_lite import PCGraph, fit, query, topology
 from pcgraph_lite.baselines import mlp
+from pcgraph_lite.engine import learning
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.studies import oracles
 from reproduction import checkout
@@ -240,6 +241,17 @@ def test_the_rival_is_the_baseline_of_the_book() -> None:
         rival.epoch()
     for ours, theirs, start in zip(rival.weights, model.weights, first, strict=True):
         assert (theirs - start).abs().max() > 1e-3 and (ours - theirs).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize(("steps", "times"), [(3, 1.45), (5, 2.33)])
+def test_products_of_a_training_beside_those_of_backpropagation(steps: int, times: float) -> None:
+    """What the page on speed says of three hidden layers of 512, whatever the batch; counted as torch is asked."""
+    wide, images, labels = [512] * 3, torch.rand(2, 784), torch.tensor([3, 8])
+    graph, rival = PCGraph(topology.discriminative(hidden=wide), "relu"), mlp.MLP(hidden=wide)
+    train = training.trainer(graph, learning.as_batch(graph, (images, labels)), steps, 0.02)
+    with Products() as seen, torch.enable_grad():
+        mlp.loss(rival, images, labels).backward()
+    assert round(product_flops(train) / seen.flops, 2) == times
 
 
 def test_a_race_ends_for_each_at_the_bar() -> None:

@@ -8,7 +8,8 @@
   /* Where each group stands in the circuit: a chain from left to right where there is one, else a triangle. */
   function places({ groups, pairs, title }) {
     const names = Object.keys(groups), chain = /Fully|Small/.test(title) ? [] : order(names, pairs);
-    if (chain.length) return Object.fromEntries(chain.map((name, k) => [name, [55 + (k * 290) / Math.max(1, chain.length - 1), 95]]));
+    const row = (k) => (chain.length > 4 ? [50, 140][k % 2] : 95);         // a long chain in two rows, so that no box covers an arrow
+    if (chain.length) return Object.fromEntries(chain.map((name, k) => [name, [55 + (k * 290) / Math.max(1, chain.length - 1), row(k)]]));
     return Object.fromEntries(names.map((name, k) => [name, [[200, 40], [80, 145], [320, 145]][k]]));
   }
 

@@ -20,6 +20,9 @@
                 say: "f is linear and γ is above 2 / λ. Press Run: the energy rises and the values run away. Then take a smaller γ." },
   };
 
+  /* A number that fits into its circle, even where values run away. */
+  const short = (value) => number(value, Math.abs(value) < 10 ? 2 : 0);
+
   function ring(weights, activation) {
     const w = new Float64Array(9);
     EDGES.forEach(([j, i], k) => { w[3 * j + i] = weights[k]; });
@@ -190,8 +193,8 @@
         this.values[i].set(value);
         this.clamps[i].checked = !!held[i];
         const { circle, value: text, error } = this.vertices[i];
-        text.textContent = number(value);
-        error.textContent = this.cut(i) ? "set" : `ε${SUB[i]} = ${number(p.error[i])}`;
+        text.textContent = short(value);
+        error.textContent = this.cut(i) ? "set" : `ε${SUB[i]} = ${short(p.error[i])}`;
         circle.setAttribute("class", held[i] ? "pc-fixed" : "");
         circle.style.strokeWidth = 1.5 + Math.min(6, 2 * Math.abs(p.error[i]));
       });

@@ -4,6 +4,7 @@ Clamped vertices never change, so what they predict is computed once. A step the
 f(x_free) @ W[free, :] for the predictions, and error @ W[free, :].T for what the errors send back.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 
 import torch
@@ -61,10 +62,16 @@ class Conditioned:
         if nodes.pays is not None:
             nodes.error.mul_(nodes.pays)                                   # (..., batch, size)
 
-    def differentiate(self) -> None:
-        """dE/dx of the free vertices (eq. 3) from the errors of the last ``evaluate``, into their ``gradient``."""
+    def differentiate(self, move: Callable[[Nodes], object] = lambda nodes: None) -> None:
+        """dE/dx of the free vertices (eq. 3) from the errors of the last ``evaluate``, into their ``gradient``.
+
+        Args:
+            move: called with nodes as soon as their gradient is there, while the processor's cache still holds it. No
+                other gradient depends on their values.
+        """
         for nodes in self.free:
             self.differentiate_nodes(nodes, self.outgoing[nodes])
+            move(nodes)
 
     def differentiate_nodes(self, nodes: Nodes, outgoing: Edges) -> None:
         """dE/dx = error - f'(x) * feedback in one segment, the feedback being errors sent back along these edges."""
@@ -83,7 +90,7 @@ class Conditioned:
         """Energy of each example ``(..., batch)`` from the errors of the last ``evaluate``, eq. 2."""
         energy = self._constant_energy.clone()
         for nodes in self.changing:
-            norm = torch.linalg.vector_norm(nodes.error, dim=-1)           # (..., batch)
+            norm = torch.linalg.vector_norm(nodes.error.contiguous(), dim=-1)                # (..., batch): by rows
             energy.addcmul_(norm, norm, value=0.5)
         return energy
 

@@ -1,7 +1,8 @@
 """Learning: relax each batch, then one step of the weights (alg. 1)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -48,9 +49,10 @@ class Training(Schedule):
     value_lr: Literal["safe"] | Rate | Sequence[Rate] = "safe"
     momentum: Damping = 0.0
 
-    def relaxation(self, value_lr: float | str | Tensor | None = None) -> Settings:
-        """How each batch is relaxed, with another value step where one is given."""
-        return Settings(self.steps, self.value_lr if value_lr is None else value_lr, self.momentum, trace=False)
+    @cached_property
+    def relaxation(self) -> Settings:
+        """How each batch is relaxed."""
+        return Settings(self.steps, self.value_lr, self.momentum, trace=False)
 
 
 @valid.checked
@@ -197,16 +199,16 @@ def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:
     """Relax one batch and leave the gradients of its weights (alg. 1). Returns the mean energy."""
     count, schedule = _count(batch), state.schedule
     keep = schedule.value_lr == "safe" and state.steps % CURVATURE_EVERY
-    value_lr = state.carried["value_lr"] if keep else None                 # a checkpoint holds it, so resuming is exact
+    settings = replace(schedule.relaxation, value_lr=state.carried["value_lr"]) if keep else schedule.relaxation
     state.problem = started(graph, batch, count, state.problem)
     try:
-        relaxed = settle(state.problem, schedule.relaxation(value_lr))
+        relaxed = settle(state.problem, settings)
     except UnstableStep:
         if schedule.value_lr != "safe":
             raise
         # the weights outgrew the safe step of some batches ago: find it anew
-        relaxed = settle(started(graph, batch, count, state.problem), schedule.relaxation())
-    state.carried["value_lr"] = torch.as_tensor(relaxed.value_lr, dtype=torch.float64)
+        relaxed = settle(started(graph, batch, count, state.problem), schedule.relaxation)
+    state.carried["value_lr"] = torch.as_tensor(relaxed.value_lr, dtype=torch.float64)     # resuming is exact with it
     for name, gradient in relaxed.problem.weight_gradient(1 / count).items():
         state.parameters[name].grad = gradient
     return {"energy": float(relaxed.energy[-1].sum()) / (graph.replicas or 1) / count}
@@ -223,11 +225,11 @@ def started(graph: PCGraph, batch: Batch, count: int, used: Spreading | None = N
     """
     shape = (*graph.layout.lead, count, graph.topology.n)
     fits = used is not None and used.x.shape == shape
-    x = used.x.zero_() if fits else torch.zeros(shape, dtype=graph.dtype, device=graph.device)
+    x = used.x if fits else torch.empty(shape, dtype=graph.dtype, device=graph.device)
     clamped = torch.zeros(graph.topology.n, dtype=torch.bool, device=graph.device)
-    for name, values in batch.items():
-        where = graph.topology.slice(name)                                 # every replica sees the same batch
-        x[..., where], clamped[where] = values.to(graph.device, non_blocking=True), True
+    for name in graph.topology.groups:                                     # every replica sees the same batch
+        where, held = graph.topology.slice(name), name in batch
+        x[..., where], clamped[where] = batch[name].to(graph.device, non_blocking=True) if held else 0, held
     if fits:
         used.restart()
     problem = used if fits else Spreading(graph, x, clamped)
@@ -325,7 +327,7 @@ def _count(batch: Batch) -> int:
 
 
 def _rows(batch: Batch, rows: Tensor) -> dict[str, Tensor]:
-    return {name: values[rows] for name, values in batch.items()}
+    return {name: values.index_select(0, rows.to(values.device)) for name, values in batch.items()}
 
 
 def _split(graph: PCGraph, data: object, validation: object,

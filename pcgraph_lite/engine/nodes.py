@@ -4,11 +4,10 @@ import torch
 from torch import Tensor
 
 from .graph import PCGraph
-from .weights import Matrix
+from .weights import NARROW, Matrix
 
 Index = slice | Tensor
 EVERY = slice(None)
-NARROW = 16                                                                # vertices: see ``by_vertex``
 
 
 class Nodes:

@@ -5,8 +5,6 @@ All solvers work on a ``Conditioned`` problem in place. ``step`` moves the value
 back. A step costs two matrix products in every solver.
 """
 
-from functools import partial
-
 import torch
 from torch import Tensor
 
@@ -26,15 +24,17 @@ class Plain:
 
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
         self.problem, self.nodes, self.lr = problem, problem.free, step
-        self.moves = [partial(nodes.x.addcmul_, nodes.gradient, step, value=-1) if isinstance(step, Tensor) else
-                      partial(nodes.x.sub_, nodes.gradient, alpha=step) for nodes in self.nodes]
 
     def step(self) -> None:
         """Move the free values once, and evaluate the errors there."""
-        self.problem.differentiate()
-        for move in self.moves:
-            move()
+        self.problem.differentiate(self._move)
         self.problem.evaluate()
+
+    def _move(self, nodes: Nodes) -> None:
+        if isinstance(self.lr, Tensor):
+            nodes.x.addcmul_(nodes.gradient, self.lr, value=-1)
+        else:
+            nodes.x.sub_(nodes.gradient, alpha=self.lr)
 
     def accept(self, energy: Tensor, before: Tensor) -> Tensor:
         """The energy that counts after a step, given that before it; a subclass may take the step back."""
@@ -89,14 +89,8 @@ class Backtracking(Plain):
         self.rejected = torch.zeros_like(self.lr)                          # rejections since the last ``moving``
 
     def step(self) -> None:
-        self.problem.differentiate()
         self.problem.remember()
-        self._move()
-        self.problem.evaluate()
-
-    def _move(self) -> None:
-        for nodes in self.nodes:
-            nodes.x.addcmul_(nodes.gradient, self.lr, value=-1)
+        super().step()
 
     def accept(self, energy: Tensor, before: Tensor) -> Tensor:
         """The new energy, or that before the step where it rose and the step is taken back. ``(..., batch)``."""
@@ -127,7 +121,8 @@ class Backtracking(Plain):
         self.problem.differentiate()
         for share in TRIED:
             self.lr = self.largest * share
-            self._move()
+            for nodes in self.nodes:
+                self._move(nodes)
             self.problem.evaluate()
             falls = still & short & (self.problem.energy() < below)
             self.problem.take_back(everywhere)
@@ -150,26 +145,26 @@ class Accelerated(Backtracking):
     def __init__(self, problem: Conditioned, step: Tensor | float, momentum: float) -> None:
         super().__init__(problem, step)
         self.momentum = momentum
-        self.velocity = [torch.zeros_like(nodes.x) for nodes in self.nodes]
+        self.velocity = {nodes: torch.zeros_like(nodes.x) for nodes in self.nodes}
         self.plain = torch.ones_like(self.lr, dtype=torch.bool)            # whether the last step had no momentum
 
-    def _move(self) -> None:
-        for nodes, velocity in zip(self.nodes, self.velocity, strict=True):
-            for kink, side in nodes.kinks:
-                _choose_side(nodes, kink, side)
-            velocity.mul_(self.momentum).add_(nodes.gradient)
-            moved = nodes.x - velocity * self.lr
-            for kink, _ in nodes.kinks:
-                same_side = (nodes.x - kink) * (moved - kink) >= 0
-                moved.sub_(kink).mul_(same_side).add_(kink)
-                velocity.mul_(same_side)
-            nodes.x.copy_(moved)
+    def _move(self, nodes: Nodes) -> None:
+        velocity = self.velocity[nodes]
+        for kink, side in nodes.kinks:
+            _choose_side(nodes, kink, side)
+        velocity.mul_(self.momentum).add_(nodes.gradient)
+        moved = nodes.x - velocity * self.lr
+        for kink, _ in nodes.kinks:
+            same_side = (nodes.x - kink) * (moved - kink) >= 0
+            moved.sub_(kink).mul_(same_side).add_(kink)
+            velocity.mul_(same_side)
+        nodes.x.copy_(moved)
 
     def _resize(self, back: Tensor) -> None:
         shorter = torch.where(self.plain, self.lr / 2, self.lr)
         self.lr = torch.where(back, shorter, (self.lr * self.growth).minimum(self.largest))
         self.plain = back
-        for velocity in self.velocity:
+        for velocity in self.velocity.values():
             velocity.masked_fill_(back, 0)
 
 

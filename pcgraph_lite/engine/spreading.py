@@ -4,7 +4,7 @@ The steps come to the same values as those of ``Conditioned``, but for rounding.
 and predictions that stay as they are.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -88,13 +88,14 @@ class Spreading(Conditioned):
         unreached = {nodes: x for nodes, x in before.items() if nodes not in wrong}
         self.unreached = unreached if len(unreached) < len(before) else {}
 
-    def differentiate(self) -> None:
-        """As of ``Conditioned``, where errors have come to; elsewhere the gradient is 0."""
+    def differentiate(self, move: Callable[[Nodes], object] = lambda nodes: None) -> None:
+        """As of ``Conditioned``, where errors have come to; elsewhere the gradient is 0 and nothing moves."""
         if not self.unreached:
-            return super().differentiate()
+            return super().differentiate(move)
         for nodes in self._reached():
             self.differentiate_nodes(nodes, [(target, weight) for target, weight in self.outgoing[nodes]
                                              if target not in self.unreached])
+            move(nodes)
 
     def _reached(self) -> list[Nodes]:
         """Nodes whose gradient may differ from 0."""

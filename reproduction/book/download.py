@@ -33,9 +33,9 @@ def write(judged: Judged, saved: Path, folder: Path) -> None:
 def of(name: str, judged: Judged) -> list[tuple[str, str]]:
     """The downloads of a notebook's page: the text of each link and its address relative to the page."""
     record = [("data (CSV)", f"../../records/{name}.csv"),
-              ("full record", f"../../records/{name}.json")]
+              ("record", f"../../records/{name}.json")]
     return [*record * any(row["notebook"] == name for row in judged.records),
-            ("the notebook", f"../../_sources/book/notebooks/{name}.ipynb")]
+            ("notebook", f"../../_sources/book/notebooks/{name}.ipynb")]
 
 
 def first_cell(root: Path) -> NotebookNode:

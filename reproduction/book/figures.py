@@ -13,7 +13,6 @@ from PIL import Image
 from . import polish, series
 
 PICTURE = "image/png"
-THUMBNAIL = 480                                    # pixels wide, shown at half of it: a figure beside a cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,7 @@ class Thumbnail:
     in_dark: bool
 
 
-def thumbnail(figure: Figure, folder: Path, largest: int = THUMBNAIL) -> Thumbnail:
+def thumbnail(figure: Figure, folder: Path, largest: int) -> Thumbnail:
     """Write a small picture of a figure into a folder, at most ``largest`` pixels wide and high. It links to the
     figure, whose letters can be read.
     """

@@ -44,14 +44,16 @@ def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
 
     Args:
         executed: the notebook that ``site.read_notebook`` returned.
-        root: the checkout. The source is ``notebooks/NAME.md``, or its latest commit with the code that was executed.
+        root: the checkout. The source is ``notebooks/NAME.md``, or its latest commit with the code that was executed,
+            whose text is then that of today if the cells are the same one by one.
 
     Raises BadFile: no source has that code, or an output is neither text nor table nor picture.
     """
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
+    newest = next(_sources(name, root))
     for source in _sources(name, root):
         if _code(source.cells) == _code(cell for cell in ran if not _injected(cell)):
-            return _filled(source, ran, _run(executed.metadata), name)
+            return _filled(_retold(source, newest), ran, _run(executed.metadata), name)
     raise BadFile(f"the code cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at "
                   f"any commit of it. Run it again: pcgraph run {name}")
 
@@ -76,6 +78,17 @@ def _parsed(text: str) -> NotebookNode:
 
 def _code(cells: Iterable[NotebookNode]) -> list[str]:
     return [HOMES.sub("", cell.source.strip()) for cell in cells if cell.cell_type == "code"]
+
+
+def _retold(source: NotebookNode, newest: NotebookNode) -> NotebookNode:
+    """An earlier source with today's text and captions, where its cells are those of today one by one."""
+    pairs = list(zip(source.cells, newest.cells, strict=False))
+    if len(source.cells) == len(newest.cells) and all(old.cell_type == new.cell_type for old, new in pairs):
+        for old, new in pairs:
+            old.metadata = new.metadata
+            if new.cell_type != "code":
+                old.source = new.source
+    return source
 
 
 def _filled(source: NotebookNode, ran: Sequence[NotebookNode], run: NotebookNode, name: str) -> NotebookNode:

@@ -21,9 +21,9 @@ from .judged import Judged
 MANY = 2                                           # with more claims than this the box has one sentence per claim
 VERDICTS = "verdicts-"                             # how the name of a page's table of verdicts begins
 # Tags of cells that are folded away, and the texts of their buttons.
-PROMPTS = {"parameters": "Parameters of this page", "injected-parameters": "Parameters of this run",
+PROMPTS = {"parameters": "Parameters", "injected-parameters": "Their values here",
            "hide-input": "Code"}
-TOP = "Code of the figure at the top"
+TOP = "Code of the first figure"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
             output.data = NotebookNode({"text/html": html})
             if table.settings:
                 cell.metadata["tags"] = [tag for tag in cell.metadata.tags if tag != "hide-input"] + ["hide-cell"]
-                _prompt(cell, "The settings, in a table")
+                _prompt(cell, "Settings")
 
 
 def _verdicts(page: Page, judged: Judged) -> str:

@@ -32,8 +32,8 @@ def of(record: Path, notebook: NotebookNode) -> dict[str, str]:
            "seconds": f"{seconds:.0f}" if isinstance(seconds, int | float) else "", "memory": _said(known, "memory"),
            "date": date(known.get("date") or ""), "commit": commit(known) if known.get("commit") else "",
            "versions": escaped(versions(known)), "numerics": f"`{known['numerics']}`" if known.get("numerics") else ""}
-    words = {"profile": "with the profile `{}`", "device": "on {}", "seconds": "in {} s", "commit": "at commit {}"}
-    return run | {"words": " ".join(text.format(run[key]) for key, text in words.items() if run[key])}
+    words = {"profile": "Profile `{}`", "device": "{}", "seconds": "{}\u00a0s", "commit": "commit {}"}
+    return run | {"words": ", ".join(text.format(run[key]) for key, text in words.items() if run[key])}
 
 
 def ledger(runs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

@@ -20,7 +20,7 @@ TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, 
 BEYOND = "Beyond the paper"
 WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
 EARLY = "preliminary: "
-SMALL = 112                                        # pixels of a picture on the home page, shown at half of it
+SMALL = 160                                        # pixels of a small picture, shown at half of it
 CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
 
 
@@ -57,9 +57,7 @@ def in_brief(group: Sequence[Finding], judged: Judged, pages: Mapping[str, Page]
     """A row for each claim of the home page, those that hold first: a small picture, what holds and what does not."""
     order, rows = list(findings.LEADS), []
     for one in sorted(group, key=lambda one: order.index(one.verdict)):
-        figure = _figure(one, judged, pages)
-        rows.append({"one": one, "ticks": ticks(judged.verdicts[one.claim]), "figure": figure,
-                     "image": figures.thumbnail(figure, folder, SMALL) if figure else None})
+        rows.append(_pictured(one, judged, pages, folder) | {"ticks": ticks(judged.verdicts[one.claim])})
     return rows
 
 
@@ -113,20 +111,18 @@ def changes(one: Finding, root: Path) -> str:
 
 
 def causes(judged: Judged, pages: Mapping[str, Page], folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Claims by kind of cause, each with its figure, or with the name of the claim beside which that figure stands."""
+    """Claims by kind of cause, each with its figure."""
     kinds: dict[str, list[dict[str, Any]]] = {}
-    beside: dict[str, str] = {}                                            # figure -> the claim beside which it stands
     for kind, title in KINDS.items():
-        for one in judged.found.values():
-            if one.kind != kind:
-                continue
-            figure = _figure(one, judged, pages)
-            entry = {"one": one, "figure": None, "image": None, "above": beside.get(one.figure) if figure else None}
-            if figure and one.figure not in beside:
-                entry |= {"figure": figure, "image": figures.thumbnail(figure, folder)}
-                beside[one.figure] = one.title
-            kinds.setdefault(title, []).append(entry)
+        for one in (one for one in judged.found.values() if one.kind == kind):
+            kinds.setdefault(title, []).append(_pictured(one, judged, pages, folder))
     return kinds
+
+
+def _pictured(one: Finding, judged: Judged, pages: Mapping[str, Page], folder: Path) -> dict[str, Any]:
+    """A claim with the figure that shows it and a small picture of that, if it was run."""
+    figure = _figure(one, judged, pages)
+    return {"one": one, "figure": figure, "image": figures.thumbnail(figure, folder, SMALL) if figure else None}
 
 
 def dots(judged: Judged) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""What graphs are worth at each weight decay, and which of the paper's sentences hold there, from sweeps."""
+"""What one setting changes, from committed sweeps: the decay in every kind of graph, each other one in one kind."""
 
 from collections.abc import Mapping
 
@@ -25,6 +25,12 @@ READ = [("hyper", "feedforward", {"completing digits (squared error)": "completi
                                     "100 * (rest_agreement - noisy_agreement)", "one grey value": "constant_residual"}),
         ("decay-classifier", "layered classifier", {"classifying digits (%)": "100 * accuracy"}),
         ("fully-connected", "fully connected", {"classifying digits (%)": "100 * accuracy"})]
+
+
+def ingredients() -> pd.DataFrame:
+    """Every row of the sweep that changes one setting of the fully connected graph at a time."""
+    rows = pd.read_csv(checkout.ROOT / "results" / "sweeps" / "fully-connected.csv")
+    return rows.reindex(columns=list(dict.fromkeys([*rows, *sweeps.MEASURES])))         # it is older than some measures
 
 
 def scores() -> pd.DataFrame:

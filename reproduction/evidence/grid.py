@@ -37,6 +37,11 @@ class Entry(Strict):
     allowed: dict[str, list[Any]]
     at_most: dict[str, float] = Field(default_factory=dict)
 
+    def excludes(self, key: str, given: object) -> bool:
+        """Whether the paper names other values of a setting than this one."""
+        return (key in self.allowed and given not in self.allowed[key]) or (
+            key in self.at_most and given > self.at_most[key])
+
 
 def load() -> dict[str, Entry]:
     """Every entry by its name. Raises BadFile, BadInput."""
@@ -47,19 +52,18 @@ def load() -> dict[str, Entry]:
 def entry(settings: Settings) -> tuple[str, Entry] | None:
     """The name and the entry that speaks of a model. None: the paper names no settings of its kind."""
     return next(((name, one) for name, one in load().items()
-                 if all(_value(settings, key) in values for key, values in one.fits.items())), None)
+                 if all(value(settings, key) in values for key, values in one.fits.items())), None)
 
 
 def departures(settings: Settings) -> list[str]:
     """Where a model leaves what the paper names, in words. None: it is inside the grid. What is unsaid is inside."""
     if (found := entry(settings)) is None:
         return []
-    given = [(key, named, _value(settings, key)) for key, named in found[1].allowed.items()]
-    most = [(key, limit, _value(settings, key)) for key, limit in found[1].at_most.items()]
-    return [f"{WORDS[key]} {_shown(value)} (the paper names {', '.join(map(_shown, named))})"
-            for key, named, value in given if value is not None and value not in named] + [
-            f"{WORDS[key]} {value} (the paper names at most {limit:g})"
-            for key, limit, value in most if value is not None and value > limit]
+    one = found[1]
+    named = {key: ", ".join(map(shown, values)) for key, values in one.allowed.items()} | {
+        key: f"at most {limit:g}" for key, limit in one.at_most.items()}
+    return [f"{WORDS[key]} {shown(given)} (the paper names {said})" for key, said in named.items()
+            if (given := value(settings, key)) is not None and one.excludes(key, given)]
 
 
 @cache
@@ -84,16 +88,20 @@ def settings_of(name: str) -> Iterator[Settings]:
         raise UnknownName(f"{name!r} is neither a model of config/models.yaml nor a sweep of config/sweeps.")
 
 
-def _value(settings: Settings, key: str) -> Any:
+def value(settings: Settings, key: str) -> Any:
+    """The value of a dotted key of a model's settings. None: it is unsaid."""
     if key == "vertices":                                                  # of a fully connected graph
         return sum(settings["topology"].get(part, 0) for part in ("pixels", "labels", "internal"))
     return value_of(settings, key)
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return " and ".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else FUNCTIONS.get(str(value), str(value))
+def shown(given: object) -> str:
+    """A value of a setting in words."""
+    if isinstance(given, list):
+        return "-".join(map(str, given))
+    if isinstance(given, Mapping):
+        return ", ".join(f"{name} {shown(one)}" for name, one in given.items())
+    return f"{given:g}" if isinstance(given, float) else FUNCTIONS.get(str(given), str(given))
 
 
 def _file(name: str) -> Path:

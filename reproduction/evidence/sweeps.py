@@ -227,21 +227,6 @@ def finals(rows: pd.DataFrame) -> pd.DataFrame:
     return ends.reset_index()
 
 
-def factors(rows: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
-    """The rows of successful runs by the varied key: key -> label -> rows, each with the base first.
-
-    A setting that differs in several keys stands under the first of them.
-    """
-    rows = rows[rows["status"] == "ok"]
-    parts: dict[str, dict[str, pd.DataFrame]] = {}
-    for setting, some in rows[rows["setting"] != "base"].groupby("setting", sort=False):
-        key, _, label = str(setting).partition(" = ")
-        base = rows[rows["setting"] == "base"]
-        usual = "base" if base.empty or base[key].iloc[0] == "default" else f"{base[key].iloc[0]} (base)"
-        parts.setdefault(key, {usual: base})[label] = some
-    return parts
-
-
 def changes(rows: pd.DataFrame) -> pd.DataFrame:
     """Final measures of each setting minus those of the base with the same seed, with index (setting, seed)."""
     ends = finals(rows).set_index(["setting", "seed"])[["best_validation", *MEASURES]].astype(float)

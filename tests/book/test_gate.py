@@ -129,16 +129,20 @@ def test_new_text_and_captions_need_no_new_run(root: Path) -> None:
     assert passed.cells[3].metadata.mystnb.figure.caption == "A better caption."
 
 
-def test_code_that_changed_shows_the_latest_page_with_the_code_that_ran(
-        root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("more", "title"), [("", "# Today"), ("\n```{code-cell}\nmore()\n```\n", "# Second")],
+                         ids=["the same cells", "one more"])
+def test_code_that_changed_shows_the_code_that_ran_and_todays_text_where_it_fits(
+        root: Path, monkeypatch: pytest.MonkeyPatch, more: str, title: str) -> None:
     path = root / "notebooks/page.md"
     old = path.read_text()
-    new = old.replace("show()", "show_more()")
+    new = old.replace("show()", "show_more()").replace("A page", "Today") + more
     monkeypatch.setattr(gate.checkout, "earlier", lambda *_: iter([new, old.replace("A page", "Second"), old]))
     assert not gate.outdated(gate.admit(executed(), "page", root), "page", root)
     path.write_text(new)
     passed = gate.admit(executed(), "page", root)
-    assert passed.cells[0].source == "# Second" and gate.outdated(passed, "page", root)
+    assert passed.cells[0].source == title and gate.outdated(passed, "page", root)
+    assert any(cell.source == "show()" for cell in passed.cells)
+    path.write_text(old)
 
 
 @pytest.mark.parametrize("change", [

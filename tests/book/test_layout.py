@@ -111,14 +111,16 @@ def test_a_page_without_claims_says_what_it_is_for() -> None:
 
 def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judged: Judged, tmp_path: Path) -> None:
     """The first row that fits, a mean without its spread; without the table, what the page is for."""
-    frame = pd.DataFrame({"setting": ["T = 5", "base"], "right (%)": [{"mean": 88.2, "sd": 1.5}, 80.0]})
+    asked = ("Completion is best at 0.01 (B.1)",
+             "A noisy picture settles on one that is read more often (section 3), feedforward")
+    frame = pd.DataFrame({"sentence": asked, "true at a decay of": ["0.03", "1e-4"]})
     aims = []
-    for cells in ([show(Table(frame, "settings"))], []):
-        one = Page("03d-ablations", page(*cells).notebook, True, False, {"words": ""})
+    for cells in ([show(Table(frame, "sentences"))], []):
+        one = Page("l-settings", page(*cells).notebook, True, False, {"words": ""})
         layout.lay_out(one, judged, ROOT, tmp_path)
         aims.append(one.notebook.cells[1].source)
-    assert "“T = 5” classifies the most held-out digits correctly: 88.2 %." in aims[0]
-    assert "takes the fully connected graph apart" in aims[1] and "{change}" not in aims[1]
+    assert "decays of 1e-4 and not" in aims[0] and "best at 0.03" in aims[0]
+    assert "tests no claim" in aims[1] and "{read}" not in aims[1]
 
 
 def test_tables_of_settings_are_folded_and_results_are_not(laid) -> None:
@@ -128,7 +130,7 @@ def test_tables_of_settings_are_folded_and_results_are_not(laid) -> None:
     cells = laid(page(parameters, injected, show(Table(frame, "a", settings=True)), show(Table(frame, "b")))).cells[2:]
     assert [cell.metadata.tags[-1] for cell in cells] == ["hide-input", "hide-input", "hide-cell", "hide-input"]
     assert [cell.metadata.mystnb.code_prompt_show for cell in cells] == [
-        "Parameters of this page", "Parameters of this run", "The settings, in a table", "Code"]
+        "Parameters", "Their values here", "Settings", "Code"]
 
 
 def test_each_table_can_be_taken_away_the_second_of_a_name_too(laid, tmp_path: Path) -> None:

@@ -44,9 +44,9 @@ def test_a_changed_checkout_and_known_memory_are_said(tmp_path: Path) -> None:
 
 def test_the_line_under_a_title_says_only_what_is_known(tmp_path: Path) -> None:
     assert runs.of(tmp_path / "no", new_notebook())["words"] == ""
-    assert runs.of(tmp_path / "no", noted(3.2))["words"] == "with the profile `smoke` in 3 s"
+    assert runs.of(tmp_path / "no", noted(3.2))["words"] == "Profile `smoke`, 3\u00a0s"
     assert runs.of(saved(tmp_path), new_notebook())["words"] == (
-        r"with the profile `laptop` on a CPU \[x86\] in 41 s at commit `012345678`")
+        "Profile `laptop`, a CPU \\[x86\\], 41\u00a0s, commit `012345678`")
 
 
 def test_markdown_in_cells_is_shown_not_obeyed() -> None:

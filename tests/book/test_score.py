@@ -4,7 +4,6 @@ import base64
 import dataclasses
 import re
 import statistics
-from html import unescape
 from io import BytesIO
 from pathlib import Path
 
@@ -131,24 +130,27 @@ def figure(picture: Image.Image) -> Figure:
     return Figure("page", "fig-x", cell)
 
 
-def test_a_figure_stands_once_among_the_causes_and_beside_no_claim_that_was_not_run(tmp_path: Path) -> None:
+def test_a_cause_has_its_figure_unless_the_claim_was_not_run(tmp_path: Path) -> None:
     judged, claim = Judged.judge(kept()), RULES["mlp-mnist"]
-    first = dataclasses.replace(judged.found["mlp-mnist"], figure="fig-x")
-    found = {"a": dataclasses.replace(first, verdict="not run"), "b": first, "c": first}
+    first = dataclasses.replace(judged.found["mlp-mnist"], figure="fig-x", tested="")
+    found = {"a": dataclasses.replace(first, verdict="not run"), "b": first,
+             "c": dataclasses.replace(first, tested="With half the width it holds.")}
     shown = figure(Image.new("RGB", (40, 40), "blue"))
     page = Page(claim.notebook, new_notebook(cells=[shown.cell]), True, False, {})
     kinds = score.causes(dataclasses.replace(judged, found=found), {claim.notebook: page}, tmp_path)
-    told = render.template("why.md", kinds=kinds, rules=RULES, pages={claim.notebook: page}).split("### ")[1:]
-    assert ["<img" in html for html in told] == [False, True, False]
-    assert "will measure it" in told[0] and f"beside “{first.title}”" in unescape(told[2])
-    assert (tmp_path / "fig-x.png").is_file()
+    rows = BeautifulSoup(render.template("why.md", kinds=kinds, rules=RULES, pages={claim.notebook: page}),
+                         "html.parser").select("ul.causes > li")
+    assert [bool(row.img) for row in rows] == [False, True, True] and (tmp_path / "fig-x.png").is_file()
+    lines = [row.select("p")[1].get_text() for row in rows]
+    assert lines[1].startswith("Open: ") and lines[2] == "Tested: With half the width it holds."
+    assert all(len(row.details.extract()) and row.get_text().count("\n") <= 3 for row in rows)
 
 
 @pytest.mark.parametrize("photo", [True, False])
 def test_only_a_small_picture_of_photographs_has_another_for_the_dark_theme(tmp_path: Path, photo: bool) -> None:
     pixels = np.full((200, 200, 3), 255, np.uint8)
     pixels[20:180, 20:180] = np.random.default_rng(0).integers(0, 256, (160, 160, 3)) if photo else (0, 0, 255)
-    made = figures.thumbnail(figure(Image.fromarray(pixels)), tmp_path)
+    made = figures.thumbnail(figure(Image.fromarray(pixels)), tmp_path, 480)
     assert made.in_dark == photo == (tmp_path / "fig-x.dark.png").is_file() and (tmp_path / made.file).is_file()
 
 
@@ -159,8 +161,8 @@ def test_the_small_picture_of_many_thin_lines_is_no_photograph(tmp_path: Path) -
         for line in range(6):
             axis.plot(np.random.default_rng(10 * k + line).normal(size=60).cumsum(), linewidth=0.8)
     drawn.savefig(file := BytesIO())
-    made = figures.thumbnail(figure(Image.open(file).convert("RGB")), tmp_path)
-    assert not made.in_dark and max(made.width, made.height) == figures.THUMBNAIL
+    made = figures.thumbnail(figure(Image.open(file).convert("RGB")), tmp_path, 480)
+    assert not made.in_dark and max(made.width, made.height) == 480
 
 
 def test_the_citation_is_that_of_the_file(written: dict[str, str]) -> None:

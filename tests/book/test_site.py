@@ -272,7 +272,7 @@ def test_an_outside_address_in_a_style_file_is_found(tmp_path: Path) -> None:
 
 def test_the_page_on_speed_shows_the_committed_benchmark(built: Path) -> None:
     """Each target with its limit, the figures, and the device that it was measured on."""
-    page = (built / "book/speed.html").read_text(encoding="utf-8")
+    page = (built / "book/design.html").read_text(encoding="utf-8")
     bench = json.loads((ROOT / "results/bench/cpu/bench.json").read_text(encoding="utf-8"))
     assert bench["provenance"]["commit"][:9] in page and "floor.svg" in page and "scaling.svg" in page
     for row in bench["rows"]:

@@ -62,8 +62,8 @@ def test_the_speed_page_opens_with_what_was_found(tmp_path: Path) -> None:
                                         "c,\u2014,\u2014,\u2014,no\n")
     texts = included(tmp_path / "results/bench", tmp_path / "generated")
     assert texts["speed-lead.md"] == (
-        "**Time of a training batch over that of its bare matrix products: 1.1 (a), 1.3 (b).** "
-        "2 of 3 targets are met; not met: b, other: 1.23, at most 1 asked.\n")
+        "**Training one batch takes 1.1 (a), 1.3 (b) times as long as its bare matrix products.** "
+        "The engine meets 2 of 3 speed targets. The others:\n\n- b, other: 1.23 (at most 1 asked)\n")
 
 
 def test_a_slope_is_explained_where_a_table_has_one(tmp_path: Path) -> None:

@@ -290,9 +290,9 @@ def test_the_home_page_opens_with_a_memory_that_has_come_back_and_the_conclusion
 def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:
     """Of drawings, pictures in grey and photographs: as dark as the page at their edge and mostly dark inside."""
     window.emulate_media(color_scheme="dark")
-    for name in ("index", "notebooks/03b-classification", "notebooks/c-memory-capacity", "speed", "why"):
+    for name in ("index", "notebooks/03b-classification", "notebooks/c-memory-capacity", "design", "why"):
         page = show(window, built, name)
-        for figure in page.locator(".bd-article :is(figure, .cause) img").all():
+        for figure in page.locator(".bd-article :is(figure, .causes) img").all():
             if figure.is_visible():
                 figure.scroll_into_view_if_needed()
                 figure.evaluate("image => image.decode()")

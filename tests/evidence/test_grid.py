@@ -28,7 +28,7 @@ def test_what_is_inside_the_grid_stays_inside() -> None:
     ({"train": {"weight_decay": 0.03}}, ["weight decay 0.03 (the paper names 0.01, 0.001, 0.0001, 0)"]),
     ({"train": {"weight_lr": 5e-4}}, ["weight step 0.0005 (the paper names 0.0001)"]),
     ({"topology": {"hidden": [358, 358]}},
-     ["hidden layers 358 and 358 (the paper names 512 and 512, 1024 and 1024)"]),
+     ["hidden layers 358-358 (the paper names 512-512, 1024-1024)"]),
     ({"train": {"batch_size": 7, "steps": 3}}, []),                        # the paper names neither
 ])
 def test_each_departure_is_named(change: dict[str, object], said: list[str]) -> None:

@@ -1,0 +1,59 @@
+"""One table of the settings of every model: what the paper names, what ran here, and why it differs."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .. import checkout
+from ..evidence import grid
+from ..evidence.strict import read_yaml
+from . import render
+
+OPEN = {"activation": "f", "train.steps": "T", "train.value_lr": "value step", "train.weight_lr": "weight step",
+        "train.weight_decay": "weight decay", "train.batch_size": "batch", "train.epochs": "epochs",
+        "init_std": "first weights", "scale": "pixel scale", "hidden": "hidden layers"}
+COMMENT = re.compile(r"((?:^#.*\n)+)([\w-]+):", re.MULTILINE)
+
+
+def includes(words: Mapping[str, str]) -> dict[str, str]:
+    """``settings.html``, made from ``config/models.yaml`` with its comments and from ``config/paper-grid.yaml``.
+
+    ``words``: names of the code -> readers' words, for kinds of model of which the paper names no settings.
+    """
+    file = checkout.part("config") / "models.yaml"
+    why = {name: " ".join(line.removeprefix("#").strip() for line in text.splitlines())
+           for text, name in COMMENT.findall(file.read_text(encoding="utf-8"))}
+    kinds: dict[str, dict[str, Any]] = {}
+    for name, model in read_yaml(file).items():
+        found = grid.entry(model)
+        kind = kinds.setdefault(found[0] if found else _kind(model, words), {"entry": found and found[1], "models": {}})
+        kind["models"][name] = model
+    return {"settings.html": render.template("settings.html", kinds=[
+        {"title": title, "place": one["entry"].place.partition('"')[0].strip(" ,") if one["entry"] else "",
+         "rows": _rows(**one), "why": {name: why[name] for name in one["models"] if name in why}}
+        for title, one in kinds.items()])}
+
+
+def _kind(model: Mapping[str, Any], words: Mapping[str, str]) -> str:
+    """What to call a model of which the paper names no settings."""
+    kind = model["kind"]
+    name = f"{model['topology']['constructor']} graph" if kind == "pcgraph" else words.get(kind, kind)
+    return name.replace("_", " ").replace("-", " ")
+
+
+def _rows(entry: grid.Entry | None, models: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each setting that the paper names, and one for those that it leaves open."""
+    named = {**entry.allowed, **{key: [f"at most {limit:g}"] for key, limit in entry.at_most.items()}} if entry else {}
+    rows = [{"setting": grid.WORDS[key], "paper": ", ".join(map(grid.shown, values)),
+             "here": _values(models.values(), key, entry)} for key, values in named.items()]
+    left = {words: _values(models.values(), key, None) for key, words in OPEN.items() if key not in named}
+    rows.append({"setting": "left open", "paper": "", "here": [
+        (f"{words} {', '.join(text for text, _ in values)}", False) for words, values in left.items() if values]})
+    return [row for row in rows if row["here"]]
+
+
+def _values(models: Iterable[Mapping[str, Any]], key: str, entry: grid.Entry | None) -> list[tuple[str, bool]]:
+    """The values that a setting has in some models, and whether each is one that the paper does not name."""
+    found = {grid.shown(value): entry is not None and entry.excludes(key, value) for model in models
+             if (value := grid.value(model, key)) is not None}
+    return sorted(found.items(), key=lambda one: one[1])
