@@ -60,6 +60,9 @@ def _outputs(cell: NotebookNode, kind: str) -> list[str]:
     return [output.data[kind] for output in cell.get("outputs", []) if kind in output.get("data", {})]
 
 
+COLOURS = 128                                       # of a small picture: a page shows dozens, and half of the bytes do
+
+
 @dataclass(frozen=True)
 class Thumbnail:
     """A small picture of a figure, in pixels. ``in_dark``: it has photographs and a second file for the dark theme."""
@@ -80,5 +83,5 @@ def thumbnail(figure: Figure, folder: Path, largest: int) -> Thumbnail:
     picture.thumbnail((largest, largest))
     if dark is not None:
         polish.save_dark(np.asarray(Image.fromarray(dark).resize(picture.size, Image.Resampling.LANCZOS)), place)
-    polish.by_palette(picture).save(place, optimize=True)
+    picture.quantize(COLOURS).save(place, optimize=True)
     return Thumbnail(place.name, *picture.size, dark is not None)
