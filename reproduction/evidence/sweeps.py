@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
             "settling_censored", "labelled_agreement", "seam", "guided_mse", "guided_ssim", "guided_agreement",
-            "choice_mse", "other_mse", "initialization_mse", "nearest_mse", "mean_image_mse", "rest_psnr",
-            "noisy_psnr", "blank_psnr", "completion_ssim", "mean_image_ssim", "rest_agreement", "noisy_agreement",
-            "original_agreement", "completion_agreement", "rested_share", "nearer_share", "classification_rested",
+            "choice_mse", "other_mse", "nearest_mse", "mean_image_mse", "completion_ssim", "mean_image_ssim",
+            "completion_agreement", "original_agreement", "initialization_mse", "rest_psnr", "noisy_psnr",
+            "blank_psnr", "rest_agreement", "noisy_agreement", "rested_share", "nearer_share", "classification_rested",
             "completion_rested", "generation_rested", "noise_residual", "digit_residual", "constant_residual",
             "familiar_distance", "foreign_distance", "auroc", "brightness_auroc"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it

@@ -36,8 +36,8 @@ def test_the_csv_of_a_page_holds_its_records_to_the_last_digit(csv: Path, path: 
 
 def test_a_page_without_records_offers_its_notebook_alone() -> None:
     judged = Judged.read(RECORDS)
-    assert [text for text, _ in download.of("01-introduction", judged)] == ["the notebook"]
-    assert dict(download.of("02-pc-graphs", judged))["full record"] == "../../records/02-pc-graphs.json"
+    assert [text for text, _ in download.of("01-introduction", judged)] == ["notebook"]
+    assert dict(download.of("02-pc-graphs", judged))["record"] == "../../records/02-pc-graphs.json"
 
 
 def cell(folder: Path, more: str) -> str:

@@ -285,7 +285,7 @@ def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> Non
     (root / "config/sweeps/tiny.yaml").write_text(
         f"description: for tests\nmodel: {model}\nbase: {{validation_count: 20}}\nvary: [train.weight_decay: [0.1]]\n")
     ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
-    absent = {"accuracy", "generated", "labelled_agreement", "seam", "guided_mse", "guided_agreement"}
+    absent = {"accuracy", "generated", "labelled_agreement", "seam", "guided_mse", "guided_ssim", "guided_agreement"}
     absent |= set(sweeps.MEASURES[sweeps.MEASURES.index("initialization_mse"):])       # of parts that are not usual
     absent |= {"denoised_step", "safe_step", "settling_steps", "settling_censored"} if model == "copier" else set()
     assert {key for key in sweeps.MEASURES if ends[key].isna().all()} == absent
@@ -299,7 +299,8 @@ def test_a_run_is_measured_in_what_the_sweep_asks_for(root: Path) -> None:
     shutil.rmtree(root / "_build")
     edit(root / "config/sweeps/tiny.yaml", "measured: [completion, settling]\n", "")
     every = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
-    kept = ["completion_mse", "choice_mse", "other_mse", "safe_step", "settling_steps", "settling_censored"]
+    first, last = map(sweeps.MEASURES.index, ("choice_mse", "initialization_mse"))
+    kept = ["completion_mse", *sweeps.MEASURES[first:last], "safe_step", "settling_steps", "settling_censored"]
     assert few[kept].equals(every[kept]) and every["accuracy"].notna().all()
     assert few[[key for key in sweeps.MEASURES if key not in kept]].isna().all(axis=None)
 
