@@ -102,3 +102,14 @@ def test_a_cause_names_readings_of_its_claim(name: str) -> None:
         if part.cause and part.cause.tested:
             test = part.cause.tested
             assert {*test.tried, *filter(None, [test.reading])} <= set(part.readings)
+
+
+def test_what_page_l_says_of_the_graphs_that_denoise_is_in_the_rows() -> None:
+    """Those of the search stop early and are read less often at rest; those of clothing that decide keep one epoch."""
+    every = pd.read_csv(ROOT / "results/sweeps/grid-search.csv")
+    assert every.loc[every.groupby("identity")["validation"].idxmax(), "epoch"].median() == 1
+    search = every.dropna(subset="rest_agreement")
+    assert len(search) and (search["rest_agreement"] < search["noisy_agreement"]).all()
+    rows = pd.read_csv(ROOT / "results/sweeps/grid-denoising.csv")
+    kept = rows.loc[rows.groupby("identity")["validation"].idxmax()]
+    assert (kept.loc[kept["data"] == "fashion", "epoch"] == 1).all()
