@@ -206,7 +206,6 @@ class State:
                 state["state"].setdefault(int(k), {})[moment] = tensor
         self.optimizer.load_state_dict(state)
 
-
     def leave(self) -> pd.DataFrame:
         """Give the model its best weights, where there was validation, and its history, which is returned as well."""
         for name, best in self.best.items():

@@ -102,11 +102,7 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     many = [torch.cat([some] * chains, -2) if some.ndim > 1 else some for some in (start, clamped, errorless)]
     walk = _Walk(Conditioned(graph, *many), temperature, metropolis, value_lr,
                  generator or torch.Generator().manual_seed(0))
-    for t in range(burn_in):
-        walk.step()
-        if metropolis and value_lr == "tuned":
-            walk.tune(t, chains)
-    walk.accepted.zero_()
+    walk.burn_in(burn_in, chains)
     found = [walk.sample(every) for _ in range(kept)]
     values, energies = zip(*found, strict=True)
     x, energy = _chains_first(torch.stack(values), chains, -2), _chains_first(torch.stack(energies), chains, -1)
@@ -121,6 +117,7 @@ class _Walk:
     def __init__(self, problem: Conditioned, temperature: float, metropolis: bool, value_lr: float | str,
                  generator: torch.Generator) -> None:
         self.problem, self.temperature, self.metropolis, self.generator = problem, temperature, metropolis, generator
+        self.tuned = metropolis and value_lr == "tuned"
         problem.evaluate()
         problem.differentiate()
         self.energy = problem.energy()                                     # (..., batch)
@@ -139,6 +136,14 @@ class _Walk:
         """Random numbers from the generator, of that shape."""
         drawn = draw(like.shape, generator=self.generator, dtype=like.dtype, device=self.generator.device)
         return drawn.to(like.device)
+
+    def burn_in(self, steps: int, chains: int) -> None:
+        """Steps whose values are thrown away. They find the step of each example where it is to be tuned."""
+        for t in range(steps):
+            self.step()
+            if self.tuned:
+                self._tune(t, chains)
+        self.accepted.zero_()
 
     def step(self) -> None:
         """One proposal for each chain, accepted or taken back (the Metropolis-adjusted Langevin algorithm)."""
@@ -169,7 +174,7 @@ class _Walk:
         self.energy = torch.where(rejected[..., 0], self.energy, energy)
         self.accepted += ~rejected
 
-    def tune(self, t: int, chains: int) -> None:
+    def _tune(self, t: int, chains: int) -> None:
         """Lengthen the steps that are accepted too often, shorten the others, less and less; one for all chains."""
         chance = self.chance.unflatten(-2, (chains, -1)).mean(-3)          # (..., batch, 1)
         self.lr *= torch.cat([((chance - ACCEPTED) * (t + 1) ** -0.6).exp()] * chains, -2)

@@ -161,14 +161,8 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     from pcgraph_lite import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})
     values = resolve(name, settings, given)
-    for key in OWN_OPTION.keys() & given.keys():
-        raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")
     hardware.pick_device(values.get("device", "auto"))                     # refused before anything runs
-    usual = checkout.ROOT / "_build" / profile
-    folder = placed(out, "--out") if str(out) else _folder(name, profile, given) if given else usual
-    if given and folder == usual:
-        raise BadInput(f"--out {checkout.relative(usual)} is for runs with the profile's parameters; got -p "
-                       f"{' -p '.join(given)}. Leave out --out, or name a folder of the run's own.")
+    usual, folder = checkout.ROOT / "_build" / profile, _folder(name, profile, given, out)
     for variable in PLACES:                                                # cells run in another working folder
         if os.environ.get(variable):
             os.environ[variable] = str(placed(os.environ[variable], variable))
@@ -226,7 +220,22 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
                        f"{known[key].default!r}.") from None
 
 
-def _folder(name: str, profile: str, given: Mapping[str, object]) -> Path:
+def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Path) -> Path:
+    """The folder of a run: ``out``, else the usual one, or with parameters of its own one named after them.
+
+    Raises BadInput: parameters that have an option, or parameters of its own for the usual folder.
+    """
+    for key in OWN_OPTION.keys() & given.keys():
+        raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")
+    usual = checkout.ROOT / "_build" / profile
+    folder = placed(out, "--out") if str(out) else _named_after(name, profile, given) if given else usual
+    if given and folder == usual:
+        raise BadInput(f"--out {checkout.relative(usual)} is for runs with the profile's parameters; got -p "
+                       f"{' -p '.join(given)}. Leave out --out, or name a folder of the run's own.")
+    return folder
+
+
+def _named_after(name: str, profile: str, given: Mapping[str, object]) -> Path:
     """A folder named after the parameters."""
     parts = "_".join([profile, *(f"{key}-{given[key]}" for key in sorted(given))])
     slug = re.sub(r"[^\w.,-]+", "", parts.replace(" ", ""))

@@ -1,8 +1,8 @@
 """Studies of training settings, first of all of the relaxed time T x gamma that different tasks need.
 
 Every setting trains one graph on training images and is measured on held-out training images (memories on their stored
-images). The test set is never read. ``config/studies/relaxed-time.yaml`` lists the runs in order; the other files of
-that folder answer other questions about settings. Studies run as sweeps do, and their rows are stored beside those:
+images). The test set is never read. ``config/studies/relaxed-time.yaml`` lists the runs; the other files of that folder
+answer other questions about settings. ``sweeps`` runs them, keeps their rows and finds them again:
 
     pcgraph sweep relaxed-time --profile paper
 """
@@ -30,7 +30,7 @@ from pcgraph_lite.images.judge import load_judge, read
 from pcgraph_lite.studies import memory, tasks, trials
 
 from .. import checkout
-from . import records
+from . import config, records
 
 SETTLE = {"steps": 200, "momentum": 0.95}                                  # of a query by conditioning
 LOOKS = trials.schedule(320)                                               # plain steps at which denoising is measured
@@ -41,12 +41,12 @@ OF_TASK = {"epochs": None, "batch_size": None, "weight_lr": None, "init_std": No
 Run = dict[str, Any]             # task, data, scale, steps, gamma, decay, activation, seed, fixed
 
 
-def plan(settings: dict[str, Any]) -> dict[str, Run]:
-    """Every run of a settings file in order, by the hash of its settings. The lists of an entry are crossed.
+def plan(settings: dict[str, Any]) -> list["Point"]:
+    """Every run of a settings file in order, each once. The lists of an entry are crossed.
 
     Raises UnknownName: an entry has an unknown key.
     """
-    runs: dict[str, Run] = {}
+    runs: dict[str, Point] = {}
     for key in {key for entry in settings["queue"] for key in entry}:
         one_of("key of an entry of the queue", key, [*USUAL, "tasks", "points"])
     for entry in (USUAL | entry for entry in settings["queue"]):
@@ -59,16 +59,15 @@ def plan(settings: dict[str, Any]) -> dict[str, Run]:
                    "decay": usual["decay"] if decay is None else decay,
                    "activation": activation or usual["activation"], "fixed": fixed}
             digest = hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:16]
-            runs.setdefault(digest, run)
-    return runs
+            runs.setdefault(digest, Point(run, digest))
+    return list(runs.values())
 
 
 @dataclass(frozen=True)
 class Point:
-    """One run of a study, as ``sweeps.Run`` is one of a sweep. ``settings``: see ``plan``. ``sample``: which data."""
+    """One run of a study, as ``sweeps.Run`` is one of a sweep. ``identity``: the hash of its settings."""
 
     settings: Run
-    sample: bool
     identity: str
 
     @property
@@ -84,7 +83,7 @@ class Point:
         """Train and measure. The graphs are small, so the CPU computes, whatever the device. Returns one row."""
         began, version, run = time.monotonic(), checkout.version(), self.settings
         generator, fixed = torch.Generator().manual_seed(run["seed"]), OF_TASK | run["fixed"]
-        every = datasets.load(run["data"], sample=self.sample)
+        every = datasets.load(run["data"], sample=config.load_profile(profile).data.sample)
         images, held_out = datasets.split_off(every, max(2000, fixed["held_out"]), generator)
         images = images.subset(fixed["images"], generator)
         make = getattr(topology, fixed["topology"])

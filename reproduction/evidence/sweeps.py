@@ -134,11 +134,10 @@ def path(name: str, profile: str) -> Path:
 
 def runs(name: str, profile: str) -> "list[Run] | list[Point]":
     """The runs of a sweep or study. Raises as ``plan``."""
-    if _source(name).parent.name == "sweeps":
+    if (source := _source(name)).parent.name == "sweeps":
         return plan(name, profile)
     from . import relaxed_time  # here: the import takes seconds
-    sample, study = config.load_profile(profile).data.sample, relaxed_time.plan(strict.read_yaml(_source(name)))
-    return [relaxed_time.Point(settings, sample, identity) for identity, settings in study.items()]
+    return relaxed_time.plan(strict.read_yaml(source))
 
 
 def plan(name: str, profile: str) -> list[Run]:
@@ -197,25 +196,19 @@ def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
 
 
 def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
-    """The rows of a sweep. Missing runs are trained first, with a message.
+    """The rows of a sweep or study. Missing runs are trained first, with a message.
 
     Returns:
         one row per epoch in the order of ``plan``: setting (the differences from the base), the varied keys, seed, the
         columns EPOCHS, MEASURES (in the last row of a run, with the weights of its best epoch) and FACTS. A failed run
-        has one row of epoch 0, whose status says how it failed.
+        has one row of epoch 0, whose status says how it failed. A study has one row per run, see ``relaxed_time``.
     """
-    wanted = plan(name, profile)
-    if lacking := len(missing(name, profile)):
-        print(f"sweep {name}: {lacking} of {len(wanted)} runs are missing in profile {profile}: training them.",
+    wanted = runs(name, profile)
+    if lacking := {one.identity for one in wanted}.difference(_rows(name, profile)["identity"]):
+        print(f"sweep {name}: {len(lacking)} of {len(wanted)} runs are missing in profile {profile}: training them.",
               file=sys.stderr, flush=True)
         run(name, profile, device)
     return _arranged(wanted, _rows(name, profile))
-
-
-def missing(name: str, profile: str) -> list[Run]:
-    """The runs of a sweep that have no rows. Raises as ``load``."""
-    done = set(_rows(name, profile)["identity"])
-    return [one for one in plan(name, profile) if one.identity not in done]
 
 
 def finals(rows: pd.DataFrame) -> pd.DataFrame:

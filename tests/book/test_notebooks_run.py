@@ -127,7 +127,7 @@ def test_run_writes_notebook_and_records(project: Project) -> None:
 
 def test_long_parameters_are_told_apart(root: Path) -> None:
     """A folder's name is cut, but never the same for other values."""
-    folders = {notebooks._folder(NAME, "smoke", {"a": "x" * 300, "steps": steps}) for steps in (50, 2000)}
+    folders = {notebooks._named_after(NAME, "smoke", {"a": "x" * 300, "steps": steps}) for steps in (50, 2000)}
     assert len(folders) == 2 and all(len(folder.name) < 140 for folder in folders)
 
 
