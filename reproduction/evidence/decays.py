@@ -74,7 +74,7 @@ def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     ``swept``: sweep -> rows of ``sweeps.finals``, with a column dataset for those that do not vary it. A model is named
     by its sweep, its constructor where that varies, and its labels; measures as records name them.
     """
-    ends = pd.concat([rows.query("status == 'ok'").assign(model=name) for name, rows in swept.items()])
+    ends = pd.concat([rows.query("status == 'ok'").assign(sweep=name, model=name) for name, rows in swept.items()])
     ends = ends.reindex(columns=list(dict.fromkeys([*ends, *VARIED])))
     ends = ends[ends[DECAY].fillna(BEST) == BEST]
     kind = ("-" + ends["topology.constructor"]).fillna("")
