@@ -12,11 +12,8 @@ from project import git
 
 import pcgraph_lite as pcg
 from pcgraph_lite import checkout as code
-from pcgraph_lite.errors import BadFile
 from pcgraph_lite.files import load_tensors
 from reproduction import checkout
-from reproduction.book import notebooks
-from reproduction.evidence import config
 
 
 @pytest.fixture
@@ -57,16 +54,6 @@ def test_a_saved_graph_names_the_code_that_made_it(root: Path, tmp_path: Path) -
     pcg.save(pcg.PCGraph(pcg.topology.generative(labels=2, hidden=[3], pixels=4)), tmp_path / "graph.safetensors")
     about = json.loads(load_tensors(tmp_path / "graph.safetensors", signed="pcgraph")[0]["pcgraph"])
     assert (about["commit"], about["changed"]) == (git(root, "rev-parse", "HEAD"), False)
-
-
-@pytest.mark.parametrize("ask", [
-    lambda: config.load_profile("laptop"), config.profile_names, config.notebook_names,
-    lambda: notebooks.resolve("02-pc-graphs", None, {}), lambda: checkout.from_checkout("benchmarks", "suite")])
-def test_outside_a_checkout_it_is_said_that_one_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask) -> None:
-    """As in an environment that ``pip install .[book]`` made: the package is there, and nothing beside it."""
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    with pytest.raises(BadFile, match=r"is part of the repository, not of the installed package. Run .* a checkout"):
-        ask()
 
 
 @pytest.mark.parametrize("command", [

@@ -222,12 +222,10 @@ def _calls() -> Iterator[tuple[str, str, dict[str, object], int]]:
         yield name, argument, CALLS[name][1] | {argument: BAD[number]()}, number
 
 
-def survivors(limit: int | None = None) -> tuple[int, Counter, list[str]]:
+def survivors() -> tuple[int, Counter, list[str]]:
     """Number of calls; what became of them; and those that ended otherwise than they should."""
     outcomes, wrong, count = Counter(), [], 0
     for name, argument, given, number in _calls():
-        if limit is not None and count >= limit:
-            break
         count += 1
         try:
             with contextlib.redirect_stderr(io.StringIO()):
@@ -261,20 +259,6 @@ def test_no_bad_value_is_answered_by_a_foreign_error_or_nan(tmp_path, monkeypatc
         count, outcomes, wrong = survivors()
     print(count, dict(outcomes), len(wrong))
     assert count >= LEAST and not wrong, "\n".join(wrong[:40])
-
-
-@pytest.mark.parametrize("name", sorted(CALLS.keys() - {"frechet_judge_distance", "seam", "load full"}))
-def test_under_autocast_a_call_answers_the_same_or_says_why_not(name):
-    """Half precision from outside reaches no call: those that take no generator answer to the last bit."""
-    function, given = CALLS[name]
-    with torch.autocast("cpu", torch.bfloat16):
-        try:
-            cast = function(**given)
-        except PCGraphError:
-            return
-    plain = function(**given)
-    if torch.is_tensor(plain) and "generator" not in given:
-        assert cast.dtype == plain.dtype and torch.equal(cast, plain)
 
 
 def test_a_wrong_name_of_a_setting_is_suggested():

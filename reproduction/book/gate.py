@@ -2,6 +2,7 @@
 
 Text, settings, captions and alt texts of a staged page come from its source alone. The executed notebook adds only the
 outputs of its code cells and the parameters that it ran with, so the text of a page can change without a new run.
+Who ran it, where and when, is for its records to say.
 """
 
 import ast
@@ -32,7 +33,6 @@ LARGEST_PICTURE = 50_000_000                                               # pix
 LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code that ends where it seems to
 SETTINGS = {"tags": list, "mystnb": dict}                                  # metadata of a cell that is kept
 BUILDER = {"figure", "image"}                                              # entries of mystnb that are kept
-PLAIN = re.compile(r"[\w.:+-]{1,40}")                                       # text without Markdown
 INJECTED = "injected-parameters"                                           # papermill's tag
 # Differences that cannot change an output: the import lines of our own modules, and how a claim keeps its checks.
 HOMES = re.compile(r"^(from|import) (pcgraph_lite|reproduction)\b.*\n?|\b(trials|frames)\.|(?<=\.checks)\.values\(\)",
@@ -53,7 +53,7 @@ def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
     newest = next(_sources(name, root))
     for source in _sources(name, root):
         if _code(source.cells) == _code(cell for cell in ran if not _injected(cell)):
-            return _filled(_retold(source, newest), ran, _run(executed.metadata), name)
+            return _filled(_retold(source, newest), ran, name)
     raise BadFile(f"the code cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at "
                   f"any commit of it. Run it again: pcgraph run {name}")
 
@@ -91,7 +91,7 @@ def _retold(source: NotebookNode, newest: NotebookNode) -> NotebookNode:
     return source
 
 
-def _filled(source: NotebookNode, ran: Sequence[NotebookNode], run: NotebookNode, name: str) -> NotebookNode:
+def _filled(source: NotebookNode, ran: Sequence[NotebookNode], name: str) -> NotebookNode:
     """The source with the outputs of the code cells that ran, and with papermill's injected cells in their places."""
     left, cells = list(ran), []
     for cell in source.cells:
@@ -103,19 +103,8 @@ def _filled(source: NotebookNode, ran: Sequence[NotebookNode], run: NotebookNode
         cells.append(cell)
     cells += map(_parameters, left)
     metadata = NotebookNode(kernelspec={"name": "python3", "display_name": "Python 3", "language": "python"},
-                            language_info={"name": "python"}, papermill=run)
+                            language_info={"name": "python"})
     return NotebookNode(nbformat=4, nbformat_minor=5, metadata=metadata, cells=cells)
-
-
-def _run(metadata: NotebookNode) -> NotebookNode:
-    """The notes of papermill that a page shows: duration, end and profile, if they are plain words and numbers."""
-    noted = metadata.get("papermill")
-    found = noted if isinstance(noted, dict) else {}
-    given = found.get("parameters")
-    told = {key: found[key] for key, kind in (("duration", float), ("end_time", str))
-            if isinstance(found.get(key), kind) and PLAIN.fullmatch(str(found[key]))}
-    profile = str(given.get("profile")) if isinstance(given, dict) else ""
-    return NotebookNode(told | ({"parameters": {"profile": profile}} if PLAIN.fullmatch(profile) else {}))
 
 
 def _parameters(injected: NotebookNode) -> NotebookNode:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from nbformat import NotebookNode
 
 from ..evidence.records import PACKAGES
 from .formats import DASH
@@ -15,18 +14,15 @@ from .formats import DASH
 ALIKE = ("profile", "device", "versions", "numerics")      # equal columns of the ledger become a sentence
 
 
-def of(record: Path, notebook: NotebookNode) -> dict[str, str]:
-    """The known facts of the run behind a page, in Markdown, from the provenance of its record or papermill's notes.
+def of(record: Path) -> dict[str, str]:
+    """The known facts of the run behind a page, in Markdown, from its file of records. Without it there are none.
 
     The keys are the columns of the ledger, and ``words``, which has the same in one line.
     """
-    if record.is_file():
-        saved = json.loads(record.read_text(encoding="utf-8"))
-        known = saved["provenance"] | {"profile": saved["profile"]}
-    else:
-        noted = notebook.metadata.get("papermill", {})
-        known = {"profile": noted.get("parameters", {}).get("profile"), "seconds": noted.get("duration"),
-                 "date": noted.get("end_time")}
+    if not record.is_file():
+        return {"words": ""}
+    saved = json.loads(record.read_text(encoding="utf-8"))
+    known = saved["provenance"] | {"profile": saved["profile"]}
     seconds = known.get("seconds")
     run = {"profile": _said(known, "profile"), "device": _said(known, "device"),
            "seconds": f"{seconds:.0f}" if isinstance(seconds, int | float) else "", "memory": _said(known, "memory"),

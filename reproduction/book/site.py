@@ -62,7 +62,7 @@ def _page(name: str, executed: Path, saved: Path, root: Path, profile: str) -> P
     if not profile and not file.is_file():
         return Page(name, jupytext.read(root / "notebooks" / f"{name}.md"), ran=False, older=False, run={})
     notebook = gate.admit(read_notebook(file, profile or "paper"), name, root)
-    return Page(name, notebook, ran=True, older=gate.outdated(notebook, name, root), run=runs.of(record, notebook))
+    return Page(name, notebook, ran=True, older=gate.outdated(notebook, name, root), run=runs.of(record))
 
 
 def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], root: Path) -> None:

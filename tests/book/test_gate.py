@@ -5,7 +5,6 @@ Oracle: the source, cell by cell; outputs and text that a browser or the builder
 
 import base64
 import copy
-import re
 from io import BytesIO
 from pathlib import Path
 
@@ -13,14 +12,13 @@ import jupytext
 import nbformat
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
-from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from PIL import Image
 
 from pcgraph_lite.errors import BadFile
-from reproduction.book import gate, runs, site, tables
+from reproduction.book import gate, site, tables
 from reproduction.book.handover import KIND
 from reproduction.checkout import ROOT
 
@@ -57,7 +55,6 @@ def test_our_own_runs_pass_as_they_are(root: Path) -> None:
     passed = gate.admit(copy.deepcopy(own), "page", root)
     assert [(cell.source, cell.get("outputs")) for cell in passed.cells] == [
         (cell.source.strip(), cell.get("outputs")) for cell in own.cells]
-    assert passed.metadata.papermill == own.metadata.papermill
     assert passed.cells[3].metadata.mystnb.figure.caption == "A figure."
 
 
@@ -81,13 +78,13 @@ def test_no_metadata_of_an_executed_notebook_reaches_the_builder(tmp_path_factor
     jupytext.write(page, folder / "notebooks/page.md", fmt="md:myst")
     hostile = executed(new_output("display_data", {"text/plain": "x"}, metadata=given))
     plain.cells[3].outputs = [new_output("display_data", {"text/plain": "x"})]
-    hostile.metadata |= {key: value for key, value in given.items() if key != "papermill"}
+    hostile.metadata |= given
     for cell in hostile.cells[:2] + hostile.cells[3:] if everywhere else ():
         cell.metadata = nbformat.from_dict(given)
     passed, wanted = (gate.admit(one, "page", folder) for one in (hostile, plain))
     for cell in (*passed.cells, *wanted.cells):
         cell.pop("id", None)
-    assert passed == wanted and passed.metadata.keys() == {"kernelspec", "language_info", "papermill"}
+    assert passed == wanted and passed.metadata.keys() == {"kernelspec", "language_info"}
 
 
 HOSTILE = ["```{literalinclude} /etc/passwd\n```", "```{raw} html\n:file: /etc/passwd\n```",
@@ -145,30 +142,11 @@ def test_code_that_changed_shows_the_code_that_ran_and_todays_text_where_it_fits
     path.write_text(old)
 
 
-@pytest.mark.parametrize("change", [
-    {"name": "<script>alert(1)</script>"}, {"rows": [["<b>"], [["x"]]]}, {"rows": "x"}, {"rows": [["x", "y"]]},
-    {"script": "a()"}, {"formats": {"a": "{0.__class__}"}}, {"paper": {"a": {"b": "c"}}}])
-def test_what_is_no_table_is_refused(root: Path, change: dict[str, object]) -> None:
+@pytest.mark.parametrize("content", ["x", [], None, {"name": "x"}, TABLE | {"script": "a()"}])
+def test_what_is_no_table_is_refused(root: Path, content: object) -> None:
+    """What a table may hold is tested in test_tables.py."""
     with pytest.raises(BadFile, match=r"cell 3: a table that is none.*pcgraph run page"):
-        gate.admit(executed(new_output("execute_result", {KIND: TABLE | change})), "page", root)
-
-
-@pytest.mark.parametrize("content", ["x", [], None, {"name": "x"}])
-def test_other_content_is_no_table(root: Path, content: object) -> None:
-    with pytest.raises(BadFile, match="a table that is none"):
         gate.admit(executed(new_output("execute_result", {KIND: content})), "page", root)
-
-
-@given(TREE, TREE, TREE)
-@example("x` ```{raw} html\n<script>", {"profile": "x\n\n```{include} /etc/passwd\n```"}, "```{include} x\n```")
-def test_no_words_of_papermill_reach_a_page_but_plain_ones(moment, given, duration):
-    """They are told on a page whose run left no records."""
-    noted = gate._run(nbformat.from_dict({"papermill": {
-        "end_time": moment, "parameters": given, "duration": duration, "input_path": "x", "version": "y"}}))
-    assert noted.keys() <= {"duration", "end_time", "parameters"} and "papermill" not in noted
-    told = (noted.get("end_time"), *noted.get("parameters", {}).values())
-    assert not re.search(r"[`<{\[\n\\]", "".join(map(str, told)))
-    assert "\n" not in runs.of(Path("nowhere"), NotebookNode(metadata={"papermill": noted}))["words"]
 
 
 @pytest.mark.parametrize("content", [
@@ -199,12 +177,3 @@ def test_other_kinds_of_output_are_refused(root: Path, kind: str) -> None:
 def test_pictures_are_pictures(root: Path, content: str) -> None:
     with pytest.raises(BadFile, match="a picture"):
         gate.admit(executed(new_output("display_data", {"image/png": content})), "page", root)
-
-
-@pytest.mark.parametrize("text", [
-    "", "[" * 100_000, "{}", "[]", '{"cells": 1, "nbformat": 4, "nbformat_minor": 5}', "\xff"])
-def test_what_is_no_notebook_is_named(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "page.ipynb"
-    path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(BadFile, match=r"page\.ipynb is not a notebook.*pcgraph run page"):
-        site.read_notebook(path, "smoke")

@@ -48,7 +48,7 @@ def test_a_table_goes_through_a_notebook_and_comes_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("change", [
     {"name": "a<b>"}, {"name": "x\ny"}, {"columns": ["a", "a"]}, {"columns": ["a"]}, {"rows": [["x", [1]]]},
     {"rows": [["x", {"mean": "<b>"}]]}, {"rows": [["x", math.nan]]}, {"formats": {"a": "{0.__class__}"}}, {"more": 1},
-    {"paper": {"a": ["x"]}}, {"settings": "yes"}])
+    {"rows": "x"}, {"paper": {"a": ["x"]}}, {"settings": "yes"}])
 def test_what_is_no_table_is_refused(change: dict[str, object]) -> None:
     handed = tables.plain(pd.DataFrame({"a": ["x"], "b": [1]}), "n").handed()
     Table.read(handed)

@@ -94,6 +94,8 @@ CALLS: dict[str, Callable[[pcg.PCGraph, torch.Tensor], object]] = {
         g, x, torch.arange(x.shape[-1]) < 3, steps=5).x,
     "query": lambda g, x: pcg.query(g, {"pixels": X}, steps=5).x, "accuracy": lambda g, x: pcg.accuracy(g, (X, Y)),
     "minus_energy": lambda g, x: pcg.minus_energy(g, (X, Y)),
+    "sample": lambda g, x: pcg.sample(g, {"pixels": X}, steps=4, every=2, burn_in=2).x,
+    "counterfactual": lambda g, x: pcg.counterfactual(g, {"pixels": X}, {"labels": Y}, steps=3).x,
     "fit": lambda g, x: (pcg.fit(g, (X, Y), epochs=1, steps=3, progress=False).energy.tolist(),
                          [w.detach() for w in g.weights]),
     "judge": lambda g, x: judge.load_judge("mnist")(torch.linspace(0, 1, 3 * 784).view(3, 784)),

@@ -242,16 +242,6 @@ def test_whole_numbers_are_classes_in_whatever_group() -> None:
         as_batch(digits, {"pixels": torch.ones(2, 2), "digits": torch.tensor([2.0, 0.0])})
 
 
-def test_images_alone_do_where_there_are_no_labels():
-    """As the same images in a mapping, whatever the order of the groups; a graph with labels asks for them."""
-    images, mask = torch.rand(6, 2, 2), torch.ones(5, 5)
-    histories = [fit(PCGraph(topology.from_mask(mask, {"hidden": 1, "pixels": 4})), data, progress=False)["energy"]
-                 for data in (images, {"pixels": images})]
-    assert (histories[0] == histories[1]).all()
-    with pytest.raises(BadInput, match="a tensor or array of images for a graph without labels"):
-        fit(PCGraph(topology.discriminative(4, [], 2)), images, progress=False)
-
-
 def test_the_best_epoch_is_kept_and_patience_stops():
     scores = iter([0.1, 0.9, 0.5, 0.4, 0.3, 0.2])
     seen = []

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from pcgraph_lite import valid as arguments
 from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.engine import learning, topology
-from pcgraph_lite.errors import BadFile, BadInput, UnknownName
+from pcgraph_lite.errors import BadFile, BadInput
 from reproduction.book import notebooks
 from reproduction.evidence import config
 
@@ -128,14 +128,6 @@ def test_wrong_model_is_refused(root: Path, old: str, new: str, words: list[str]
         config.load_models()
     for word in ["config/models.yaml", *words]:
         assert word in str(caught.value)
-
-
-def test_unknown_profile_and_model(root: Path) -> None:
-    """Both are refused with a near match."""
-    with pytest.raises(UnknownName, match=r"no profile 'smoek'.*Did you mean 'smoke'"):
-        config.load_profile("smoek")
-    with pytest.raises(UnknownName, match=r"no model 'tony'.*Did you mean 'tiny'"):
-        config.load_model("tony", config.load_profile("smoke"))
 
 
 def test_missing_or_foreign_file_is_named(root: Path) -> None:

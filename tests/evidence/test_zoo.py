@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from pcgraph_lite import files
 from pcgraph_lite.engine import epochs, learning
 from pcgraph_lite.engine.query import query
-from pcgraph_lite.errors import BadFile, BadInput, UnknownName
+from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images import scale as scales
 from reproduction.evidence import config, zoo
 
@@ -69,14 +69,6 @@ def test_settings_edited_while_a_model_trains_are_not_its_own(root: Path, monkey
     monkeypatch.setattr(zoo, "fit", fit_while_somebody_edits)
     with safe_open(zoo.ModelRun("tiny", "smoke").train(**QUIET), "pt") as file:
         assert file.metadata()["identity"] == before != zoo.ModelRun("tiny", "smoke").identity
-
-
-def test_header_says_what_the_weights_are(root: Path) -> None:
-    """Specification, identity and provenance travel with the file."""
-    with safe_open(zoo.ModelRun("tiny", "smoke").train(**QUIET), "pt") as file:
-        header = file.metadata()
-    assert header["identity"] == zoo.ModelRun("tiny", "smoke").identity
-    assert '"epochs":3' in header["spec"] and '"commit"' in header["provenance"]
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "text"])
@@ -164,11 +156,6 @@ def test_classifiers_come_by_the_same_call(root: Path, name: str) -> None:
     assert float(right) == pytest.approx(again.provenance["validation"]) and len(held_out) == 50
 
 
-def test_parameters_are_counted_as_edges(root: Path) -> None:
-    """Labels 10 -> 8 -> 784 without bias: 10 * 8 + 8 * 784."""
-    assert zoo.parameter_count(zoo.ModelRun("tiny", "smoke").load(**QUIET).graph) == 10 * 8 + 8 * 784
-
-
 @pytest.mark.parametrize("name", ["recurrent-equal-mnist", "lateral-mnist", "assemblies-equal-mnist",
                                   "assemblies-all-mnist", "small-world-mnist", "fully-connected-equal-mnist"])
 def test_topologies_that_are_compared_at_equal_size_have_it(name: str) -> None:
@@ -192,18 +179,6 @@ def test_brief_layered_graphs_see_what_the_assemblies_see(layers: str, profile: 
         brief = zoo.spec(f"{layers}-brief-{data}", profile)
         assert seen(brief) == seen(zoo.spec(f"assemblies-{data}", profile))
         assert rest(brief) == rest(zoo.spec(f"{layers}-{data}", profile))
-
-
-def test_wrong_calls(root: Path) -> None:
-    """Unknown names with a near match; seeds and devices that are none."""
-    with pytest.raises(UnknownName, match="Did you mean 'tiny'"):
-        zoo.ModelRun("tinny", "smoke").load()
-    with pytest.raises(UnknownName, match="Did you mean 'smoke'"):
-        zoo.ModelRun("tiny", "smoky").load()
-    with pytest.raises(BadInput, match=r"seed = -1; expected a whole number"):
-        zoo.ModelRun("tiny", "smoke", seed=-1).load()
-    with pytest.raises(UnknownName, match="no device 'gpu'"):
-        zoo.ModelRun("tiny", "smoke").load(device="gpu", progress=False)
 
 
 def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

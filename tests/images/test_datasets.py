@@ -93,6 +93,8 @@ def test_sample_writes_nothing_and_names_the_sets_it_has(tmp_path):
         datasets.load("cifar10", sample=True)
     with pytest.raises(UnknownName, match=r"no split 'tests'.*Did you mean 'test'"):
         datasets.load("mnist", "tests", sample=True)
+    with pytest.raises(UnknownName, match=r"no data set 'minst'.*Did you mean 'mnist'"):
+        datasets.load("minst")
 
 
 def test_damaged_sample_is_refused(monkeypatch, tmp_path):
@@ -405,13 +407,6 @@ def test_image_set_takes_pictures_as_fit_does(size, shape):
     assert made.take(torch.tensor([1])).labels.tolist() == [0]
     with pytest.raises(WrongShape, match=r"\(2, 24\); give shape=\(channels, height, width\)"):
         datasets.ImageSet("mine", torch.rand(2, 24), labels)
-
-
-def test_unknown_names_are_refused_with_a_suggestion():
-    with pytest.raises(UnknownName, match=r"no data set 'minst'.*Did you mean 'mnist'"):
-        datasets.load("minst")
-    with pytest.raises(UnknownName, match="no split 'validation'"):
-        datasets.load("mnist", "validation")
 
 
 def test_noise_has_the_variance_asked_for():

@@ -283,10 +283,8 @@ def test_of_a_file_that_is_not_the_published_one_nothing_is_unpickled(tmp_path, 
         metrics.fid(pictures(128), pictures(128), path, feature=64)
 
 
-def test_fid_checks_layer_shape_and_number():
+def test_fid_checks_shape_and_number():
     images = pictures(128)
-    with pytest.raises(BadInput, match="layers"):
-        metrics.fid(images, images, feature=100)
     with pytest.raises(BadInput, match="2048 features needs at least 4096 images"):
         metrics.fid(images, images)
     with pytest.raises(WrongShape, match="1 or 3 channels"):
