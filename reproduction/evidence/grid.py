@@ -21,7 +21,8 @@ Settings = Mapping[str, Any]
 WORDS = {"vertices": "number of vertices", "train_count": "number of images", "activation": "f",
          "topology.hidden": "hidden layers", "hidden": "hidden layers", "train.optimizer": "optimizer",
          "train.weight_lr": "weight step", "train.weight_decay": "weight decay", "train.epochs": "epochs",
-         "train.steps": "T", "topology.clusters": "clusters", "topology.size": "size of a cluster",
+         "train.steps": "T", "train.value_lr": "value step", "train.batch_size": "batch", "init_std": "first weights",
+         "scale": "pixel scale", "topology.clusters": "clusters", "topology.size": "size of a cluster",
          "topology.p": "density", "top_k": "top-k"}
 FUNCTIONS = {"hardtanh": "HardTanh", "relu": "ReLU"}
 
