@@ -154,8 +154,7 @@ def plan(name: str, profile: str) -> list[Run]:
     strict.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
     part = sweep.profiles.get(profile, ProfilePart())
     sweep = sweep.model_copy(update=part.model_dump(exclude={"base"}, exclude_none=True))
-    points = [{}] + [dict(zip(grid, values, strict=True)) for grid in sweep.vary
-                     for values in itertools.product(*grid.values())]
+    points = [{}, *strict.crossed(sweep.vary)]
     keys = list(dict.fromkeys(key for point in points for key in point))
     runs: dict[str, Run] = {}
     base = reduce(strict.merged, (sweep.base, config.entry(sweep.model, settings), part.base),
