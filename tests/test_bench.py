@@ -395,9 +395,20 @@ def test_a_quick_run_through_the_command(tmp_path: Path, capsys: pytest.CaptureF
     assert not list(tmp_path.rglob("*.part"))
 
 
-def test_switches_of_the_hardware_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def small_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One row that measures nothing; the folder of its results."""
+    row = rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
+    monkeypatch.setattr(suite, "ROWS", {"memory": lambda sizes: row})
+    monkeypatch.setattr(scaling, "measure", lambda sizes: [])
+    monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    return tmp_path / "_build/bench"
+
+
+def test_switches_of_the_hardware_are_passed_on(small_suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--tf32 reaches ``hardware.prepare``, --cuda-graphs the rows; both are noted, and name the folder."""
-    asked = []
+    asked, row = [], suite.ROWS["memory"]
 
     def prepare(threads: int, **switches: bool) -> dict[str, object]:
         asked.append(switches)
@@ -405,17 +416,15 @@ def test_switches_of_the_hardware_are_passed_on(tmp_path: Path, monkeypatch: pyt
 
     def measured(sizes: rows.Sizes) -> rows.Row:
         asked[-1]["cuda_graphs"] = sizes.cuda_graphs
-        return rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
+        return row(sizes)
 
     monkeypatch.setattr(suite, "ROWS", {"memory": measured})
     monkeypatch.setattr(suite.hardware, "prepare", prepare)
-    monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
     for arguments, switches in [((), (False, False)), (("--tf32",), (True, False)),
                                 (("--tf32", "--cuda-graphs"), (True, True))]:
         assert call("bench", "--only", "memory", *arguments) == 0
         assert asked[-1] == dict(zip(("tf32", "cuda_graphs"), switches, strict=True))
-    made = {path.name: report.read(path / "bench.json") for path in (tmp_path / "_build/bench").iterdir()}
+    made = {path.name: report.read(path / "bench.json") for path in small_suite.iterdir()}
     assert made.keys() == {"cpu-part", "cpu-tf32-part", "cpu-tf32-graphs-part"}
     assert made["cpu-tf32-graphs-part"].setting["cuda_graphs"] is True
 
@@ -445,16 +454,10 @@ def test_an_unwritable_folder_is_refused_before_anything_is_measured(
 
 @pytest.mark.parametrize(("arguments", "folder"), [
     (["--only", "memory"], "cpu-part"), (["--quick"], "cpu-quick"), ([], "cpu")])
-def test_a_part_does_not_replace_a_whole_run(arguments: list[str], folder: str, tmp_path: Path,
-                                             monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_does_not_replace_a_whole_run(arguments: list[str], folder: str, small_suite: Path) -> None:
     """One row alone and a quick run go to folders of their own."""
-    row = rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
-    monkeypatch.setattr(suite, "ROWS", {"memory": lambda sizes: row})
-    monkeypatch.setattr(scaling, "measure", lambda sizes: [])
-    monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
     assert call("bench", *arguments) == 0
-    assert [path.name for path in (tmp_path / "_build/bench").iterdir()] == [folder]
+    assert [path.name for path in small_suite.iterdir()] == [folder]
 
 
 def test_a_large_parent_does_not_hide_the_memory_of_edges() -> None:

@@ -7,6 +7,7 @@ import re
 from importlib import metadata
 
 import yaml
+from installed import needed
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -33,19 +34,11 @@ def test_what_is_asked_for_is_locked_and_what_is_locked_is_all_that_is_needed() 
     """`make lock` was run after requirements.in was changed: each name is there, and so is all that those ask for."""
     wanted = [Requirement(line.partition("#")[0]) for line in (ROOT / "requirements.in").read_text().splitlines()
               if line.partition("#")[0].strip()]
-    waiting, found = [(one, "") for one in wanted], set()
-    while waiting:
-        requirement, extra = waiting.pop()
-        name = canonicalize_name(requirement.name)
-        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
-            continue
-        assert name in HERE, f"{name}: run make lock"
-        assert requirement.specifier.contains(str(HERE[name].specifier)[2:], prereleases=True), requirement
-        for one in ["", *requirement.extras]:
-            if (name, one) not in found:
-                found.add((name, one))
-                waiting += [(Requirement(text), one) for text in metadata.requires(name) or []]
-    assert {name for name, _ in found} == HERE.keys()
+    assert needed(wanted) == HERE.keys(), "run make lock"
+    asked = [Requirement(text) for name in HERE for text in metadata.requires(name) or []]
+    for requirement in [*wanted, *(one for one in asked if not one.marker or one.marker.evaluate({"extra": ""}))]:
+        pin = HERE[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(str(pin.specifier)[2:], prereleases=True), requirement
 
 
 def test_what_is_installed_is_what_is_locked() -> None:

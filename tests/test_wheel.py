@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from installed import link, needed
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -20,29 +21,6 @@ import pcgraph_lite
 from reproduction.checkout import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def _needed(requirements: list[str], extra: str = "") -> set[str]:
-    """Names of the distributions that these requirements lead to, as far as they are installed here."""
-    found: set[str] = set()
-    todo = [(Requirement(text), extra) for text in requirements]
-    while todo:
-        requirement, extra = todo.pop()
-        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
-            continue
-        if requirement.name not in found:
-            found.add(requirement.name)
-            todo += [(Requirement(text), one) for text in metadata.requires(requirement.name) or []
-                     for one in {"", *requirement.extras}]
-    return found
-
-
-def _link(distribution: str, site: Path) -> None:
-    """Make an installed distribution visible in another environment."""
-    dist = metadata.distribution(distribution)
-    for top in {file.parts[0] for file in dist.files or [] if file.parts[0] not in ("..", "__pycache__")}:
-        if not (site / top).exists() and not top.endswith(".pth"):
-            (site / top).symlink_to(dist.locate_file(top))
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +37,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (info,) = {Path(name).parts[0] for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" in name}
     venv.create(root / "empty", symlinks=True)
     (site,) = root.glob("empty/lib/python3*/site-packages")
-    for name in _needed(metadata.PathDistribution(zipfile.Path(wheel, f"{info}/")).requires or []):
-        _link(name, site)
+    for name in needed(map(Requirement, metadata.PathDistribution(zipfile.Path(wheel, f"{info}/")).requires or [])):
+        link(name, site)
     subprocess.run([*pip, "--python", root / "empty/bin/python", "install", "--no-index", wheel], check=True)
     return root / "empty/bin"
 

@@ -105,7 +105,7 @@ class Page:
             words = {"base": "base: " + ", ".join(f"{key} = {value}" for key, value in base.items())}
             parts.append(ends.assign(order=order).replace({"setting": words}).sort_values("order", kind="stable"))
         ends = pd.concat(parts)
-        ends["setting"] = ends["setting"].map(sweeps.said)
+        ends["setting"] = ends["setting"].map(plots.named)
         return tables.over_seeds(ends, ["sweep", "setting"], columns | {"n": "training images"})
 
     def sweep(self, name: str) -> pd.DataFrame:

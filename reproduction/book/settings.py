@@ -9,9 +9,8 @@ from ..evidence import grid
 from ..evidence.strict import read_yaml
 from . import render
 
-OPEN = {"activation": "f", "train.steps": "T", "train.value_lr": "value step", "train.weight_lr": "weight step",
-        "train.weight_decay": "weight decay", "train.batch_size": "batch", "train.epochs": "epochs",
-        "init_std": "first weights", "scale": "pixel scale", "hidden": "hidden layers"}
+OPEN = ("activation", "train.steps", "train.value_lr", "train.weight_lr", "train.weight_decay", "train.batch_size",
+        "train.epochs", "init_std", "scale", "hidden")                     # settings that the paper may leave open
 COMMENT = re.compile(r"((?:^#.*\n)+)([\w-]+):", re.MULTILINE)
 
 
@@ -46,7 +45,7 @@ def _rows(entry: grid.Entry | None, models: Mapping[str, Any]) -> list[dict[str,
     named = {**entry.allowed, **{key: [f"at most {limit:g}"] for key, limit in entry.at_most.items()}} if entry else {}
     rows = [{"setting": grid.WORDS[key], "paper": ", ".join(map(grid.shown, values)),
              "here": _values(models.values(), key, entry)} for key, values in named.items()]
-    left = {words: _values(models.values(), key, None) for key, words in OPEN.items() if key not in named}
+    left = {grid.WORDS[key]: _values(models.values(), key, None) for key in OPEN if key not in named}
     rows.append({"setting": "left open", "paper": "", "here": [
         (f"{words} {', '.join(text for text, _ in values)}", False) for words, values in left.items() if values]})
     return [row for row in rows if row["here"]]

@@ -22,9 +22,9 @@ MANY = 5                                           # a table with so many column
 STEP = ".2g"                                       # format of a value step and of a relaxed time
 
 
-def plain(frame: pd.DataFrame, name: str, caption: str = "") -> Table:
+def plain(frame: pd.DataFrame, name: str) -> Table:
     """A table of a frame as it is. ``claims.yaml`` refers to it by ``name``."""
-    return Table(frame, name, caption)
+    return Table(frame, name)
 
 
 def verdicts(saved: Path) -> Table:

@@ -4,7 +4,6 @@ It reads settings files as they are written, because the scorecard asks and must
 valid is for ``config`` to say.
 """
 
-import itertools
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -15,13 +14,14 @@ from pydantic import Field
 from pcgraph_lite.errors import UnknownName
 
 from .. import checkout
-from .strict import Strict, changed, merged, read_yaml, validated, value_of
+from .strict import Strict, changed, crossed, merged, read_yaml, validated, value_of
 
 Settings = Mapping[str, Any]
 WORDS = {"vertices": "number of vertices", "train_count": "number of images", "activation": "f",
          "topology.hidden": "hidden layers", "hidden": "hidden layers", "train.optimizer": "optimizer",
          "train.weight_lr": "weight step", "train.weight_decay": "weight decay", "train.epochs": "epochs",
-         "train.steps": "T", "topology.clusters": "clusters", "topology.size": "size of a cluster",
+         "train.steps": "T", "train.value_lr": "value step", "train.batch_size": "batch", "init_std": "first weights",
+         "scale": "pixel scale", "topology.clusters": "clusters", "topology.size": "size of a cluster",
          "topology.p": "density", "top_k": "top-k"}
 FUNCTIONS = {"hardtanh": "HardTanh", "relu": "ReLU"}
 
@@ -81,9 +81,7 @@ def settings_of(name: str) -> Iterator[Settings]:
         sweep = read_yaml(file)
         base = merged(models[sweep["model"]], sweep.get("base", {}))
         yield base
-        for grid in sweep["vary"]:
-            for values in itertools.product(*grid.values()):
-                yield changed(base, dict(zip(grid, values, strict=True)))
+        yield from (changed(base, point) for point in crossed(sweep["vary"]))
     else:
         raise UnknownName(f"{name!r} is neither a model of config/models.yaml nor a sweep of config/sweeps.")
 

@@ -221,11 +221,11 @@ def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([*parts, whole.assign(property="density", graph="all edges")], ignore_index=True)
 
 
-def transferred(asked: pd.DataFrame, within: float = 0.01) -> pd.DataFrame:
-    """One row per graph of ``about_graphs``: its safe value step, and the steps ``within`` so much of its best."""
+def transferred(asked: pd.DataFrame) -> pd.DataFrame:
+    """One row per graph of ``about_graphs``: its safe value step, and the steps within 1 % of its best accuracy."""
 
     def span(runs: pd.DataFrame, column: str) -> str:
-        good = runs.loc[runs["accuracy"] >= runs["accuracy"].max() - within, column]
+        good = runs.loc[runs["accuracy"] >= runs["accuracy"].max() - 0.01, column]
         return f"{good.min():.2g} to {good.max():.2g}"
 
     return pd.DataFrame([

@@ -3,6 +3,7 @@
 Nothing here needs torch, so commands that only read rules and records start quickly.
 """
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
@@ -117,6 +118,11 @@ def changed(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any
             value = {name: value}
         base = merged(base, value)
     return dict(base)
+
+
+def crossed(grids: Iterable[Mapping[str, Collection[Any]]]) -> list[dict[str, Any]]:
+    """Every point of some grids, one after the other: each key with one of its values, for ``changed``."""
+    return [dict(zip(grid, values, strict=True)) for grid in grids for values in itertools.product(*grid.values())]
 
 
 def value_of(settings: Mapping[str, Any], key: str) -> Any:

@@ -153,21 +153,21 @@ def plan(name: str, profile: str) -> list[Run]:
     strict.refuse_unknown(source, "model", [sweep.model], config.load_models())
     strict.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
     part = sweep.profiles.get(profile, ProfilePart())
-    points = [{}] + [dict(zip(grid, values, strict=True)) for grid in part.vary or sweep.vary
-                     for values in itertools.product(*grid.values())]
+    sweep = sweep.model_copy(update=part.model_dump(exclude={"base"}, exclude_none=True))
+    points = [{}, *strict.crossed(sweep.vary)]
     keys = list(dict.fromkeys(key for point in points for key in point))
-    images, runs = part.images or sweep.images, {}
+    runs: dict[str, Run] = {}
     base = reduce(strict.merged, (sweep.base, config.entry(sweep.model, settings), part.base),
                   strict.read_yaml(config.models_file())[sweep.model])
     specs = [_spec(sweep.model, base, point, source) for point in points]
     usual = _values(specs[0], keys)
-    for spec, seed in itertools.product(specs, range(part.seeds or sweep.seeds)):
+    for spec, seed in itertools.product(specs, range(sweep.seeds)):
         weights = spec.identity(seed, settings.data.sample, settings.dtype)
-        identity = hashlib.sha256(f"{weights} {images}".encode()).hexdigest()[:16]
+        identity = hashlib.sha256(f"{weights} {sweep.images}".encode()).hexdigest()[:16]
         values = _values(spec, keys)
         differs = ", ".join(f"{key} = {value}" for key, value in values.items() if value != usual[key])
-        runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, images,
-                                      part.query_steps or sweep.query_steps, part.measured or sweep.measured, identity))
+        runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, sweep.images,
+                                      sweep.query_steps, sweep.measured, identity))
     return list(runs.values())
 
 
@@ -273,11 +273,6 @@ def own_penalties(ends: pd.DataFrame) -> pd.DataFrame:
     errors = ends.join(best, on=keys).set_index([*keys, "seed", "n"])
     widest, chosen = (errors[errors["width"] == width]["other_mse"] for width in (ends["width"].max(), errors["best"]))
     return (widest - chosen).rename("own_penalty").reset_index()
-
-
-def said(setting: str) -> str:
-    """A setting without the part of the specification: ``train.steps = 5`` becomes ``steps = 5``."""
-    return re.sub(r"\b[a-z]+\.(?=[a-z])", "", setting)
 
 
 def _source(name: str) -> Path:

@@ -5,7 +5,6 @@ Oracle: the source, cell by cell; outputs and text that a browser or the builder
 
 import base64
 import copy
-from io import BytesIO
 from pathlib import Path
 
 import jupytext
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from pictures import encoded
 from PIL import Image
 
 from pcgraph_lite.errors import BadFile
@@ -26,9 +26,7 @@ TABLE = tables.plain(pd.DataFrame({"a": ["x < y", "<b>"]}), "t").handed()  # tex
 
 
 def png(size: tuple[int, int] = (2, 2)) -> str:
-    file = BytesIO()
-    Image.new("1", size).save(file, "png")
-    return base64.b64encode(file.getvalue()).decode()
+    return encoded(Image.new("1", size))
 
 
 def executed(*outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:

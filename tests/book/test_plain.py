@@ -5,10 +5,10 @@ Oracle: an environment that holds the packages named below, what they ask for by
 
 import subprocess
 import sys
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from installed import link, needed
 from packaging.requirements import Requirement
 from project import HERE, Project
 
@@ -17,32 +17,20 @@ SOMETIMES = {"torch-fidelity"}                                             # the
 USES = "from reproduction.book import plots, tables\nfrom pcgraph_lite.images import judge, metrics\nimport torch\n"
 
 
-def needed() -> set[str]:
-    """The named packages and all that they ask for."""
+def named() -> list[Requirement]:
+    """The packages that the page names."""
     sections = (HERE.parent / "requirements.in").read_text().split("\n# ")
     lines = [line for text in sections if text.startswith(SECTIONS) for line in text.splitlines()[1:]]
-    waiting, found = {Requirement(line).name for line in lines if line} - SOMETIMES, set()
-    while waiting:
-        found.add(name := waiting.pop())
-        asked = map(Requirement, distribution(name).requires or ())
-        waiting |= {one.name for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})} - found
-    return found
-
-
-def link(packages: set[str], folder: Path) -> None:
-    """Put the installed files of these packages, and of no other, into a folder."""
-    folder.mkdir()
-    for package in map(distribution, packages):
-        for top in {file.parts[0] for file in package.files} - {"..", "__pycache__"}:
-            if not (folder / top).exists():
-                (folder / top).symlink_to(package.locate_file(top))
+    return [one for line in lines if line and (one := Requirement(line)).name not in SOMETIMES]
 
 
 @pytest.mark.slow
 def test_the_rest_of_the_environment_is_not_needed(tmp_path: Path) -> None:
     """A model is trained and a notebook that imports what the pages import runs; without --plain it says what to do."""
     project = Project(tmp_path / "project")
-    link(packages := needed(), tmp_path / "packages")
+    (folder := tmp_path / "packages").mkdir()
+    for package in (packages := needed(named())):
+        link(package, folder)
     assert "torch" in packages and not {"papermill", "snakemake", "sphinx", "ipython", "torch-fidelity"} & packages
     page = project.root / "notebooks/01-tiny.md"
     page.write_text(page.read_text().replace("import torch\n", USES))

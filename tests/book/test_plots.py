@@ -25,11 +25,11 @@ from reproduction.book import plots
 def test_curves_draw_mean_band_levels_and_labels():
     values = torch.tensor([[1.0, 3.0], [2.0, 6.0]])
     lines = {"a": ([0, 1], values), "b": ([0, 1], values[:, 0])}
-    axis = plots.curves(lines, "t", "E", log=True, levels={"low": 0.5}).axes[0]
-    assert axis.lines[0].get_ydata().tolist() == [2.0, 4.0]
+    axis = plots.curves(lines, "t", "E", log=True, levels={"low": 0.5}, marks={"here": 0.7}).axes[0]
+    assert axis.lines[0].get_ydata().tolist() == [2.0, 4.0] and axis.lines[2].get_xdata() == [0.7, 0.7]
     assert len(axis.collections) == 1                                      # a band only where there are repeats
     assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_yscale()) == ("t", "E", "log")
-    assert axis.get_legend() is None and {text.get_text() for text in axis.texts} == {"a", "b", "low"}
+    assert axis.get_legend() is None and {text.get_text() for text in axis.texts} == {"a", "b", "low", "here"}
 
 
 @pytest.mark.parametrize("log_x", [False, True])
@@ -304,11 +304,6 @@ def test_every_group_of_a_mask_is_named_however_thin():
         assert [text.get_text() for text in axis.texts] == list(reversed(drawn.groups))
         assert all(above.y0 >= below.y1 for below, above in pairwise(placed))
         assert not any(box.overlaps(other.get_window_extent()) for box in placed for other in figure.axes)
-
-
-def test_curves_mark_a_position():
-    axis = plots.curves({"a": ([1, 2], torch.tensor([1.0, 2.0]))}, "t", "E", marks={"here": 1.5}).axes[0]
-    assert axis.lines[1].get_xdata() == [1.5, 1.5]
 
 
 def test_a_logarithmic_axis_has_plain_numbers():

@@ -1,6 +1,5 @@
 """The score, the scorecard and the causes show what the findings say. Oracles: records made here, numbers by hand."""
 
-import base64
 import dataclasses
 import re
 import statistics
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from pictures import encoded
 from PIL import Image
 
 from reproduction.book import figures, render, score
@@ -123,8 +123,7 @@ def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(writt
 
 
 def figure(picture: Image.Image) -> Figure:
-    picture.save(file := BytesIO(), "png")
-    shown = new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
+    shown = new_output("display_data", {"image/png": encoded(picture)})
     about = {"mystnb": {"figure": {"name": "fig-x", "caption": "A {term}`b`"}}}
     cell = new_code_cell("", outputs=[shown], metadata=about)
     return Figure("page", "fig-x", cell)

@@ -3,18 +3,15 @@
 Oracles: HTML of our own making for the address finder; the files given in for what the built pages must show.
 """
 
-import base64
 import json
 import re
 import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from io import BytesIO
 from pathlib import Path
 
 import jupytext
-import matplotlib.image
 import nbformat
 import numpy as np
 import pandas as pd
@@ -22,6 +19,8 @@ import pytest
 import typer
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from pictures import encoded
+from PIL import Image
 from sphinx.search.en import SearchEnglish
 
 from pcgraph_lite.errors import BadFile, PCGraphError
@@ -41,16 +40,10 @@ SECRET = "what-no-page-may-show"
 CAPTION = "What to look at in the picture."
 
 
-def picture() -> str:
-    """A small PNG, base64."""
-    file = BytesIO()
-    matplotlib.image.imsave(file, np.eye(8), format="png")
-    return base64.b64encode(file.getvalue()).decode()
-
-
 def notebook(name: str) -> nbformat.NotebookNode:
     """A tiny notebook as papermill leaves it: equation, table, captioned figure, links into the book."""
-    figure = new_code_cell("plot()", execution_count=2, outputs=[new_output("display_data", {"image/png": picture()})],
+    drawn = new_output("display_data", {"image/png": encoded(Image.new("L", (8, 8)))})
+    figure = new_code_cell("plot()", execution_count=2, outputs=[drawn],
                            metadata={"mystnb": {"figure": {"caption": CAPTION, "name": f"figure-{name}"}}})
     title = f"# Page {name}\n\n**Claim.** $x_i$, {{doc}}`../scorecard`, [partly]{{.verdict .partly}}\n\n$$\\mu = 1$$"
     handed = tables.plain(pd.DataFrame({"a": [1]}), "t").handed()

@@ -5,8 +5,6 @@ import json
 import re
 from pathlib import Path
 
-import pandas as pd
-
 from reproduction.book import speed
 
 
@@ -41,16 +39,23 @@ def test_a_benchmark_is_shown_for_each_device_that_has_one(tmp_path: Path) -> No
 
 
 def test_the_tables_of_speed_have_readers_words(tmp_path: Path) -> None:
-    """By hand: long numbers in groups, data by their titles, and a note among the targets is no row."""
+    """By hand: long numbers in groups, data and projects by their names; a note among the targets is no row."""
     made = tmp_path / "results/cpu"
     made.mkdir(parents=True)
     (made / "targets.csv").write_text("work,quantity,target,measured,met\n"
                                       "quality-mnist,s,at most 2,1.659e+04,no\nc,\u2014,\u2014,\u2014,a note\n")
     (made / "works.csv").write_text("work,what,ms\nquality-fashion,N = 2000 on the fashion test images,5595\n")
-    included(tmp_path / "results", tmp_path / "generated")
-    targets, works = (pd.read_csv(tmp_path / "generated/bench/cpu" / name) for name in ("targets.csv", "works.csv"))
-    assert targets.to_numpy().tolist() == [["quality on digits", "s", "at most 2", "16,590", "no"]]
-    assert works.to_numpy().tolist() == [["quality on clothing", "N = 2000 on the clothing test images", "5,595"]]
+    (made / "times.csv").write_text('edges,ms,commit,note\n3998000,1.02e+03 to 988,12345678,"1.0000010; 2014, 1,055"\n')
+    (tmp_path / "results/peers.csv").write_text("by,commit\nfabricpc,a\npcx,b\n")
+    (tmp_path / "results/peers.json").write_text(json.dumps({"device": "cpu", "date": "", "commit": "a"}))
+    included(tmp_path / "results", tmp_path / "out")
+    found = {path.stem: rows(path) for path in (tmp_path / "out/bench").rglob("*.csv")}
+    assert found == {
+        "targets": [{"work": "quality on digits", "quantity": "s", "target": "at most 2", "measured": "16,590",
+                     "met": "no"}],
+        "works": [{"work": "quality on clothing", "what": "N = 2000 on the clothing test images", "ms": "5,595"}],
+        "times": [{"edges": "3,998,000", "ms": "1,020 to 988", "note": "1.0000010; 2014, 1,055"}],   # commit: above
+        "peers": [{"by": "FabricPC", "commit": "a"}, {"by": "PCX", "commit": "b"}]}
 
 
 def test_the_speed_page_opens_with_what_was_found(tmp_path: Path) -> None:
@@ -78,15 +83,3 @@ def test_a_slope_is_explained_where_a_table_has_one(tmp_path: Path) -> None:
     numbers, targets = (re.search(rf"dropdown}} (.*)\n```{{csv-table}}\n:file: .*/{name}.csv", page)[1]
                         for name in ("numbers", "targets"))
     assert numbers.endswith(speed.SLOPE) and speed.SLOPE not in targets
-
-
-def test_long_numbers_of_the_benchmark_are_grouped(tmp_path: Path) -> None:
-    (tmp_path / "results/cpu").mkdir(parents=True)
-    (tmp_path / "results/cpu/times.csv").write_text(
-        'edges,ms,commit,note\n3998000,1.02e+03 to 988,12345678,"1.0000010; 2014, 1,055"\n')
-    (tmp_path / "results/peers.csv").write_text("by,commit\nfabricpc,a\npcx,b\n")
-    (tmp_path / "results/peers.json").write_text(json.dumps({"device": "cpu", "date": "", "commit": "a"}))
-    included(tmp_path / "results", tmp_path / "out")
-    assert rows(tmp_path / "out/bench/cpu/times.csv") == [
-        {"edges": "3,998,000", "ms": "1,020 to 988", "note": "1.0000010; 2014, 1,055"}]       # one commit: above
-    assert rows(tmp_path / "out/bench/peers.csv") == [{"by": "FabricPC", "commit": "a"}, {"by": "PCX", "commit": "b"}]

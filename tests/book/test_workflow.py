@@ -156,9 +156,3 @@ def test_misspelt_settings_stop_the_workflow_before_any_job(project: Project) ->
         code, output = project.module("snakemake", *project.workflow())
     assert code != 0 and "config/profiles/smoke.yaml" in output and "Did you mean 'images'" in output
     assert "rule " not in output and "Traceback" not in output
-
-
-def test_unknown_profile_is_refused(project: Project) -> None:
-    """With a near match."""
-    code, output = project.module("snakemake", *project.workflow(profile="smoek"))
-    assert code != 0 and "Did you mean 'smoke'" in output

@@ -221,12 +221,6 @@ def test_changes_compare_with_the_base() -> None:
     assert changed.loc[("g = 2", 0), "best_validation"] == -1.0 and changed.loc[("g = 3", 0)].isna().all()
 
 
-def test_a_setting_is_told_without_the_parts_of_the_specification() -> None:
-    """Names alone; numbers keep their points."""
-    assert sweeps.said("train.steps = 5, init_std = 0.05, topology.without = labels to labels") == \
-        "steps = 5, init_std = 0.05, without = labels to labels"
-
-
 def test_ranks_count_what_is_better_seed_by_seed() -> None:
     """By hand: a setting of two keys does not count, ties share a place, a failed run is last."""
     names = ["base", "f = 2", "f = 3", "f = 2, g = 1", "base", "f = 2", "f = 3"]

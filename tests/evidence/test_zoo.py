@@ -12,7 +12,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from pcgraph_lite import files
-from pcgraph_lite.engine import epochs, learning
+from pcgraph_lite.engine import epochs
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images import scale as scales
@@ -192,44 +192,15 @@ def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyP
     assert target.stat().st_mtime_ns > made and not zoo.ModelRun("tiny", "smoke", 0).is_of_other_code
 
 
-def scaled(model: config.Model, scale: str, **train: object) -> config.Model:
-    """The model with another scale of its pixels."""
-    return model.model_copy(update={"scale": scale, "train": model.train.model_copy(update=train)})
-
-
-def test_pixels_are_scaled_for_training_and_measured_in_their_own_units(root: Path) -> None:
-    """A model on [-1, 1] has the weights of one trained by hand on those; its completion error is that of [0, 1]."""
-    plain = zoo.spec("tiny", "smoke")
-    settings, profile = scaled(plain, "[-1, 1]", score="completion", epochs=1), config.load_profile("smoke")
-    assert scaled(plain, "[0, 1]").identity(0, True) == plain.identity(0, True) != settings.identity(0, True)
-    made, generator = zoo.build(settings, 0, torch.device("cpu"))
-    rest, held_out = zoo.split(settings, profile, generator)
-    history = zoo.fit(made, settings, rest, held_out, generator=generator, progress=False)
-    by_hand, generator = zoo.build(settings, 0, torch.device("cpu"))
-    scales.give(by_hand, scales.PLAIN)
-    zoo.split(settings, profile, generator)
-    theirs = learning.fit(by_hand, (2 * rest.images - 1, rest.labels), generator=generator, progress=False,
-                          validation=(2 * held_out.images - 1, held_out.labels), **settings.train.model_dump())
-    assert same(made, by_hand)
-    assert history["validation"].iloc[0] == pytest.approx(theirs["validation"].iloc[0] / 4)
-    assert scales.of(made).name == "[-1, 1]"
-    assert zoo.ModelRun("tiny", "smoke").load(**QUIET).scale == scales.PLAIN
-
-
-def test_a_scale_comes_back_from_a_file(root: Path) -> None:
-    """Trained, written and loaded, a graph answers as it did before: pictures from pictures."""
-    models = root / "config/models.yaml"
+def test_a_scale_is_that_of_the_settings(root: Path) -> None:
+    """Another scale is another identity. What a scale does to training and answers: test_pixel_scale.py."""
+    plain, models = zoo.spec("tiny", "smoke"), root / "config/models.yaml"
+    assert scales.of(zoo.build(plain, 0, torch.device("cpu"))[0]) == scales.PLAIN
     models.write_text(models.read_text().replace("  data: mnist\n", '  data: mnist\n  scale: "[-1, 1]"\n', 1))
-    settings = zoo.spec("tiny", "smoke")
-    made, generator = zoo.build(settings, 0, torch.device("cpu"))
-    rest, held_out = zoo.split(settings, config.load_profile("smoke"), generator)
-    zoo.fit(made, settings, rest, held_out, generator=generator, progress=False)
-    zoo.ModelRun("tiny", "smoke").train(**QUIET)
     loaded = zoo.ModelRun("tiny", "smoke").load(**QUIET)
-    assert loaded.scale == loaded.graph.pixel_scale == made.pixel_scale == scales.named("[-1, 1]")
-    first, second = (query(graph, {"pixels": held_out.images[:5]}, steps=20) for graph in (made, loaded.graph))
-    assert torch.equal(first.values["labels"], second.values["labels"])
-    torch.testing.assert_close(second.values["pixels"], held_out.images[:5])
+    assert loaded.scale == loaded.graph.pixel_scale == scales.named("[-1, 1]")
+    assert loaded.spec.identity(0, True) != plain.identity(0, True)
+    assert loaded.spec.model_copy(update={"scale": "[0, 1]"}).identity(0, True) == plain.identity(0, True)
 
 
 def test_a_profile_says_in_which_precision_its_models_compute(root: Path) -> None:

@@ -2,23 +2,12 @@
 
 import pytest
 import torch
-from torch import nn
+from pictures import Says, seeded
 
 from pcgraph_lite.images import calibration, datasets
 
-SAMPLE = {split: datasets.load("mnist", split, sample=True).subset(300, torch.Generator().manual_seed(0))
+SAMPLE = {split: datasets.load("mnist", split, sample=True).subset(300, seeded())
           for split in ("train", "test")}
-
-
-class Says(nn.Module):
-    """Reads the same in every picture."""
-
-    def __init__(self, answer: int) -> None:
-        super().__init__()
-        self.logits = nn.Parameter(torch.eye(11)[answer])
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.logits.expand(len(images), -1)
 
 
 def rows_of(answer: int) -> dict[str, dict]:

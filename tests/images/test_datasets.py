@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.io
 import torch
+from pictures import seeded
 from PIL import Image
 from torchvision import datasets as vision
 
@@ -29,10 +30,6 @@ PUBLISHED = {
 }
 RNG = np.random.default_rng(0)
 PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture(autouse=True)

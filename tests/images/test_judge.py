@@ -4,16 +4,12 @@ import json
 
 import pytest
 import torch
+from pictures import Says, seeded
 from safetensors.torch import load_file, save_file
 
 from pcgraph_lite.errors import BadFile, UnknownName
 from pcgraph_lite.images import calibration as pictures_of
 from pcgraph_lite.images import datasets, judge, sources
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
 
 # -------------------------------------------------------------------------------------------- the committed judges
 
@@ -109,17 +105,6 @@ def test_contrast_leaves_no_trace():
     torch.testing.assert_close(network.features(0.1 * images), network.features(images), atol=1e-4, rtol=1e-4)
     assert torch.equal(judge.read(network, 0.1 * images), judge.read(network, images))
     assert (judge.read(network, 0.04 * images) == judge.UNREADABLE).all()
-
-
-class Says(torch.nn.Module):
-    """Reads the same in every picture."""
-
-    def __init__(self, answer: int) -> None:
-        super().__init__()
-        self.logits = torch.nn.Parameter(torch.eye(11)[answer])
-
-    def forward(self, images):
-        return self.logits.expand(len(images), -1)
 
 
 def test_a_picture_without_contrast_is_unreadable_whatever_the_network_says():

@@ -5,16 +5,13 @@ import json
 import pytest
 import torch
 import train_judges
+from pictures import seeded
 from safetensors import safe_open
 from safetensors.torch import load_file
 
 from pcgraph_lite.engine.epochs import Schedule, State
 from pcgraph_lite.errors import BadInput, PCGraphError, UnknownName
 from pcgraph_lite.images import calibration, datasets, judge
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def shrink(monkeypatch, images: int, held_out: int, test: int) -> None:

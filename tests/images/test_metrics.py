@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from pictures import seeded
 from scipy import stats
 from torch import nn
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
@@ -13,10 +14,6 @@ from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
 from pcgraph_lite.images import datasets, judge, metrics
 
 NAN = float("nan")
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def pictures(count: int = 4, seed: int = 0) -> torch.Tensor:

@@ -5,16 +5,13 @@ import math
 import pytest
 import torch
 import train_judges
+from pictures import seeded
 
 from pcgraph_lite.images import calibration
 
 COUNT = 4_000
 SQUARE = torch.zeros(28, 28)
 SQUARE[8:20, 8:20] = 1                                                     # blurred, it does not reach the border
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def inner(count: int) -> torch.Tensor:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pcgraph_lite import PCGraph, query, topology
-from pcgraph_lite.errors import BadInput, WrongShape
+from pcgraph_lite.errors import WrongShape
 from pcgraph_lite.images import datasets, metrics, scale
 from pcgraph_lite.studies import memory, oracles
 
@@ -124,13 +124,6 @@ def test_at_rest_looks_at_the_last_ten_steps():
     assert memory.at_rest(energy, 0.03).tolist() == [True, True, True]
     with pytest.raises(WrongShape, match="at least 10 steps"):
         memory.at_rest(torch.ones(10, 3))
-
-
-@pytest.mark.parametrize("looks", [[], [0, 5], [5, 3], [4, 4]])
-def test_looks_rise(looks: list[int]):
-    graph, values = stored()
-    with pytest.raises(BadInput, match="rising order"):
-        memory.from_start(graph, noisy(values), looks)
 
 
 def test_noise_far_from_settled_is_said_to_be_so():
