@@ -114,10 +114,12 @@ class Page:
 
     def swept(self, name: str, **more: object) -> Table:
         """A table of what a sweep's runs share, where they were made and which failed. ``more``: its first rows."""
-        rows, spec = sweeps.load(name, self.profile, str(self.device.type)), sweeps.plan(name, self.profile)[0].spec
+        rows, specs = (sweeps.load(name, self.profile, str(self.device.type)),
+                       [run.spec for run in sweeps.plan(name, self.profile)])
+        spec, data = specs[0], dict.fromkeys(TITLES.get(spec.data, spec.data) for spec in specs)
         failed = rows.loc[rows["status"] != "ok", ["setting", "status"]].drop_duplicates()
         shown = {key.replace("_", " "): value for key, value in more.items()} | {
-            "images of": TITLES.get(spec.data, spec.data), "f": plots.named(spec.activation), "T": spec.train.steps,
+            "images of": " and ".join(data), "f": plots.named(spec.activation), "T": spec.train.steps,
             "weight step": f"{tables.weight_step(spec.train)}, {spec.train.optimizer.capitalize()}",
             "weight decay": spec.train.weight_decay, "batch": spec.train.batch_size, "epochs": spec.train.epochs,
             "training images": rows["n"].iloc[0],
