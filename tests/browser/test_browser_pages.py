@@ -224,7 +224,7 @@ def test_a_page_is_short(seen: SimpleNamespace) -> None:
 
 
 def test_what_is_read_first_reads_easily(seen: SimpleNamespace) -> None:
-    """By Flesch, whose measure of plain English is 60: each finding, and all words of the pages that one begins with."""
+    """By Flesch, whose measure of plain English is 60: each finding, and all words of the pages that come first."""
     hard = {words: ease for finding, words in seen.prose if finding and (ease := reading_ease(words)) < EASY}
     assert not hard, hard
     if seen.name in READ_FIRST:
