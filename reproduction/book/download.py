@@ -1,5 +1,6 @@
 """What readers can download: records, their numbers as CSV, and notebooks that install what they need."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -38,7 +39,19 @@ def of(name: str, judged: Judged) -> list[tuple[str, str]]:
             ("notebook", f"../../_sources/book/notebooks/{name}.ipynb")]
 
 
+def binder(name: str, root: Path) -> str:
+    """The address at which a browser runs a page on mybinder.org (folder ``binder``). Empty: CITATION.cff names no
+    repository on GitHub.
+    """
+    found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", _address(root))
+    return f"https://mybinder.org/v2/gh/{found[1]}/HEAD?labpath=book/notebooks/{name}.ipynb" if found else ""
+
+
+def _address(root: Path) -> str:
+    return read_yaml(root / "CITATION.cff").get("repository-code") or ""
+
+
 def first_cell(root: Path) -> NotebookNode:
     """The cell that lets a downloaded notebook run anywhere. The site hides it by a tag."""
-    source = render.template("install.py.txt", address=read_yaml(root / "CITATION.cff").get("repository-code"))
+    source = render.template("install.py.txt", address=_address(root))
     return new_code_cell(source.strip(), id="install", metadata={"tags": ["remove-cell"]})

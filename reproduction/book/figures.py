@@ -3,6 +3,7 @@
 import base64
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
@@ -28,7 +29,7 @@ class Figure:
         """The picture."""
         return base64.b64decode(next(filter(None, _outputs(self.cell, PICTURE))))
 
-    @property
+    @cached_property
     def numbers(self) -> str:
         """The series that it draws, as CSV; an empty text if it draws none."""
         return next(iter(_outputs(self.cell, series.KIND)), "")
@@ -61,6 +62,7 @@ def _outputs(cell: NotebookNode, kind: str) -> list[str]:
 
 
 COLOURS = 128                                       # of a small picture: a page shows dozens, and half of the bytes do
+DETAIL = (1.5, 0.65)                                # of rows of pictures: its width by that of the small one, its shape
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,25 @@ class Thumbnail:
 
 
 def thumbnail(figure: Figure, folder: Path, largest: int) -> Thumbnail:
-    """Write a small picture of a figure into a folder, at most ``largest`` pixels wide and high. It links to the
-    figure, whose letters can be read.
+    """Write a small picture of a figure into a folder, at most ``largest`` pixels wide and high. Curves and dots are
+    shown whole. Of rows of pictures, which draw no series, it shows some of the first.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    picture, place = Image.open(BytesIO(figure.png)).convert("RGB"), folder / f"{figure.name}.png"
-    dark = polish.darkened(np.asarray(picture))                            # small, even lines have many shades
+    drawn, place = Image.open(BytesIO(figure.png)), folder / f"{figure.name}.png"
+    picture, dense = drawn.convert("RGB"), polish.density(drawn)
+    dark = polish.darkened(np.asarray(picture), dense)                     # small, even lines have many shades
+    box = (0, 0, *picture.size) if figure.numbers else _detail(picture.size, DETAIL[0] * largest * dense)
+    picture = picture.crop(box)
     picture.thumbnail((largest, largest))
     if dark is not None:
-        polish.save_dark(np.asarray(Image.fromarray(dark).resize(picture.size, Image.Resampling.LANCZOS)), place)
+        small = Image.fromarray(dark).crop(box).resize(picture.size, Image.Resampling.LANCZOS)
+        polish.save_dark(np.asarray(small), place)
     picture.quantize(COLOURS).save(place, optimize=True)
     return Thumbnail(place.name, *picture.size, dark is not None)
+
+
+def _detail(size: tuple[int, int], wide: float) -> tuple[int, int, int, int]:
+    """The part of rows of pictures that a small one shows: their first rows, right of their names."""
+    width, height = min(size[0], round(wide)), min(size[1], round(DETAIL[1] * wide))
+    left = min(size[0] - width, round(0.45 * size[0]))
+    return left, 0, left + width, height

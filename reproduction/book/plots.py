@@ -29,7 +29,7 @@ from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.studies.circuits import Circuit, Neuron
 from pcgraph_lite.studies.trials import Case, Key, Trial
 
-from . import series
+from . import polish, series
 from .colours import RIGHT, WRONG
 
 COLORS = sns.color_palette("colorblind")
@@ -58,7 +58,7 @@ def use_style() -> None:
     """Set fonts, grid and resolution of all figures. In a notebook, attach the numbers that a figure draws."""
     series.offer()
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
-    plt.rcParams.update({"figure.dpi": 110, "savefig.bbox": "tight", "axes.titlesize": "medium",
+    plt.rcParams.update({"figure.dpi": polish.DPI, "savefig.bbox": "tight", "axes.titlesize": "medium",
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
 
 

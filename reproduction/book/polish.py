@@ -27,7 +27,8 @@ LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<
 POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)")                  # a number with a power of ten, not in a tag
 LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
-HEAVY = 200_000                            # bytes of a picture
+HEAVY = 100_000                            # bytes of a picture
+DPI = 110                                  # of a picture with one pixel for each of the page
 VIVID, MERGED = 100, 24                    # of 255 levels: lines drawn in colour, and by how much theirs may change
 SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
 PALETTES = (64, 256)                       # colours
@@ -128,7 +129,9 @@ def _image(tag: str, folder: Path) -> str:
     if file.suffix != ".png" or not file.is_file():
         return tag.replace("<img ", f"<img {late}", 1)
     with Image.open(file) as picture:
-        (width, height), dark = picture.size, darkened(np.asarray(picture.convert("RGB")))
+        dense = density(picture)
+        (width, height), dark = (side // dense for side in picture.size), darkened(
+            np.asarray(picture.convert("RGB")), dense)
     size = "" if "width=" in tag else f'width="{width}" height="{height}" style="--natural: {width}" '
     tag = tag.replace("<img ", f"<img {late}{size}", 1)
     if dark is None:
@@ -137,6 +140,11 @@ def _image(tag: str, folder: Path) -> str:
     if not late:                                                           # a hidden picture is not loaded
         tag = tag.replace("<img ", '<img loading="lazy" ', 1)
     return _classed(tag, "only-light") + _classed(tag, "only-dark").replace(".png", ".dark.png", 1)
+
+
+def density(picture: Image.Image) -> int:
+    """How many of its pixels stand in one of the page, by its resolution: 2 of what a notebook draws today, else 1."""
+    return max(1, round(picture.info.get("dpi", (DPI,))[0] / DPI))
 
 
 def save_dark(dark: np.ndarray, file: Path) -> None:
@@ -149,29 +157,30 @@ def _classed(tag: str, name: str) -> str:
         "<img ", f'<img class="{name}" ', 1)
 
 
-def darkened(pixels: np.ndarray) -> np.ndarray | None:
+def darkened(pixels: np.ndarray, dense: int = 1) -> np.ndarray | None:
     """A figure with photographs, ``(height, width, 3)``, for the dark theme: light turns dark, but hues and photographs
-    stay. None: the figure has no photographs, and the style sheet turns it as a whole.
+    stay. None: the figure has no photographs, and the style sheet turns it as a whole. ``dense``: see ``density``.
     """
     if _shades(pixels) < PHOTO:
         return None
-    vivid = _differ(pixels, COLOURED)                                      # (height, width)
+    vivid, edge = _differ(pixels, COLOURED), 4 * dense                     # (height, width)
     wide = pixels.astype(int)
     turned = wide + 255 - wide.max(2, keepdims=True) - wide.min(2, keepdims=True)
     turned = PAGE + turned * (255 - 2 * PAGE) // 255                       # white becomes the background
     frames = np.any([np.abs(wide - color).max(2) < NEAR for color in FRAMES], axis=0)
     tiles, _ = ndimage.label((pixels < 250).any(2) & ~frames)              # touching frames would join rows
-    large = [place for place in ndimage.find_objects(tiles) if min(vivid[place].shape) > TILE]
-    coloured = [place for place in large if (vivid & ~frames)[place][4:-4, 4:-4].mean() > 0.005    # not a tick's edge
+    large = [place for place in ndimage.find_objects(tiles) if min(vivid[place].shape) > dense * TILE]
+    inside = vivid & ~frames
+    coloured = [place for place in large if inside[place][edge:-edge, edge:-edge].mean() > 0.005   # not a tick's edge
                 and (pixels[place] < 245).any(2).mean() > 0.5]             # not a panel with lines on white
     if not coloured:
         return None
-    marks = ndimage.binary_closing(_large(frames), iterations=2)           # with their ticks
+    marks = ndimage.binary_closing(_large(frames, dense), iterations=2 * dense)  # with their ticks
     for place in large:
         row = [other for other in large if _beside(place, other)]
         if place in coloured or 2 * sum(other in coloured for other in row) > len(row):   # a grey car among cars
             rim = np.ones(vivid[place].shape, bool)                        # frame and tick, not a red car inside
-            rim[4:-4, 4:-4] = False
+            rim[edge:-edge, edge:-edge] = False
             rim[:len(rim) // 4, -(len(rim) // 4):] = True
             turned[place] = np.where((marks[place] & rim)[..., None], turned[place], wide[place])
     return turned.astype(np.uint8)
@@ -189,11 +198,11 @@ def _differ(pixels: np.ndarray, levels: int) -> np.ndarray:
     return reduce(np.maximum, channels) - reduce(np.minimum, channels) > levels
 
 
-def _large(frames: np.ndarray) -> np.ndarray:
-    """The marked pixels in connected parts larger than ``TILE``, as frames are."""
+def _large(frames: np.ndarray, dense: int) -> np.ndarray:
+    """The marked pixels in connected parts larger than ``TILE`` pixels of the page, as frames are."""
     parts, _ = ndimage.label(frames, np.ones((3, 3)))
     sizes = [max(part.shape) for part in map(parts.__getitem__, ndimage.find_objects(parts))]
-    return np.isin(parts, [k for k, size in enumerate(sizes, 1) if size > TILE])
+    return np.isin(parts, [k for k, size in enumerate(sizes, 1) if size > dense * TILE])
 
 
 def _beside(tile: tuple[slice, slice], other: tuple[slice, slice]) -> bool:

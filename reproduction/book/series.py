@@ -28,7 +28,9 @@ def csv(figure: Figure) -> str:
 
 
 def offer() -> None:
-    """In a notebook, output the numbers of every shown figure beside its picture."""
+    """In a notebook, output every figure with two pixels for each of a page, and its numbers beside it."""
     if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):   # None with --plain
+        from matplotlib_inline.backend_inline import set_matplotlib_formats  # only here: it comes with IPython
+        set_matplotlib_formats("retina")
         shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure: {KIND: text} if (
             text := csv(figure)) else {})

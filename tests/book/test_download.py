@@ -67,6 +67,32 @@ def test_the_first_cell_clones_and_installs_where_it_is_not(tmp_path: Path, monk
     assert clone == ["git", "clone", "--depth=1", "https://example.org/graphs.git", "pcgraph-lite"]
     assert install[1:4] == ["-m", "pip", "install"] and install[-1] == "./pcgraph-lite[book]"
     assert "book" in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    with pytest.raises(ModuleNotFoundError, match="In a clone"):
-        (tmp_path / "b").mkdir()
-        exec(cell(tmp_path / "b", ""), {})
+
+
+def test_without_an_address_the_first_cell_installs_the_folder_beside_it(tmp_path: Path,
+                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(subprocess, "run", lambda command, check: ran.append(command))
+    monkeypatch.setattr("sys.path", ["here"])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="beside this notebook"):
+        exec(cell(tmp_path, ""), {})
+    (tmp_path / "pcgraph-lite/pcgraph_lite").mkdir(parents=True)
+    exec(cell(tmp_path, ""), {})
+    assert [command[-1] for command in ran] == [f"{tmp_path / 'pcgraph-lite'}[book]"]
+
+
+@pytest.mark.parametrize(("address", "named"), [("", ""), ("https://example.org/a/b", ""),
+                                                ("https://github.com/a/b.git", "https://mybinder.org/v2/gh/a/b/HEAD")])
+def test_a_page_runs_on_binder_where_a_repository_on_github_is_named(tmp_path: Path, address: str, named: str) -> None:
+    (tmp_path / "CITATION.cff").write_text((ROOT / "CITATION.cff").read_text() + f"\nrepository-code: {address}\n")
+    assert download.binder("02-pc-graphs", tmp_path).partition("?")[0] == named
+
+
+def test_binder_installs_the_lock_and_then_the_package() -> None:
+    folder, asked = ROOT / "binder", tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    included = (folder / "requirements.txt").read_text().split()
+    assert included[0] == "-r" and (folder / included[1]).resolve() == ROOT / "requirements.txt"
+    assert (folder / "runtime.txt").read_text().strip().removeprefix("python-") in asked
+    assert "pip install --no-deps --no-build-isolation -e ." in (folder / "postBuild").read_text()

@@ -52,6 +52,13 @@ def test_images_below_the_first_keep_their_room_and_load_late(tmp_path: Path) ->
     assert 'loading="lazy"' in third and "width" not in third
 
 
+def test_a_picture_of_twice_the_resolution_takes_the_same_room(tmp_path: Path) -> None:
+    for dense in (1, 2):
+        Image.new("L", (30 * dense, 20 * dense)).save(tmp_path / "a.png", dpi=(dense * polish.DPI,) * 2)
+        page = polish.polished('<head></head><article class="bd-article"><img src="a.png">', tmp_path)
+        assert 'width="30" height="20" style="--natural: 30"' in page
+
+
 def test_in_the_dark_theme_a_figure_turns_dark_and_its_photographs_stay(tmp_path: Path) -> None:
     """Colours of chance are a photograph; beside it a grey picture, and white between."""
     figure = np.full((60, 140, 3), 255, np.uint8)
@@ -65,6 +72,8 @@ def test_in_the_dark_theme_a_figure_turns_dark_and_its_photographs_stay(tmp_path
     frame = dark[30, 70].astype(int)
     lightness = 36 + (510 - 85 - 168) * 219 / 255
     assert np.argmax(frame) == 1 and frame.max() + frame.min() == pytest.approx(lightness, abs=2)
+    sharp = polish.darkened(figure.repeat(2, 0).repeat(2, 1), 2)
+    assert (sharp == dark.repeat(2, 0).repeat(2, 1)).mean() > 0.99          # two pixels for each
     assert polish.darkened(figure[:, 60:]) is None
     Image.fromarray(figure).save(tmp_path / "a.png")
     page = polish.polished('<head></head><article class="bd-article"><img src="a.png">', tmp_path)

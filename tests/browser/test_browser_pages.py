@@ -6,6 +6,7 @@ Skipped where there is no Chromium: install Debian's package ``chromium``, and P
 
 import gzip
 import os
+import re
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from PIL import Image
 from reproduction.book import site
 from reproduction.checkout import ROOT
 
+textstat = pytest.importorskip("textstat", reason="textstat is not installed")
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 pytestmark = pytest.mark.slow
@@ -38,6 +40,9 @@ STARTED = """() => [...document.querySelectorAll(".pc-live")].every(part => part
   || part.getBoundingClientRect().top > innerHeight + 600)"""
 FINDING, BADGES, FIGURE = 600, 700, 1000           # above these heights: the first finding, all of them, the figure
 WORDS_AT_MOST = {"notebooks": 2200, "book": 2500}  # in sight, without code: what folds away does not count
+EASY = 60                                          # Flesch's reading ease of every finding, and of these pages:
+READ_FIRST = ("index", "notebooks/01-introduction")
+NUMBER = re.compile(r"[-−]?\d[\d.,]*(e-?\d+)?( ?±)?( ?%)?")               # read aloud as a word
 ENDS = 900                                         # of a screen: the conclusion of the home page stands above it
 CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre, .bd-article img")].filter(shown => {
   if (shown.closest("details:not([open])")) return false;
@@ -92,6 +97,14 @@ WORDS = """() => {
   return words;
 }"""
 
+PROSE = """() => [...document.querySelectorAll(".bd-article :is(p, li, .finding-said)")].filter(said =>
+  said.checkVisibility() && !said.querySelector("p, li")
+  && !said.closest("details:not([open]), .pc-live, .score, .on-this-page")).map(said => {
+  const words = said.cloneNode(true);
+  words.querySelectorAll(".math, .made-by, code, .headerlink").forEach(part => part.replaceWith("x"));
+  return [said.matches(".finding-said"), words.textContent.replace(/\\s+/g, " ").trim()];
+}).filter(([finding, words]) => words)"""
+
 TWICE = """() => [...document.querySelectorAll(".bd-article figure img")].filter(one => one.checkVisibility()).map(
   one => one.src).filter((file, at, all) => all.indexOf(file) !== at)"""
 
@@ -101,7 +114,8 @@ TINY = """least => [...document.querySelectorAll(".pc-live svg text")].filter(te
 }).map(text => text.textContent)"""
 
 SMALL = """least => [...document.querySelectorAll(".bd-article figure img:not(.thumbnail), .result-figure")]
-  .filter(shown => shown.src.endsWith(".png") && shown.clientWidth && shown.clientWidth < least * shown.naturalWidth)
+  .filter(shown => shown.src.endsWith(".png") && shown.clientWidth && 
+    shown.clientWidth < least * (shown.style.getPropertyValue("--natural") || shown.naturalWidth))
   .map(shown => shown.alt)"""
 
 
@@ -141,6 +155,7 @@ def seen(request: pytest.FixtureRequest, window: "sync_api.Page", built: Path) -
                                " part.getBoundingClientRect().bottom)")
     found.finding, found.figure = (one.first.bounding_box() if one.count() else None for one in (
         page.locator(".finding-said"), page.locator("figure:has(figcaption) img.result-figure")))
+    found.prose = page.evaluate(PROSE)
     found.twice, found.words = page.evaluate(TWICE), page.evaluate(WORDS)
     images = page.evaluate("() => [...document.images].filter(one => one.checkVisibility()).map(one => one.src)")
     found.files = {Path(unquote(urlsplit(address).path)) for address in [*page.asked, *images]
@@ -206,6 +221,18 @@ def test_a_page_is_short(seen: SimpleNamespace) -> None:
     """The API reference apart, which nobody reads from its beginning to its end."""
     most = WORDS_AT_MOST["notebooks" if seen.name.startswith("notebooks/") else "book"]
     assert seen.words <= most or seen.name == "api", seen.words
+
+
+def test_what_is_read_first_reads_easily(seen: SimpleNamespace) -> None:
+    """By Flesch, whose measure of plain English is 60: each finding, and all words of the pages that come first."""
+    hard = {words: ease for finding, words in seen.prose if finding and (ease := reading_ease(words)) < EASY}
+    assert not hard, hard
+    if seen.name in READ_FIRST:
+        assert reading_ease(" ".join(f"{words.rstrip('.:')}." for _, words in seen.prose)) >= EASY
+
+
+def reading_ease(words: str) -> float:
+    return textstat.flesch_reading_ease(NUMBER.sub("ten", words.rstrip(".")) + ".")
 
 
 def test_a_page_writes_no_error_and_no_warning_to_the_console(seen: SimpleNamespace) -> None:
