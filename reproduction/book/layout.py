@@ -23,7 +23,7 @@ VERDICTS = "verdicts-"                             # how the name of a page's ta
 # Tags of cells that are folded away, and the texts of their buttons.
 PROMPTS = {"parameters": "Parameters", "injected-parameters": "Their values here",
            "hide-input": "Code"}
-TOP = "Code of the first figure"
+TOP = "Code, first figure"
 
 
 @dataclass(frozen=True, eq=False)
