@@ -116,8 +116,8 @@ def test_what_page_l_says_of_the_graphs_that_denoise_is_in_the_rows() -> None:
 
 
 def test_what_is_said_of_layers_with_centred_pixels_is_in_the_records() -> None:
-    """They denoise clothing better than all edges do, and digits worse. Recurrent ones beat the mean image at filling in,
-    and not all edges. With pixels in [0, 1] recurrent layers fall behind the mean image.
+    """They denoise clothing better than all edges do, and digits worse. Recurrent ones fill in better than the mean
+    image and worse than all edges; with pixels in [0, 1] they fall behind the mean image.
     """
     some = KEPT[KEPT["claim"].isin(["any-ff", "any-rec"]) & KEPT["quantity"].str.startswith("swept_")]
     means = some.groupby(["quantity", "model", "dataset"])["value"].mean()
