@@ -5,7 +5,7 @@ from collections.abc import Collection
 import torch
 from torch import Tensor, nn
 
-from pcgraph_lite.baselines.rivals import mean_image, nearest_neighbour
+from pcgraph_lite.baselines.rivals import complete_with, mean_image, nearest_neighbour, ridge
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.query import observed, query
@@ -32,15 +32,20 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
       labelled_agreement and seam, the judge's reading and metrics.seam of images completed from label and lower half;
       guided_mse, guided_ssim and guided_agreement, error, structural similarity and the judge's reading of those
       completed from label and upper half.
-    - completion: completion_mse of the lower half, queried from the upper one, beside that of the mean image and of the
-      training image whose upper half is nearest; the judge's readings; choice_mse and other_mse, the error on every
-      second image and on the others, so that a choice made on the former is tested on the latter.
+    - told: what the label adds to images completed from the lower half. unlabelled_agreement, the judge's reading of
+      those completed without a label; mislabelled_agreement, the share that it reads as the wrong label that was held;
+      label_weight_scale, the root mean square of the weights that leave the labels.
+    - completion: completion_mse of the lower half, queried from the upper one, beside that of the mean image, of ridge
+      regression, and of the training image whose upper half is nearest; the judge's readings; choice_mse and
+      other_mse, the error on every second image and on the others, so that a choice made on the former is tested on
+      the latter.
     - denoising: denoised_mse by initialization, at the best of SCHEDULE steps (denoised_step).
     - settling: safe_step, 1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps
       until completions of SETTLED images rest; settling_censored, the share that never does (tasks.settling_steps).
     - rest: the denoised picture after ``steps`` plain steps beside the noisy one and a blank one; completion by
       initialization.
-    - resting: of SETTLED images, the share of plain queries that are at rest after ``steps`` steps, for each task.
+    - resting: of SETTLED images, the share of queries that are at rest after ``steps`` steps, for each task: plain
+      queries, and those accelerated by the momentum that the pages use.
     - strangeness: predictions of images that are half noise and of ``foreign`` images.
     """
     if hasattr(model, "classify"):
@@ -60,14 +65,15 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
             takes["resting"] = lambda: _resting(model, truth, top, steps)
             if held_out.name in JUDGES:
                 takes["labels"] = lambda: _with_labels(model, some, device)
+                takes["told"] = lambda: _told(model, some, device)
     return {name: value for part, take in takes.items() if part in parts for name, value in take().items()}
 
 
 def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor, top: Tensor) -> dict[str, float]:
-    """Completion beside the mean image and the training image whose upper half is nearest."""
-    pictures = {"completion": tasks.complete(model, truth, top)} | {
+    """Completion beside the mean image, ridge regression, and the training image whose upper half is nearest."""
+    pictures = {"completion": tasks.complete(model, truth, top)} | {                            # (batch, pixels) each
         name: simple(train.images, truth.cpu(), top.cpu()).to(truth.device)
-        for name, simple in (("nearest", nearest_neighbour), ("mean_image", mean_image))}       # (batch, pixels) each
+        for name, simple in (("nearest", nearest_neighbour), ("mean_image", mean_image), ("ridge", _ridge))}
     each = {name: metrics.mse(images[:, ~top], truth[:, ~top]) for name, images in pictures.items()}     # (batch,)
     found = {f"{name}_mse": float(errors.mean()) for name, errors in each.items()}
     found |= {f"{name}_ssim": float(metrics.ssim(images, truth, some.shape).mean()) for name, images in pictures.items()
@@ -77,6 +83,12 @@ def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor,
         found["original_agreement"] = _read(some, truth)
     return found | {"choice_mse": float(each["completion"][::2].mean()),
                     "other_mse": float(each["completion"][1::2].mean())}
+
+
+def _ridge(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
+    """Ridge regression, with the penalty that is best on a tenth of the training images. ``(batch, pixels)``."""
+    tenth = torch.arange(len(train)) % 10 == 0
+    return complete_with(ridge(train[~tenth], train[tenth], known), images, known)
 
 
 def _read(some: ImageSet, images: Tensor) -> float:
@@ -148,7 +160,8 @@ def _resting(graph: PCGraph, truth: Tensor, top: Tensor, steps: int) -> dict[str
     some, labels = truth[:SETTLED], torch.eye(graph.topology.size("labels"), device=truth.device)
     asked = {"classification": {"pixels": some}, "completion": {"pixels": observed(some, top)},
              "generation": {"labels": labels}}
-    return {f"{task}_rested": float(query(graph, held, steps=steps).converged.double().mean())
+    return {f"{task}_rested{words}": float(query(graph, held, steps=steps, momentum=momentum).converged.double().mean())
+            for words, momentum in (("", 0.0), ("_accelerated", tasks.SETTLE["momentum"]))
             for task, held in asked.items()}
 
 
@@ -165,3 +178,15 @@ def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[s
             "guided_mse": float(metrics.mse(guided[:, bottom], some.images[:, bottom]).mean()),
             "guided_ssim": float(metrics.ssim(guided, some.images, some.shape).mean()),
             "guided_agreement": float((tasks.judge_reads(judge, guided) == some.labels).double().mean())}
+
+
+def _told(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, float]:
+    """Lower halves completed without a label, and with that of the next class in place of their own."""
+    judge, known = load_judge(some.name), datasets.bottom_half(some.shape).to(device)
+    wrong = (some.labels + 1) % model.topology.size("labels")
+    untold, mistold = (tasks.judge_reads(judge, tasks.complete(model, some.images.to(device), known, labels).cpu())
+                       for labels in (None, wrong.to(device)))                                  # (batch,)
+    leaving = model.weight[model.topology.slice("labels")]                                      # (labels, n)
+    return {"unlabelled_agreement": float((untold == some.labels).double().mean()),
+            "mislabelled_agreement": float((mistold == wrong).double().mean()),
+            "label_weight_scale": float(leaving[leaving != 0].square().mean().sqrt())}
