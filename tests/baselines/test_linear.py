@@ -1,13 +1,16 @@
 """The linear classifier: the gradient of what it minimizes is zero where training ends.
 
-Oracles: torch's least squares on the stacked images, the normal equations, autograd in float64.
+Oracles: torch's least squares on the stacked images, the normal equations, autograd in float64, normal densities.
 """
+
+import math
 
 import pytest
 import torch
+from torch.distributions import MultivariateNormal
 from torch.nn.functional import cross_entropy, one_hot
 
-from pcgraph_lite.baselines.linear import Linear, fit_linear
+from pcgraph_lite.baselines.linear import METHODS, Linear, fit_linear
 from pcgraph_lite.errors import BadInput, UnknownName
 
 
@@ -49,7 +52,20 @@ def test_the_gradient_vanishes(method: str, decay: float):
     assert max(float(g.abs().max()) for g in gradient) < 1e-6
 
 
-@pytest.mark.parametrize("method", ["least-squares", "logistic-regression"])
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_discriminant_analysis_compares_normal_densities(decay: float):
+    """Of two classes, the scores differ as the logarithms of their shares and densities do; the last pixel says
+    nothing."""
+    (images, labels), model = data(), trained("discriminant-analysis", weight_decay=decay)
+    seen, classes = images[:, :-1], [images[labels == k, :-1] for k in range(4)]
+    within = sum((one - one.mean(0)).T @ (one - one.mean(0)) for one in classes) / len(seen) + decay * torch.eye(8)
+    logs = torch.stack([MultivariateNormal(one.mean(0), within).log_prob(seen) + math.log(len(one) / len(seen))
+                        for one in classes], -1)                           # (count, labels)
+    scores = model.scores(images)
+    assert torch.allclose(scores - scores[:, :1], logs - logs[:, :1], atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_history_and_answers(method: str):
     """Loss and accuracy in the history are those of the model; a class never seen is never named."""
     model, (images, labels) = Linear(9, 5), data()
@@ -58,7 +74,7 @@ def test_history_and_answers(method: str):
     answers = model.classify(images[:30])
     assert row.validation == pytest.approx(float((answers == labels[:30]).double().mean()))
     scores = images.float() @ model.weight + model.bias
-    expected = cross_entropy(scores, labels) if method == "logistic-regression" else \
+    expected = cross_entropy(scores, labels) if method != "least-squares" else \
         (scores - one_hot(labels, 5)).square().sum(-1).mean() / 2
     assert row.loss == pytest.approx(float(expected), rel=1e-5)
     assert torch.equal(answers, scores[:30].argmax(-1)) and answers.max() < 4
