@@ -18,7 +18,7 @@
     constructor(panels) {
       this.panels = panels;
       this.say = h("p", { class: "pc-say", "aria-live": "polite" });
-      this.task = select({ label: "I train for", value: "0", onchange: (k) => this.take(+k),
+      this.task = select({ label: "Task", value: "0", onchange: (k) => this.take(+k),
                            options: Object.fromEntries(panels.map(({ task }, k) => [k, task.replace(": ", ", ")])) });
       this.move = slider({ label: "Relaxed time Tγ", min: 0, max: 1, step: 1, value: 0, oninput: (k) => this.show(k),
                            show: (k) => (this.known ? number(this.known[k].time) : "") });
