@@ -72,15 +72,18 @@ pdf: $(READY)  ## the same on paper, one PDF: _build/published/pcgraph.pdf (need
 	@pcgraph book --published
 	@python scripts/print_book.py _build/published/site
 
+# Tests start hundreds of programs, which would each compile our packages where no bytecode may be written.
+TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+
 test: $(READY)  ## everything that CI checks
 	@ruff check .
 	@rm -rf _build/smoke
-	@OMP_NUM_THREADS=1 pytest --nbval-lax -n $(CORES) --dist loadfile --no-loadscope-reorder \
+	@$(TESTING) pytest --nbval-lax -n $(CORES) --dist loadfile --no-loadscope-reorder \
 		-m "not arithmetic and not long" tests
 
 quick: $(READY)  ## ruff, and the tests that your changes can break, the nearest first, for a minute
 	@ruff check .
-	@OMP_NUM_THREADS=1 python tests/changed.py
+	@$(TESTING) python tests/changed.py
 
 bench: $(READY)  ## measure speed, memory and scaling (minutes; leave the machine alone meanwhile)
 	@pcgraph bench

@@ -42,7 +42,7 @@ class Project:
         shutil.copytree(FIXTURE, root, dirs_exist_ok=True)
         for package in ("pcgraph_lite", "reproduction"):
             shutil.copytree(HERE.parent / package, root / package, dirs_exist_ok=True,
-                            ignore=shutil.ignore_patterns("__pycache__", "*.part"))
+                            ignore=shutil.ignore_patterns("*.pyc.*", "*.part"))
         shutil.copy2(HERE.parent / "Snakefile", root)
         path = os.pathsep.join([str(warm.commands()), str(Path(sys.executable).parent), os.environ["PATH"]])
         self.environment = os.environ | {"PYTHONPATH": str(root), "PATH": path, "OMP_NUM_THREADS": "1",

@@ -172,8 +172,11 @@ def test_a_card_is_kept_on_request(root: Path, capsys: pytest.CaptureFixture[str
     assert zoo.ModelRun("tiny", "smoke").is_done and set(card["answers"]) <= set("0123456789")
 
 
-def test_info_data_and_version(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They name commit, threads, data sets and the version."""
+def test_info_data_and_version(root: Path, monkeypatch: pytest.MonkeyPatch,
+                               capsys: pytest.CaptureFixture[str]) -> None:
+    """They name commit, threads, data sets and the version. Large data sets, where they are, would take seconds."""
+    for variable in ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, str(root))
     assert call("info") == 0
     text = capsys.readouterr().out
     assert all(word in text for word in ("commit", "threads", "torch", "precision", "mnist (sample) train yes"))

@@ -3,7 +3,7 @@
   "use strict";
   const PCLive = window.PCLive;
   const { h, s, choice } = PCLive;
-  const WORDS = (count) => count.toLocaleString("en");
+  const WORDS = (count) => count.toLocaleString("en"), FIRST = "Generative";
 
   /* Where each group stands in the circuit: a chain from left to right where there is one, else a triangle. */
   function places({ groups, pairs, title }) {
@@ -77,8 +77,8 @@
         h("p", {}, `At full size: ${WORDS(t.full.vertices)} vertices, ${WORDS(t.full.edges)} edges.`),
         h("p", { class: "pc-code" }, h("code", {}, `pcg.topology.${t.call[0]}(${Object.entries(t.call[1]).map(([k, v]) => `${k}=${JSON.stringify(v)}`).join(", ")})`)));
     };
-    const pick = choice({ legend: "Topology", options: Object.fromEntries(topologies.map((t) => [t.title, t.title])), value: topologies[0].title, onchange: show });
+    const pick = choice({ legend: "Topology", options: Object.fromEntries(topologies.map((t) => [t.title, t.title])), value: FIRST, onchange: show });
     body.append(pick.row, say, h("div", { class: "pc-columns" }, left, right));
-    show(topologies[0].title);
+    show(FIRST);
   };
 })();

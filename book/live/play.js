@@ -234,7 +234,7 @@
       return { given, clamp, options: { solver, gamma }, steps: STOPS[this.steps.value] };
     }
 
-    /* `atOnce`: without the steps in between. */
+    /* Until the answer is there. `atOnce`: without the steps in between. */
     async settle(atOnce = PCLive.quiet()) {
       this.forget();
       this.tell("Settling.");
@@ -261,7 +261,7 @@
         if (more && this.run.steps < steps && this.frame !== null) this.frame = requestAnimationFrame(turn);
         else this.ended(steps);
       };
-      this.frame = requestAnimationFrame(turn);
+      return new Promise((done) => { this.done = done; this.frame = requestAnimationFrame(turn); });
     }
 
     record() {
@@ -281,6 +281,7 @@
     stop() {
       if (this.frame !== null) cancelAnimationFrame(this.frame);
       this.frame = null;
+      this.done?.();
       if (this.go) this.go.textContent = "Settle";
     }
 
@@ -333,14 +334,14 @@
 
   const unpacked = (data) => ({ pixels: PCLive.bytes(data.images), labels: data.labels });
 
-  /* `facts`: what the page knows. `settled`: the first experiment has its answer when the reader comes, and the rest folds
-   * away; others are shares from the records, by the experiment that was scored. */
+  /* The first experiment has its answer when the reader comes. `facts`: what the page knows. `brief`: the rest folds away;
+   * others are shares from the records, by the experiment that was scored. */
   function open(body, key, options, facts) {
-    const bench = new Bench({ ...options, rates: facts, brief: "settled" in facts });
+    const bench = new Bench({ ...options, rates: facts, brief: "brief" in facts });
     bench.build(body);
     PCLive.shown = PCLive.shown || {};
     PCLive.shown[key] = bench;
-    return bench.brief ? bench.settle(true) : null;
+    return bench.settle(true);
   }
 
   PCLive.parts.graph = async (body, facts) => {

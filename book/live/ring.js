@@ -64,7 +64,7 @@
                                   "aria-label": "The equations with the current numbers" });
       body.append(this.tries.row, this.say, h("div", { class: "pc-columns" },
         h("div", { class: "pc-column" }, this.picture(),
-          h("p", { class: "pc-better" }, "Drag a circle or a weight up or down. Thick outline: large error. Thick arrow: large weight. Dashed arrow: cut, because its target is set."), buttons),
+          h("p", {}, "Drag a circle or a weight up or down. Thick outline: large error. Thick arrow: large weight. Dashed arrow: cut, because its target is set."), buttons),
         h("div", { class: "pc-column" }, h("p", { class: "pc-head" }, "Values"),
           ...this.values.map((v, i) => h("div", { class: "pc-held" }, v.row,
             h("label", { for: `pc-hold-${i}` }, this.clamps[i], " hold"))),

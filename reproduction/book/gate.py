@@ -45,7 +45,7 @@ def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
     Args:
         executed: the notebook that ``site.read_notebook`` returned.
         root: the checkout. The source is ``notebooks/NAME.md``, or its latest commit with the code that was executed,
-            whose text is then that of today if the cells are the same one by one.
+            whose text is then that of today if the cells are the same one by one, or if code was only taken out since.
 
     Raises BadFile: no source has that code, or an output is neither text nor table nor picture.
     """
@@ -53,7 +53,8 @@ def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
     newest = next(_sources(name, root))
     for source in _sources(name, root):
         if _code(source.cells) == _code(cell for cell in ran if not _injected(cell)):
-            return _filled(_retold(source, newest), ran, name)
+            kept = _still_there(newest, ran)
+            return _filled(_retold(source, newest), ran, name) if kept is None else _filled(newest, kept, name)
     raise BadFile(f"the code cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at "
                   f"any commit of it. Run it again: pcgraph run {name}")
 
@@ -78,6 +79,16 @@ def _parsed(text: str) -> NotebookNode:
 
 def _code(cells: Iterable[NotebookNode]) -> list[str]:
     return [HOMES.sub("", cell.source.strip()) for cell in cells if cell.cell_type == "code"]
+
+
+def _still_there(newest: NotebookNode, ran: Iterable[NotebookNode]) -> list[NotebookNode] | None:
+    """The cells that ran and that the source still has, in order; None if it has code that did not run."""
+    wanted, kept = _code(newest.cells), []
+    for cell in ran:
+        if _injected(cell) or _code([cell]) == wanted[:1]:
+            kept.append(cell)
+            del wanted[:not _injected(cell)]
+    return None if wanted else kept
 
 
 def _retold(source: NotebookNode, newest: NotebookNode) -> NotebookNode:

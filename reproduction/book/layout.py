@@ -160,7 +160,8 @@ def _tidy(cell: NotebookNode) -> None:
     tags = cell.metadata.get("tags", [])
     if prompt := next((PROMPTS[tag] for tag in PROMPTS if tag in tags), ""):
         cell.metadata.tags = list(dict.fromkeys([*tags, "hide-input"]))
-        _prompt(cell, TOP if "remove-output" in tags else prompt)
+        moved = "remove-output" in tags and "figure" in cell.metadata.get("mystnb", {})
+        _prompt(cell, TOP if moved else prompt)
 
 
 def _prompt(cell: NotebookNode, text: str) -> None:

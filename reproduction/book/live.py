@@ -30,7 +30,8 @@ PARTS = {
     "ring": "Three vertices in a ring with sliders for values and weights, the energy falling over value steps, and "
             "the equations with the current numbers",
     "masks": "A topology picked from a list, drawn as a mask of rows and columns and as a circuit of groups",
-    "relaxed": "One panel per task with scores over relaxed time, and a slider that marks the runs nearest to it",
+    "relaxed": "A task picked from a list, the scores of its runs over relaxed time, and a slider that says what "
+               "another time costs",
 }
 SCORED = {"noise": ("gen-e", "noise", "mnist")}                            # experiment -> claim, check and data set
 FOLDER = "live"                                                            # on the website, beside book/
@@ -52,7 +53,7 @@ def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
     shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages
     generated = source / "book/generated"
     generated.mkdir(parents=True, exist_ok=True)
-    (generated / "home.md").write_text(markup("memory", "../", scored | {"settled": "yes"}), encoding="utf-8")
+    (generated / "home.md").write_text(markup("memory", "../", scored | {"brief": "yes"}), encoding="utf-8")
     for part in PARTS:
         facts = scored if part == "memory" else {}
         (generated / f"live-{part}.md").write_text(block(root, part, "../", facts), encoding="utf-8")

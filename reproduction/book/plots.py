@@ -582,7 +582,8 @@ def _square(pixels: int) -> tuple[int, int]:
 
 
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figure:
-    """Small multiples with a y axis each: one point per row, and a line through the means of each colour.
+    """Small multiples with a y axis each: one point per row. Means of each colour are joined where x is a number, also
+    one in words, and are bars where x is a category.
 
     Args:
         frame: one row per measurement. ``panel`` and ``color`` name its columns of words; ``x`` and ``y`` label the
@@ -590,12 +591,15 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
     """
     if frame.empty:
         raise BadInput("facets needs at least one row.")
-    numbers = pd.api.types.is_numeric_dtype(frame[x])
+    numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
     usual, plt.rcParams["figure.constrained_layout.use"] = plt.rcParams["figure.constrained_layout.use"], False
     try:                                                                   # seaborn has a layout of its own
         grid = sns.FacetGrid(frame, col=panel, hue=color, col_wrap=min(3, frame[panel].nunique()), sharey=False,
-                             height=2.7, aspect=1.25, palette="colorblind")
-        grid.map_dataframe(sns.lineplot, x=x, y=y, errorbar=None)
+                             height=2.4, aspect=1.4, palette="colorblind")
+        if joined:
+            grid.map_dataframe(sns.lineplot, x=x, y=y, errorbar=None)
+        else:
+            grid.map_dataframe(_bars, x=x, y=y)
         grid.map_dataframe(sns.scatterplot, x=x, y=y, s=28)
         grid.set_titles("{col_name}")
         for axis in grid.axes.flat:
@@ -604,9 +608,16 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
         if numbers:
             grid.set(xscale="log")
         grid.set_axis_labels(x, y).add_legend(title=color)
+        sns.move_legend(grid, "lower center", bbox_to_anchor=(0.5, 1), ncols=6)                  # near every panel
     finally:                 # no rc_context: it would undo the interactive mode that a notebook's first figure turns on
         plt.rcParams["figure.constrained_layout.use"] = usual
     return series.keep(grid.figure, frame[list(dict.fromkeys((panel, color, x, y)))])
+
+
+def _bars(data: pd.DataFrame, x: str, y: str, color: object, label: str) -> None:
+    """A short bar at the mean of each category."""
+    means = data.groupby(x, sort=False)[y].mean()
+    plt.gca().plot(means.index, means, "_", color=color, markersize=22, markeredgewidth=2, label=f"_{label}")
 
 
 def _facet(axis: Axes) -> None:

@@ -49,7 +49,7 @@ class Test(Strict):
             return f"Every check holds under one other reading: {self.reading}." if held else ""
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
-            return f"Tried, and not every check holds there either: {'; '.join(self.tried)}." if failed else ""
+            return f"Other readings do not help: {'; '.join(self.tried)}." if failed else ""
         return _searched(self.search)
 
 

@@ -140,6 +140,18 @@ def test_code_that_changed_shows_the_code_that_ran_and_todays_text_where_it_fits
     path.write_text(old)
 
 
+def test_a_figure_that_was_taken_out_leaves_the_page_at_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a new run: the page has today's text and the outputs of the other cells, and is not of an older code."""
+    path = root / "notebooks/page.md"
+    old = path.read_text()
+    path.write_text(old[:old.rindex("```{code-cell}")].replace("A page", "Today"))
+    monkeypatch.setattr(gate.checkout, "earlier", lambda *_: iter([old]))
+    passed = gate.admit(executed(new_output("stream", text="done")), "page", root)
+    assert passed.cells[0].source == "# Today" and not gate.outdated(passed, "page", root)
+    assert [cell.source for cell in passed.cells if cell.cell_type == "code"] == [
+        cell.source for cell in executed().cells[1:3]]                     # its parameters and their values
+
+
 @pytest.mark.parametrize("content", ["x", [], None, {"name": "x"}, TABLE | {"script": "a()"}])
 def test_what_is_no_table_is_refused(root: Path, content: object) -> None:
     """What a table may hold is tested in test_tables.py."""

@@ -119,7 +119,7 @@ def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judg
         one = Page("l-settings", page(*cells).notebook, True, False, {"words": ""})
         layout.lay_out(one, judged, ROOT, tmp_path)
         aims.append(one.notebook.cells[1].source)
-    assert "decays of 1e-4 and not" in aims[0] and "best at 0.03" in aims[0]
+    assert "only at decays of 1e-4." in aims[0] and "best at 0.03" in aims[0]
     assert "tests no claim" in aims[1] and "{read}" not in aims[1]
 
 

@@ -52,7 +52,7 @@ def test_a_staged_book_holds_scripts_and_words(tmp_path: Path) -> None:
         assert f'src="../live/stills/{part}.png"' in text and f'alt="{alt}"' in text and len(alt) > 40
         assert len(text.partition("</script>")[2].split()) > 30            # says what to see
     home, memory = ((tmp_path / f"book/generated/{name}.md").read_text() for name in ("home", "live-memory"))
-    assert 'data-settled="yes"' in home and "settled" not in memory and 'data-noise="99.4 %"' in memory
+    assert 'data-brief="yes"' in home and "data-brief" not in memory and 'data-noise="99.4 %"' in memory
     play = (ROOT / "book/play.md").read_text()
     assert all(f"generated/live-{part}.md" in play for part in live.PARTS)
 

@@ -318,6 +318,14 @@ def test_settings_have_the_names_that_readers_know():
     assert {setting: plots.named(setting) for setting in said} == said
 
 
+@pytest.mark.parametrize(("places", "line"), [(["[0, 1]", "[-1, 1]"], "None"), (["0", "1e-4"], "-"), ([1, 10], "-")])
+def test_facets_join_numbers_and_never_categories(places: list[object], line: str) -> None:
+    """The means are those of the rows, joined or not."""
+    frame = pd.DataFrame({"x": [*places, *places], "y": [1.0, 4.0, 3.0, 6.0], "part": "a", "by": "b"})
+    means = plots.facets(frame, "x", "y", "part", "by").axes[0].get_lines()
+    assert [(list(one.get_ydata()), one.get_linestyle()) for one in means] == [([2.0, 5.0], line)]
+
+
 def test_a_notebook_shows_every_figure_of_facets():
     """The first one in a kernel used to be the last one shown."""
     frame = 'pd.DataFrame({"x": [1, 2], "y": [1, 2], "part": ["a", "a"], "by": ["b", "b"]})'

@@ -31,7 +31,7 @@ PAGES = [*PROSE, *(f"notebooks/{name}" for name in NOTEBOOKS)]
 WAIT = 120_000                                     # milliseconds; the machine may be busy
 HEAVIEST = 1_500_000                               # bytes of a page with all it loads, as a server sends them
 PACKED = {".html", ".css", ".js", ".svg"}          # by gzip
-COLOURS = ["color-contrast", "link-in-text-block"]  # slow rules of axe-core, for one text of each kind
+COLOURS = ["color-contrast", "link-in-text-block"]  # slow rules of axe-core, for one text of each kind in all pages
 LESS = ["region"]                                  # a slow rule whose findings are never serious
 FADE = 48                                          # pixels at the right edge of what scrolls, where it fades
 PAPER = 680                                        # pixels between the margins of A4
@@ -55,8 +55,8 @@ CUT = """() => [...document.querySelectorAll(".bd-article table, .bd-article pre
   return false;
 }).map(shown => `${shown.tagName} ${shown.id || shown.closest("[id]").id}`)"""
 
-ONE_OF_EACH = """() => {
-  const seen = new Set();
+NEW_KINDS = """known => {
+  const seen = new Set(known);
   for (const text of document.querySelectorAll("body *")) {
     const said = [...text.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
     if (!said || !text.checkVisibility()) continue;
@@ -68,9 +68,10 @@ ONE_OF_EACH = """() => {
       if (backgroundColor !== "rgba(0, 0, 0, 0)" || backgroundImage !== "none" || opacity !== "1")
         kind.push(backgroundColor, backgroundImage, opacity);
     }
-    text.toggleAttribute("data-one-of-its-kind", !seen.has(kind.join()));
+    text.toggleAttribute("data-new-kind", !seen.has(kind.join()));
     seen.add(kind.join());
   }
+  return [...seen];
 }"""
 
 SQUEEZED = """() => [...document.querySelectorAll(".bd-article img")].filter(shown => shown.naturalWidth
@@ -143,8 +144,15 @@ def show(window: "sync_api.Page", built: Path, name: str) -> "sync_api.Page":
     return window
 
 
+@pytest.fixture(scope="module")
+def kinds() -> dict[str, set[str]]:
+    """By theme: the kinds of texts whose contrast was measured."""
+    return {"light": set(), "dark": set()}
+
+
 @pytest.fixture(scope="module", params=PAGES)
-def seen(request: pytest.FixtureRequest, window: "sync_api.Page", built: Path) -> SimpleNamespace:
+def seen(request: pytest.FixtureRequest, window: "sync_api.Page", built: Path,
+         kinds: dict[str, set[str]]) -> SimpleNamespace:
     """What one visit of a page finds, at which the tests of all pages look."""
     window.asked.clear()
     window.said.clear()
@@ -160,7 +168,7 @@ def seen(request: pytest.FixtureRequest, window: "sync_api.Page", built: Path) -
     images = page.evaluate("() => [...document.images].filter(one => one.checkVisibility()).map(one => one.src)")
     found.files = {Path(unquote(urlsplit(address).path)) for address in [*page.asked, *images]
                    if address.startswith("file:")}
-    found.serious = {theme: serious(page, theme) for theme in ("light", "dark")}
+    found.serious = {theme: serious(page, theme, known) for theme, known in kinds.items()}
     found.paper = on_paper(page)
     page.set_viewport_size({"width": 390, "height": 844})
     found.phone = layout(page)
@@ -175,19 +183,24 @@ def layout(page: "sync_api.Page") -> dict[str, object]:
                 "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"))}
 
 
-def serious(page: "sync_api.Page", theme: str) -> list[tuple[str, str]]:
-    """What axe-core finds that keeps readers out. All texts of one kind have the same contrast: one is measured. What
-    is no matter of colours and pictures is the same in the dark theme."""
+def serious(page: "sync_api.Page", theme: str, known: set[str]) -> list[tuple[str, str]]:
+    """What axe-core finds that keeps readers out. All texts of one kind have the same contrast: one is measured, on the
+    first page that has it; ``known`` grows. What is no matter of colours is the same in the dark theme, but for the
+    pictures that the light one hides: all have a text."""
     page.emulate_media(color_scheme=theme)
     page.wait_for_function(f"() => document.documentElement.dataset.theme === '{theme}'")
-    page.evaluate(ONE_OF_EACH)
-    options = {"resultTypes": ["violations"], "preload": False}            # styles are not asked for once more
-    found = axe.Axe().run(page, {"include": ["[data-one-of-its-kind]", ".bd-article img"]}, options | {
-        "runOnly": [*COLOURS, "image-alt"]}).response["violations"]
+    kinds, rules = {*page.evaluate(NEW_KINDS, [*known])}, []
+    if kinds - known:
+        rules.append(({"include": ["[data-new-kind]"]}, {"runOnly": COLOURS}))
     if theme == "light":
-        found += axe.Axe().run(page, options=options | {
-            "rules": {rule: {"enabled": False} for rule in (*COLOURS, *LESS)}}).response["violations"]
-    return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+        rules.append((None, {"rules": {rule: {"enabled": False} for rule in (*COLOURS, *LESS)}}))
+    known |= kinds
+    options = {"resultTypes": ["violations"], "preload": False}            # styles are not asked for once more
+    found = [one for where, which in rules
+             for one in axe.Axe().run(page, where, options | which).response["violations"]]
+    nameless = page.evaluate("() => [...document.querySelectorAll('img:not([alt])')].map(one => one.outerHTML)")
+    return [("image-alt", html) for html in nameless] + [
+        (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
 
 
 def on_paper(page: "sync_api.Page") -> tuple[float, bool, float]:
@@ -317,14 +330,14 @@ def test_the_home_page_opens_with_a_memory_that_has_come_back_and_the_conclusion
 def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:
     """Of drawings, pictures in grey and photographs: as dark as the page at their edge and mostly dark inside."""
     window.emulate_media(color_scheme="dark")
-    for name in ("index", "notebooks/03b-classification", "notebooks/c-memory-capacity", "design", "why"):
-        page = show(window, built, name)
-        for figure in page.locator(".bd-article :is(figure, .causes) img").all():
-            if figure.is_visible():
-                figure.scroll_into_view_if_needed()
-                figure.evaluate("image => image.decode()")
-                seen = np.asarray(Image.open(BytesIO(figure.screenshot())).convert("L"))
-                assert np.median(seen[:3]) < 64 and np.median(seen) < 100, figure.get_attribute("alt")
+    for name in ("notebooks/03b-classification", "notebooks/c-memory-capacity", "design", "why"):
+        figures = show(window, built, name).locator(".bd-article :is(figure, .causes) img:visible").all()
+        assert figures
+        for figure in figures:
+            figure.scroll_into_view_if_needed()
+            figure.evaluate("image => image.decode()")
+            seen = np.asarray(Image.open(BytesIO(figure.screenshot())).convert("L"))
+            assert np.median(seen[:3]) < 64 and np.median(seen) < 100, figure.get_attribute("alt")
     window.emulate_media(color_scheme="light")
 
 

@@ -1,9 +1,8 @@
 """Learning against the weight gradient, exact steps of torch's optimizers, and an undisturbed run after a kill."""
 
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from inspect import signature
@@ -265,17 +264,6 @@ def test_the_generator_decides_the_order():
     assert torch.equal(train(1), train(1)) and not torch.equal(train(1), train(2))
 
 
-SCRIPT = """
-import sys, torch
-sys.path += {tests!r}
-from test_learning import small, toy
-from pcgraph_lite import fit
-graph = small()
-fit(graph, toy(), epochs={epochs}, batch_size=20, checkpoint={path!r}, validation=0.2, progress=False)
-torch.save(graph.weight, {path!r} + ".pt")
-"""
-
-
 def stopping(at: int, error: type[BaseException]) -> tuple[Callable, list[list[torch.Tensor]]]:
     """A score that falls from epoch to epoch and stops the training in one of them, and the weights that it saw."""
     seen = []
@@ -394,19 +382,21 @@ def test_data_sets_that_cannot_be_read_are_refused(data: object, says: str):
 
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path):
     """kill -9 in the middle, then the same call again: bit for bit the weights of an undisturbed run."""
-    path = tmp_path / "state.safetensors"
-    folders = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
-    script = SCRIPT.format(tests=folders, epochs=60, path=str(path))
-    child = subprocess.Popen([sys.executable, "-c", script])
-    while not path.exists():
-        assert child.poll() is None, "the training ended before its first checkpoint"
-        time.sleep(0.005)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    assert not (tmp_path / "state.safetensors.pt").exists()
+    path, settings = tmp_path / "state.safetensors", {"epochs": 9, "batch_size": 20, "validation": 0.2,
+                                                      "progress": False}
+
+    def kill(*_: object) -> None:
+        if path.exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    child = multiprocessing.get_context("fork").Process(
+        target=fit, args=(small(), toy()), kwargs=settings | {"checkpoint": path, "callback": kill})
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
     resumed, undisturbed = small(), small()
-    history = fit(resumed, toy(), epochs=60, batch_size=20, checkpoint=path, validation=0.2, progress=False)
-    expected = fit(undisturbed, toy(), epochs=60, batch_size=20, validation=0.2, progress=False)
+    history = fit(resumed, toy(), checkpoint=path, **settings)
+    expected = fit(undisturbed, toy(), **settings)
     assert torch.equal(resumed.weight, undisturbed.weight)
     pd.testing.assert_frame_equal(history.drop(columns="seconds"), expected.drop(columns="seconds"))
 
