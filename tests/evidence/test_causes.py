@@ -48,6 +48,16 @@ def test_small_graphs_join_halves_without_a_label_unless_its_first_weights_are_s
     assert means["labelled_agreement"][True].max() - means["labelled_agreement"][True].min() < 0.02
 
 
+def test_with_as_many_edges_and_a_longer_weight_step_the_recurrent_graph_copies_less() -> None:
+    """Half-noise: noise and digit, with either function; foreign: with tanh. As wide, it copies more."""
+    ends = sweep("grid-weight-step").dropna(subset="noise_residual")
+    means = ends.groupby(["activation", "topology.constructor", "topology.hidden"])[
+        ["noise_residual", "digit_residual", "foreign_distance"]].mean()
+    for f in ("hardtanh", "tanh"):
+        assert (means.loc[f, "recurrent", "358 and 358"] > means.loc[f, "generative", "512 and 512"]).all()
+    assert (means.loc["hardtanh", "recurrent", "512 and 512"] < means.loc["hardtanh", "generative", "512 and 512"]).all()
+
+
 def test_longer_training_and_as_many_edges_nearly_level_the_two_graphs() -> None:
     """Half-noise and foreign: with as many edges the recurrent graph fits noise a little less, and still copies foreign
     images more closely, by little.
