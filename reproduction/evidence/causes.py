@@ -49,7 +49,7 @@ class Test(Strict):
             return f"Every check holds under one other reading: {self.reading}." if held else ""
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
-            return f"Other readings do not help: {'; '.join(self.tried)}." if failed else ""
+            return f"None of these readings passes every check: {'; '.join(self.tried)}." if failed else ""
         return _searched(self.search)
 
 
