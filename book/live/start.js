@@ -40,7 +40,7 @@
         near.unobserve(entry.target);
         start(entry.target).catch((error) => { entry.target.dataset.ready = "failed"; console.error(error); });
       }
-  }, { rootMargin: "600px" });
+  }, { rootMargin: "200px" });
 
   document.querySelectorAll(".pc-live").forEach((section) => near.observe(section));
 })();

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 
 import pandas as pd
+import torch
+from torch import Tensor
 
 from .. import checkout
 from . import sweeps
@@ -25,6 +27,27 @@ READ = [("hyper", "feedforward", {"completing digits (squared error)": "completi
                                     "100 * (rest_agreement - noisy_agreement)", "one grey value": "constant_residual"}),
         ("decay-classifier", "layered classifier", {"classifying digits (%)": "100 * accuracy"}),
         ("fully-connected", "fully connected", {"classifying digits (%)": "100 * accuracy"})]
+WORDS = {                                                                 # graphs as records name them -> in words
+    "grid-denoising": "all edges, to denoise", "grid-completion": "all edges, to fill in",
+    "grid-completion-labels": "all edges, to fill in with labels",
+    "grid-layered-generative": "feedforward layers", "grid-layered-recurrent": "recurrent layers",
+    "grid-completion-layers-generative": "feedforward layers, pixels in [-1, 1]",
+    "grid-completion-layers-recurrent": "recurrent layers, pixels in [-1, 1]",
+    "falling-fashion": "predictive coding", "falling-backprop-fashion": "backpropagation",
+    "generative-step": "feedforward", "recurrent-step": "recurrent, as many edges",
+    "recurrent-wide-step": "recurrent, as wide", "generative-tanh-step": "feedforward, tanh",
+    "recurrent-tanh-step": "recurrent, as many edges, tanh", "hardtanh": "HardTanh", "relu": "ReLU"}
+ERRORS = {measure: f"error of {task}" for task, measure in sweeps.PICTURE_TASKS.items()}
+OWN = {"swept_rest_psnr": "PSNR at rest (dB)", "swept_noisy_psnr": "noisy (dB)",              # measures -> in words
+       "swept_rest_agreement": "read at rest (%)", "swept_noisy_agreement": "noisy, read (%)",
+       "swept_completion_mse": "error of completion", "swept_completion_agreement": "completions read (%)",
+       "swept_guided_mse": "error with label", "swept_guided_agreement": "read with label (%)"}
+RESTED = {f"swept_{task}_rested{how}": f"{words}{said} (%)"
+          for how, said in (("", ""), ("_accelerated", ", accelerated")) for task, words in (
+              ("classification", "classifying"), ("completion", "filling in"), ("generation", "drawing"))}
+TOLD = {"swept_labelled_agreement": "read, with its label (%)", "swept_unlabelled_agreement": "without a label (%)",
+        "swept_mislabelled_agreement": "as the wrong label (%)", "swept_seam": "seam",
+        "swept_label_weight_scale": "size of label weights"}
 
 
 def ingredients() -> pd.DataFrame:
@@ -81,3 +104,42 @@ def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     told = (ends["topology.labels"].fillna(0) > 0).map({True: "-labels", False: ""})
     return ends.assign(dataset=ends["data"].fillna(ends["dataset"]), model=ends["model"] + kind + told).rename(
         columns={name: f"swept_{name}" for name in sweeps.MEASURES})
+
+
+def beside(ends: pd.DataFrame, measure: str, simple: str, words: str) -> dict[str, dict[str, Tensor]]:
+    """Data set -> graph in words -> a measure of its runs in ``own_task``, none where there is no such graph; last,
+    the mean of something ``simple`` for each seed.
+    """
+    kinds = ends.dropna(subset=measure)["model"].unique()
+    return {name: {WORDS[kind]: torch.tensor(of.loc[of["model"] == kind, measure].tolist()) for kind in kinds}
+            | {words: torch.tensor(of.dropna(subset=simple).groupby("seed")[simple].mean().tolist())}
+            for name, of in ends.groupby("dataset", sort=False)}
+
+
+def placed(rows: pd.DataFrame) -> pd.DataFrame:
+    """The place of HardTanh among the functions of hyper-centred.yaml, for each task and seed."""
+    places = sweeps.places(rows, {"activation": ["hardtanh", "tanh", "relu"]})
+    return places.assign(setting="activation, pixels in [-1, 1]", dataset="mnist", model="generative")
+
+
+def classifiers(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The runs of sweeps of layered classifiers: model, the sweep; layers, how many are hidden; swept_accuracy."""
+    read = pd.concat([rows.assign(model=name, dataset="fashion") for name, rows in swept.items()])
+    hidden = read["topology.hidden"].fillna(read["hidden"]).str.split(" and ")
+    return read.assign(layers=hidden.str.len()).rename(columns={"accuracy": "swept_accuracy"})
+
+
+def told(rows: pd.DataFrame, images: int) -> pd.DataFrame:
+    """Runs of decay-labels.yaml on so many images; model: "strong" with strong first label weights, else "default"."""
+    model = (rows["init_std"] == "default").map({True: "default", False: "strong"})
+    return rows.assign(model=model, dataset="mnist", n=images).rename(
+        columns={DECAY: "decay"} | {name: f"swept_{name}" for name in sweeps.MEASURES})
+
+
+def copied(rows: pd.DataFrame, images: int) -> pd.DataFrame:
+    """Runs of grid-weight-step.yaml on so many images, named as in ``WORDS``."""
+    kind, width = rows["topology.constructor"], rows["topology.hidden"]
+    wide = ((kind == "recurrent") & (width == width.iloc[0])).map({True: "-wide", False: ""})
+    f = (rows["activation"] == "tanh").map({True: "-tanh", False: ""})
+    return rows.assign(model=kind + wide + f + "-step", dataset="mnist", n=images,
+                       noise_over_digit=rows["noise_residual"] / rows["digit_residual"])
