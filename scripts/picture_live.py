@@ -27,7 +27,7 @@ def main() -> None:
             page.set_default_timeout(WAIT)
             place = Path(folder) / "page.html"
             place.write_text('<!doctype html><html lang="en"><meta charset="utf-8"><style>body{font-family:sans-serif}'
-                             f"</style>{live.markup(part, (checkout.ROOT / 'book').as_uri() + '/')}</html>")
+                             f"</style>{live.markup(checkout.ROOT, part, (checkout.ROOT / 'book').as_uri() + '/')}</html>")
             page.goto(place.as_uri())
             page.wait_for_selector('.pc-live[data-ready="yes"]', state="attached")
             if page.locator(".pc-main").count():

@@ -40,7 +40,7 @@
         near.unobserve(entry.target);
         start(entry.target).catch((error) => { entry.target.dataset.ready = "failed"; console.error(error); });
       }
-  }, { rootMargin: "200px" });
+  }, { rootMargin: "600px" });
 
   document.querySelectorAll(".pc-live").forEach((section) => near.observe(section));
 })();

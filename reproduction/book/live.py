@@ -53,7 +53,7 @@ def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
     shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages
     generated = source / "book/generated"
     generated.mkdir(parents=True, exist_ok=True)
-    (generated / "home.md").write_text(markup("memory", "../", scored | {"brief": "yes"}), encoding="utf-8")
+    (generated / "home.md").write_text(markup(root, "memory", "../", scored | {"brief": "yes"}), encoding="utf-8")
     for part in PARTS:
         facts = scored if part == "memory" else {}
         (generated / f"live-{part}.md").write_text(block(root, part, "../", facts), encoding="utf-8")
@@ -79,13 +79,20 @@ def block(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
     words = path.read_text(encoding="utf-8")
     if "{live}" not in words.splitlines():
         raise BadFile(f"{path} has no line {{live}}, where the part is to stand.")
-    return words.replace("{live}", markup(part, up, facts))
+    return words.replace("{live}", markup(root, part, up, facts))
 
 
-def markup(part: str, up: str, facts: Mapping[str, str] = {}) -> str:
-    """The HTML that the scripts look for: an element with a still picture, and the script that starts the part."""
+def markup(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
+    """The HTML that the scripts look for: an element with a still picture, and the script that starts the part.
+
+    The picture keeps its place before it comes. Else parts far down would seem near, and start too early.
+    """
+    from PIL import Image  # here: only a site needs it
+    with Image.open(root / "book/live/stills" / f"{part}.png") as still:
+        width, height = still.size
     alt, told = escape(PARTS[part]), "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
     return (f'<section class="pc-live" data-part="{part}"{told} aria-label="{alt.partition(":")[0]}">\n'
-            f'<img class="pc-still" src="{up}{FOLDER}/stills/{part}.png" alt="{alt}" loading="lazy">\n'
+            f'<img class="pc-still" src="{up}{FOLDER}/stills/{part}.png" alt="{alt}" loading="lazy"'
+            f' width="{width}" style="aspect-ratio: {width} / {height}">\n'
             '<p class="pc-without">This is a picture. With JavaScript you can play with it.</p>\n'
             f'</section>\n<script defer src="{up}{FOLDER}/start.js"></script>')

@@ -33,7 +33,7 @@ TOP = datasets.top_half((1, 28, 28)).flatten()
 
 def page_of(folder: Path, part: str, facts: dict[str, str] | None = None) -> Path:
     """A page that holds this live part and nothing else; scripts come from the checkout."""
-    body = live.markup(part, BOOK, facts or {})
+    body = live.markup(ROOT, part, BOOK, facts or {})
     page = folder / "page.html"
     page.write_text('<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title><meta name="viewport" '
                     f'content="width=device-width, initial-scale=1"></head><body>{body}</body></html>')
