@@ -25,9 +25,9 @@ def main() -> None:
         for part in live.PARTS:
             page = browser.new_page(viewport={"width": WIDTH, "height": 700}, reduced_motion="reduce")
             page.set_default_timeout(WAIT)
-            place = Path(folder) / "page.html"
+            place, up = Path(folder) / "page.html", (checkout.ROOT / "book").as_uri() + "/"
             place.write_text('<!doctype html><html lang="en"><meta charset="utf-8"><style>body{font-family:sans-serif}'
-                             f"</style>{live.markup(checkout.ROOT, part, (checkout.ROOT / 'book').as_uri() + '/')}</html>")
+                             f"</style>{live.markup(checkout.ROOT, part, up)}</html>")
             page.goto(place.as_uri())
             page.wait_for_selector('.pc-live[data-ready="yes"]', state="attached")
             if page.locator(".pc-main").count():
