@@ -4,6 +4,7 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -596,10 +597,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
     try:                                                                   # seaborn has a layout of its own
         grid = sns.FacetGrid(frame, col=panel, hue=color, col_wrap=min(3, frame[panel].nunique()), sharey=False,
                              height=2.4, aspect=1.4, palette="colorblind")
-        if joined:
-            grid.map_dataframe(sns.lineplot, x=x, y=y, errorbar=None)
-        else:
-            grid.map_dataframe(_bars, x=x, y=y)
+        grid.map_dataframe(partial(sns.lineplot, errorbar=None) if joined else _bars, x=x, y=y)
         grid.map_dataframe(sns.scatterplot, x=x, y=y, s=28)
         grid.set_titles("{col_name}")
         for axis in grid.axes.flat:

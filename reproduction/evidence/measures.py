@@ -5,7 +5,7 @@ from collections.abc import Collection
 import torch
 from torch import Tensor, nn
 
-from pcgraph_lite.baselines.rivals import complete_with, mean_image, nearest_neighbour, ridge
+from pcgraph_lite.baselines.rivals import mean_image, nearest_neighbour, ridge_image
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.query import observed, query
@@ -73,7 +73,7 @@ def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor,
     """Completion beside the mean image, ridge regression, and the training image whose upper half is nearest."""
     pictures = {"completion": tasks.complete(model, truth, top)} | {                            # (batch, pixels) each
         name: simple(train.images, truth.cpu(), top.cpu()).to(truth.device)
-        for name, simple in (("nearest", nearest_neighbour), ("mean_image", mean_image), ("ridge", _ridge))}
+        for name, simple in (("nearest", nearest_neighbour), ("mean_image", mean_image), ("ridge", ridge_image))}
     each = {name: metrics.mse(images[:, ~top], truth[:, ~top]) for name, images in pictures.items()}     # (batch,)
     found = {f"{name}_mse": float(errors.mean()) for name, errors in each.items()}
     found |= {f"{name}_ssim": float(metrics.ssim(images, truth, some.shape).mean()) for name, images in pictures.items()
@@ -83,12 +83,6 @@ def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor,
         found["original_agreement"] = _read(some, truth)
     return found | {"choice_mse": float(each["completion"][::2].mean()),
                     "other_mse": float(each["completion"][1::2].mean())}
-
-
-def _ridge(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
-    """Ridge regression, with the penalty that is best on a tenth of the training images. ``(batch, pixels)``."""
-    tenth = torch.arange(len(train)) % 10 == 0
-    return complete_with(ridge(train[~tenth], train[tenth], known), images, known)
 
 
 def _read(some: ImageSet, images: Tensor) -> float:

@@ -58,6 +58,25 @@ def test_with_as_many_edges_and_a_longer_weight_step_the_recurrent_graph_copies_
     assert (means.loc["hardtanh", "recurrent", "512 and 512"] < feedforward.loc["hardtanh"]).all()
 
 
+def test_accelerated_queries_rest_and_plain_drawings_do_not() -> None:
+    """Query-T and page L, of every graph of the sweep that was asked both ways."""
+    asked = sweep("grid-completion").dropna(subset="generation_rested_accelerated")
+    assert (asked.filter(regex="_rested_accelerated$") == 1).all(axis=None) and len(asked) == 10
+    assert asked["generation_rested"].mean() < 0.05
+
+
+def test_discriminant_analysis_reads_as_the_papers_linear_classifier() -> None:
+    """Linear: within a point of 88 %."""
+    found = KEPT[KEPT["quantity"] == "discriminant_accuracy"]["value"]
+    assert len(found) == 1 and abs(found.iloc[0] - 0.88) < 0.01
+
+
+def test_assemblies_draw_nothing() -> None:
+    """Page 6 says so of both data sets, in place of blank pictures."""
+    drawn = KEPT[(KEPT["quantity"] == "generated_agreement") & (KEPT["model"] == "assemblies")]
+    assert set(drawn["dataset"]) == {"mnist", "fashion"} and (drawn["value"] == 0).all()
+
+
 def test_longer_training_and_as_many_edges_nearly_level_the_two_graphs() -> None:
     """Half-noise and foreign: with as many edges the recurrent graph fits noise a little less, and still copies foreign
     images more closely, by little.
