@@ -287,7 +287,7 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
     figure, axes = _grid(len(measures), 9, 2.7, 0.27 * len(settings) + 1, margin=2.6, sharey=True)
     for axis, (label, values) in zip(axes, measures.items(), strict=True):
         axis.axvline(0, color="0.35", linewidth=1)
-        _dots(axis, values, settings)
+        _dots(axis, values, settings, {})
         axis.plot([float(values[setting].mean()) for setting in settings], range(len(settings)), "|", color="black",
                   markersize=11, label="_their mean")
         low, high = axis.get_xlim()
@@ -298,18 +298,21 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
                                 measures.items() for setting in settings for value in _numbers(rows[setting])])
 
 
-def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
-         marks: Mapping[str, Mapping[str, float]] | None = None) -> Figure:
-    """One panel per part, one row per name, one dot per repeat on a common axis; published ``marks`` are black bars.
+def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, Mapping[str, float]] | None = None, *,
+         colors: Mapping[str, Sequence[float]] | None = None, common: bool = True) -> Figure:
+    """One panel per part, one row per name, one dot per repeat; published ``marks`` are black bars.
 
     The panels stand one below the other, so that a phone shows whole rows.
 
-    ``parts``: title -> name -> ``(repeats,)``; every part has the same names.
+    Args:
+        parts: title -> name -> ``(repeats,)``; every part has the same names.
+        colors: of the dots, by name; where none is given, all dots are blue.
+        common: whether all panels share one axis.
     """
     names = list(next(iter(parts.values()), ()))
-    figure, axes = _grid(len(parts), 1, 4.7, 0.3 * len(names) + 0.8, sharex=True)
+    figure, axes = _grid(len(parts), 1, 4.7, 0.3 * len(names) + 0.8, sharex=common)
     for axis, (title, rows) in zip(axes, parts.items(), strict=True):
-        _dots(axis, rows, names)
+        _dots(axis, rows, names, colors or {})
         if published := (marks or {}).get(title):
             axis.plot(list(published.values()), [names.index(name) for name in published], "|", color="black",
                       markersize=15, markeredgewidth=2, label="the paper's")
@@ -324,11 +327,12 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str,
                                 ours + theirs for name, values in rows.items() for value in _numbers(values)])
 
 
-def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str]) -> None:
+def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str],
+          colors: Mapping[str, Sequence[float]]) -> None:
     """One row per name from top to bottom, one dot per seed."""
     for k, name in enumerate(names):
-        axis.plot(_numbers(rows[name]), [k] * len(rows[name]), "o", color=COLORS[0], markersize=4, alpha=0.8,
-                  label="_" * (k > 0) + "ours, one dot per seed")
+        axis.plot(_numbers(rows[name]), [k] * len(rows[name]), "o", color=colors.get(name, COLORS[0]), markersize=4,
+                  alpha=0.8, label="_" * (k > 0) + "ours, one dot per seed")
     axis.set_yticks(range(len(names)), names, fontsize=SMALLEST)
     axis.set_ylim(len(names) - 0.5, -0.5)
 
