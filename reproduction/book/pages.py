@@ -13,7 +13,7 @@ from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.judge import load_judge
 from pcgraph_lite.studies.trials import Case, Key
 
-from ..evidence import cards, config, frames, sweeps, zoo
+from ..evidence import cards, claims, config, frames, sweeps, zoo
 from ..evidence.cards import Card
 from ..evidence.records import Recorder
 from ..evidence.zoo import Trained
@@ -149,6 +149,12 @@ def scores(cards: Mapping[Key, Card], tests: Mapping[str, ImageSet]) -> pd.DataF
         "n": len(tests[key[0]]), "accuracy": metrics.share_right(card.read(tests[key[0]]), tests[key[0]].labels),
         "held_out": card.provenance["validation"], "converged": card.converged, "energy": card.energy}
         for key, card in cards.items()})
+
+
+def published(claim: str) -> dict[str, float]:
+    """The paper's value for each model that a check of a claim holds against it."""
+    checks = claims.load_claims()[claim].checks.values()
+    return {check.model: check.near.value for check in checks if check.near and check.model}
 
 
 def start(name: str, profile: str, device: str = "auto", out: str | Path = "", seed: int = 0, seeds: int = 1) -> Page:

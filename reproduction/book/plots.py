@@ -19,7 +19,7 @@ from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import ArrowStyle, FancyArrowPatch, Rectangle
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
@@ -275,6 +275,44 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
     figure.supylabel(y, fontsize="medium")
     return series.keep(figure, [row for title, lines in parts.items()
                                 for row in _rows(title, lines, x, y, (levels or {}).get(title))])
+
+
+def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: str) -> Figure:
+    """Small multiples on common logarithmic y axes: every line as it is, and one colour for lines of the same name.
+
+    ``frame``: one row per point. ``x`` and ``y`` label the axes; ``panel``, ``color`` and ``line`` name columns.
+    """
+    figure, axes = _grid(frame[panel].nunique(), 2, 3.9, 2.7, sharex=True, sharey=True)
+    for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
+        sns.lineplot(part, x=x, y=y, hue=color, units=line, estimator=None, linewidth=1, palette="colorblind", ax=axis)
+        axis.set(title=title, yscale="log")
+        axis.get_legend().remove()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=SMALLEST,
+                  title=color, title_fontsize=SMALLEST)
+    return series.keep(figure, frame[[panel, color, line, x, y]])
+
+
+def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figure:
+    """Rows of dots that do not cover one another, green if good and red if not, on a logarithmic axis.
+
+    Args:
+        frame: one row per dot. ``x`` labels the axis, ``y`` and ``good`` (bool) name columns.
+        limit: name of the upright line at 1.
+    """
+    names = {True: good, False: f"not {good}"}
+    figure, axis = plt.subplots(figsize=(7.4, 0.75 * frame[y].nunique() + 1))
+    axis.set_xscale("log")
+    sns.swarmplot(frame, x=x, y=y, hue=frame[good].map(names), hue_order=names.values(), palette=[RIGHT, WRONG],
+                  size=5.5, ax=axis)
+    axis.axvline(1, color="0.35", linestyle="--", linewidth=1.2)
+    axis.annotate(limit, (1, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points",
+                  ha="center", fontsize=SMALLEST)
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.xaxis.set_major_formatter("{x:g}")                                # 10 and not 10¹
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set(ylabel="")
+    axis.legend(title="", fontsize="small", loc="best")
+    return series.keep(figure, frame[[y, x, good]])
 
 
 def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:

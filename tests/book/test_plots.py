@@ -20,6 +20,7 @@ from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import circuits
 from reproduction.book import plots
+from reproduction.book.colours import RIGHT, WRONG
 
 
 def test_curves_draw_mean_band_levels_and_labels():
@@ -316,6 +317,29 @@ def test_settings_have_the_names_that_readers_know():
     said = {"base: init_std = 0.03, steps = 20": "base: first weights = 0.03, T = 20", "train.weight_lr": "weight step",
             "topology.without = labels to internal": "edges left out = labels to internal", "5e-05": "5e-05"}
     assert {setting: plots.named(setting) for setting in said} == said
+
+
+def test_bundles_draw_every_line_and_name_each_colour_once():
+    """Two lines of each name in a panel; their colours are those of their names."""
+    frame = pd.DataFrame([(panel, name, unit, t, 10.0 ** unit + t) for panel in "ab" for name in "mn"
+                          for unit in (1, 2) for t in (0, 1)], columns=["panel", "step", "N", "t", "E"])
+    figure = plots.bundles(frame, "t", "E", "panel", "step", "N")
+    drawn = [line for line in figure.axes[1].get_lines() if len(line.get_xdata())]
+    assert [list(line.get_ydata()) for line in drawn] == [[10, 11], [100, 101]] * 2
+    colors = [to_hex(line.get_color()) for line in drawn]
+    assert colors[0] == colors[1] != colors[2] == colors[3]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["m", "n"]
+
+
+def test_outcomes_stand_at_their_place_in_the_colour_of_their_end():
+    frame = pd.DataFrame({"x": [0.5, 0.5, 2.0], "row": ["a", "a", "b"], "rests": [True, False, False]})
+    figure = plots.outcomes(frame, "x", "row", "rests", "bound")
+    figure.canvas.draw()                                                   # which moves dots apart
+    axis = figure.axes[0]
+    dots = [(*map(float, at), to_hex(color)) for part in axis.collections
+            for at, color in zip(part.get_offsets(), part.get_facecolors(), strict=True)]
+    assert [(x, round(y), color) for x, y, color in dots] == [(0.5, 0, RIGHT), (0.5, 0, WRONG), (2.0, 1, WRONG)]
+    assert dots[0][1] != dots[1][1] and axis.get_lines()[0].get_xdata() == [1, 1]
 
 
 @pytest.mark.parametrize(("places", "line"), [(["[0, 1]", "[-1, 1]"], "None"), (["0", "1e-4"], "-"), ([1, 10], "-")])
