@@ -325,7 +325,7 @@ def test_bundles_draw_every_line_and_name_each_colour_once():
                           for unit in (1, 2) for t in (0, 1)], columns=["panel", "step", "N", "t", "E"])
     figure = plots.bundles(frame, "t", "E", "panel", "step", "N")
     drawn = [line for line in figure.axes[1].get_lines() if len(line.get_xdata())]
-    assert [list(line.get_ydata()) for line in drawn] == [[10, 11], [100, 101]] * 2
+    assert np.allclose([line.get_ydata() for line in drawn], [[10, 11], [100, 101]] * 2)
     colors = [to_hex(line.get_color()) for line in drawn]
     assert colors[0] == colors[1] != colors[2] == colors[3]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["m", "n"]
