@@ -336,10 +336,10 @@ def test_outcomes_stand_at_their_place_in_the_colour_of_their_end():
     figure = plots.outcomes(frame, "x", "row", "rests", "bound")
     figure.canvas.draw()                                                   # which moves dots apart
     axis = figure.axes[0]
-    dots = [(*map(float, at), to_hex(color)) for part in axis.collections
+    dots = [(*np.round(at, 9), to_hex(color)) for part in axis.collections
             for at, color in zip(part.get_offsets(), part.get_facecolors(), strict=True)]
     assert [(x, round(y), color) for x, y, color in dots] == [(0.5, 0, RIGHT), (0.5, 0, WRONG), (2.0, 1, WRONG)]
-    assert dots[0][1] != dots[1][1] and axis.get_lines()[0].get_xdata() == [1, 1]
+    assert dots[0][1] != dots[1][1] and [1, 1] in [list(line.get_xdata()) for line in axis.get_lines()]
 
 
 @pytest.mark.parametrize(("places", "line"), [(["[0, 1]", "[-1, 1]"], "None"), (["0", "1e-4"], "-"), ([1, 10], "-")])
