@@ -350,12 +350,12 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, 
         common: whether all panels share one axis.
     """
     names = list(next(iter(parts.values()), ()))
-    figure, axes = _grid(len(parts), 1, 4.7, 0.3 * len(names) + 0.8, sharex=common)
+    figure, axes = _grid(len(parts), 1, 4.7, 0.25 * len(names) + 0.75, sharex=common)
     for axis, (title, rows) in zip(axes, parts.items(), strict=True):
         _dots(axis, rows, names, colors or {})
         if published := (marks or {}).get(title):
             axis.plot(list(published.values()), [names.index(name) for name in published], "|", color="black",
-                      markersize=15, markeredgewidth=2, label="the paper's")
+                      markersize=12, markeredgewidth=2, label="the paper's")
         axis.set(xlabel=x if axis is axes[-1] else "", title=title)
         axis.xaxis.get_major_locator().set_params(integer=all((_numbers(row) % 1 == 0).all() for row in rows.values()))
     if marks:                                                              # otherwise there are only dots
