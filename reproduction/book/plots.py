@@ -42,6 +42,7 @@ SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
 WIRES = {True: RIGHT, False: WRONG}                                # excitatory, inhibitory
 FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
 
+TALLEST = 7                                # inches of rows of pictures that are seen together on a screen
 LINE, THIN = 0.068, 0.075                  # height of a name beside curves and a mask, as a share of the axes
 SMALLEST = "x-small"                       # 9 pixels where a page shows a figure smallest
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # width of a mask
@@ -83,7 +84,8 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
     if len({len(p) for p in pictures.values()}) != 1:
         raise WrongShape(f"rows differ in length: { {name: len(p) for name, p in pictures.items()} }.")
     count = len(next(iter(pictures.values())))
-    figure, axis = plt.subplots(figsize=(0.72 * count + 1.3, 0.78 * len(rows) + 0.3))
+    side = min(0.72, TALLEST / len(rows))
+    figure, axis = plt.subplots(figsize=(side * count + 1.3, 1.08 * side * len(rows) + 0.3))
     for row, (name, images) in enumerate(pictures.items()):                # one axis: a hundred axes take seconds
         right = (marks or {}).get(name)
         for k, image in enumerate(images):
@@ -141,7 +143,7 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
     """Lines through the means of repeats, with a band from their minimum to their maximum.
 
     Args:
-        log, log_x: logarithmic y and x axis.
+        log, log_x: logarithmic y and x axis. On the x axis, a zero stands one place before the smallest other number.
         levels: name -> height of a dashed line to compare with.
         marks: name -> position of an upright line.
     """
@@ -159,7 +161,7 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
 
 def _few(places: Sequence[float]) -> bool:
     """Whether a logarithmic axis has room for the numbers of these rising positions."""
-    return 1 < len(places) <= 6 and places[0] > 0 and all(b > 1.5 * a for a, b in pairwise(places))
+    return 1 < len(places) <= 6 and places[0] >= 0 and all(b > 1.5 * a for a, b in pairwise(places))
 
 
 def _name(axis: Axes) -> None:
@@ -348,12 +350,12 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, 
         common: whether all panels share one axis.
     """
     names = list(next(iter(parts.values()), ()))
-    figure, axes = _grid(len(parts), 1, 4.7, 0.3 * len(names) + 0.8, sharex=common)
+    figure, axes = _grid(len(parts), 1, 4.7, 0.25 * len(names) + 0.75, sharex=common)
     for axis, (title, rows) in zip(axes, parts.items(), strict=True):
         _dots(axis, rows, names, colors or {})
         if published := (marks or {}).get(title):
             axis.plot(list(published.values()), [names.index(name) for name in published], "|", color="black",
-                      markersize=15, markeredgewidth=2, label="the paper's")
+                      markersize=12, markeredgewidth=2, label="the paper's")
         axis.set(xlabel=x if axis is axes[-1] else "", title=title)
         axis.xaxis.get_major_locator().set_params(integer=all((_numbers(row) % 1 == 0).all() for row in rows.values()))
     if marks:                                                              # otherwise there are only dots
@@ -587,9 +589,14 @@ def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log
         axis.axvline(position, color="0.35", linestyle=(0, (6, 2, 1, 2, 1, 2)), linewidth=1.2, label=name)
     for k, (name, height) in enumerate(levels.items()):
         axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
-    axis.set(yscale="log" if log else "linear", xscale="log" if log_x else "linear")
+    axis.set(yscale="log" if log else "linear")
     if not log_x:
         axis.xaxis.get_major_locator().set_params(integer=True)
+    elif 0 in (places := {float(place) for at, _ in lines.values() for place in at}):
+        axis.set_xscale("symlog", linthresh=(least := min(places - {0})), linscale=0.9)    # as wide as a power of ten
+        axis.set_xlim(-least / 2, 1.5 * max(places))
+    else:
+        axis.set_xscale("log")
 
 
 def _rows(panel: str, lines: Lines, x: str, y: str, levels: Mapping[str, float] | None = None,

@@ -313,6 +313,13 @@ def test_a_logarithmic_axis_has_plain_numbers():
     assert {"1", "10", "100"} <= {label.get_text() for label in axis.get_xticklabels()}
 
 
+def test_a_zero_stands_on_a_logarithmic_axis_one_place_before_the_rest():
+    axis = plots.curves({"a": ([0, 1e-3, 1e-2], torch.ones(3))}, "decay", "E", log_x=True).axes[0]
+    at = axis.transData.transform([(place, 1) for place in (0, 1e-3, 1e-2)])[:, 0]
+    assert at[1] - at[0] == pytest.approx(at[2] - at[1])
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["0", "0.001", "0.01"]
+
+
 def test_settings_have_the_names_that_readers_know():
     said = {"base: init_std = 0.03, steps = 20": "base: first weights = 0.03, T = 20", "train.weight_lr": "weight step",
             "topology.without = labels to internal": "edges left out = labels to internal", "5e-05": "5e-05"}
