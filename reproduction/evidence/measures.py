@@ -28,6 +28,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     A classifier has only an accuracy.
 
     - accuracy: labels queried from pixels.
+    - do: do_accuracy, the same with the pixels set by intervention.
     - labels: generated, the share of the ten labels whose generated image the judge reads as that class;
       labelled_agreement and seam, the judge's reading and metrics.seam of images completed from label and lower half;
       guided_mse, guided_ssim and guided_agreement, error, structural similarity and the judge's reading of those
@@ -63,6 +64,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
             if not model.topology.in_degree()[model.topology.slice("pixels")].any():
                 return takes["accuracy"]()                                 # nothing predicts pixels: a classifier
             takes["resting"] = lambda: _resting(model, truth, top, steps)
+            takes["do"] = lambda: _with_pixels_set(model, held_out)
             if held_out.name in JUDGES:
                 takes["labels"] = lambda: _with_labels(model, some, device)
                 takes["told"] = lambda: _told(model, some, device)
@@ -157,6 +159,12 @@ def _resting(graph: PCGraph, truth: Tensor, top: Tensor, steps: int) -> dict[str
     return {f"{task}_rested{words}": float(query(graph, held, steps=steps, momentum=momentum).converged.double().mean())
             for words, momentum in (("", 0.0), ("_accelerated", tasks.SETTLE["momentum"]))
             for task, held in asked.items()}
+
+
+def _with_pixels_set(graph: PCGraph, held_out: ImageSet) -> dict[str, float]:
+    """The share of images whose labels the graph reads where ``do`` sets their pixels."""
+    labels = query(graph, do={"pixels": held_out.images}, **tasks.SETTLE).to("cpu").values["labels"]
+    return {"do_accuracy": metrics.share_right(labels.argmax(-1), held_out.labels)}
 
 
 def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, float]:

@@ -45,10 +45,10 @@ MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised
             "nearer_share", "classification_rested", "completion_rested", "generation_rested",
             "classification_rested_accelerated", "completion_rested_accelerated", "generation_rested_accelerated",
             "noise_residual", "digit_residual", "constant_residual", "familiar_distance", "foreign_distance", "auroc",
-            "brightness_auroc", "unlabelled_agreement", "mislabelled_agreement", "label_weight_scale"]
+            "brightness_auroc", "unlabelled_agreement", "mislabelled_agreement", "label_weight_scale", "do_accuracy"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
-PARTS = (*USUAL, "told", "rest", "resting", "strangeness")
+PARTS = (*USUAL, "do", "told", "rest", "resting", "strangeness")
 FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                        # data that a graph has not seen
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]

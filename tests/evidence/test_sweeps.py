@@ -13,6 +13,7 @@ import pytest
 import torch
 from project import edit
 
+import pcgraph_lite as pcg
 from pcgraph_lite import PCGraph
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.query import query
@@ -21,7 +22,7 @@ from pcgraph_lite.images import datasets
 from pcgraph_lite.images.judge import load_judge
 from pcgraph_lite.studies import tasks
 from reproduction import checkout
-from reproduction.evidence import config, sweeps, zoo
+from reproduction.evidence import config, measures, sweeps, zoo
 
 
 @pytest.fixture
@@ -112,6 +113,16 @@ def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
         assert last[name] == pytest.approx(expected, rel=1e-4), name
     assert ours[sweeps.MEASURES].iloc[:-1].isna().all(axis=None)
     assert set(rows["status"]) == {"ok"} and set(rows["n"]) == {100} and rows["commit"].notna().all()
+
+
+def test_pixels_that_are_set_are_read_as_if_no_edge_led_to_them() -> None:
+    """The same graph with those edges at zero, whose pixels are held; random weights read some of 50 digits right."""
+    generator = torch.Generator().manual_seed(0)
+    graph = PCGraph(pcg.topology.fully_connected(pixels=784, labels=10, internal=6), "tanh", generator=generator)
+    digits = datasets.load("mnist", "test", sample=True).subset(50)
+    found = measures.measure(graph, digits, digits, 5, 0, ["do"], 12)
+    graph.set_weight(graph.weight.detach().where(torch.arange(800) >= 784, 0))
+    assert found == {"do_accuracy": pytest.approx(learning.accuracy(graph, (digits.images, digits.labels)))}
 
 
 def ridge(train: torch.Tensor, known: torch.Tensor, penalty: float) -> Callable[[torch.Tensor], torch.Tensor]:
