@@ -88,7 +88,13 @@ class Conditioned:
 
     def energy(self) -> Tensor:
         """Energy of each example ``(..., batch)`` from the errors of the last ``evaluate``, eq. 2."""
-        energy = self._constant_energy.clone()
+        return self._with_errors(self._constant_energy.clone())
+
+    def changing_energy(self) -> Tensor:
+        """The part of it that the free values can change, ``(..., batch)``: where that is 0, nothing is lower."""
+        return self._with_errors(torch.zeros_like(self._constant_energy))
+
+    def _with_errors(self, energy: Tensor) -> Tensor:
         for nodes in self.changing:
             norm = torch.linalg.vector_norm(nodes.error.contiguous(), dim=-1)                # (..., batch): by rows
             energy.addcmul_(norm, norm, value=0.5)

@@ -32,7 +32,8 @@ class Settings:
         momentum: 0 is the paper's plain gradient descent. Above 0 (0.95 is a good choice) selects the accelerated
             solver, which gets as far in a tenth of the steps or fewer along another path (solvers.Accelerated).
         tolerance: an example has converged when its energy changed by at most ``tolerance * initial energy`` over the
-            last 10 steps; the relaxation stops when all have. None: run all steps. (A rule on the gradient would fail:
+            last 10 steps; the relaxation stops when all have, and takes no step where the free vertices start without
+            errors. None: run all steps. (A rule on the gradient would fail:
             it does not vanish at a minimum that lies on a kink of ReLU or HardTanh.)
         trace: keep the energy of each step. False: plain descent measures it at every tenth step and the last.
 
@@ -111,12 +112,10 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
 @torch.no_grad()
 def settle(problem: Conditioned, settings: Settings) -> Settled:
     """Relax a problem whose start values were checked and evaluated. Raises UnstableStep."""
-    if not problem.free:                                             # training of a graph without internal vertices
+    if _at_rest(problem, settings):
         energy = problem.energy()
-        if not (energy < inf).all():
-            raise UnstableStep(f"the energy of {int((~(energy < inf)).sum())} of {energy.numel()} examples is not "
-                               f"finite, and no vertex is free: {_too_large(problem)}")
-        return Settled(problem.x, energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0, problem)
+        return Settled(problem.assembled(), energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0,
+                       problem)
     safe = isinstance(settings.value_lr, str)
     step = _safe_step(problem) if safe else _as_step(settings.value_lr, problem.x)
     if settings.momentum:
@@ -127,6 +126,16 @@ def settle(problem: Conditioned, settings: Settings) -> Settled:
     energies, converged, steps = _descend(problem, solver, settings)
     return Settled(problem.assembled(), energies[0], torch.stack(energies[1:]), converged, steps,
                    step if isinstance(step, float) else step.flatten(), problem)
+
+
+def _at_rest(problem: Conditioned, settings: Settings) -> bool:
+    """Whether no step is needed: nothing is free, or no energy is left. Raises UnstableStep: nothing can be done."""
+    if problem.free:
+        return settings.tolerance is not None and bool((problem.changing_energy() <= _rounding(problem)).all())
+    if not ((energy := problem.energy()) < inf).all():                     # a training without internal vertices
+        raise UnstableStep(f"the energy of {int((~(energy < inf)).sum())} of {energy.numel()} examples is not finite, "
+                           f"and no vertex is free: {_too_large(problem)}")
+    return True
 
 
 def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[list[Tensor], Tensor, int]:
@@ -171,8 +180,13 @@ def _refuse_divergence(problem: Conditioned, energies: list[Tensor], lowest: Ten
 
 def _above(problem: Conditioned, energy: Tensor, limit: Tensor) -> Tensor:
     """Which energies ``(..., batch)`` exceed a limit by more than rounding."""
-    noise = torch.finfo(energy.dtype).eps * problem.assembled().abs().amax(-1) * 2**5
-    return energy > limit + problem.x.shape[-1] * noise.square()
+    return energy > limit + _rounding(problem)
+
+
+def _rounding(problem: Conditioned) -> Tensor:
+    """The energy that rounding alone leaves ``(..., batch)``, from the largest value of each example."""
+    noise = torch.finfo(problem.x.dtype).eps * problem.assembled().abs().amax(-1) * 2**5
+    return problem.x.shape[-1] * noise.square()
 
 
 def _refuse(problem: Conditioned, bad: Tensor, before: Tensor, now: Tensor, t: int, value_lr: object) -> None:

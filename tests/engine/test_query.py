@@ -1,5 +1,7 @@
 """Relaxation and queries against exact linear solutions and the mathematics of gradient descent."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from hypothesis import assume, given
@@ -169,6 +171,20 @@ def test_starting_at_the_prediction_is_a_forward_pass():
     answer = query(graph, {"labels": torch.eye(3)}, start="prediction", steps=1)
     only_labels = (torch.eye(3, dtype=torch.float64) ** 2).sum(-1) / 2     # labels themselves pay x - 0
     torch.testing.assert_close(answer.initial_energy, only_labels)
+
+
+def test_a_graph_without_errors_takes_no_step():
+    """A forward pass is at rest: the products of eq. 1 are the answer. From zeros the same graph has to move."""
+    graph = PCGraph(topology.generative(3, [40, 50], 60), "tanh", generator=torch.Generator().manual_seed(0))
+    labels, layers = torch.eye(3), [graph.topology.slice(name) for name in ("labels", "hidden1", "hidden2", "pixels")]
+    values = labels.double()
+    for source, target in pairwise(layers):
+        values = values.tanh() @ graph.weight.detach().double()[source, target]
+    answer = query(graph, {"labels": labels}, start="prediction")
+    assert answer.steps == 0 and answer.converged.all()
+    torch.testing.assert_close(answer.values["pixels"].double(), values, rtol=1e-4, atol=1e-5)
+    assert query(graph, {"labels": labels}).steps > 10
+    assert query(graph, {"labels": labels}, start="prediction", steps=7, tolerance=None).steps == 7
 
 
 def test_a_prediction_leaves_what_is_known():
