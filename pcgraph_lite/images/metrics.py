@@ -156,14 +156,16 @@ def diversity(images: Tensor) -> float:
 
     So contrast does not matter: pale pictures are as varied as bright ones. A blank picture stays blank.
     """
-    return 2 * _shapes(images).var(0).sum().item()                         # the mean over pairs, without forming them
+    _several(images)
+    shapes = torch.nn.functional.normalize(images.double(), dim=1)
+    return 2 * shapes.var(0).sum().item()                                  # the mean over pairs, without forming them
 
 
 @valid.checked
 def repeated_share(images: Tensor, threshold: Rate) -> float:
-    """Share of images for which the set contains another one within a squared distance, each divided by its norm."""
-    shapes = _shapes(images)
-    distance = torch.cdist(shapes, shapes).square()                        # (batch, batch)
+    """Share of images for which the set contains another image within a mean squared error."""
+    _several(images)
+    distance = torch.cdist(images.double(), images.double()).square() / images.shape[1]      # (batch, batch)
     nearest = distance.fill_diagonal_(math.inf).amin(1)
     return (nearest < threshold).double().mean().item()
 
@@ -309,12 +311,10 @@ def _pair(images: Tensor, originals: Tensor) -> tuple[Tensor, Tensor]:
     return images.to(finer), originals.to(finer)
 
 
-def _shapes(images: Tensor) -> Tensor:
-    """Each image divided by its norm. ``(batch, pixels)`` to the same. Raises WrongShape: fewer than two images."""
+def _several(images: Tensor) -> None:
     _pair(images, images)
     if len(images) < 2:
         raise WrongShape("how different the images of a set are needs at least two of them; got 1.")
-    return torch.nn.functional.normalize(images.double(), dim=1)
 
 
 def _fits(images: Tensor, shape: Shape) -> None:

@@ -33,6 +33,11 @@ WORDS = {                                                                 # grap
     "grid-layered-generative": "feedforward layers", "grid-layered-recurrent": "recurrent layers",
     "grid-completion-layers-generative": "feedforward layers, pixels in [-1, 1]",
     "grid-completion-layers-recurrent": "recurrent layers, pixels in [-1, 1]",
+    "grid-classes-full-hardtanh": "2,000 vertices, HardTanh, the paper's weight step",
+    "grid-classes-full-relu-falling": "2,000 vertices, ReLU, a weight step that falls",
+    "do-reads-relu": "1,000 vertices, ReLU", "do-reads-hardtanh": "1,000 vertices, HardTanh",
+    "do-reads-relu-set": "1,000 vertices, ReLU, pixels set in training",
+    "do-reads-hardtanh-set": "1,000 vertices, HardTanh, pixels set in training",
     "falling-fashion": "predictive coding", "falling-backprop-fashion": "backpropagation",
     "generative-step": "feedforward", "recurrent-step": "recurrent, as many edges",
     "recurrent-wide-step": "recurrent, as wide", "generative-tanh-step": "feedforward, tanh",
@@ -48,6 +53,9 @@ RESTED = {f"swept_{task}_rested{how}": f"{words}{said} (%)"
 TOLD = {"swept_labelled_agreement": "read, with its label (%)", "swept_unlabelled_agreement": "without a label (%)",
         "swept_mislabelled_agreement": "as the wrong label (%)", "swept_seam": "seam",
         "swept_label_weight_scale": "size of label weights"}
+
+READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
+BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
 
 
 def ingredients() -> pd.DataFrame:
@@ -127,6 +135,18 @@ def classifiers(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     read = pd.concat([rows.assign(model=name, dataset="fashion") for name, rows in swept.items()])
     hidden = read["topology.hidden"].fillna(read["hidden"]).str.split(" and ")
     return read.assign(layers=hidden.str.len()).rename(columns={"accuracy": "swept_accuracy"})
+
+
+def readers(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The runs of sweeps of fully connected classifiers. A model is named by its sweep, by f, by a weight step that
+    falls, and by pixels that were set in training, where no edge leads to them.
+    """
+    read = pd.concat([rows.query("status == 'ok'").assign(sweep=name) for name, rows in swept.items()])
+    read = read.reindex(columns=list(dict.fromkeys([*read, "train.anneal", "topology.without"])))
+    falls = (read["train.anneal"] == "cosine").map({True: "-falling", False: ""})
+    by = read["topology.without"].fillna("default").ne("default").map({True: "-set", False: ""})
+    return read.assign(model=read["sweep"] + "-" + read["activation"] + falls + by, dataset=read["data"]).rename(
+        columns={"accuracy": "swept_accuracy", "do_accuracy": "swept_do_accuracy"})
 
 
 def told(rows: pd.DataFrame, images: int) -> pd.DataFrame:
