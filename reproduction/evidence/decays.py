@@ -138,14 +138,16 @@ def classifiers(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def readers(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The runs of sweeps of fully connected classifiers. A model is named by its sweep, by f, by a weight step that
-    falls, and by pixels that were set in training, where no edge leads to them.
+    """The runs of sweeps of fully connected classifiers, with a column dataset as for ``own_task``.
+
+    A model is named by its sweep, by f, by a weight step that falls, and by pixels that were set in training.
     """
     read = pd.concat([rows.query("status == 'ok'").assign(sweep=name) for name, rows in swept.items()])
-    read = read.reindex(columns=list(dict.fromkeys([*read, "train.anneal", "topology.without"])))
+    read = read.reindex(columns=list(dict.fromkeys([*read, "data", "train.anneal", "topology.without"])))
     falls = (read["train.anneal"] == "cosine").map({True: "-falling", False: ""})
     by = read["topology.without"].fillna("default").ne("default").map({True: "-set", False: ""})
-    return read.assign(model=read["sweep"] + "-" + read["activation"] + falls + by, dataset=read["data"]).rename(
+    model, dataset = read["sweep"] + "-" + read["activation"] + falls + by, read["data"].fillna(read["dataset"])
+    return read.assign(model=model, dataset=dataset).rename(
         columns={"accuracy": "swept_accuracy", "do_accuracy": "swept_do_accuracy"})
 
 
