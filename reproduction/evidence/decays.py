@@ -137,18 +137,21 @@ def classifiers(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return read.assign(layers=hidden.str.len()).rename(columns={"accuracy": "swept_accuracy"})
 
 
-def readers(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The runs of sweeps of fully connected classifiers, with a column dataset as for ``own_task``.
+def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) -> pd.DataFrame:
+    """The runs of sweeps of fully connected classifiers, ``plans`` being a run of each.
 
-    A model is named by its sweep, by f, by a weight step that falls, and by pixels that were set in training.
+    A model is named by its sweep, by f, by a weight step that falls, and by pixels that were set in training. To those
+    no edge leads, so that it is the same to observe them.
     """
-    read = pd.concat([rows.query("status == 'ok'").assign(sweep=name) for name, rows in swept.items()])
+    read = pd.concat([rows.query("status == 'ok'").assign(
+        sweep=name, claim=READERS[name], n=plans[name].spec.validation_count, dataset=plans[name].spec.data)
+        for name, rows in swept.items()])
     read = read.reindex(columns=list(dict.fromkeys([*read, "data", "train.anneal", "topology.without"])))
     falls = (read["train.anneal"] == "cosine").map({True: "-falling", False: ""})
     by = read["topology.without"].fillna("default").ne("default").map({True: "-set", False: ""})
-    model, dataset = read["sweep"] + "-" + read["activation"] + falls + by, read["data"].fillna(read["dataset"])
-    return read.assign(model=model, dataset=dataset).rename(
-        columns={"accuracy": "swept_accuracy", "do_accuracy": "swept_do_accuracy"})
+    return read.assign(model=read["sweep"] + "-" + read["activation"] + falls + by,
+                       dataset=read["data"].fillna(read["dataset"]), swept_accuracy=read["accuracy"],
+                       swept_do_accuracy=read["do_accuracy"].fillna(read["accuracy"]))
 
 
 def told(rows: pd.DataFrame, images: int) -> pd.DataFrame:
