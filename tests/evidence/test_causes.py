@@ -58,6 +58,17 @@ def test_with_as_many_edges_and_a_longer_weight_step_the_recurrent_graph_copies_
     assert (means.loc["hardtanh", "recurrent", "512 and 512"] < feedforward.loc["hardtanh"]).all()
 
 
+def test_hardtanh_reads_fewer_clothes_and_the_large_graph_more_by_intervention() -> None:
+    """Class-fashion and do-reads: at full size, beside the ReLU graphs of page 3b; and which graphs intervention helps."""
+    large = sweep("grid-classes-full").query("activation == 'hardtanh'").dropna(subset="accuracy").iloc[0]
+    assert large["accuracy"] + 0.01 < mean("class-fashion", "accuracy", "fully-connected")
+    assert large["do_accuracy"] > large["accuracy"]
+    small = sweep("do-reads").dropna(subset="do_accuracy")
+    helped = (small["do_accuracy"] > small["accuracy"]).groupby([small["activation"], small["data"]]).agg(["sum", "size"])
+    assert {key: tuple(row) for key, row in helped.T.items()} == {
+        ("relu", "mnist"): (3, 3), ("relu", "fashion"): (1, 3), ("hardtanh", "mnist"): (0, 3), ("hardtanh", "fashion"): (0, 3)}
+
+
 def test_accelerated_queries_rest_and_plain_drawings_do_not() -> None:
     """Query-T and page L, of every graph of the sweep that was asked both ways."""
     asked = sweep("grid-completion").dropna(subset="generation_rested_accelerated")
