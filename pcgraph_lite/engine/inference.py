@@ -64,7 +64,7 @@ class Relaxation:
     energy: Tensor                                                         # (looks, ..., batch); each step if traced
     converged: Tensor                                                      # (..., batch) bool
     steps: int
-    value_lr: float | Tensor                                               # the value step, or the first of several
+    value_lr: float | Tensor                                               # the first value step; 1 where none is taken
 
 
 @dataclass(frozen=True, eq=False)
