@@ -115,6 +115,7 @@ def _git(*arguments: str) -> list[str]:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))                          # benchmarks are not installed
     changed = sys.argv[1:] or differing()
     if not (found := tests(changed)):
         sys.exit(f"no test notices {', '.join(changed) or 'anything: nothing differs from main'}")

@@ -1,5 +1,9 @@
 """Which tests `make quick` chooses. Oracle: tests that plainly do or do not reach a file."""
 
+import os
+import subprocess
+import sys
+
 import changed
 import pytest
 
@@ -24,3 +28,11 @@ def test_the_nearest_come_first_and_what_every_test_uses_concerns_all() -> None:
     assert chosen.index("test_query.py") < chosen.index("test_workflow.py")
     assert len(changed.tests(["tests/conftest.py"])) == len(list((changed.ROOT / "tests").rglob("test_*.py")))
     assert changed.tests(["_build/smoke/records/e-rbm.json"]) == []
+
+
+def test_the_script_finds_every_package_from_anywhere() -> None:
+    """As make quick starts it: the checkout is not on Python's path. It ends with what no test can notice."""
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, changed.ROOT / "tests/changed.py", "_build/nowhere.txt"]
+    ended = subprocess.run(command, cwd="/", env=alone, capture_output=True, text=True)
+    assert ended.stderr == "no test notices _build/nowhere.txt\n"
