@@ -87,7 +87,7 @@ DOORS: dict[str, tuple[Callable[..., object], dict[str, Tensor]]] = {
     "seam": (lambda images, mask: metrics.seam(images, mask), {"images": BIG, "mask": KNOWN_BIG}),
     "background": (lambda images: metrics.background_energy(images, X.round()), {"images": X}),
     "diversity": (metrics.diversity, {"images": X}),
-    "repeated": (lambda images: metrics.repeated_share(images, 0.1), {"images": X}),
+    "nearest others": (metrics.nearest_distances, {"images": X}),
     "share_right": (lambda labels: metrics.share_right(labels, Y), {"labels": Y}),
     "share_right of": (lambda labels: metrics.share_right(Y, labels), {"labels": Y}),
     "table": (lambda labels: metrics.classification_table(labels, Y, ["a", "b"]).to_numpy().tolist(), {"labels": Y}),
@@ -171,7 +171,7 @@ WRONG: dict[str, dict[str, Callable[[Tensor], object]]] = {
     "mask": {"numbers": lambda m: m.long(), "floats": lambda m: m.float(), "short": lambda m: m[:-1]},
     "scores": {"NaN": lambda s: s * torch.nan, "short": lambda s: s[:-1]}}
 FINE = {("query labels", "too few"), ("ImageSet", "from 1"), ("share_right", "from 1"), ("share_right of", "from 1"),
-        ("components", "a column more"), ("diversity", "a column more"), ("repeated", "a column more"),
+        ("components", "a column more"), ("diversity", "a column more"), ("nearest others", "a column more"),
         ("best_linear", "a column more"), ("noisy", "a column more"), ("noisy", "one"), ("noisy", "channels last"),
         ("autoencoder", "from 1")}           # where these numbers are right
 

@@ -171,7 +171,7 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "ssim": (metrics.ssim, {"images": PICTURES, "originals": PICTURES, "shape": (1, 28, 28)}),
     "seam": (metrics.seam, {"images": PICTURES, "known": datasets.top_half((1, 28, 28)), "shape": (1, 28, 28)}),
     "diversity": (metrics.diversity, {"images": X}),
-    "repeated_share": (metrics.repeated_share, {"images": X, "threshold": 0.1}),
+    "nearest_distances": (metrics.nearest_distances, {"images": X}),
     "mean_interval": (metrics.mean_interval, {"values": [1.0, 2.0], "level": 0.95}),
     "frechet_judge_distance": (metrics.frechet_judge_distance, {"judge": READER, "real": PICTURES, "fake": PICTURES}),
     "classify": (MLP(4, 2, [3]).classify, {"images": X}),

@@ -22,7 +22,7 @@ from .. import valid
 from ..engine.scale import unscaled
 from ..errors import BadFile, BadInput, WrongShape, needing
 from ..files import digest, placed
-from ..valid import Inside, Rate, Shape
+from ..valid import Inside, Shape
 from .judge import READ_BATCH, UNREADABLE
 
 if TYPE_CHECKING:
@@ -156,18 +156,22 @@ def diversity(images: Tensor) -> float:
 
     So contrast does not matter: pale pictures are as varied as bright ones. A blank picture stays blank.
     """
-    _several(images)
-    shapes = torch.nn.functional.normalize(images.double(), dim=1)
-    return 2 * shapes.var(0).sum().item()                                  # the mean over pairs, without forming them
+    return 2 * _normed(images).var(0).sum().item()                         # the mean over pairs, without forming them
 
 
 @valid.checked
-def repeated_share(images: Tensor, threshold: Rate) -> float:
-    """Share of images for which the set contains another image within a mean squared error."""
+def nearest_distances(images: Tensor) -> Tensor:
+    """Squared distance from each image to the nearest other one of the set, each divided by its norm. ``(batch,)``
+
+    So contrast does not matter here either. An image that the set contains twice has 0.
+    """
+    shapes = _normed(images)
+    return torch.cdist(shapes, shapes).square().fill_diagonal_(math.inf).amin(1)
+
+
+def _normed(images: Tensor) -> Tensor:
     _several(images)
-    distance = torch.cdist(images.double(), images.double()).square() / images.shape[1]      # (batch, batch)
-    nearest = distance.fill_diagonal_(math.inf).amin(1)
-    return (nearest < threshold).double().mean().item()
+    return torch.nn.functional.normalize(images.double(), dim=1)
 
 
 # ---------------------------------------------------------------------------------- distances between two sets

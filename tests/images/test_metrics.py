@@ -331,16 +331,12 @@ def test_contrast_does_not_change_diversity() -> None:
     assert metrics.diversity(torch.stack([images[0], torch.zeros(9)])) == pytest.approx(1)
 
 
-def test_repeats_are_counted_with_their_partners() -> None:
-    """Two that agree, one near them, one far away: mean squared errors 0, 0.01 and 1."""
-    images = torch.zeros(4, 5)
-    images[2], images[3] = 0.1, 1.0
-    assert metrics.repeated_share(images, 0.005) == 0.5
-    assert metrics.repeated_share(images, 0.02) == 0.75
+def test_the_nearest_other_image_is_found_whatever_the_contrast() -> None:
+    """Twins of another contrast, one at an angle of 60 degrees to them, one at a right angle to all."""
+    images = torch.tensor([[1.0, 0, 0], [0.2, 0, 0], [0.5, 0.75 ** 0.5, 0], [0, 0, 1.3]])
+    torch.testing.assert_close(metrics.nearest_distances(images), torch.tensor([0, 0, 1, 2]).double())
     for wrong in (images[:1], images[0]):
         with pytest.raises(WrongShape):
-            metrics.repeated_share(wrong, 0.02)
+            metrics.nearest_distances(wrong)
         with pytest.raises(WrongShape):
             metrics.diversity(wrong)
-    with pytest.raises(BadInput, match=r"threshold = 0\.0"):
-        metrics.repeated_share(images, 0.0)
