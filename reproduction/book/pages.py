@@ -143,11 +143,13 @@ def sizes(models: Mapping[Key, Trained]) -> pd.DataFrame:
 
 def scores(cards: Mapping[Key, Card], tests: Mapping[str, ImageSet]) -> pd.DataFrame:
     """One row per classifier: dataset, model, seed, n (test images), accuracy on test and on held-out images, and for
-    graphs the share of queries that converged and the largest energy left in one. ``tests``: by data set.
+    graphs the share of queries that converged, the largest energy left in one, and the share of labels whose picture
+    the judge recognises. ``tests``: by data set.
     """
     return frames.frame({key: {
         "n": len(tests[key[0]]), "accuracy": metrics.share_right(card.read(tests[key[0]]), tests[key[0]].labels),
-        "held_out": card.provenance["validation"], "converged": card.converged, "energy": card.energy}
+        "held_out": card.provenance["validation"], "converged": card.converged, "energy": card.energy,
+        "drawn": card.drawn}
         for key, card in cards.items()})
 
 

@@ -30,7 +30,8 @@ PUBLISHED = "paper"                                # only cards of this profile 
 
 class Card(Strict):
     """A trained model. A classifier has ``answers``, one digit for the class of each test image; if it is a graph,
-    ``converged`` is the share of queries that came to rest and ``energy`` the largest energy left in one. A memory has
+    ``converged`` is the share of queries that came to rest and ``energy`` the largest energy left in one; if it can
+    also draw, ``drawn`` is the share of the ten labels whose picture the judge reads as that class. A memory has
     ``recalled``, the result of each way of asking.
     """
 
@@ -47,6 +48,7 @@ class Card(Strict):
     recalled: dict[str, Recalled] | None = None
     converged: float | None = None
     energy: float | None = None
+    drawn: float | None = None
 
     @property
     def spec(self) -> Model:
@@ -107,7 +109,19 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
     trial, known = trials.classify(trained.graph, test, **_how(trained)), {}
     if "converged" in trial.each:
         known = {"converged": float(trial.each["converged"].mean()), "energy": float(trial.each["energy"].max())}
-    return {"answers": "".join(map(str, trial.read.tolist()))} | known
+    return {"answers": "".join(map(str, trial.read.tolist())), "drawn": _drawn(trained, test.name)} | known
+
+
+def _drawn(trained: zoo.Trained, data: str) -> float | None:
+    """The share of labels that the judge recognises in their pictures; None where edges lead to no pixels."""
+    from pcgraph_lite.images import judge, metrics
+    from pcgraph_lite.studies import tasks
+    topology = getattr(trained.graph, "topology", None)
+    if topology is None or data not in judge.JUDGES or not topology.in_degree()[topology.slice("pixels")].any():
+        return None
+    classes = torch.arange(topology.size("labels"))
+    pictures = tasks.generate(trained.graph, classes.to(trained.graph.device)).to("cpu").values["pixels"].clamp(0, 1)
+    return metrics.share_right(tasks.judge_reads(judge.load_judge(data), pictures), classes)
 
 
 def keep(training: ModelRun, device: str = "auto", force: bool = False) -> Path:
