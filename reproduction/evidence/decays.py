@@ -38,7 +38,6 @@ WORDS = {                                                                 # grap
     "do-reads-relu": "1,000 vertices, ReLU", "do-reads-hardtanh": "1,000 vertices, HardTanh",
     "do-reads-relu-set": "1,000 vertices, ReLU, pixels set in training",
     "do-reads-hardtanh-set": "1,000 vertices, HardTanh, pixels set in training",
-    "falling-fashion": "predictive coding", "falling-backprop-fashion": "backpropagation",
     "generative-step": "feedforward", "recurrent-step": "recurrent, as many edges",
     "recurrent-wide-step": "recurrent, as wide", "generative-tanh-step": "feedforward, tanh",
     "recurrent-tanh-step": "recurrent, as many edges, tanh", "hardtanh": "HardTanh", "relu": "ReLU"}
@@ -128,13 +127,6 @@ def placed(rows: pd.DataFrame) -> pd.DataFrame:
     """The place of HardTanh among the functions of hyper-centred.yaml, for each task and seed."""
     places = sweeps.places(rows, {"activation": ["hardtanh", "tanh", "relu"]})
     return places.assign(setting="activation, pixels in [-1, 1]", dataset="mnist", model="generative")
-
-
-def classifiers(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The runs of sweeps of layered classifiers: model, the sweep; layers, how many are hidden; swept_accuracy."""
-    read = pd.concat([rows.assign(model=name, dataset="fashion") for name, rows in swept.items()])
-    hidden = read["topology.hidden"].fillna(read["hidden"]).str.split(" and ")
-    return read.assign(layers=hidden.str.len()).rename(columns={"accuracy": "swept_accuracy"})
 
 
 def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) -> pd.DataFrame:
