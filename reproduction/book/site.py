@@ -24,7 +24,7 @@ from pcgraph_lite.files import read_text, ready
 
 from ..checkout import ROOT, relative
 from ..evidence.strict import read_yaml
-from . import download, gate, house, live, polish, runs, score, settings, speed
+from . import download, gate, licences, live, polish, runs, score, settings, speed
 from .judged import Judged
 from .layout import Page, lay_out
 
@@ -71,7 +71,8 @@ def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], roo
     texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
     texts |= speed.includes(root / "results/bench", folder, judged.book.words)
     texts |= score.includes(judged, pages, root, source)
-    texts |= house.includes(folder) | settings.includes(judged.book.words)
+    texts |= settings.includes(judged.book.words)
+    texts["licences.csv"] = licences.licences().to_csv(index=False)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
 
