@@ -10,17 +10,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import jupytext
 import nbformat
 from bs4 import BeautifulSoup
-from filelock import FileLock, Timeout
 from nbformat import NotebookNode
 
 from pcgraph_lite.errors import BadFile, PCGraphError
-from pcgraph_lite.files import read_text, ready
+from pcgraph_lite.files import read_text
 
 from ..checkout import ROOT, relative
 from ..evidence.strict import read_yaml
@@ -78,16 +76,7 @@ def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], roo
 
 
 def make(profile: str, published: bool = False) -> Path:
-    """``stage`` and ``build`` a book. Returns the first page. Concurrent builds share folders, so one waits."""
-    path = ready(ROOT / "_build" / f"{'published' if published else profile}.lock")
-    with suppress(Timeout), FileLock(path, timeout=0):
-        return _make(profile, published)
-    print("another build of this book is at work; waiting for it", flush=True)
-    with FileLock(path):
-        return _make(profile, published)
-
-
-def _make(profile: str, published: bool) -> Path:
+    """``stage`` and ``build`` a book. Returns the first page."""
     staged = stage(profile, published)
     return build(staged, staged.with_name("site"))
 
@@ -98,17 +87,12 @@ def build(source: Path, target: Path) -> Path:
     An older site at ``target`` is replaced only if the new one is complete and loads nothing from the net. Raises
     PCGraphError: the build failed; the message ends with the last warnings.
     """
-    aside, old = target.with_name(f"{target.name}.part"), target.with_name(f"{target.name}.old")
-    if old.exists() and not target.exists():                 # killed between the two renames below
-        old.rename(target)
-    for leftover in (aside, old):
-        shutil.rmtree(leftover, ignore_errors=True)
+    aside = target.with_name(f"{target.name}.part")
+    shutil.rmtree(aside, ignore_errors=True)
     made = _run_builder(source, aside)
-    if target.exists():
-        target.rename(old)
+    shutil.rmtree(target, ignore_errors=True)
     made.rename(target)
-    for leftover in (aside, old):
-        shutil.rmtree(leftover, ignore_errors=True)
+    shutil.rmtree(aside)
     return target / "index.html"
 
 

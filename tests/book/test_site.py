@@ -6,9 +6,6 @@ Oracles: HTML of our own making for the address finder; the files given in for w
 import json
 import re
 import shutil
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jupytext
@@ -324,41 +321,6 @@ def test_a_warning_stops_the_build_and_the_last_good_site_stays(tmp_path: Path) 
     (source / "index.md").write_text("# Title\n\nText.\n")
     assert "Text." in site.build(source, target).read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["site", "source"]
-
-
-def test_a_build_killed_between_its_renames_loses_no_site(tmp_path: Path) -> None:
-    (tmp_path / "site.old").mkdir()
-    (tmp_path / "site.old/index.html").write_text("the last good one")
-    with pytest.raises(PCGraphError):
-        site.build(tmp_path / "nothing-here", tmp_path / "site")
-    assert (tmp_path / "site/index.html").read_text() == "the last good one"
-
-
-def test_two_builds_at_once_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    """The second says that it waits, and begins when the first has ended; other profiles do not wait."""
-    began, go_on, said = threading.Event(), threading.Event(), []
-
-    def slow(profile: str, published: bool) -> Path:
-        said.append(f"{profile} begins")
-        began.set()
-        assert profile == "laptop" or go_on.wait(60)
-        said.append(f"{profile} ends")
-        return tmp_path
-
-    monkeypatch.setattr(site, "ROOT", tmp_path)
-    monkeypatch.setattr(site, "_make", slow)
-    with ThreadPoolExecutor() as pool:
-        first = pool.submit(site.make, "smoke")
-        assert began.wait(60)
-        second, out, until = pool.submit(site.make, "smoke"), "", time.monotonic() + 60
-        while "waiting" not in out and time.monotonic() < until:
-            time.sleep(0.01)
-            out += capsys.readouterr().out
-        assert "another build of this book is at work" in out and not second.done()
-        site.make("laptop")
-        go_on.set()
-        assert first.result(60) == second.result(60) == tmp_path
-    assert said == ["smoke begins", "laptop begins", "laptop ends", "smoke ends", "smoke begins", "smoke ends"]
 
 
 PROSE = sorted([ROOT / "README.md", *(ROOT / "book").rglob("*.md")])
