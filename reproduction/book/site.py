@@ -14,7 +14,6 @@ from pathlib import Path
 
 import jupytext
 import nbformat
-from bs4 import BeautifulSoup
 from nbformat import NotebookNode
 
 from pcgraph_lite.errors import BadFile, PCGraphError
@@ -84,8 +83,8 @@ def make(profile: str, published: bool = False) -> Path:
 def build(source: Path, target: Path) -> Path:
     """Build a staged book with warnings as errors, move it to ``target`` and return its first page.
 
-    An older site at ``target`` is replaced only if the new one is complete and loads nothing from the net. Raises
-    PCGraphError: the build failed; the message ends with the last warnings.
+    An older site at ``target`` is replaced only if the new one is complete. Raises PCGraphError: the build failed; the
+    message ends with the last warnings.
     """
     aside = target.with_name(f"{target.name}.part")
     shutil.rmtree(aside, ignore_errors=True)
@@ -130,29 +129,6 @@ def read_notebook(path: Path, profile: str) -> NotebookNode:
     return notebook
 
 
-def outside_references(site: Path) -> list[str]:
-    """What the pages and styles of a website load from elsewhere, as ``page: address``. Links do not count."""
-    found = [(page, address) for page in sorted(site.rglob("*.html"))
-             for address in _loaded(BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser"))]
-    found += [(style, address) for style in sorted(site.rglob("*.css"))
-              for address in _in_style(style.read_text(encoding="utf-8"))]
-    return [f"{file.relative_to(site)}: {address}" for file, address in found
-            if re.match(r"\s*(https?:)?//", address, re.IGNORECASE)]
-
-
-def _loaded(page: BeautifulSoup) -> list[str]:
-    """The addresses that a browser fetches when it opens a page."""
-    found = [tag[name] for name in ("src", "srcset", "poster", "data") for tag in page.find_all(attrs={name: True})]
-    found += [tag["href"] for tag in page.find_all("link", href=True) if tag.get("rel") != ["canonical"]]
-    styles = [tag["style"] for tag in page.find_all(style=True)] + [tag.get_text() for tag in page.find_all("style")]
-    return found + _in_style("\n".join(styles))
-
-
-def _in_style(style: str) -> list[str]:
-    found = re.findall(r"""url\(\s*['"]?([^'")]+)|@import\s+['"]([^'"]+)""", style)
-    return [address or imported for address, imported in found]
-
-
 def _run_builder(source: Path, folder: Path) -> Path:
     """Build ``source`` below ``folder`` and return the website's folder. Raises PCGraphError: the build is not good."""
     arguments = ["build", str(source), "--path-output", str(folder), "-W", "-n", "--keep-going"]
@@ -163,9 +139,6 @@ def _run_builder(source: Path, folder: Path) -> Path:
         raise PCGraphError(f"the book was not built from {relative(source)}. Last warnings:\n"
                            + "\n".join(warnings[-12:]))
     polish.polish(folder / "_build/html")
-    if outside := outside_references(folder / "_build/html"):
-        raise PCGraphError("these pages load something from the net, and the book must work without one: "
-                           + "; ".join(outside[:8]))
     return folder / "_build/html"
 
 
