@@ -95,7 +95,7 @@ def each(path: Path, contents: Mapping[str, str | bytes], read: Callable[[], obj
 @pytest.mark.parametrize(("name", "read"), [
     ("config/models.yaml", lambda path: config.load_models()),
     ("config/profiles/smoke.yaml", lambda path: zoo.spec("tiny", "smoke")),
-    ("_toc.yml", site.notebook_names), ("claims.yaml", claims.load_claims)])
+    ("claims.yaml", claims.load_claims)])
 def test_settings(root: Path, name: str, read: Callable[[Path], object]) -> None:
     refused(each(root / name, YAML | BYTES, lambda: read(root / name)), Path(name).name)
 

@@ -96,22 +96,16 @@ def build(source: Path, target: Path) -> Path:
 
 
 def notebook_names(toc: Path) -> list[str]:
-    """The names of the notebooks in a table of contents, in its order. Raises BadFile."""
+    """The names of the notebooks in a table of contents, in its order."""
     return [Path(file).name for file in listed(toc) if file.startswith("book/notebooks/")]
 
 
 def listed(toc: Path) -> list[str]:
-    """Every page of a table of contents, with those below others, in its order. Raises BadFile."""
+    """Every page of a table of contents, with those below others, in its order."""
     content = read_yaml(toc)
-    try:
-        chapters = [chapter for part in content["parts"] for chapter in part["chapters"]]
-        below = [page["file"] for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
-        if not all(isinstance(file, str) for file in below):
-            raise TypeError("a file that is no text")
-        return [content["root"], *below]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadFile(f"{relative(toc)} is no table of contents ({type(error).__name__}: {error}); expected parts with "
-                      "chapters, and a file in each.") from error
+    chapters = [chapter for part in content["parts"] for chapter in part["chapters"]]
+    pages = [page for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
+    return [content["root"], *(page["file"] for page in pages)]
 
 
 def read_notebook(path: Path, profile: str) -> NotebookNode:
