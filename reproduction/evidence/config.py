@@ -172,15 +172,47 @@ def load_model(name: str, profile: Profile) -> Model:
 
 
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
-    """The changes that a profile makes to a model.
+    """The changes that a profile makes to a model. A copy under a new name gets those of its ``original``, except for
+    settings that the copy itself has changed.
 
-    Raises BadInput: the profile has no entry for it; nothing is trained at full size on the sample unasked.
+    Raises BadInput: there is no entry and no original; nothing is trained at full size on the sample unasked.
     """
-    if name not in profile.models and profile.data.sample:
+    if name in profile.models or not profile.data.sample:
+        return profile.models.get(name, {})
+    if (source := original(name, profile)) is None:
         raise in_file(profile_file(profile.name), f"no entry {name!r} under models, and the sizes of "
-                       "config/models.yaml are for the full data sets. Add one: that of the model that it was "
-                       f"copied from, or {name}: {{}} for the sizes as they are.")
-    return profile.models.get(name, {})
+                       "config/models.yaml are for the full data sets. Add one "
+                       f"({name}: {{}} takes them as they are).")
+    models = read_yaml(models_file())
+    return _shared(profile.models[source], models[name], models[source])
+
+
+def original(name: str, profile: Profile) -> str | None:
+    """The model of a profile from which a model was copied: of those with the same kind, data set and constructor, the
+    one with the most settings in common. None: there is no such model.
+    """
+    models, known = read_yaml(models_file()), load_models()
+
+    def alike(other: str) -> bool:
+        return all(getattr(known[name], key) == getattr(known[other], key) for key in ("kind", "data")) and (
+            known[name].kind != "pcgraph" or known[name].topology.constructor == known[other].topology.constructor)
+
+    settings = _flat(models[name])
+    return max(filter(alike, profile.models), key=lambda other: len(settings & _flat(models[other])), default=None)
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> set[tuple[str, str]]:
+    """Every setting as a pair of its dotted key and its value as text."""
+    found: set[tuple[str, str]] = set()
+    for key, value in settings.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {(f"{prefix}{key}", repr(value))}
+    return found
+
+
+def _shared(changes: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes of those settings in which two models agree."""
+    return {key: _shared(value, mine.get(key) or {}, theirs.get(key) or {}) if isinstance(value, Mapping) else value
+            for key, value in changes.items() if isinstance(value, Mapping) or mine.get(key) == theirs.get(key)}
 
 
 def _changed(name: str, changes: Mapping[str, Any], path: Path) -> Model:
