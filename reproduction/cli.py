@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import signal
 import sys
 from contextlib import suppress
@@ -14,7 +15,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from pcgraph_lite.errors import BadInput, PCGraphError, one_of
-from pcgraph_lite.files import placed, ready, write_aside
+from pcgraph_lite.files import FULL, placed, ready, write_aside
 
 from . import checkout
 
@@ -58,6 +59,10 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(130) from None
     except PCGraphError as error:
         _fail(type(error).__name__, str(error))
+    except OSError as error:                           # shutil reports a full disk only in words
+        if not (full := [os.strerror(code) for code in FULL if os.strerror(code) in str(error)]):
+            raise
+        _fail("PCGraphError", f"{full[0]}. Free space; the same command goes on from what was finished.")
 
 
 def _fail(kind: str, text: str) -> NoReturn:

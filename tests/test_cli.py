@@ -3,8 +3,10 @@
 Oracle: the small project's files; JSON parsed back.
 """
 
+import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,7 @@ from command import call
 
 from pcgraph_lite.errors import UnstableStep
 from reproduction import checkout, cli
-from reproduction.book import notebooks
+from reproduction.book import notebooks, site
 from reproduction.evidence import findings, verdicts, zoo
 
 
@@ -78,7 +80,7 @@ def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize(("place", "arguments"), [
     ("_build", ["train", "tiny", "--profile", "smoke"]), ("_build", ["sweep", "tiny", "--profile", "smoke"]),
-    ("_build", ["run", "01-tiny", "--profile", "smoke"]),
+    ("_build", ["run", "01-tiny", "--profile", "smoke"]), ("_build", ["book", "--profile", "smoke"]),
     ("_build/smoke/models/tiny-seed0.safetensors/", ["train", "tiny", "--profile", "smoke"]),
     ("_build/smoke/models/tiny-seed0.csv/", ["train", "tiny", "--profile", "smoke"]),
     ("_build/smoke/models/tiny-seed0.lock/", ["train", "tiny", "--profile", "smoke"]),
@@ -93,13 +95,28 @@ def test_what_cannot_be_written_is_said_in_one_line_before_any_work(
     def work(*_: object, **__: object) -> None:
         pytest.fail("the work was begun")
 
-    for module, name in ((zoo, "fit"), (notebooks, "_run_plain"), (verdicts, "verdicts")):
+    for module, name in ((zoo, "fit"), (notebooks, "_run_plain"), (verdicts, "verdicts"), (site, "stage")):
         monkeypatch.setattr(module, name, work)
+    monkeypatch.setattr(site, "ROOT", root)
     (root / place).parent.mkdir(parents=True, exist_ok=True)
     (root / place).mkdir() if place.endswith("/") else (root / place).touch()
     assert call(*(one.format(root=root) for one in arguments)) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and "could not write" in lines[0]
+
+
+@pytest.mark.parametrize("error", [
+    OSError(errno.ENOSPC, "No space left on device"),
+    shutil.Error([("a", "b", "[Errno 28] No space left on device: 'a' -> 'b'")] * 50)])
+def test_a_full_disk_is_said_in_one_line(root: Path, monkeypatch: pytest.MonkeyPatch,
+                                         capsys: pytest.CaptureFixture[str], error: OSError) -> None:
+    def make(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(site, "make", make)
+    assert call("book", "--profile", "smoke") == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "PCGraphError: No space left on device. Free space; the same command goes on from what was finished."]
 
 
 def test_scorecard_as_json_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,3 +242,13 @@ def test_a_run_of_other_parameters_than_the_claims_says_that_it_decides_nothing(
 def test_a_run_of_other_parameters_writes_over_no_usual_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("run", "01-tiny", "--profile", "smoke", "-p", "seed", "1", "--out", str(root / "_build/smoke")) == 2
     assert "name a folder of the run's own" in capsys.readouterr().err
+
+
+def test_the_kernel_is_this_python_whatever_jupyter_path_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from jupyter_client.kernelspec import KernelSpecManager
+    foreign = tmp_path / "kernels/python3"
+    foreign.mkdir(parents=True)
+    (foreign / "kernel.json").write_text('{"argv": ["/other/python"], "display_name": "x", "language": "python"}')
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    assert KernelSpecManager().get_kernel_spec("python3").argv[0] == "/other/python"
+    assert notebooks._own_kernel()(kernel_name="python3").format_kernel_cmd()[0] == sys.executable

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import re
+import sys
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
@@ -261,7 +262,8 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
             paths = [checkout.relative(path).replace("{", "{{").replace("}", "}}") for path in (begun, part)]
             with warnings.catch_warnings(action="ignore"):
                 done = papermill.execute_notebook(*paths, dict(values), kernel_name="python3", cwd=".",
-                                                  progress_bar=True, extra_arguments=["--log-level=CRITICAL"])
+                                                  kernel_manager_class=_own_kernel(), progress_bar=True,
+                                                  extra_arguments=["--log-level=CRITICAL"])
         except Exception as error:
             if ran := part.exists():
                 part.replace(failed)
@@ -272,6 +274,15 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
         nbformat.write(done, part)
     failed.unlink(missing_ok=True)
     return target
+
+
+def _own_kernel() -> type:
+    """A manager that starts this Python as the kernel "python3", whatever JUPYTER_PATH or user folders define."""
+    from jupyter_client import AsyncKernelManager
+    from jupyter_client.kernelspec import KernelSpec
+    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec = KernelSpec(argv=command, display_name="Python 3", language="python")
+    return type("OwnKernel", (AsyncKernelManager,), {"kernel_spec": spec})
 
 
 def _failure(name: str, error: Exception, failed: Path | None) -> str:
