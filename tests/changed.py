@@ -1,6 +1,6 @@
 """Which tests can notice that files have changed, the nearest first; ``make quick`` runs as many as a minute holds:
 
-    python tests/changed.py [FILE ...]         # without files: those not committed yet, or else all that differ from main
+    python tests/changed.py [FILE ...]         # without files: those not committed yet, or else those unlike main
 
 A test notices a module that it imports, directly or through others (grimp reads the imports of the packages), and any
 other file that it, or a module on that way, names in its code.
