@@ -1,6 +1,6 @@
 """Which tests can notice that files have changed, the nearest first; ``make quick`` runs as many as a minute holds:
 
-    python tests/changed.py [FILE ...]         # without files: those that differ from the last commit or from main
+    python tests/changed.py [FILE ...]         # without files: those not committed yet, or else those unlike main
 
 A test notices a module that it imports, directly or through others (grimp reads the imports of the packages), and any
 other file that it, or a module on that way, names in its code.
@@ -47,9 +47,9 @@ def tests(files: Iterable[str], furthest: int | None = None) -> list[Path]:
 
 
 def differing() -> list[str]:
-    """Files that differ from the last commit or from where this branch left main, new ones included."""
-    base = _git("merge-base", "HEAD", "main") or ["HEAD"]
-    return sorted({*_git("diff", "--name-only", base[0]), *_git("ls-files", "--others", "--exclude-standard")})
+    """Files that are not committed yet, new ones included; if there are none, those that differ from main."""
+    edited = {*_git("diff", "--name-only", "HEAD"), *_git("ls-files", "--others", "--exclude-standard")}
+    return sorted(edited or _git("diff", "--name-only", *(_git("merge-base", "HEAD", "main") or ["HEAD"])))
 
 
 @cache
@@ -118,7 +118,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))                          # benchmarks are not installed
     changed = sys.argv[1:] or differing()
     if not (found := tests(changed)):
-        sys.exit(f"no test notices {', '.join(changed) or 'anything: nothing differs from main'}")
+        print(f"no test notices {', '.join(changed)}" if changed else "nothing differs from main")
+        sys.exit()
     print(f"{len(changed)} changed files, {len(found)} test files that can notice, the nearest first", flush=True)
     os.execv(sys.executable, [
         sys.executable, "-m", "pytest", "-n", str(os.cpu_count()), "--dist", "loadfile", "--no-loadscope-reorder",

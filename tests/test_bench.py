@@ -33,7 +33,7 @@ from benchmarks import (
 )
 from benchmarks.counting import Products, product_flops
 from benchmarks.fastest import fastest_peer
-from benchmarks.peers import compare, courses, worker
+from benchmarks.peers import courses, worker
 from pcgraph_lite import PCGraph, fit, query, topology
 from pcgraph_lite.baselines import mlp
 from pcgraph_lite.engine import learning
@@ -311,17 +311,6 @@ def test_a_peer_learns_from_full_batches_of_scaled_pixels(tmp_path: Path) -> Non
     assert answer["accuracy"] == 0.25 and answer["seconds"] >= 0           # (3 - 1) / 2 = 1
 
 
-def test_committed_lines_are_kept_on_the_same_processor_only(tmp_path: Path) -> None:
-    """Every line of the file, by work; another processor's are refused."""
-    (tmp_path / "peers.csv").write_text("work,by,commit\nlayered,ours,a\nlayered,fast,a\nquery,ours,b\n")
-    (tmp_path / "peers.json").write_text(json.dumps({"device": "cpu: this one, 1 thread"}))
-    kept = compare.committed("cpu: this one, 1 thread", tmp_path)
-    assert {work: [(row["by"], row["commit"]) for row in lines] for work, lines in kept.items()} == {
-        "layered": [("ours", "a"), ("fast", "a")], "query": [("ours", "b")]}
-    with pytest.raises(SystemExit, match="measured on 'cpu: this one, 1 thread'; this is 'cpu: another"):
-        compare.committed("cpu: another, 1 thread", tmp_path)
-
-
 @pytest.mark.parametrize("sizes", [rows.Sizes(quick=False), QUICK])
 def test_peers_do_the_same_work(sizes: rows.Sizes) -> None:
     """The sizes that are sent to the peers are those of our rows."""
@@ -355,16 +344,6 @@ def test_a_fitted_exponent_is_that_of_the_law() -> None:
     curve = scaling.Curve(x="N", label="", at=[1, 2, *at], seconds=[9, 9, *(3 * n**2.5 for n in at)])
     assert curve.upper[0] == at and curve.exponent == pytest.approx(2.5)       # overhead at small sizes left out
     assert scaling.Curve(x="N", label="", at=[1, 2], seconds=[1, 4]).exponent == pytest.approx(2)
-
-
-def test_curves_are_named_beside_their_ends_and_nothing_covers_them() -> None:
-    """By hand: 1 to 4 while the size doubles twice is the power 1, no growth the power 0. The higher ends above."""
-    curves = [scaling.Curve(x="edges", label=label, at=[1, 2, 4], seconds=seconds)
-              for label, seconds in (("a, b", [1.0, 2.0, 4.0]), ("c", [0.5, 0.5, 0.5]))]
-    [axis] = [axis for axis in report._scaling_figure(curves).axes if axis.get_xlabel() == "edges"]
-    assert axis.get_legend() is None
-    names = {text.get_text().replace("-0.00", "0.00"): (text.get_va(), text.get_position()[0]) for text in axis.texts}
-    assert names == {"a\nb\ngrows as edges$^{1.00}$": ("bottom", 1.03), "c\ngrows as edges$^{0.00}$": ("top", 1.03)}
 
 
 def test_achieved_rate() -> None:
@@ -440,16 +419,6 @@ def test_bad_calls(arguments: list[str], words: list[str], tmp_path: Path, capsy
     text = " ".join(capsys.readouterr().err.split())
     assert all(word in text for word in words), text
     assert not (tmp_path / "made").exists()
-
-
-def test_an_unwritable_folder_is_refused_before_anything_is_measured(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file is where the folder should be."""
-    monkeypatch.setitem(suite.ROWS, "memory", lambda *_: pytest.fail("the work was begun"))
-    (tmp_path / "made").touch()
-    assert call("bench", "--quick", "--only", "memory", "--out", str(tmp_path / "made")) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert "could not write" in lines[-1] and len(lines) == 1, lines
 
 
 @pytest.mark.parametrize(("arguments", "folder"), [

@@ -1,4 +1,4 @@
-"""What a user's surroundings may be: paths as people write them, closed folders, no home folder, packages that lack.
+"""What a user's surroundings may be: paths as people write them, no home folder, packages that lack.
 
 Oracle: the folders and environments that the test makes. ``DOORS`` are all arguments and variables that take a path.
 """
@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -123,62 +122,6 @@ def test_a_file_that_is_replaced_keeps_its_rights_and_a_link_its_place(tmp_path:
     assert link.is_symlink() and kept.read_text() == "after" and kept.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("/dev/null", tmp_path / "pipe"):
-        before = os.lstat(name)
-        for write in (files.ready, lambda path: files.write_aside(path).__enter__()):
-            with pytest.raises(PCGraphError, match=r"could not write .* it is not a regular file"):
-                write(name)
-        assert os.lstat(name) == before
-
-
-def test_parts_of_other_spaces_of_processes_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of a container that counts its processes anew: its number 1 is not ours."""
-    others = tmp_path / f"a.{files.SPACE}-{2**22 + 1}.part"                # no process has so large a number
-    others.touch()
-    monkeypatch.setattr(files.os, "readlink", lambda path: "pid:[1]")
-    monkeypatch.setattr(files, "SPACE", files._space())
-    files.ready(tmp_path / "b")
-    assert others.exists()
-    monkeypatch.undo()
-    files.ready(tmp_path / "b")
-    assert not others.exists()
-
-
-SYSTEM = f"/usr/bin/python3.{sys.version_info.minor}"                      # which others can run, if it is there
-
-
-def as_nobody(code: str, **environment: str) -> str:
-    """What a program says that runs as a user without rights, without an entry in passwd and without HOME."""
-    def drop() -> None:
-        os.setgid(54321)
-        os.setuid(54321)
-
-    path = os.pathsep.join([str(ROOT), *(p for p in sys.path if p)])
-    return subprocess.run([SYSTEM, "-c", code], cwd="/", text=True, stdout=subprocess.PIPE, preexec_fn=drop,
-                          stderr=subprocess.STDOUT, env={"PATH": os.environ["PATH"], "PYTHONPATH": path} | environment,
-                          check=False).stdout
-
-
-def nobody_can_start() -> bool:
-    """Whether a process may become another user that can still read this Python."""
-    return os.geteuid() == 0 and Path(SYSTEM).is_file() and as_nobody("import torch; print('up')").strip() == "up"
-
-
-@pytest.mark.parametrize("closed", ["MNIST/raw", "MNIST", "."])
-def test_a_closed_folder_is_a_reason_in_words(closed: str) -> None:
-    if not nobody_can_start():
-        pytest.skip("needs root, and a Python that others can read")
-    with tempfile.TemporaryDirectory() as place:                           # pytest's own folders are closed
-        os.chmod(place, 0o755)
-        (Path(place) / closed).mkdir(parents=True, exist_ok=True)
-        (Path(place) / closed).chmod(0o700)
-        said = as_nobody("from pcgraph_lite.images import datasets; print(datasets.status()[4])",
-                         PCGRAPH_DATA=place)
-        assert "Permission denied" in said and "no home folder" in said and "Traceback" not in said
-
-
 def test_without_a_home_folder_only_the_cache_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere() -> Path:
         raise RuntimeError("Could not determine home directory.")
@@ -191,15 +134,6 @@ def test_without_a_home_folder_only_the_cache_is_missed(monkeypatch: pytest.Monk
     with pytest.raises(sources.NotFound, match=r"user's cache: there is no home folder for .*; set PCGRAPH_CACHE"):
         sources.find("cifar10", "train")
     assert len(datasets.status()) == 12
-
-
-# ------------------------------------------------------------------------------------------------- names of data files
-
-@pytest.mark.parametrize(("name", "file"), [("mnist", "train-images-idx3-ubyte.gz"), ("svhn", "train_32x32.mat"),
-                                            ("fashion", "train-images-idx3-ubyte"), ("cifar10", "cifar-10-batches-py")])
-def test_what_was_looked_for_is_said(tmp_path: Path, name: str, file: str) -> None:
-    with pytest.raises(sources.NotFound, match=re.escape(file)):
-        sources.find(name, "train", tmp_path)
 
 
 # --------------------------------------------------------------------------------------------------- packages that lack

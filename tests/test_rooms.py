@@ -60,3 +60,11 @@ def test_functions_are_short() -> None:
                 lines = node.end_lineno - node.lineno + 1 - sum(text.end_lineno - text.lineno + 1 for text in told)
                 long += [f"{path.name}: {node.name} has {lines} lines"] * (lines > 30)
     assert not long, long
+
+
+def test_the_design_page_names_every_room_and_every_file_outside_the_rooms() -> None:
+    page = (ROOT / "book/design.md").read_text(encoding="utf-8")
+    for package in (ROOT / "pcgraph_lite", ROOT / "reproduction"):
+        outside = {path.name for path in package.glob("*.py") if not path.name.startswith("__")}
+        rooms = {f"{path.parent.name}/" for path in package.glob("*/__init__.py")}
+        assert all(f"`{name}`" in page for name in outside | rooms)

@@ -121,10 +121,8 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
         images, labels = model.check((images, labels))
         validation = None if validation is None else model.check(validation)
         model.prepare(images, labels)
-        plain = {key: value for key, value in vars(model).items() if isinstance(value, int | float | str)}
-        facts = {name: plain | {key: list(parameter.shape) for key, parameter in model.named_parameters()}}
-        state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint, facts,
-                      data=[images, labels, *(validation or ())])
+        state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
+                      {name: _described(model)}, data=[images, labels, *(validation or ())])
 
         def epoch() -> dict[str, float]:
             return one_pass(state, len(images), lambda rows: model.learn(images[rows], labels[rows], state), progress)
@@ -134,3 +132,9 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
 
     KINDS[name] = Kind(make, fit, training, given, without)
     return fit
+
+
+def _described(model: Baseline) -> dict[str, object]:
+    """What a checkpoint says of its model: the plain attributes, and the shapes of the parameters."""
+    plain = {key: value for key, value in vars(model).items() if isinstance(value, int | float | str)}
+    return plain | {key: list(parameter.shape) for key, parameter in model.named_parameters()}

@@ -31,8 +31,6 @@ from .handover import KIND, Table
 
 LARGEST_PICTURE = 50_000_000                                               # pixels
 LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code that ends where it seems to
-SETTINGS = {"tags": list, "mystnb": dict}                                  # metadata of a cell that is kept
-BUILDER = {"figure", "image"}                                              # entries of mystnb that are kept
 INJECTED = "injected-parameters"                                           # papermill's tag
 # Differences that cannot change an output: the import lines of our own modules, and how a claim keeps its checks.
 HOMES = re.compile(r"^(from|import) (pcgraph_lite|reproduction)\b.*\n?|\b(trials|frames)\.|(?<=\.checks)\.values\(\)",
@@ -106,7 +104,6 @@ def _filled(source: NotebookNode, ran: Sequence[NotebookNode], name: str) -> Not
     """The source with the outputs of the code cells that ran, and with papermill's injected cells in their places."""
     left, cells = list(ran), []
     for cell in source.cells:
-        cell.metadata = _settings(cell.metadata)
         while cell.cell_type == "code" and _injected(left[0]):
             cells.append(_parameters(left.pop(0)))
         if cell.cell_type == "code":
@@ -143,13 +140,6 @@ def _injected(cell: NotebookNode) -> bool:
     except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
         return False
     return True
-
-
-def _settings(given: NotebookNode) -> NotebookNode:
-    kept = NotebookNode({key: given[key] for key, kind in SETTINGS.items() if isinstance(given.get(key), kind)})
-    if "mystnb" in kept:
-        kept.mystnb = NotebookNode({key: kept.mystnb[key] for key in BUILDER & kept.mystnb.keys()})
-    return kept
 
 
 def _refused(output: NotebookNode) -> str | None:

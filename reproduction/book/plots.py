@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import ArrowStyle, FancyArrowPatch, Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from scipy.optimize import isotonic_regression
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
@@ -188,14 +189,9 @@ def _name(axis: Axes) -> None:
 
 def _apart(heights: Sequence[float], line: float) -> list[float]:
     """Rising heights, moved as little as possible so that they differ by at least ``line`` and stay between 0 and 1."""
-    groups: list[list[float]] = []
-    for k, height in enumerate(heights):
-        groups.append([height - k * line])
-        while len(groups) > 1 and np.mean(groups[-2]) > np.mean(groups[-1]):
-            last = groups.pop()
-            groups[-1] += last
-    free = [float(np.mean(group)) for group in groups for _ in group]
-    return [min(max(place, 0), max(1 - (len(heights) - 1) * line, 0)) + k * line for k, place in enumerate(free)]
+    steps = line * np.arange(len(heights))
+    free = isotonic_regression(np.asarray(heights) - steps).x if heights else []
+    return (np.clip(free, 0, max(1 - (len(heights) - 1) * line, 0)) + steps).tolist()
 
 
 def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[float], Tensor]]:

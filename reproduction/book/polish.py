@@ -171,19 +171,17 @@ def darkened(pixels: np.ndarray, dense: int = 1) -> np.ndarray | None:
     tiles, _ = ndimage.label((pixels < 250).any(2) & ~frames)              # touching frames would join rows
     large = [place for place in ndimage.find_objects(tiles) if min(vivid[place].shape) > dense * TILE]
     inside = vivid & ~frames
-    coloured = [place for place in large if inside[place][edge:-edge, edge:-edge].mean() > 0.005   # not a tick's edge
-                and (pixels[place] < 245).any(2).mean() > 0.5]             # not a panel with lines on white
-    if not coloured:
-        return None
+    rows = [place[0] for place in large if inside[place][edge:-edge, edge:-edge].mean() > 0.005    # not a tick's edge
+            and (pixels[place] < 245).any(2).mean() > 0.5]                 # not a panel with lines on white
     marks = ndimage.binary_closing(_large(frames, dense), iterations=2 * dense)  # with their ticks
     for place in large:
-        row = [other for other in large if _beside(place, other)]
-        if place in coloured or 2 * sum(other in coloured for other in row) > len(row):   # a grey car among cars
+        middle = (place[0].start + place[0].stop) // 2
+        if any(row.start <= middle < row.stop for row in rows):            # a grey car among cars, too
             rim = np.ones(vivid[place].shape, bool)                        # frame and tick, not a red car inside
             rim[edge:-edge, edge:-edge] = False
             rim[:len(rim) // 4, -(len(rim) // 4):] = True
             turned[place] = np.where((marks[place] & rim)[..., None], turned[place], wide[place])
-    return turned.astype(np.uint8)
+    return turned.astype(np.uint8) if rows else None
 
 
 def _shades(pixels: np.ndarray) -> int:
@@ -203,13 +201,6 @@ def _large(frames: np.ndarray, dense: int) -> np.ndarray:
     parts, _ = ndimage.label(frames, np.ones((3, 3)))
     sizes = [max(part.shape) for part in map(parts.__getitem__, ndimage.find_objects(parts))]
     return np.isin(parts, [k for k, size in enumerate(sizes, 1) if size > dense * TILE])
-
-
-def _beside(tile: tuple[slice, slice], other: tuple[slice, slice]) -> bool:
-    """Whether two tiles are in one row: each covers the middle of the other."""
-    rows, others = tile[0], other[0]
-    return (rows.start <= (others.start + others.stop) // 2 < rows.stop
-            and others.start <= (rows.start + rows.stop) // 2 < others.stop)
 
 
 def description(article: str) -> str:

@@ -10,21 +10,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import jupytext
 import nbformat
-from bs4 import BeautifulSoup
-from filelock import FileLock, Timeout
 from nbformat import NotebookNode
 
 from pcgraph_lite.errors import BadFile, PCGraphError
-from pcgraph_lite.files import read_text, ready
+from pcgraph_lite.files import read_text
 
 from ..checkout import ROOT, relative
 from ..evidence.strict import read_yaml
-from . import download, gate, house, live, polish, runs, score, settings, speed
+from . import download, gate, licences, live, polish, runs, score, settings, speed
 from .judged import Judged
 from .layout import Page, lay_out
 
@@ -71,22 +68,14 @@ def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], roo
     texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
     texts |= speed.includes(root / "results/bench", folder, judged.book.words)
     texts |= score.includes(judged, pages, root, source)
-    texts |= house.includes(folder) | settings.includes(judged.book.words)
+    texts |= settings.includes(judged.book.words)
+    texts["licences.csv"] = licences.licences().to_csv(index=False)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
 def make(profile: str, published: bool = False) -> Path:
-    """``stage`` and ``build`` a book. Returns the first page. Concurrent builds share folders, so one waits."""
-    path = ready(ROOT / "_build" / f"{'published' if published else profile}.lock")
-    with suppress(Timeout), FileLock(path, timeout=0):
-        return _make(profile, published)
-    print("another build of this book is at work; waiting for it", flush=True)
-    with FileLock(path):
-        return _make(profile, published)
-
-
-def _make(profile: str, published: bool) -> Path:
+    """``stage`` and ``build`` a book. Returns the first page."""
     staged = stage(profile, published)
     return build(staged, staged.with_name("site"))
 
@@ -94,40 +83,29 @@ def _make(profile: str, published: bool) -> Path:
 def build(source: Path, target: Path) -> Path:
     """Build a staged book with warnings as errors, move it to ``target`` and return its first page.
 
-    An older site at ``target`` is replaced only if the new one is complete and loads nothing from the net. Raises
-    PCGraphError: the build failed; the message ends with the last warnings.
+    An older site at ``target`` is replaced only if the new one is complete. Raises PCGraphError: the build failed; the
+    message ends with the last warnings.
     """
-    aside, old = target.with_name(f"{target.name}.part"), target.with_name(f"{target.name}.old")
-    if old.exists() and not target.exists():                 # killed between the two renames below
-        old.rename(target)
-    for leftover in (aside, old):
-        shutil.rmtree(leftover, ignore_errors=True)
+    aside = target.with_name(f"{target.name}.part")
+    shutil.rmtree(aside, ignore_errors=True)
     made = _run_builder(source, aside)
-    if target.exists():
-        target.rename(old)
+    shutil.rmtree(target, ignore_errors=True)
     made.rename(target)
-    for leftover in (aside, old):
-        shutil.rmtree(leftover, ignore_errors=True)
+    shutil.rmtree(aside)
     return target / "index.html"
 
 
 def notebook_names(toc: Path) -> list[str]:
-    """The names of the notebooks in a table of contents, in its order. Raises BadFile."""
+    """The names of the notebooks in a table of contents, in its order."""
     return [Path(file).name for file in listed(toc) if file.startswith("book/notebooks/")]
 
 
 def listed(toc: Path) -> list[str]:
-    """Every page of a table of contents, with those below others, in its order. Raises BadFile."""
+    """Every page of a table of contents, with those below others, in its order."""
     content = read_yaml(toc)
-    try:
-        chapters = [chapter for part in content["parts"] for chapter in part["chapters"]]
-        below = [page["file"] for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
-        if not all(isinstance(file, str) for file in below):
-            raise TypeError("a file that is no text")
-        return [content["root"], *below]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadFile(f"{relative(toc)} is no table of contents ({type(error).__name__}: {error}); expected parts with "
-                      "chapters, and a file in each.") from error
+    chapters = [chapter for part in content["parts"] for chapter in part["chapters"]]
+    pages = [page for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
+    return [content["root"], *(page["file"] for page in pages)]
 
 
 def read_notebook(path: Path, profile: str) -> NotebookNode:
@@ -145,29 +123,6 @@ def read_notebook(path: Path, profile: str) -> NotebookNode:
     return notebook
 
 
-def outside_references(site: Path) -> list[str]:
-    """What the pages and styles of a website load from elsewhere, as ``page: address``. Links do not count."""
-    found = [(page, address) for page in sorted(site.rglob("*.html"))
-             for address in _loaded(BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser"))]
-    found += [(style, address) for style in sorted(site.rglob("*.css"))
-              for address in _in_style(style.read_text(encoding="utf-8"))]
-    return [f"{file.relative_to(site)}: {address}" for file, address in found
-            if re.match(r"\s*(https?:)?//", address, re.IGNORECASE)]
-
-
-def _loaded(page: BeautifulSoup) -> list[str]:
-    """The addresses that a browser fetches when it opens a page."""
-    found = [tag[name] for name in ("src", "srcset", "poster", "data") for tag in page.find_all(attrs={name: True})]
-    found += [tag["href"] for tag in page.find_all("link", href=True) if tag.get("rel") != ["canonical"]]
-    styles = [tag["style"] for tag in page.find_all(style=True)] + [tag.get_text() for tag in page.find_all("style")]
-    return found + _in_style("\n".join(styles))
-
-
-def _in_style(style: str) -> list[str]:
-    found = re.findall(r"""url\(\s*['"]?([^'")]+)|@import\s+['"]([^'"]+)""", style)
-    return [address or imported for address, imported in found]
-
-
 def _run_builder(source: Path, folder: Path) -> Path:
     """Build ``source`` below ``folder`` and return the website's folder. Raises PCGraphError: the build is not good."""
     arguments = ["build", str(source), "--path-output", str(folder), "-W", "-n", "--keep-going"]
@@ -178,9 +133,6 @@ def _run_builder(source: Path, folder: Path) -> Path:
         raise PCGraphError(f"the book was not built from {relative(source)}. Last warnings:\n"
                            + "\n".join(warnings[-12:]))
     polish.polish(folder / "_build/html")
-    if outside := outside_references(folder / "_build/html"):
-        raise PCGraphError("these pages load something from the net, and the book must work without one: "
-                           + "; ".join(outside[:8]))
     return folder / "_build/html"
 
 

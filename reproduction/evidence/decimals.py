@@ -46,22 +46,6 @@ def share_interval(hits: int, count: int) -> tuple[float, float]:
     return tuple((centre + side * half) / (1 + z**2 / count) for side in (-1, 1))
 
 
-def student(t: float, freedom: int) -> float:
-    """The share of Student's t-distribution below ``t``, with a whole number of degrees of freedom.
-
-    The closed form (Abramowitz and Stegun, 26.7.3 and 26.7.4) avoids importing scipy, which takes longer than all
-    verdicts.
-    """
-    angle = math.atan(t / math.sqrt(freedom))
-    odd, square = freedom % 2, math.cos(angle) ** 2
-    term, total = (math.cos(angle) if odd else 1.0), 0.0
-    for k in range(2 + odd, freedom + 1, 2):
-        total += term
-        term *= square * (k - 1) / k
-    total *= math.sin(angle)
-    return 0.5 + (2 * (angle + total) / math.pi if odd else total) / 2
-
-
 def _places(sd: float) -> int:
     """The decimals with which a spread has one digit, or two if it begins with 1 or 2."""
     first, _, power = f"{sd:.1e}".partition("e")

@@ -18,8 +18,7 @@ from pcgraph_lite.files import read_text
 
 from .. import checkout
 
-LARGEST = 2**20                                                            # limit of bytes and of values in a file
-DEEPEST = 100                                                              # levels; settings have fewer than ten
+LARGEST = 2**20                                                            # bytes of a file
 
 
 class Strict(BaseModel):
@@ -51,33 +50,16 @@ def text_of(path: Path) -> str:
 
 @lru_cache(maxsize=32)
 def mapping(path: Path, text: str) -> dict[str, Any]:
-    """A YAML mapping from the text of a file. Raises BadFile: it is no mapping, or has too many levels or values."""
+    """A YAML mapping from the text of a file. Raises BadFile: it is no mapping."""
     try:
-        _refuse_depth(text)
         content = yaml.load(text, Loader=_Loader)                          # a safe loader (below)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:          # a ValueError: an impossible date
+    except (yaml.YAMLError, ValueError) as error:                          # a ValueError: an impossible date
         why = " ".join(str(error).split())[:500]
         raise BadFile(f"{checkout.relative(path)} is not valid YAML: {why}") from error
-    seen, waiting = 0, [content]
-    while waiting and seen < LARGEST:                                      # aliases count whenever they are used
-        some = waiting.pop()
-        waiting += [*some, *some.values()] if isinstance(some, dict) else some if isinstance(some, list) else ()
-        seen += 1
-    if waiting:
-        raise BadFile(f"{checkout.relative(path)} holds more than {LARGEST} values; expected settings.")
     if not isinstance(content, dict):
         raise BadFile(f"{checkout.relative(path)} holds {type(content).__name__}; expected a mapping of keys to "
                       "values.")
     return content
-
-
-def _refuse_depth(text: str) -> None:
-    """Raise RecursionError for more levels than a stack may hold: libyaml's composer calls itself and would not."""
-    level = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if level > DEEPEST:
-            raise RecursionError(f"more than {DEEPEST} levels")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):              # libyaml's, where PyYAML was built with it

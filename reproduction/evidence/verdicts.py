@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import stdtr  # Student's distribution; all of scipy.stats would take seconds to import
 
 from . import claims, decimals, words
 from .claims import Check, Claim, Condition, Rival
@@ -346,7 +347,7 @@ def _falls(values: np.ndarray, level: float) -> bool:
     mean, count = float(values.mean()), len(values)
     if count == 1 or (sd := float(values.std(ddof=1))) == 0:
         return mean < 0
-    return decimals.student(mean / sd * math.sqrt(count), count - 1) < level
+    return bool(stdtr(count - 1, mean / sd * math.sqrt(count)) < level)
 
 
 def _distance(check: Check, values: np.ndarray) -> float:

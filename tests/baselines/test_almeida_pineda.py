@@ -4,16 +4,12 @@ Oracles: 400 steps of the dynamics unrolled by autograd in float64; the adjoint 
 multilayer perceptron, which is a network without cycles.
 """
 
-from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
-from classifiers import check_resuming
 from torch.nn.functional import one_hot
 
 from pcgraph_lite.baselines.almeida_pineda import AlmeidaPineda, fit_almeida_pineda
-from pcgraph_lite.errors import BadInput
 
 
 def network(std: float = 0.15, **settings: object) -> AlmeidaPineda:
@@ -114,16 +110,3 @@ def test_training_classifies_and_keeps_the_best_epoch():
     assert float(right) == history.validation.max() == 1
     assert history.loss.min() < 0.1 * history.loss[0] and history.settled.iloc[-1] == 1
     assert not model.weight.diagonal().any()
-
-
-def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    check_resuming(fit_almeida_pineda, partial(AlmeidaPineda, 12, 3, 6), {"damping": 0.1}, tmp_path / "state",
-                   weight_lr=1e-3)
-
-
-@pytest.mark.parametrize(("settings", "says"), [
-    ({"damping": 1.0}, "damping = 1.0"), ({"tolerance": 0.0}, "tolerance = 0.0"), ({"steps": 0}, "steps = 0"),
-    ({"target": 1.0}, "target = 1.0")])
-def test_bad_settings_are_refused(settings: dict[str, float], says: str):
-    with pytest.raises(BadInput, match=says):
-        network(**settings)

@@ -1,14 +1,10 @@
 """The autoencoder: what training must reach on images that lie in a plane, and what completion may look at."""
 
-from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
-from classifiers import check_resuming
 
 from pcgraph_lite.baselines.autoencoder import Autoencoder, complete, fit_autoencoder
-from pcgraph_lite.errors import BadInput, WrongShape
 
 NONE = torch.zeros(200, dtype=torch.long)                                  # labels, which it leaves aside
 
@@ -42,14 +38,3 @@ def test_completion_keeps_the_known_pixels_and_never_sees_the_others():
     got = complete(model, data, known)
     assert torch.equal(got[:, :6], data[:, :6])
     assert torch.equal(got, complete(model, torch.where(known, data, 0.9), known))
-
-
-def test_bad_input_is_refused():
-    with pytest.raises(WrongShape, match=r"\(3, 11\).*\(batch, 12\)"):
-        Autoencoder(12, [4])(torch.rand(3, 11))
-    with pytest.raises(BadInput, match="epochs = 0"):
-        fit_autoencoder(Autoencoder(12, [4]), images(), NONE, epochs=0)
-
-
-def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    check_resuming(fit_autoencoder, partial(Autoencoder, 12, hidden=[6]), {"hidden": [5]}, tmp_path / "state")

@@ -4,16 +4,13 @@ Oracles: the exact likelihood of a machine of 6 vertices and its autograd gradie
 bound whose stationary points are the mean-field fixed points; independent vertices, for which mean field is exact.
 """
 
-from functools import partial
 from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
-from classifiers import bars, check_resuming, share_right
+from classifiers import bars, share_right
 
 from pcgraph_lite.baselines.boltzmann import Boltzmann, contrast, fit_boltzmann
-from pcgraph_lite.errors import BadInput
 
 # (64, 6): 3 pixels, 1 label, 2 hidden vertices
 STATES = torch.tensor(list(product([0.0, 1.0], repeat=6)), dtype=torch.float64)
@@ -103,15 +100,3 @@ def test_training_classifies_and_keeps_weights_symmetric():
     assert torch.equal(model.weight, model.weight.T) and not model.weight.diagonal().any()
     assert share_right(model, held_out) == history.validation.max() == 1
     assert history.reconstruction.iloc[-1] < 0.5 * history.reconstruction[0]
-
-
-def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    check_resuming(fit_boltzmann, partial(Boltzmann, 12, 3, 4), {"free_steps": 2}, tmp_path / "state", weight_lr=1e-2)
-
-
-@pytest.mark.parametrize(("settings", "says"), [
-    ({"damping": 1.0}, "damping = 1.0"), ({"free_steps": 0}, "free_steps = 0"),
-    ({"init_std": -1.0}, "init_std = -1.0")])
-def test_bad_settings_are_refused(settings: dict[str, float], says: str):
-    with pytest.raises(BadInput, match=says):
-        Boltzmann(12, 3, 4, **settings)

@@ -4,16 +4,13 @@ Oracles: the energy as a sum over memories; autograd; memories that are the imag
 written out for one memory at a time.
 """
 
-from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
-from classifiers import bars, check_resuming, fit_bars, share_right
+from classifiers import bars, share_right
 
 from pcgraph_lite.baselines import dam
 from pcgraph_lite.baselines.dam import DAM, Annealing, Scaled, fit_dam
-from pcgraph_lite.errors import BadInput
 
 
 def small(power: int = 3) -> DAM:
@@ -98,27 +95,6 @@ def test_training_classifies():
     assert before < 0.9 and share_right(model, held_out) == history.validation.max() == 1
     assert float(model.memory.abs().max()) <= 1
     assert history.temperature.iloc[-1] == pytest.approx(0.125)
-
-
-def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    check_resuming(fit_dam, partial(DAM, 12, 3, memories=4), {"power": 4}, tmp_path / "state")
-
-
-@pytest.mark.parametrize(("change", "error", "says"), [
-    ({"momentum": 1.0}, BadInput, "momentum = 1.0"),
-    ({"cold": 0.0}, BadInput, "cold = 0.0"),
-    ({"lr_decay": 1.5}, BadInput, "lr_decay = 1.5"),
-])
-def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    with pytest.raises(error, match=says):
-        fit_bars(fit_dam, DAM(12, 3, memories=4), **change)
-
-
-def test_bad_settings_are_refused():
-    with pytest.raises(BadInput, match="power = 1"):
-        DAM(12, 3, power=1)
-    with pytest.raises(BadInput, match="memories = 0"):
-        DAM(12, 3, memories=0)
 
 
 def test_bright_pictures_need_memories_around_zero():

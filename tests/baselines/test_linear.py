@@ -11,7 +11,6 @@ from torch.distributions import MultivariateNormal
 from torch.nn.functional import cross_entropy, one_hot
 
 from pcgraph_lite.baselines.linear import METHODS, Linear, fit_linear
-from pcgraph_lite.errors import BadInput, UnknownName
 
 
 def data(count: int = 120, pixels: int = 9) -> tuple[torch.Tensor, torch.Tensor]:
@@ -79,15 +78,3 @@ def test_history_and_answers(method: str):
     assert row.loss == pytest.approx(float(expected), rel=1e-5)
     assert torch.equal(answers, scores[:30].argmax(-1)) and answers.max() < 4
     assert row.validation > 0.7
-
-
-@pytest.mark.parametrize(("change", "error", "says"), [
-    ({"method": "ridge"}, UnknownName, "no method 'ridge'"),
-    ({"weight_decay": -1.0}, BadInput, "weight_decay = -1.0; expected a number of at least 0"),
-    ({"iterations": 0}, BadInput, "iterations = 0"),
-])
-def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    images, labels = data()
-    arguments = {"images": images, "labels": labels, "method": "least-squares", "progress": False} | change
-    with pytest.raises(error, match=says):
-        fit_linear(Linear(9, 4), **arguments)

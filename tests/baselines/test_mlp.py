@@ -4,17 +4,14 @@ Oracles: the graph's own prediction and energy; the theorem of Whittington and B
 coding at rest backpropagates the error of its labels, as that error vanishes.
 """
 
-from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
-from classifiers import bars, check_resuming, share_right
+from classifiers import bars, share_right
 
 import pcgraph_lite as pcg
 from pcgraph_lite.baselines import mlp
 from pcgraph_lite.baselines.mlp import MLP, fit_mlp
-from pcgraph_lite.errors import BadInput, UnknownName
 
 
 def pair(f: str) -> tuple[MLP, pcg.PCGraph]:
@@ -73,10 +70,6 @@ def test_training_classifies_and_keeps_the_best_epoch():
     assert history.loss.iloc[-1] < 0.2 * history.loss[0]
 
 
-def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    check_resuming(fit_mlp, partial(MLP, 12, 3, [4]), {"activation": "tanh"}, tmp_path / "state", weight_lr=1e-2)
-
-
 def test_it_anneals_as_torch_does():
     """Whole batches, so in any order: torch's Adam under its own cosine schedule ends at the same weights."""
     model, twin = MLP(12, 3, [4]).double(), MLP(12, 3, [4]).double()
@@ -91,10 +84,3 @@ def test_it_anneals_as_torch_does():
         falling.step()
     for ours, theirs in zip(model.parameters(), twin.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)
-
-
-def test_bad_settings_are_refused():
-    with pytest.raises(UnknownName, match="no activation 'rely'"):
-        MLP(12, 3, [4], activation="rely")
-    with pytest.raises(BadInput, match=r"hidden.0. = 0"):
-        MLP(12, 3, [0])

@@ -4,12 +4,10 @@ Oracles: sums over all states of a machine of 4 pixels, one label of 3 and 3 hid
 its exact likelihood; the exact distribution, which Gibbs sampling must not leave.
 """
 
-from functools import partial
 from itertools import product
-from pathlib import Path
 
 import torch
-from classifiers import bars, check_resuming, share_right
+from classifiers import bars, share_right
 
 from pcgraph_lite.baselines import rbm
 from pcgraph_lite.baselines.rbm import RBM, contrast, fit_rbm
@@ -108,7 +106,3 @@ def test_training_classifies_and_completes():
     known = torch.arange(12) % 4 < 2                                       # half of each bar
     error = (rbm.complete(model, held_out[0], known, 5, torch.Generator().manual_seed(0)) - held_out[0]).square()
     assert error[:, ~known].mean() < 0.5 * held_out[0][:, ~known].var(0).mean()
-
-
-def test_a_resumed_training_ends_where_one_run_does(tmp_path: Path):
-    check_resuming(fit_rbm, partial(RBM, 12, 3, 4), {"gibbs": 2}, tmp_path / "state", weight_lr=1e-2)

@@ -14,7 +14,6 @@ import pytest
 import torch
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from pcgraph_lite.errors import BadFile
 from reproduction.book import live
 from reproduction.checkout import ROOT
 
@@ -55,18 +54,6 @@ def test_a_staged_book_holds_scripts_and_words(tmp_path: Path) -> None:
     assert 'data-brief="yes"' in home and "data-brief" not in memory and 'data-noise="99.4 %"' in memory
     play = (ROOT / "book/play.md").read_text()
     assert all(f"generated/live-{part}.md" in play for part in live.PARTS)
-
-
-@pytest.mark.parametrize(("words", "said"), [(None, "'nothing' has no words"), ("no place for it\n", "no line {live}")])
-def test_a_part_that_cannot_stand_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str | None,
-                                           said: str) -> None:
-    monkeypatch.setitem(live.PARTS, "nothing", "a picture")
-    folder = tmp_path / "book/live/parts"
-    folder.mkdir(parents=True)
-    if words is not None:
-        (folder / "nothing.md").write_text(words)
-    with pytest.raises(BadFile, match=said):
-        live.block(tmp_path, "nothing", "../")
 
 
 def test_every_script_that_starts_is_there_and_nothing_comes_from_elsewhere() -> None:

@@ -52,13 +52,6 @@ def test_names_stand_beside_their_lines_in_the_same_order_and_cover_nothing(log_
     assert boxes["level"].y0 > boxes["a line of number 4"].y0
 
 
-def test_names_move_as_little_as_it_takes():
-    """Far apart they stay; two at one place move half a line each; at the edges they stay inside."""
-    assert plots._apart([0.2, 0.8], 0.1) == [0.2, pytest.approx(0.8)] and plots._apart([], 0.1) == []
-    assert plots._apart([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
-    assert plots._apart([1.0, 1.0], 0.1) == pytest.approx([0.9, 1]) and plots._apart([0, 0], 0.1)[0] == 0
-
-
 def test_lines_of_a_frame_have_a_column_a_seed():
     """Rows in any order; each model has its own positions."""
     frame = pd.DataFrame([("a", 2, 1, 4.0), ("a", 1, 0, 1.0), ("a", 2, 0, 3.0), ("a", 1, 1, 2.0), ("b", 5, 0, 6.0)],

@@ -60,21 +60,21 @@ def test_a_picture_of_twice_the_resolution_takes_the_same_room(tmp_path: Path) -
 
 
 def test_in_the_dark_theme_a_figure_turns_dark_and_its_photographs_stay(tmp_path: Path) -> None:
-    """Colours of chance are a photograph; beside it a grey picture, and white between."""
-    figure = np.full((60, 140, 3), 255, np.uint8)
+    """Colours of chance are a photograph; below it a grey picture, and white between."""
+    figure = np.full((140, 60, 3), 255, np.uint8)
     figure[10:50, 10:50] = np.random.default_rng(0).integers(0, 240, (40, 40, 3))
-    figure[10:50, 70:110] = 60
-    figure[10:50, [70, 109]] = figure[[10, 49], 70:110] = (85, 168, 104)    # its frame
+    figure[70:110, 10:50] = 60
+    figure[70:110, [10, 49]] = figure[[70, 109], 10:50] = (85, 168, 104)    # its frame
     dark = polish.darkened(figure)
     assert (dark[10:50, 10:50] == figure[10:50, 10:50]).all()
     assert (dark[:8] == 18).all()                                         # the colour of the page
-    assert (dark[20:40, 80:100] == 18 + 195 * (255 - 36) // 255).all()
-    frame = dark[30, 70].astype(int)
+    assert (dark[80:100, 20:40] == 18 + 195 * (255 - 36) // 255).all()
+    frame = dark[90, 10].astype(int)
     lightness = 36 + (510 - 85 - 168) * 219 / 255
     assert np.argmax(frame) == 1 and frame.max() + frame.min() == pytest.approx(lightness, abs=2)
     sharp = polish.darkened(figure.repeat(2, 0).repeat(2, 1), 2)
     assert (sharp == dark.repeat(2, 0).repeat(2, 1)).mean() > 0.99          # two pixels for each
-    assert polish.darkened(figure[:, 60:]) is None
+    assert polish.darkened(figure[60:]) is None
     Image.fromarray(figure).save(tmp_path / "a.png")
     page = polish.polished('<head></head><article class="bd-article"><img src="a.png">', tmp_path)
     assert 'class="only-light"' in page and 'src="a.dark.png"' in page and (tmp_path / "a.dark.png").is_file()

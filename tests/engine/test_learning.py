@@ -472,14 +472,6 @@ def test_replicas_without_free_vertices_are_scored():
     assert minus_energy(graph, {"vertices": x}) == pytest.approx(-float(graph.energy(x.expand(2, 5, 4)).mean()))
 
 
-def test_damaged_checkpoints_are_named(tmp_path: Path):
-    path = tmp_path / "state.safetensors"
-    fit(small(), toy(), epochs=1, checkpoint=path, progress=False)
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(BadFile, match=r"state.safetensors cannot be read.*delete it"):
-        fit(small(), toy(), epochs=2, checkpoint=path, progress=False)
-
-
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"),
                                    SafetensorError("I/O error: No space left on device (os error 28)")])
 def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception):

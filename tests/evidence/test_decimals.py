@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,12 +33,6 @@ def test_without_a_spread_four_digits_stay(sd):
 def test_the_interval_of_a_share_is_wilsons(hits: int, count: int) -> None:
     expected = stats.binomtest(hits, count).proportion_ci(0.95, method="wilson")
     assert decimals.share_interval(hits, count) == pytest.approx((expected.low, expected.high), abs=1e-9)
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 30])
-def test_students_distribution_is_scipys(freedom: int) -> None:
-    t = np.linspace(-20, 20, 101)
-    assert [decimals.student(one, freedom) for one in t] == pytest.approx(stats.t.cdf(t, freedom), abs=1e-14)
 
 
 @pytest.mark.parametrize("wrong", [(-1, 10), (11, 10), (0, 0)])

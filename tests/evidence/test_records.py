@@ -128,11 +128,6 @@ def test_later_folder_counts(root: Path, tmp_path: Path) -> None:
     assert [row["seed"] for row in records.read(second, first)] == [0, 1, 2]
 
 
-def test_nothing_there_is_an_empty_list(tmp_path: Path) -> None:
-    """A folder that is missing holds no records."""
-    assert records.read(tmp_path / "missing") == []
-
-
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"notebook": "n", "profile": "p"}'])
 def test_damaged_file_is_named(tmp_path: Path, content: str) -> None:
     """With the command that makes it again."""

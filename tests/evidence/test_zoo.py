@@ -219,13 +219,3 @@ def test_a_profile_says_in_which_precision_its_models_compute(root: Path) -> Non
 def test_every_scale_can_be_asked_for() -> None:
     """The specification knows the scales that images/scale.py has."""
     assert get_args(config.SPECS["pcgraph"].model_fields["scale"].annotation) == scales.SCALES
-
-
-def test_a_choice_of_scale_leaves_older_weights_as_they_were() -> None:
-    """The identity of a published model, as it was before there was a scale."""
-    published = "9dcbfbc5e283610f"                                         # memory-mnist, paper profile, seed 0
-    fields = {"kind": "pcgraph", "description": "", "data": "mnist", "train_count": 100, "validation_count": 0,
-              "topology": {"constructor": "fully_connected", "pixels": 784, "labels": 0, "internal": 216},
-              "activation": "tanh", "init_std": 0.005,
-              "train": {"epochs": 1000, "batch_size": 100, "steps": 5, "weight_lr": 2e-4, "score": "energy"}}
-    assert config.SPECS["pcgraph"].model_validate(fields).identity(0, False).startswith(published)

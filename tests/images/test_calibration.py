@@ -1,4 +1,6 @@
-"""Oracles: readers whose answer is fixed, and ridge regression as least squares with extra rows."""
+"""Oracles: readers whose answer is fixed; ridge regression as least squares with extra rows; the Gaussian function."""
+
+import math
 
 import pytest
 import torch
@@ -69,3 +71,29 @@ def test_noise_has_the_size_that_it_is_called_after(name):
     tail = torch.distributions.Normal(0, 1).cdf(torch.tensor(-(0.2**-0.5))).item()         # beyond 1, cut to 1
     expected = {"salt": (0.1, 0.9), "Gaus": (tail, 0.5), "unif": (0, 0)}[name[:4]]
     assert (white, dark) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("sigma", [0.7, 1.0, 2.0])
+def test_blur_of_one_point_is_a_gaussian(sigma):
+    point = torch.zeros(1, 28, 28)
+    point[0, 14, 14] = 1
+    found = calibration.blurred(point.flatten(1), sigma).view(28, 28)
+    reach = math.ceil(2.5 * sigma)
+    bell = torch.tensor([math.exp(-k * k / (2 * sigma**2)) for k in range(-reach, reach + 1)])
+    expected = torch.outer(bell, bell) / bell.sum() ** 2
+    torch.testing.assert_close(found[14 - reach:15 + reach, 14 - reach:15 + reach], expected)
+    assert found.sum().item() == pytest.approx(1, abs=1e-5)
+
+
+def test_specks_are_white_or_black_each_as_likely():
+    specks = calibration.specks(torch.full((200, 784), 0.5), 0.3, seeded())
+    for level, share in ((1, 0.15), (0, 0.15), (0.5, 0.7)):
+        assert (specks == level).float().mean().item() == pytest.approx(share, abs=0.01)
+
+
+def test_clouds_use_the_whole_range():
+    clouds = calibration.clouds(torch.zeros(50, 784), 2.0, seeded())
+    assert torch.equal(clouds.amax(1), torch.ones(50)) and clouds.min() == 0
+    steps = [calibration.clouds(torch.zeros(50, 784), sigma, seeded()).view(50, 28, 28).diff(dim=2).abs().mean()
+             for sigma in (0.5, 1.0, 2.0)]
+    assert steps[0] > steps[1] > steps[2], "smoother the wider"

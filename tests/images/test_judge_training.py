@@ -3,13 +3,10 @@
 import json
 
 import pytest
-import torch
 import train_judges
 from pictures import seeded
 from safetensors import safe_open
-from safetensors.torch import load_file
 
-from pcgraph_lite.engine.epochs import Schedule, State
 from pcgraph_lite.errors import BadInput, PCGraphError, UnknownName
 from pcgraph_lite.images import calibration, datasets, judge
 
@@ -54,46 +51,6 @@ def test_same_seed_same_judge(small, tmp_path):
         with safe_open(path, "pt") as opened:
             digests.append(opened.metadata()["weights_sha256"])
     assert digests[0] == digests[1] != digests[2]
-
-
-def test_best_epoch_is_kept_not_the_last(small, monkeypatch, tmp_path):
-    scores, states = iter([0.5, 0.9, 0.1]), []
-
-    def score(network, _held_out):
-        states.append({key: value.clone() for key, value in network.state_dict().items()})
-        return next(scores)
-
-    monkeypatch.setattr(train_judges, "_score", score)
-    train_judges.train("mnist", epochs=3, progress=False, out=tmp_path / "judge")
-    kept = load_file(tmp_path / "judge")
-    assert all(torch.equal(kept[key], value) for key, value in states[1].items())
-
-
-def test_score_counts_what_is_read_and_what_must_not_be(monkeypatch):
-    """Who reads 3 everywhere is right for threes, clean or altered, and finds only grey pictures unreadable."""
-    class Three(judge.Judge):
-        def forward(self, images):
-            return torch.eye(11)[3].expand(len(images), -1)
-
-    held_out = datasets.load("mnist", "test", sample=True)
-    share = (held_out.labels == 3).double().mean().item()
-    assert train_judges._score(Three(), held_out) == pytest.approx((2 * share + 1 / 6) / 3, abs=0.02)
-
-
-def test_weight_step_falls_along_a_line():
-    data, steps = datasets.load("mnist", "test", sample=True).subset(512), []
-    network, peak = judge.Judge(seeded()), train_judges.PEAK_RATE
-    state = State(network, Schedule(2, peak, 0.0, train_judges.BATCH, "adamw", anneal="linear"), seeded(), None, {})
-    state.step = lambda: steps.append(state.optimizer.param_groups[0]["lr"])
-    for _ in range(2):
-        state.history.append(train_judges._epoch(network, data, False, state, progress=False))
-    assert steps == pytest.approx([peak * (8 - k) / 8 for k in range(8)])
-
-
-def test_a_batch_has_pictures_of_nothing_as_an_eleventh_class():
-    data = datasets.load("mnist", "test", sample=True).subset(64)
-    images, labels = train_judges._batch(data.images, data.labels, False, seeded())
-    assert images.shape == (72, 784) and torch.equal(labels[:64], data.labels) and (labels[64:] == 10).all()
 
 
 def test_judge_below_its_bar_never_replaces_the_committed_one(small, monkeypatch, tmp_path):

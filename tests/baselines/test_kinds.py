@@ -1,0 +1,64 @@
+"""What holds of every baseline. Oracles: an undisturbed training; the words of our errors."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from classifiers import bars
+from torch import nn
+
+from pcgraph_lite.baselines.almeida_pineda import AlmeidaPineda
+from pcgraph_lite.baselines.autoencoder import Autoencoder
+from pcgraph_lite.baselines.boltzmann import Boltzmann
+from pcgraph_lite.baselines.dam import DAM
+from pcgraph_lite.baselines.kinds import KINDS
+from pcgraph_lite.baselines.linear import Linear
+from pcgraph_lite.baselines.mlp import MLP
+from pcgraph_lite.baselines.rbm import RBM
+from pcgraph_lite.errors import BadFile, PCGraphError
+
+# kind -> a small model, and a setting that makes it another one
+MODELS: dict[str, tuple[Callable[..., nn.Module], dict[str, object]]] = {
+    "almeida-pineda": (partial(AlmeidaPineda, 12, 3, 6), {"damping": 0.1}),
+    "autoencoder": (partial(Autoencoder, 12, hidden=[6]), {"hidden": [5]}),
+    "boltzmann": (partial(Boltzmann, 12, 3, 4), {"free_steps": 2}),
+    "dam": (partial(DAM, 12, 3, memories=4), {"power": 4}), "mlp": (partial(MLP, 12, 3, [4]), {"activation": "tanh"}),
+    "rbm": (partial(RBM, 12, 3, 4), {"gibbs": 2})}
+
+
+def fitted(kind: str, model: nn.Module, **settings: object) -> nn.Module:
+    """Trained on 40 bars."""
+    images, labels = bars(40)
+    KINDS[kind].fit(model, images, labels, progress=False, **settings)
+    return model
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_resumed_training_ends_where_one_run_does(kind: str, tmp_path: Path) -> None:
+    """And the checkpoint of a model with other settings is refused."""
+    (build, other), half = MODELS[kind], {"checkpoint": tmp_path / "state", "batch_size": 15}
+    first = fitted(kind, fitted(kind, build(), epochs=2, **half), epochs=4, **half)
+    second = fitted(kind, build(), epochs=4, batch_size=15)
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+    with pytest.raises(BadFile, match="another training"):
+        fitted(kind, build(**other), **half)
+
+
+@pytest.mark.parametrize(("call", "says"), [
+    *((partial(MODELS[kind][0], **{name: value}), f"{name} = {value}") for kind, name, value in (
+        ("almeida-pineda", "damping", 1.0), ("almeida-pineda", "tolerance", 0.0), ("almeida-pineda", "steps", 0),
+        ("almeida-pineda", "target", 1.0), ("boltzmann", "damping", 1.0), ("boltzmann", "free_steps", 0),
+        ("boltzmann", "init_std", -1.0), ("dam", "power", 1), ("dam", "memories", 0))),
+    *((partial(fitted, "dam", DAM(12, 3, memories=4), **{name: value}), f"{name} = {value}")
+      for name, value in (("momentum", 1.0), ("cold", 0.0), ("lr_decay", 1.5))),
+    (partial(MLP, 12, 3, [4], activation="rely"), "no activation 'rely'"), (partial(MLP, 12, 3, [0]), r"hidden.0. = 0"),
+    (partial(fitted, "autoencoder", Autoencoder(12, [4]), epochs=0), "epochs = 0"),
+    (partial(Autoencoder(12, [4]), torch.rand(3, 11)), r"\(3, 11\).*\(batch, 12\)"),
+    *((partial(fitted, "linear", Linear(12, 3), **{"method": "least-squares"} | change), says) for change, says in (
+        ({"method": "ridge"}, "no method 'ridge'"), ({"iterations": 0}, "iterations = 0"),
+        ({"weight_decay": -1.0}, "weight_decay = -1.0; expected a number of at least 0")))])
+def test_bad_settings_are_refused(call: Callable[[], object], says: str) -> None:
+    with pytest.raises(PCGraphError, match=says):
+        call()
