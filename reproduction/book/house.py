@@ -82,7 +82,7 @@ def draw(rooms: dict[str, list[str]], uses: Counter[tuple[str, str]]) -> Figure:
     for room, files in rooms.items():
         axis.add_patch(Rectangle((0, height[room] - 0.42), WIDTH, 0.84, facecolor="#eef2f7", edgecolor="#33475b"))
         axis.text(0.2, height[room], room, weight="bold", size=12, va="center")
-        axis.text(2.2, height[room], fill("   ".join(files), 62), size=9, va="center", linespacing=1.3)
+        axis.text(2.2, height[room], fill("   ".join(files), 76), size=9, va="center", linespacing=1.3)
     for (user, used), count in sorted(uses.items()):
         axis.add_patch(FancyArrowPatch(
             (WIDTH, height[user] - 0.15), (WIDTH, height[used] + 0.15), arrowstyle="-|>", mutation_scale=11,
