@@ -21,7 +21,7 @@ from .judged import Judged
 MANY = 2                                           # with more claims than this the box has one sentence per claim
 VERDICTS = "verdicts-"                             # how the name of a page's table of verdicts begins
 # Tags of cells that are folded away, and the texts of their buttons.
-PROMPTS = {"parameters": "Parameters", "injected-parameters": "Their values here",
+PROMPTS = {"parameters": "Parameters", "injected-parameters": "Values used here",
            "hide-input": "Code"}
 TOP = "Code, first figure"
 

@@ -16,11 +16,11 @@ DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}             # folder -> headin
 PEERS = {"fabricpc": "FabricPC", "pcx": "PCX"}              # other projects
 LONG = re.compile(r"^\d{4}$|(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 RACED = re.compile(r"\b(quality)?-?\b(mnist|fashion)\b")
-SCALING = "Time of a training batch against one size, the others fixed."
+SCALING = "Time of a training batch as one size grows and the others stay."
 SLOPE = " A slope is the power of the number of edges with which time or memory grows."
 FILES = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What was measured.",
          "times.csv": "Times of one batch or query.",
-         "floor.svg": "Time over that of the bare products: the upright line is the floor.",
+         "floor.svg": "Time as a multiple of the bare products' time, the upright line: the nearer, the better.",
          "numbers.csv": "Ratios, memory and distances.",
          "scaling.csv": f"{SCALING} It grows as the size to the power of the fitted exponent.",
          "scaling.svg": f"{SCALING} Lines are powers, fitted to the larger half of the points."}
@@ -36,7 +36,7 @@ def includes(results: Path, folder: Path, words: Mapping[str, str]) -> dict[str,
     parts = [_part(heading, bench / device, device, "pcgraph bench", bench / device / "bench.json")
              for device, heading in DEVICES.items() if (bench / device / "bench.json").is_file()]
     if (bench / "peers.csv").is_file():
-        shown = {"peers.csv": "The same works by packages from PyPI, compilation not timed."}
+        shown = {"peers.csv": "The same tasks in other packages. Compilation is not timed."}
         command = "python -m benchmarks.peers.compare"
         parts.append(_part("Other projects", bench, "", command, bench / "peers.json", shown))
     found = [_found(file) for device in DEVICES if (file := bench / device / "targets.csv").is_file()]

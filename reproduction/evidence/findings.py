@@ -21,8 +21,8 @@ LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduc
          "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
          "preliminary: not reproduced": "So far it does not hold.", "not comparable": "It is not judged.",
          "not run": "It has not been measured yet."}                       # in the order of lists
-KINDS = {"paper": "In the paper", "setting": "In a setting that the paper leaves open",
-         "data": "In files that could not be reached", "means": "In the computing time that we had",
+KINDS = {"paper": "The paper itself", "setting": "Settings that the paper leaves open",
+         "data": "Files that could not be reached", "means": "Limited computing time",
          "open": "Not known yet"}
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")

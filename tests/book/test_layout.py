@@ -130,7 +130,7 @@ def test_tables_of_settings_are_folded_and_results_are_not(laid) -> None:
     cells = laid(page(parameters, injected, show(Table(frame, "a", settings=True)), show(Table(frame, "b")))).cells[2:]
     assert [cell.metadata.tags[-1] for cell in cells] == ["hide-input", "hide-input", "hide-cell", "hide-input"]
     assert [cell.metadata.mystnb.code_prompt_show for cell in cells] == [
-        "Parameters", "Their values here", "Settings", "Code"]
+        "Parameters", "Values used here", "Settings", "Code"]
 
 
 def test_each_table_can_be_taken_away_the_second_of_a_name_too(laid, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_a_row_can_be_read_in_five_seconds(tmp_path: Path) -> None:
 def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(written: dict[str, str]) -> None:
     text = written["why.md"]
     assert RULES["eq1"].name not in text and "Layers read 85.00 % of the digits right" not in text
-    data = text.partition("## In files that could not be reached")[2].partition("\n## ")[0]
+    data = text.partition("## Files that could not be reached")[2].partition("\n## ")[0]
     assert RULES["class-svhn"].name in data and RULES["mlp-mnist"].statement not in data
     assert RULES["mlp-mnist"].statement in text
 

@@ -332,4 +332,5 @@ def test_every_ambiguity_has_its_number_its_choice_and_its_page() -> None:
     assert sorted(map(int, points)) == list(range(1, len(points) + 1))
     for number, point in points.items():
         assert f"### {number}. " in point
-        assert all(f"**{part}" in point for part in ("Unclear.", "Choice.", "To change it.", "Matters on")), number
+        assert all(f"**{part}" in point for part in ("Unclear.", "Choice.", "Matters on")), number
+        assert "{dropdown} To change it\n" in point, number
