@@ -55,7 +55,7 @@ def test_a_card_says_what_the_model_answers(root: Path) -> None:
     assert card.history.equals(trained.history.astype(float)) and card.seconds == trained.seconds
     assert (card.parameters, card.vertices, card.spec) == (10 * 8 + 8 * 784, 802, trained.spec)
     drawn = query(trained.graph, {"labels": torch.arange(10)}, steps=400, momentum=0.95).values["pixels"].clamp(0, 1)
-    assert card.drawn == (tasks.judge_reads(judge.load_judge("mnist"), drawn) == torch.arange(10)).float().mean()
+    assert card.drawn == (tasks.judge_reads(judge.load_judge("mnist"), drawn) == torch.arange(10)).double().mean()
     few = test.subset(30, torch.Generator().manual_seed(0))
     assert torch.equal(cards.load("tiny", "smoke", device="cpu", images=30).read(few), answers(trained, few))
     with pytest.raises(BadInput, match="there are 30"):
