@@ -11,8 +11,6 @@ import binascii
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from copy import deepcopy
-from functools import lru_cache
 from io import BytesIO, StringIO
 from itertools import chain
 from pathlib import Path
@@ -66,13 +64,7 @@ def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
     """The source as it is now, then as it was after each commit that changed it, the latest first."""
     texts = checkout.earlier(root, f"notebooks/{name}.md")
     for text in chain([read_text(root / "notebooks" / f"{name}.md")], texts):
-        yield deepcopy(_parsed(text))                                      # which is filled with outputs
-
-
-@lru_cache(maxsize=2)
-def _parsed(text: str) -> NotebookNode:
-    """Cached, because a page is admitted and then compared with its source."""
-    return jupytext.reads(text, fmt="md:myst")
+        yield jupytext.reads(text, fmt="md:myst")
 
 
 def _code(cells: Iterable[NotebookNode]) -> list[str]:
