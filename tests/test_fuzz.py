@@ -13,6 +13,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from inspect import signature
 from pathlib import Path
 
 import networkx as nx
@@ -189,6 +190,9 @@ CALLS |= {
                 {"images": X, "labels": LABELS, "validation": (X, LABELS), "generator": GENERATOR, "epochs": 1,
                  "weight_lr": 0.1}),
 }
+TINY = {"pixels": 4, "labels": 2, "internal": 3, "hidden": [3], "generator": GENERATOR}
+CALLS |= {name: (make, {key: TINY[key] for key in signature(make).parameters if key in TINY})
+          for name, make in topology.CONSTRUCTORS.items() if name not in CALLS}
 LISTS = {"load full"}                                                      # what was tried, a line each
 NOT_A_NUMBER = {"mean_interval"}                                           # which says so: one value has no spread
 

@@ -17,7 +17,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from pcgraph_lite.errors import BadFile, PCGraphError
-from pcgraph_lite.files import read_text
+from pcgraph_lite.files import read_text, ready
 
 from ..checkout import ROOT, relative
 from ..evidence.strict import read_yaml
@@ -75,7 +75,8 @@ def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], roo
 
 
 def make(profile: str, published: bool = False) -> Path:
-    """``stage`` and ``build`` a book. Returns the first page."""
+    """``stage`` and ``build`` a book. Returns the first page. Raises PCGraphError: nothing can be written there."""
+    ready(ROOT / "_build" / ("published" if published else profile) / "site")
     staged = stage(profile, published)
     return build(staged, staged.with_name("site"))
 

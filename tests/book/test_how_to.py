@@ -46,7 +46,7 @@ def apply(edit: re.Match[str], root: Path) -> None:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a clone holds, with its results; the pages are followed one after the other in it."""
     root = tmp_path_factory.mktemp("clone") / "pcgraph"
-    left_out = shutil.ignore_patterns(".git", ".venv", "_build", ".*_cache", "*.pyc.*", "*.part")
+    left_out = shutil.ignore_patterns(".venv", "_build", ".*_cache", "*.pyc.*", "*.part")
     shutil.copytree(ROOT, root, ignore=left_out)
     return root
 
