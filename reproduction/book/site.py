@@ -76,7 +76,7 @@ def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], roo
 
 def make(profile: str, published: bool = False) -> Path:
     """``stage`` and ``build`` a book. Returns the first page. Raises PCGraphError: nothing can be written there."""
-    ready(ROOT / "_build" / ("published" if published else profile) / "site")
+    ready(ROOT / "_build" / ("published" if published else profile) / "site-source/_toc.yml")
     staged = stage(profile, published)
     return build(staged, staged.with_name("site"))
 
