@@ -73,7 +73,7 @@ class Project:
         os.environ.update(self.environment)
         sys.argv[1:], sys.path[:0], sys.executable = arguments, [str(self.root)], warm.python()
         sys.stdout = sys.stderr = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
-        fresh = {"pcgraph_lite", "reproduction", *(path.stem for path in self.root.glob("*.py"))}      # which hide others
+        fresh = {"pcgraph_lite", "reproduction", *(path.stem for path in self.root.glob("*.py"))}
         for one in [one for one in sys.modules if one.partition(".")[0] in fresh]:
             del sys.modules[one]
         try:
