@@ -1,4 +1,4 @@
-"""The command ``pcgraph``: data, train, sweep, run, scorecard, book, bench."""
+"""The command ``pcgraph``: data, train, sweep, run, scorecard, book, bench, info."""
 
 import io
 import json
@@ -286,6 +286,26 @@ def bench(
     for table in report.shown(made):
         out.print(table)
     say(f"the benchmark: {checkout.relative(path)}")
+
+
+@app.command(epilog="Example: pcgraph info --profile paper")
+def info(profile: ProfileName = "laptop") -> None:
+    """Show what a run here would use: versions, device, threads, precision, data, commit."""
+    from pcgraph_lite import hardware
+    from pcgraph_lite.images import datasets
+
+    from .evidence import config, records
+    settings = config.load_profile(profile)
+    chosen = hardware.prepare(settings.threads)
+    facts = records.provenance(hardware.describe(hardware.pick_device("auto")))
+    facts |= {"profile": f"{settings.name}: {settings.description}"}
+    facts |= {key: f"{value:.2g}" if isinstance(value, float) else value for key, value in chosen.items()}
+    facts["data"] = ", ".join(f"{row['name']} {row['split']} {row['checked']}" for row in datasets.status())
+    table = Table(show_header=False)
+    for key, value in facts.items():
+        if value is not None:
+            table.add_row(key.replace("_", " "), escape(str(value)))
+    out.print(table)
 
 
 def _joined_pairs(arguments: list[str]) -> list[str]:

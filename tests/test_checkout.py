@@ -57,7 +57,7 @@ def test_a_saved_graph_names_the_code_that_made_it(root: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("command", [
-    ["scorecard"], ["run", "02-pc-graphs"], ["sweep", "lateral"], ["book"], ["bench", "--quick"]])
+    ["scorecard"], ["run", "02-pc-graphs"], ["sweep", "lateral"], ["info"], ["book"], ["bench", "--quick"]])
 def test_a_command_outside_a_checkout_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                     capsys: pytest.CaptureFixture, command: list[str]) -> None:
     monkeypatch.setattr(checkout, "ROOT", tmp_path)

@@ -28,7 +28,7 @@ def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-@pytest.mark.parametrize("command", ["data", "train", "sweep", "run", "scorecard", "book", "bench"])
+@pytest.mark.parametrize("command", ["data", "train", "sweep", "run", "scorecard", "book", "bench", "info"])
 def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What it does and a line to copy."""
     assert call(command, "--help") == 0
@@ -67,6 +67,7 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["sweep", "tiny", "--device", "gpu"], ["no device 'gpu'", "cpu"]),
     (["scorecard", "--profile", "smoek"], ["Did you mean 'smoke'"]),
     (["book", "--profile", "smoek"], ["Did you mean 'smoke'"]),
+    (["info", "--profile", "smoek"], ["Did you mean 'smoke'"]),
 ])
 def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str],
                                               words: list[str]) -> None:
@@ -171,10 +172,14 @@ def test_a_card_is_kept_on_request(root: Path, capsys: pytest.CaptureFixture[str
     assert zoo.ModelRun("tiny", "smoke").is_done and set(card["answers"]) <= set("0123456789")
 
 
-def test_data_and_version(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Large data sets, where they are, would take seconds."""
+def test_info_data_and_version(root: Path, monkeypatch: pytest.MonkeyPatch,
+                               capsys: pytest.CaptureFixture[str]) -> None:
+    """They name commit, threads, data sets and the version. Large data sets, where they are, would take seconds."""
     for variable in ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(root))
+    assert call("info") == 0
+    text = capsys.readouterr().out
+    assert all(word in text for word in ("commit", "threads", "torch", "precision", "mnist (sample) train yes"))
     assert call("data") == 0
     assert "mnist (sample)" in capsys.readouterr().out
     assert call("--version") == 0

@@ -69,7 +69,7 @@ def test_the_library_needs_nothing_of_the_book(environment: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_says_what_it_needs(environment: Path) -> None:
-    done = subprocess.run([environment / "pcgraph", "data"], capture_output=True, text=True)
+    done = subprocess.run([environment / "pcgraph", "info"], capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == ""
     assert re.fullmatch(r"pcgraph needs \w+, .*pip install -e '\.\[book\]'.*\n", done.stderr)
 
