@@ -109,19 +109,18 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
     trial, known = trials.classify(trained.graph, test, **_how(trained)), {}
     if "converged" in trial.each:
         known = {"converged": float(trial.each["converged"].mean()), "energy": float(trial.each["energy"].max())}
-    return {"answers": "".join(map(str, trial.read.tolist())), "drawn": _drawn(trained, test.name)} | known
+    return {"answers": "".join(map(str, trial.read.tolist())), "drawn": _drawn(trained, test)} | known
 
 
-def _drawn(trained: zoo.Trained, data: str) -> float | None:
+def _drawn(trained: zoo.Trained, test: ImageSet) -> float | None:
     """The share of labels that the judge recognises in their pictures; None where edges lead to no pixels."""
-    from pcgraph_lite.images import judge, metrics
-    from pcgraph_lite.studies import tasks
+    from pcgraph_lite.images import judge
+    from pcgraph_lite.studies import trials
     topology = getattr(trained.graph, "topology", None)
-    if topology is None or data not in judge.JUDGES or not topology.in_degree()[topology.slice("pixels")].any():
+    if topology is None or test.name not in judge.JUDGES or not topology.in_degree()[topology.slice("pixels")].any():
         return None
-    classes = torch.arange(topology.size("labels"))
-    pictures = tasks.generate(trained.graph, classes.to(trained.graph.device)).to("cpu").values["pixels"].clamp(0, 1)
-    return metrics.share_right(tasks.judge_reads(judge.load_judge(data), pictures), classes)
+    about = trials.Case(test, test, judge.load_judge(test.name))            # of which a drawing needs the judge alone
+    return float(trials.draw(trained.graph, about).each["agrees"].mean())
 
 
 def keep(training: ModelRun, device: str = "auto", force: bool = False) -> Path:
