@@ -43,8 +43,8 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     - denoising: denoised_mse by initialization, at the best of SCHEDULE steps (denoised_step).
     - settling: safe_step, 1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps
       until completions of SETTLED images rest; settling_censored, the share that never does (tasks.settling_steps).
-    - rest: the denoised picture after ``steps`` plain steps beside the noisy one and a blank one; completion by
-      initialization.
+    - rest: the denoised picture after ``steps`` plain steps (an autoencoder's only one) beside the noisy one and a blank
+      one; its metrics.background_energy; completion by initialization.
     - resting: of SETTLED images, the share of queries that are at rest after ``steps`` steps, for each task: plain
       queries, and those accelerated by the momentum that the pages use.
     - strangeness: predictions of images that are half noise and of ``foreign`` images.
@@ -54,7 +54,8 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     device, some = next(model.parameters()).device, held_out.subset(min(images, len(held_out)))
     truth, top = some.images.to(device), datasets.top_half(some.shape).to(device)
     takes = {"completion": lambda: _completed(model, train, some, truth, top),
-             "denoising": lambda: _denoised(model, some, truth, seed)}
+             "denoising": lambda: _denoised(model, some, truth, seed),
+             "rest": lambda: _in_one_pass(model, some, truth, seed)}
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
         takes["rest"] = lambda: _at_rest(model, some, truth, top, seed, steps)
@@ -83,6 +84,7 @@ def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor,
     if some.name in JUDGES:
         found["completion_agreement"] = _read(some, pictures["completion"])
         found["original_agreement"] = _read(some, truth)
+        found["completion_background"] = metrics.background_energy(pictures["completion"][:, ~top], truth[:, ~top])
     return found | {"choice_mse": float(each["completion"][::2].mean()),
                     "other_mse": float(each["completion"][1::2].mean())}
 
@@ -108,13 +110,28 @@ def _at_rest(graph: PCGraph, some: ImageSet, truth: Tensor, top: Tensor, seed: i
     noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
     seen, energy, _ = tasks.descend(graph, noisy, [steps])
     rested = (energy[-1 - WINDOW] - energy[-1]).abs() <= 1e-6 * energy[0]                       # (batch,)
-    pictures = {"rest": seen[steps], "noisy": noisy.clamp(0, 1), "blank": torch.zeros_like(truth)}
+    started = tasks.complete_by_start(graph, truth, top, steps)
+    return _cleaned(some, truth, noisy, seen[steps]) | {
+        "initialization_mse": float(metrics.mse(started[:, ~top], truth[:, ~top]).mean()),
+        "rested_share": float(rested.double().mean())}
+
+
+def _in_one_pass(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
+    """The noisy pictures of ``_at_rest``, denoised by an autoencoder."""
+    noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
+    return _cleaned(some, truth, noisy, tasks.denoise(model, noisy, 1).clamp(0, 1))
+
+
+def _cleaned(some: ImageSet, truth: Tensor, noisy: Tensor, cleaned: Tensor) -> dict[str, float]:
+    """Denoised pictures beside the noisy ones and blank ones, with the judge's readings and what is left where the
+    originals are empty.
+    """
+    pictures = {"rest": cleaned, "noisy": noisy.clamp(0, 1), "blank": torch.zeros_like(truth)}
     found = {f"{name}_psnr": float(metrics.psnr(images, truth).mean()) for name, images in pictures.items()}
     found |= {f"{name}_agreement": _read(some, pictures[name]) for name in ("rest", "noisy")}
-    started = tasks.complete_by_start(graph, truth, top, steps)
-    nearer = metrics.mse(pictures["rest"], truth) < metrics.mse(noisy, truth)                   # (batch,)
-    return found | {"initialization_mse": float(metrics.mse(started[:, ~top], truth[:, ~top]).mean()),
-                    "rested_share": float(rested.double().mean()), "nearer_share": float(nearer.double().mean())}
+    nearer = metrics.mse(cleaned, truth) < metrics.mse(noisy, truth)                            # (batch,)
+    return found | {"nearer_share": float(nearer.double().mean()),
+                    "rest_background": metrics.background_energy(cleaned, truth)}
 
 
 def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, foreign: ImageSet, top: Tensor,

@@ -45,7 +45,8 @@ MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised
             "nearer_share", "classification_rested", "completion_rested", "generation_rested",
             "classification_rested_accelerated", "completion_rested_accelerated", "generation_rested_accelerated",
             "noise_residual", "digit_residual", "constant_residual", "familiar_distance", "foreign_distance", "auroc",
-            "brightness_auroc", "unlabelled_agreement", "mislabelled_agreement", "label_weight_scale", "do_accuracy"]
+            "brightness_auroc", "unlabelled_agreement", "mislabelled_agreement", "label_weight_scale", "do_accuracy",
+            "completion_background", "rest_background"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
 PARTS = (*USUAL, "do", "told", "rest", "resting", "strangeness")
