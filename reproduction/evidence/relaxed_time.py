@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from pcgraph_lite import hardware
 from pcgraph_lite.engine import learning, topology
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.query import observed, query
@@ -80,7 +81,8 @@ class Point:
         return ", ".join(f"{key} {value}" for key, value in self.settings.items() if key not in ("seed", "fixed"))
 
     def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
-        """Train and measure. The graphs are small, so the CPU computes, whatever the device. Returns one row."""
+        """Train and measure. A memory is computed on the device; the others are small and stay on the CPU. Returns one row."""
+        device = device if self.settings["task"] == "memories" else torch.device("cpu")
         began, version, run = time.monotonic(), checkout.version(), self.settings
         generator, fixed = torch.Generator().manual_seed(run["seed"]), OF_TASK | run["fixed"]
         every = datasets.load(run["data"], sample=config.load_profile(profile).data.sample)
@@ -90,13 +92,13 @@ class Point:
         drawn = {"generator": generator} if "generator" in inspect.signature(make).parameters else {}
         made = make(**fixed["arguments"], **drawn)
         graph = PCGraph(made, run["activation"], init_std=fixed["init_std"], generator=generator,
-                        pixel_scale=scales.named(run["scale"], run["data"]))
+                        pixel_scale=scales.named(run["scale"], run["data"])).to(device)
         training = {key: fixed[key] for key in ("epochs", "batch_size", "weight_lr", "optimizer")}
         row = {key: run[key] for key in ("task", "data", "scale", "gamma", "decay", "activation", "seed")} | training
         row |= {"model": f"{fixed['topology']}, {made!r}", "T": run["steps"], "n": len(images),
                 "init_std": json.dumps(fixed["init_std"]), "identity": self.identity}
         row |= _measured(graph, run, training, images, held_out, generator)
-        return pd.DataFrame([row | records.made("cpu", began, version)])
+        return pd.DataFrame([row | records.made(hardware.describe(device), began, version)])
 
     def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Its row, unchanged."""
@@ -159,12 +161,12 @@ def of_memories(graph: PCGraph, stored: datasets.ImageSet, run: Run) -> dict[str
     """Share of stored images recalled with MSE < 0.001 in [0, 1] units: from the upper half, and from noise after 2000
     steps (``_at_500``: after 500)."""
     truth, known = stored.images[:40], datasets.top_half(stored.shape)
-    half = trials.recalled(memory.from_part(graph, truth, known), truth)
+    half = trials.recalled(memory.from_part(graph, truth.to(graph.device), known.to(graph.device)), truth)
     found = {"asked": len(truth), "from_half": half.each["agrees"].mean()}
     for name, variance in _variances(graph, "from_noise", MEMORY_VARIANCE).items():
         noisy = datasets.noisy(truth, variance, datasets.noise_generator(run["seed"]))
-        recall = memory.from_start(graph, noisy, [500, 2000], internal="prediction")
-        errors = {step: metrics.mse(images, truth) for step, images in recall.seen.items()}
+        recall = memory.from_start(graph, noisy.to(graph.device), [500, 2000], internal="prediction")
+        errors = {step: metrics.mse(images.cpu(), truth) for step, images in recall.seen.items()}
         back = {step: float((error < memory.RETRIEVED).double().mean()) for step, error in errors.items()}
         found |= {f"{name}_at_500": back[500], name: back[2000], f"{name}_mse": float(errors[2000].mean())}
     return found
