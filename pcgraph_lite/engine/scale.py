@@ -52,7 +52,8 @@ class Scale:
 
 PLAIN = Scale()
 # What becomes 0, and how much more becomes 1.
-RANGES = {"[0, 1]": (0.0, 1.0), "[-1, 1]": (0.5, 0.5), "[-2, 2]": (0.5, 0.25)}
+RANGES = {"[0, 1]": (0.0, 1.0), "[-1, 1]": (0.5, 0.5), "[-1.25, 1.25]": (0.5, 0.4), "[-1.5, 1.5]": (0.5, 1 / 3),
+          "[-2, 2]": (0.5, 0.25)}
 # Mean and standard deviation over all pixels of the training images in [0, 1], colour planes together (SVHN: joined
 # from the figures of its three planes that are in common use).
 MOMENTS = {"mnist": (0.1307, 0.3081), "fashion": (0.2860, 0.3530), "cifar10": (0.4734, 0.2516),

@@ -43,8 +43,8 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     - denoising: denoised_mse by initialization, at the best of SCHEDULE steps (denoised_step).
     - settling: safe_step, 1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps
       until completions of SETTLED images rest; settling_censored, the share that never does (tasks.settling_steps).
-    - rest: the denoised picture after ``steps`` plain steps (an autoencoder's only one) beside the noisy one and a blank
-      one; its metrics.background_energy; completion by initialization.
+    - rest: the denoised picture after ``steps`` plain steps (an autoencoder's only one) beside the noisy one and a
+      blank one; its metrics.background_energy; completion by initialization.
     - resting: of SETTLED images, the share of queries that are at rest after ``steps`` steps, for each task: plain
       queries, and those accelerated by the momentum that the pages use.
     - strangeness: predictions of images that are half noise and of ``foreign`` images.

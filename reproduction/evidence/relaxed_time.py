@@ -81,7 +81,7 @@ class Point:
         return ", ".join(f"{key} {value}" for key, value in self.settings.items() if key not in ("seed", "fixed"))
 
     def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
-        """Train and measure. A memory is computed on the device; the others are small and stay on the CPU. Returns one row."""
+        """Train and measure. The device computes memories; the other graphs are small and stay on the CPU."""
         device = device if self.settings["task"] == "memories" else torch.device("cpu")
         began, version, run = time.monotonic(), checkout.version(), self.settings
         generator, fixed = torch.Generator().manual_seed(run["seed"]), OF_TASK | run["fixed"]
