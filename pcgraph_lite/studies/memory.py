@@ -72,16 +72,17 @@ def run_on(graph: PCGraph, recall: Recall, steps: int) -> Recall:
 def asked(graph: PCGraph, memories: Tensor, shape: Sequence[int], variance: float, steps: int,
           seed: int) -> dict[str, Recall]:
     """Query for memories ``(batch, pixels)`` as in appendix C: "half", with the upper half of the rows removed
-    (conditioning), and "noise", from noisy scaled pixels (initialization).
+    (conditioning), and "noise", from noisy scaled pixels (initialization); "settled" is the latter after ``run_on``.
 
     Args:
         shape: of an image, ``(channels, height, width)``.
-        steps: T of either query.
+        steps: T of either query, and the number of accelerated steps that follow.
         seed: of the noise.
     """
     start, known = noisy(graph, memories, variance, seed)["noise"], datasets.bottom_half(tuple(shape))
+    noise = from_start(graph, start.to(graph.device), [steps], "prediction")
     return {"half": from_part(graph, memories.to(graph.device), known.to(graph.device), steps),
-            "noise": from_start(graph, start.to(graph.device), [steps], "prediction")}
+            "noise": noise, "settled": run_on(graph, noise, steps)}
 
 
 def at_rest(energy: Tensor, tolerance: float = REST) -> Tensor:

@@ -78,7 +78,8 @@ def test_the_card_of_a_memory_says_what_comes_back(root: Path, monkeypatch: pyte
     half = query(graph, {"pixels": lower}, steps=40, momentum=0.95, tolerance=1e-9)
     noisy = datasets.noisy(images, 0.2 / 4, datasets.noise_generator(0))   # [-1, 1] is twice as wide as [0, 1]
     noise = query(graph, init={"pixels": noisy}, start="prediction", steps=40, tolerance=None)
-    for way, answer in {"half": half, "noise": noise}.items():
+    settled = query(graph, init=noise.values, steps=40, momentum=0.98, tolerance=None)
+    for way, answer in {"half": half, "noise": noise, "settled": settled}.items():
         back, trial = answer.values["pixels"].clamp(0, 1), card.recalled[way].trial()
         assert trial.each["mse"].tolist() == pytest.approx((back - images).square().mean(-1).tolist(), rel=1e-4)
         assert (trial.images - back[:8]).abs().max() < 0.51 / 255 and len(trial.each) == 10
@@ -144,7 +145,7 @@ def test_a_damaged_card_is_named(root: Path, monkeypatch: pytest.MonkeyPatch, na
 @pytest.mark.parametrize("file", sorted((checkout.ROOT / "results" / "cards").glob("*.json")), ids=lambda at: at.stem)
 def test_a_committed_card_is_whole(file: Path) -> None:
     """It is of the model and seed of its name, in the paper profile, of committed code, and answers all test images, or
-    tells of both ways of asking for up to 100 of those that it stored.
+    tells of every way of asking for up to 100 of those that it stored.
     """
     card = cards._read(file)
     assert file == cards.committed_path(ModelRun(card.model, card.profile, card.seed))
@@ -152,7 +153,7 @@ def test_a_committed_card_is_whole(file: Path) -> None:
     assert card.provenance["dirty"] is False
     if card.recalled is not None:
         assert {way: len(one.mse) for way, one in card.recalled.items()} == dict.fromkeys(
-            ("half", "noise"), min(100, card.provenance["n"]))
+            ("half", "noise", "settled"), min(100, card.provenance["n"]))
         return
     classes = set(card.answers)
     assert len(card.answers) == 10000 and classes <= set("0123456789")
