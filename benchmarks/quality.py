@@ -125,7 +125,8 @@ class Backpropagation:
         """The loss is half the squared error: the energy of the graph with every hidden vertex at its prediction."""
         if (rate := self.course.new_rate(self.done)) is not None:
             self.optimizer = torch.optim.Adam(self.weights, lr=rate, fused=True)
-        for rows in torch.randperm(len(self.images), generator=self.shuffle).split(self.course.batch):
+        order = torch.randperm(len(self.images), generator=self.shuffle).to(self.images.device)
+        for rows in order.split(self.course.batch):
             wrong = output(self.weights, self.images.index_select(0, rows)) - self.labels.index_select(0, rows)
             self.optimizer.zero_grad()
             (wrong.square().sum() / (2 * len(rows))).backward()
