@@ -213,6 +213,18 @@ def short_course(**changes: object) -> tuple[quality.Course, quality.Splits]:
     return asked, quality.Splits(data.images[:100], data.labels[:100], data.test_images, data.test_labels)
 
 
+@pytest.mark.parametrize("learner", [quality.Graph, quality.Backpropagation])
+def test_learners_learn_on_a_gpu_as_on_the_cpu(learner: type) -> None:
+    asked, data = short_course()
+    here = learner(asked, data, seed=3)
+    here.epoch()
+    with pretended_gpu():
+        there = learner(asked, quality.Splits(*(part.to("cuda") for part in vars(data).values())), seed=3)
+        there.epoch()
+        assert all(got.is_cuda and torch.equal(got.detach().cpu(), expected.detach())
+                   for got, expected in zip(there.weights, here.weights, strict=True))
+
+
 def test_the_timed_epochs_are_those_of_fit() -> None:
     """Bit for bit the weights of ``fit``, called again where the weight step falls; the answer is that of a query."""
     asked, data = short_course()
