@@ -30,6 +30,7 @@ READ = [("hyper", "feedforward", {"completing digits (squared error)": "completi
 WORDS = {                                                                 # graphs as records name them -> in words
     "grid-denoising": "all edges, to denoise", "grid-completion": "all edges, to fill in",
     "grid-completion-labels": "all edges, to fill in with labels",
+    "grid-pictures": "feedforward layers, all images", "grid-autoencoder": "autoencoder, all images",
     "grid-layered-generative": "feedforward layers", "grid-layered-recurrent": "recurrent layers",
     "grid-completion-layers-generative": "feedforward layers, pixels in [-1, 1]",
     "grid-completion-layers-recurrent": "recurrent layers, pixels in [-1, 1]",
@@ -38,6 +39,7 @@ WORDS = {                                                                 # grap
     "do-reads-relu": "1,000 vertices, ReLU", "do-reads-hardtanh": "1,000 vertices, HardTanh",
     "do-reads-relu-set": "1,000 vertices, ReLU, pixels set in training",
     "do-reads-hardtanh-set": "1,000 vertices, HardTanh, pixels set in training",
+    "grid-decay": "usual first weights", "grid-decay-strong": "strong first label weights",
     "generative-step": "feedforward", "recurrent-step": "recurrent, as many edges",
     "recurrent-wide-step": "recurrent, as wide", "generative-tanh-step": "feedforward, tanh",
     "recurrent-tanh-step": "recurrent, as many edges, tanh", "hardtanh": "HardTanh", "relu": "ReLU"}
@@ -53,6 +55,8 @@ TOLD = {"swept_labelled_agreement": "read, with its label (%)", "swept_unlabelle
         "swept_mislabelled_agreement": "as the wrong label (%)", "swept_seam": "seam",
         "swept_label_weight_scale": "size of label weights"}
 
+TASKS = ("grid-denoising", "grid-completion", "grid-layered", "grid-completion-layers", "grid-pictures",
+         "grid-autoencoder")
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
 
@@ -147,8 +151,13 @@ def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) 
 
 
 def told(rows: pd.DataFrame, images: int) -> pd.DataFrame:
-    """Runs of decay-labels.yaml on so many images; model: "strong" with strong first label weights, else "default"."""
-    model = (rows["init_std"] == "default").map({True: "default", False: "strong"})
+    """Runs of grid-decay.yaml on so many images, named after it; "-strong" with strong first label weights."""
+    model = (rows["init_std"] == "default").map({True: "grid-decay", False: "grid-decay-strong"})
+    return decayed(rows, model, images)
+
+
+def decayed(rows: pd.DataFrame, model: str, images: int) -> pd.DataFrame:
+    """Runs of a sweep of weight decays, measured on so many digits."""
     return rows.assign(model=model, dataset="mnist", n=images).rename(
         columns={DECAY: "decay"} | {name: f"swept_{name}" for name in sweeps.MEASURES})
 
