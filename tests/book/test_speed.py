@@ -67,7 +67,7 @@ def test_the_speed_page_opens_with_what_was_found(tmp_path: Path) -> None:
                                         "c,\u2014,\u2014,\u2014,no\n")
     texts = included(tmp_path / "results/bench", tmp_path / "generated")
     assert texts["speed-lead.md"] == (
-        "**Training one batch takes 1.1 (a) and 1.3 (b) times as long as its bare matrix products.** "
+        "**On a CPU, training one batch takes 1.1 (a) and 1.3 (b) times as long as its bare matrix products.** "
         "The engine meets 2 of 3 speed targets. The others:\n\n- b, other: 1.23 (at most 1 asked)\n")
 
 
