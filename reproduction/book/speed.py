@@ -39,7 +39,8 @@ def includes(results: Path, folder: Path, words: Mapping[str, str]) -> dict[str,
         shown = {"peers.csv": "The same tasks in other packages. Compilation is not timed."}
         command = "python -m benchmarks.peers.compare"
         parts.append(_part("Other projects", bench, "", command, bench / "peers.json", shown))
-    found = [_found(file, heading) for device, heading in DEVICES.items() if (file := bench / device / "targets.csv").is_file()]
+    found = [_found(file, heading) for device, heading in DEVICES.items()
+             if (file := bench / device / "targets.csv").is_file()]
     page = render.template("speed.md", parts=parts, counted=(bench / "launches.csv").is_file())
     return {"speed.md": page, "speed-lead.md": "\n\n".join(found) + "\n"}
 
@@ -62,13 +63,15 @@ def _has_slope(file: Path) -> bool:
 
 
 def _found(targets: Path, where: str) -> str:
-    """The findings of a benchmark "On a CPU" or "On a GPU" in two sentences: the ratios to the bare products, and which targets are met."""
+    """The findings of a benchmark, ``where`` it ran, in two sentences: the ratios to the bare products, and which
+    targets are met.
+    """
     asked = pd.read_csv(targets, dtype=str, keep_default_na=False)
     asked = asked[asked.get("measured", pd.Series(DASH, asked.index)) != DASH]
     if asked.empty:
         return ""
-    return render.template("speed-lead.md", where=where, ratios=asked[asked["quantity"] == "ours / products"].to_dict("records"),
-                           count=len(asked), missed=asked[asked["met"] == "no"].to_dict("records")).strip()
+    return render.template("speed-lead.md", where=where, count=len(asked), missed=asked[asked["met"] == "no"].to_dict("records"),
+                           ratios=asked[asked["quantity"] == "ours / products"].to_dict("records")).strip()
 
 
 def _readable(table: Path, words: Mapping[str, str]) -> None:

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
             "settling_censored", "labelled_agreement", "seam", "guided_mse", "guided_ssim", "guided_agreement",
             "choice_mse", "other_mse", "nearest_mse", "mean_image_mse", "ridge_mse", "completion_ssim",
-            "mean_image_ssim", "ridge_ssim", "completion_agreement", "original_agreement", "initialization_mse",
-            "rest_psnr", "noisy_psnr", "blank_psnr", "rest_agreement", "noisy_agreement", "rested_share",
-            "nearer_share", "classification_rested", "completion_rested", "generation_rested",
-            "classification_rested_accelerated", "completion_rested_accelerated", "generation_rested_accelerated",
-            "noise_residual", "digit_residual", "constant_residual", "familiar_distance", "foreign_distance", "auroc",
-            "brightness_auroc", "unlabelled_agreement", "mislabelled_agreement", "label_weight_scale", "do_accuracy",
-            "completion_background", "rest_background"]
+            "mean_image_ssim", "ridge_ssim", "completion_agreement", "original_agreement", "completion_background",
+            "initialization_mse", "rest_psnr", "noisy_psnr", "blank_psnr", "rest_agreement", "noisy_agreement",
+            "rested_share", "nearer_share", "rest_background", "classification_rested", "completion_rested",
+            "generation_rested", "classification_rested_accelerated", "completion_rested_accelerated",
+            "generation_rested_accelerated", "noise_residual", "digit_residual", "constant_residual",
+            "familiar_distance", "foreign_distance", "auroc", "brightness_auroc", "unlabelled_agreement",
+            "mislabelled_agreement", "label_weight_scale", "do_accuracy"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
 PARTS = (*USUAL, "do", "told", "rest", "resting", "strangeness")

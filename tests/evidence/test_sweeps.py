@@ -166,6 +166,9 @@ def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> 
                                                        momentum=0.95).converged.double().mean(),
                 "label_weight_scale": leaving.norm() / leaving.numel() ** 0.5,
                 "rest_psnr": (-10 * (ends - truth).square().mean(-1).log10()).mean(),
+                "rest_background": ends[truth == 0].square().mean(),
+                "completion_background": tasks.complete(graph, truth, known)[:, ~known][
+                    truth[:, ~known] == 0].square().mean(),
                 "blank_psnr": (-10 * truth.square().mean(-1).log10()).mean(),
                 "nearest_mse": (torch.stack(nearest) - truth)[:, ~known].square().mean(),
                 "generation_rested": query(graph, {"labels": torch.eye(10)}, steps=12).converged.double().mean(),
@@ -321,6 +324,26 @@ def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> Non
     absent |= {"denoised_step", "safe_step", "settling_steps", "settling_censored"} if model == "copier" else set()
     assert {key for key in sweeps.MEASURES if ends[key].isna().all()} == absent
     assert len(ends) == 2 and ends["best_validation"].notna().all()
+
+
+def test_an_autoencoder_denoises_in_one_pass(root: Path) -> None:
+    """By hand: its output for the noisy pictures, cut to [0, 1]; each is nearer to the clean picture, or is not."""
+    (root / "config/sweeps/tiny.yaml").write_text(
+        "description: for tests\nmodel: copier\nimages: 10\nmeasured: [rest]\nbase: {validation_count: 20}\n"
+        "vary: [train.weight_decay: [0.1]]\n")
+    last, one = sweeps.finals(sweeps.load("tiny", "smoke", "cpu")).iloc[0], sweeps.plan("tiny", "smoke")[0]
+    model, _ = zoo.build(one.spec, 0, torch.device("cpu"))
+    generator = torch.Generator().manual_seed(0)
+    rest, held_out = zoo.split(one.spec, config.load_profile("smoke"), generator)
+    zoo.fit(model, one.spec, rest, held_out, generator=generator, progress=False)
+    clean = held_out.images[:10]
+    noisy = clean + 0.5 ** 0.5 * torch.randn(clean.shape, generator=datasets.noise_generator(0, "held-out"))
+    with torch.no_grad():
+        answer = model(noisy).clamp(0, 1)
+    error = (answer - clean).square().mean(-1)
+    assert last["rest_psnr"] == pytest.approx(float((-10 * error.log10()).mean()), rel=1e-5)
+    assert last["rest_background"] == pytest.approx(float(answer[clean == 0].square().mean()), rel=1e-5)
+    assert last["nearer_share"] == float((error < (noisy - clean).square().mean(-1)).double().mean())
 
 
 def test_a_run_is_measured_in_what_the_sweep_asks_for(root: Path) -> None:
