@@ -70,8 +70,9 @@ def _found(targets: Path, where: str) -> str:
     asked = asked[asked.get("measured", pd.Series(DASH, asked.index)) != DASH]
     if asked.empty:
         return ""
-    return render.template("speed-lead.md", where=where, count=len(asked), missed=asked[asked["met"] == "no"].to_dict("records"),
-                           ratios=asked[asked["quantity"] == "ours / products"].to_dict("records")).strip()
+    ratios, missed = asked[asked["quantity"] == "ours / products"], asked[asked["met"] == "no"]
+    return render.template("speed-lead.md", where=where, count=len(asked), ratios=ratios.to_dict("records"),
+                           missed=missed.to_dict("records")).strip()
 
 
 def _readable(table: Path, words: Mapping[str, str]) -> None:
