@@ -40,6 +40,15 @@ def test_with_centred_pixels_hardtanh_cleans_best_and_fills_in_worse_than_relu()
     assert ends["denoised_mse"].idxmin() == "hardtanh" and ends["completion_mse"].idxmin() == "relu"
 
 
+def test_no_setting_inside_the_grid_reads_a_point_more_digits() -> None:
+    """Class-mnist: every graph of the paper's size and f that the search trained on all digits, at its best epoch."""
+    rows = pd.read_csv(ROOT / "results/sweeps/grid-classes.csv")
+    large = rows[(rows["topology.internal"] == 1206) & (rows["data"] == "mnist") & (rows["activation"] == "hardtanh")]
+    best = large.groupby("identity")["validation"].max()
+    usual = large["setting"].str.fullmatch("init_std = 0.001, .*, train.batch_size = 200, train.epochs = 6")
+    assert len(best) > 20 and best.max() < large.loc[usual, "validation"].max() + 0.01
+
+
 def test_halves_join_without_a_label_unless_its_first_weights_are_strong() -> None:
     """Decay: the judge's readings with the label and without, and how much decay changes them."""
     ends = sweep("grid-decay")
