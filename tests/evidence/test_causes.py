@@ -49,6 +49,14 @@ def test_no_setting_inside_the_grid_reads_a_point_more_digits() -> None:
     assert len(best) > 20 and best.max() < large.loc[usual, "validation"].max() + 0.01
 
 
+def test_standardized_pixels_read_more_clothes_inside_the_grid_and_too_few() -> None:
+    """Class-fashion: the paper reads 83.72 %."""
+    rows = pd.read_csv(ROOT / "results/sweeps/grid-classes.csv")
+    large = rows[(rows["topology.internal"] == 1206) & (rows["data"] == "fashion") & (rows["init_std"] == 0.001)]
+    best = large.groupby("scale")["validation"].max()
+    assert best["[0, 1]"] < best["standardized"] < 0.8272 and best.idxmax() == "standardized"
+
+
 def test_halves_join_without_a_label_unless_its_first_weights_are_strong() -> None:
     """Decay: the judge's readings with the label and without, and how much decay changes them."""
     ends = sweep("grid-decay")
