@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, UnstableStep, require_memory
+from ..errors import BadInput, UnstableStep, WrongShape, require_memory
 from ..valid import Count, CountOrNone, Rate
 from .conditioned import Conditioned
 from .curvature import curvature
@@ -58,7 +58,7 @@ class Samples:
 def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
            init: Mapping[str, Tensor | Observed] | None = None, *,
            do: Mapping[str, Tensor | Observed] | None = None, steps: Count = 1000, every: Count = 10,
-           burn_in: CountOrNone = 500, chains: Count = 1, temperature: Rate = 1.0, metropolis: bool = True,
+           burn_in: CountOrNone = 500, chains: Count = 1, temperature: Rate | Tensor = 1.0, metropolis: bool = True,
            value_lr: Literal["tuned"] | Rate = "tuned", generator: torch.Generator | None = None) -> Samples:
     """Draw what the free vertices may be, given the others: x <- x - gamma dE/dx + sqrt(2 gamma temperature) noise.
 
@@ -70,7 +70,8 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         steps: of each chain after the burn-in; each ``every``-th is a sample: ``chains * (steps // every)`` in all.
         burn_in: steps before, which are thrown away.
         chains: independent walks of each example, computed as one batch.
-        temperature: of the distribution; 1 is the energy's own, whose errors have a standard deviation of 1.
+        temperature: of the distribution, one number or one for each example, ``(batch,)``; 1 is the energy's own, whose
+            errors have a standard deviation of 1.
         metropolis: accept or reject each step so that its finite size causes no bias. Without, for linear f, an
             eigenvalue k of the Hessian has the variance (temperature / k) / (1 - gamma k / 2) instead of
             temperature / k.
@@ -100,7 +101,7 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     require_memory(kept * chains * x.numel(), f"{kept * chains} samples", graph.dtype.itemsize)
     start = relax(graph, x, clamped, errorless=errorless, trace=False, **START).x
     many = [torch.cat([some] * chains, -2) if some.ndim > 1 else some for some in (start, clamped, errorless)]
-    walk = _Walk(Conditioned(graph, *many), temperature, metropolis, value_lr,
+    walk = _Walk(Conditioned(graph, *many), _temperatures(temperature, x).repeat(chains), metropolis, value_lr,
                  generator or torch.Generator().manual_seed(0))
     walk.burn_in(burn_in, chains)
     found = [walk.sample(every) for _ in range(kept)]
@@ -111,10 +112,21 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     return Samples(x, energy, accepted, lr, by_group(graph, x))
 
 
+def _temperatures(given: float | Tensor, x: Tensor) -> Tensor:
+    """The temperature of each example, ``(batch,)``. Raises BadInput, BadValues, WrongShape."""
+    made = valid.finite(given, "temperature", x.dtype).to(x.device)
+    if made.ndim and made.shape != x.shape[-2:-1]:
+        raise WrongShape(f"temperature is {tuple(made.shape)}; expected one number, or one for each of {x.shape[-2]} "
+                         "examples.")
+    if not (made > 0).all():
+        raise BadInput(f"temperature holds {float(made.min()):.4g}; expected numbers above 0.")
+    return made.expand(x.shape[-2])
+
+
 class _Walk:
     """The state of all chains: the problem at their values, its energies and gradients, and their steps."""
 
-    def __init__(self, problem: Conditioned, temperature: float, metropolis: bool, value_lr: float | str,
+    def __init__(self, problem: Conditioned, temperature: Tensor, metropolis: bool, value_lr: float | str,
                  generator: torch.Generator) -> None:
         self.problem, self.temperature, self.metropolis, self.generator = problem, temperature, metropolis, generator
         self.tuned = metropolis and value_lr == "tuned"
@@ -147,7 +159,7 @@ class _Walk:
 
     def step(self) -> None:
         """One proposal for each chain, accepted or taken back (the Metropolis-adjusted Langevin algorithm)."""
-        problem, noise_of = self.problem, (2 * self.lr * self.temperature).sqrt()
+        problem, noise_of = self.problem, (2 * self.lr * self.temperature[:, None]).sqrt()
         before = [nodes.gradient.clone() for nodes in problem.free]
         noise = [self._drawn(nodes.x) if nodes.moves is None else self._drawn(nodes.x) * nodes.moves
                  for nodes in problem.free]
@@ -164,7 +176,7 @@ class _Walk:
         there = sum(drawn.square().sum(-1) for drawn in noise) / 2         # -log q(new | old)
         back = sum((self.lr * width * (old + nodes.gradient) - noise_of * drawn).square().sum(-1)
                    for old, nodes, drawn, width in zip(before, problem.free, noise, self.widths, strict=True))
-        back = back / (4 * self.lr * self.temperature)[..., 0]             # -log q(old | new)
+        back = back / (4 * self.lr[..., 0] * self.temperature)             # -log q(old | new)
         chance = ((self.energy - energy) / self.temperature + there - back).exp()                # (..., batch)
         self.chance = chance.nan_to_num(0).clamp(max=1).unsqueeze(-1)
         rejected = self._drawn(self.chance, torch.rand) >= self.chance     # (..., batch, 1)

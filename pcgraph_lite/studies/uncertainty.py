@@ -31,7 +31,7 @@ class Spread:
     accepted: float
 
 
-def spread(graph: PCGraph, images: Tensor, known: Tensor, temperature: float = 1.0, *, steps: int = 1000,
+def spread(graph: PCGraph, images: Tensor, known: Tensor, temperature: float | Tensor = 1.0, *, steps: int = 1000,
            every: int = 10, chains: int = 4, generator: torch.Generator | None = None) -> Spread:
     """Complete ``images`` ``(batch, pixels)`` by samples, given the ``known`` pixels ``(pixels,)`` bool.
 
@@ -70,8 +70,14 @@ def linearised(graph: PCGraph, images: Tensor, known: Tensor, temperature: float
 
 def own_temperature(graph: PCGraph, images: Tensor) -> float:
     """The variance of a pixel's error when all ``images`` ``(batch, pixels)`` are held: how noisy pixels are for it."""
-    settled = query(graph, {"pixels": images}, **SETTLE)
-    return float((settled.values["pixels"] - graph.group_prediction(settled.x, "pixels")).square().mean())
+    return float(temperatures(graph, images, torch.ones(images.shape[-1], dtype=torch.bool)).mean())
+
+
+def temperatures(graph: PCGraph, images: Tensor, known: Tensor) -> Tensor:
+    """The same of each image ``(batch,)`` at its ``known`` pixels alone, ``(pixels,)`` bool: how badly it fits them."""
+    settled = query(graph, {"pixels": observed(images, known)}, **SETTLE)
+    errors = images - graph.group_prediction(settled.x, "pixels")          # (batch, pixels)
+    return errors[:, known].square().mean(-1)
 
 
 def rank_correlation(one: Tensor, other: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 
 import pcgraph_lite as pcg
 from pcgraph_lite import PCGraph, topology
-from pcgraph_lite.errors import BadInput, UnknownGroup, UnstableStep
+from pcgraph_lite.errors import BadInput, UnknownGroup, UnstableStep, WrongShape
 
 DRAWS = 6000                                                               # of independent chains
 SIGMAS = 4.5                                                               # one in 100,000 tests would fail by chance
@@ -42,14 +42,14 @@ def check_gaussian(drawn: torch.Tensor, mean: torch.Tensor, covariance: torch.Te
 
 
 @pytest.mark.parametrize(("how", "temperature", "plan"), [("clamp", 1.0, "dense"), ("do", 1.0, "blocks"),
-                                                          ("clamp", 0.25, "sparse")])
-def test_linear_graphs_have_gaussian_samples(how: str, temperature: float, plan: str):
-    """The last sample of each chain: mean the answer of the query, covariance the inverse Hessian."""
+                                                          ("clamp", 0.25, "sparse"), ("clamp", (2.0, 0.25), "dense")])
+def test_linear_graphs_have_gaussian_samples(how: str, temperature: float | tuple[float, float], plan: str):
+    """The last sample of each chain: mean the query's answer, covariance the temperature times the inverse Hessian."""
     graph, given = linear(plan=plan), torch.tensor([[1.0, -2.0], [0.5, 0.0]], dtype=torch.float64)
     graph.bias.normal_(generator=torch.Generator().manual_seed(5))
     held = torch.arange(6) < 2
     found = pcg.sample(graph, **{how: {"a": given}}, steps=1, every=1, burn_in=400, chains=DRAWS,
-                       temperature=temperature, generator=torch.Generator().manual_seed(6))
+                       temperature=torch.tensor(temperature), generator=torch.Generator().manual_seed(6))
     assert found.x.shape == (DRAWS, 2, 6) and found.values["b"].shape == (DRAWS, 2, 4)
     assert torch.equal(found.values["a"], given.expand(DRAWS, 2, 2))
     assert (found.accepted - 0.574).abs().max() < 0.05
@@ -58,7 +58,7 @@ def test_linear_graphs_have_gaussian_samples(how: str, temperature: float, plan:
         x = torch.cat([given[k], torch.zeros(4, dtype=torch.float64)])
         mean, covariance = posterior(graph.weight, graph.bias[0], x, held, ~held if how == "do" else held | ~held)
         torch.testing.assert_close(answer.values["b"][k], mean, rtol=1e-4, atol=1e-4)
-        check_gaussian(found.values["b"][:, k], mean, temperature * covariance)
+        check_gaussian(found.values["b"][:, k], mean, torch.tensor(temperature).expand(2)[k] * covariance)
 
 
 @pytest.mark.parametrize("plan", ["dense", "sparse"])
@@ -160,6 +160,9 @@ def test_pictures_come_out_in_their_own_units():
 
 @pytest.mark.parametrize(("change", "error", "says"), [
     ({"temperature": 0}, BadInput, "temperature = 0"),
+    ({"temperature": torch.ones(2)}, WrongShape,
+     r"temperature is \(2,\); expected one number, or one for each of 1 examples"),
+    ({"temperature": torch.zeros(1)}, BadInput, "temperature holds 0; expected numbers above 0"),
     ({"steps": 5, "every": 10}, BadInput, "steps = 5 with every = 10 give no sample; expected steps of at least 10"),
     ({"clamp": {"c": torch.ones(1, 2)}}, UnknownGroup, "'c'"),
     ({"do": {"a": torch.ones(1, 2)}}, BadInput, "2 vertices of 'a' are under both"),

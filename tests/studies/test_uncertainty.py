@@ -60,6 +60,7 @@ def test_a_graph_finds_the_noise_of_its_pixels() -> None:
     made = graph()
     made.set_weight(torch.zeros(17, 17, dtype=torch.float64))
     assert uncertainty.own_temperature(made, IMAGES) == pytest.approx(float(IMAGES.square().mean()))
+    torch.testing.assert_close(uncertainty.temperatures(made, IMAGES, KNOWN), IMAGES[:, KNOWN].square().mean(-1))
 
 
 def test_ranks_are_those_of_scipy() -> None:
