@@ -39,10 +39,10 @@ class Case:
         """The test images with Gaussian noise, the same for every model. ``(batch, pixels)``."""
         return datasets.noisy(self.test.images, variance, datasets.noise_generator(seed))
 
-    def of_classes(self, classes: Sequence[int], count: int) -> "Case":
-        """The case with at most ``count`` test images, drawn from some classes."""
+    def of_classes(self, classes: Sequence[int], count: int, seed: int = 0) -> "Case":
+        """The case with at most ``count`` test images, drawn from some classes; others for another seed."""
         rows = torch.isin(self.test.labels, torch.tensor(classes)).nonzero().flatten()
-        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
+        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))
         return replace(self, test=self.test.take(rows[order[:count]]))
 
 

@@ -140,6 +140,7 @@ def test_images_of_some_classes() -> None:
     """Those and no others, as many as there are or as asked for."""
     assert sorted(CASE.of_classes([3, 5], 9).test.labels.tolist()) == [3, 3, 5]
     assert len(CASE.of_classes([3, 5], 2).test) == 2
+    assert {CASE.of_classes([3, 5], 1, seed).test.labels.item() for seed in range(9)} == {3, 5}
 
 
 def test_parts_of_a_trial_and_trials_side_by_side() -> None:
