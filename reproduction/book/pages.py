@@ -76,15 +76,15 @@ class Page:
             print("Not run:", ", ".join(f"{name} ({missing[name]})" for name in counts if name in missing))
         return [name for name in counts if name not in missing]
 
-    def case(self, name: str, count: int = 0) -> Case:
+    def case(self, name: str, count: int = 0, seed: int = 0) -> Case:
         """The training images, ``test_images`` and judge of a data set."""
         train = zoo.images(name, "train", config.load_profile(self.profile))
-        return Case(train, self.test_images(name, count), load_judge(name))
+        return Case(train, self.test_images(name, count, seed), load_judge(name))
 
-    def test_images(self, name: str, count: int = 0) -> ImageSet:
-        """``count`` test images of a data set, drawn at random; 0: all."""
+    def test_images(self, name: str, count: int = 0, seed: int = 0) -> ImageSet:
+        """``count`` test images of a data set, drawn at random, others for another seed; 0: all."""
         test = zoo.images(name, "test", config.load_profile(self.profile))
-        return test.subset(count, torch.Generator().manual_seed(0)) if count else test
+        return test.subset(count, torch.Generator().manual_seed(seed)) if count else test
 
     def held_out(self, trained: Trained, count: int) -> ImageSet:
         """The first ``count`` validation images of a model, or all if it has fewer."""
