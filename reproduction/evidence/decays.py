@@ -58,8 +58,8 @@ TOLD = {"swept_labelled_agreement": "read, with its label (%)", "swept_unlabelle
 
 BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_background": "completion"}
 
-TASKS = ("grid-denoising", "grid-completion", "grid-layered", "grid-completion-layers", "grid-pictures",
-         "grid-pictures-recurrent", "grid-autoencoder", "grid-assemblies")
+WHOLE = ("grid-pictures", "grid-pictures-recurrent", "grid-autoencoder", "grid-assemblies")    # all images, both data
+TASKS = ("grid-denoising", "grid-completion", "grid-layered", "grid-completion-layers", *WHOLE)
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
 
@@ -131,8 +131,8 @@ def beside(ends: pd.DataFrame, measure: str, simple: str, words: str) -> dict[st
 
 
 def backgrounds(ends: pd.DataFrame) -> pd.DataFrame:
-    """Runs of ``own_task``, once for each task whose background they tell: columns task, swept_background."""
-    some = ends.dropna(subset=[*BACKGROUNDS]).rename(columns=BACKGROUNDS)
+    """Runs of ``own_task`` on all images, once for each task: columns task, swept_background."""
+    some = ends[ends["sweep"].isin(WHOLE)].rename(columns=BACKGROUNDS)
     return some.melt(["dataset", "model", "seed", "n"], BACKGROUNDS.values(), "task", "swept_background")
 
 

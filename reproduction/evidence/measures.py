@@ -44,7 +44,8 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     - settling: safe_step, 1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps
       until completions of SETTLED images rest; settling_censored, the share that never does (tasks.settling_steps).
     - rest: the denoised picture after ``steps`` plain steps (an autoencoder's only one) beside the noisy one and a
-      blank one; its metrics.background_energy; completion by initialization.
+      blank one; its metrics.background_energy.
+    - start: initialization_mse, the error of completion by initialization after ``steps`` plain steps.
     - resting: of SETTLED images, the share of queries that are at rest after ``steps`` steps, for each task: plain
       queries, and those accelerated by the momentum that the pages use.
     - strangeness: predictions of images that are half noise and of ``foreign`` images.
@@ -58,7 +59,9 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
              "rest": lambda: _in_one_pass(model, some, truth, seed)}
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
-        takes["rest"] = lambda: _at_rest(model, some, truth, top, seed, steps)
+        takes["rest"] = lambda: _at_rest(model, some, truth, seed, steps)
+        takes["start"] = lambda: {"initialization_mse": float(metrics.mse(
+            tasks.complete_by_start(model, truth, top, steps)[:, ~top], truth[:, ~top]).mean())}
         takes["strangeness"] = lambda: _strangeness(model, held_out, some, foreign, top, seed)
         if "labels" in model.topology.groups:
             takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
@@ -105,15 +108,12 @@ def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dic
     return {"denoised_step": best, "denoised_mse": errors[best]}
 
 
-def _at_rest(graph: PCGraph, some: ImageSet, truth: Tensor, top: Tensor, seed: int, steps: int) -> dict[str, float]:
-    """Denoising and completion by initialization after a number of plain steps, with the judge's readings."""
+def _at_rest(graph: PCGraph, some: ImageSet, truth: Tensor, seed: int, steps: int) -> dict[str, float]:
+    """Denoising after a number of plain steps, with the judge's readings."""
     noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
     seen, energy, _ = tasks.descend(graph, noisy, [steps])
     rested = (energy[-1 - WINDOW] - energy[-1]).abs() <= 1e-6 * energy[0]                       # (batch,)
-    started = tasks.complete_by_start(graph, truth, top, steps)
-    return _cleaned(some, truth, noisy, seen[steps]) | {
-        "initialization_mse": float(metrics.mse(started[:, ~top], truth[:, ~top]).mean()),
-        "rested_share": float(rested.double().mean())}
+    return _cleaned(some, truth, noisy, seen[steps]) | {"rested_share": float(rested.double().mean())}
 
 
 def _in_one_pass(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:

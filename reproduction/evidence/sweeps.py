@@ -49,7 +49,7 @@ MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised
             "mislabelled_agreement", "label_weight_scale", "do_accuracy"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
-PARTS = (*USUAL, "do", "told", "rest", "resting", "strangeness")
+PARTS = (*USUAL, "do", "told", "rest", "start", "resting", "strangeness")
 FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                        # data that a graph has not seen
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
