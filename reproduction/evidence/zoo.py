@@ -211,7 +211,7 @@ def committed(name: str) -> nn.Module:
     training = ModelRun(name, header["profile"], int(header["seed"]))
     if header["identity"] != training.identity:
         raise BadFile(f"{checkout.relative(file)} has other settings than {name}. "
-                      "Renew it: python scripts/export_weights.py")
+                      "Renew it: python scripts/export_live.py committed")
     model, _ = build(training.spec, training.seed, torch.device("cpu"))
     model.load_state_dict(tensors)
     return model
