@@ -1,9 +1,8 @@
-"""Polish each built page: describe it to search engines and social cards, and remove what it need not load."""
+"""Polish each built page: describe it to search engines, and remove what it need not load."""
 
 import re
 from html import escape, unescape
 from pathlib import Path
-from urllib.parse import urljoin
 
 import numpy as np
 from PIL import Image
@@ -82,14 +81,7 @@ def polished(page: str, folder: Path) -> str:
     article = LISTING.sub(lambda found: found[0].translate(STRAIGHT), article)
     article = PICTURES.sub(r'\1<span class="wide-picture">\2</span>', article)
     if (said := description(article)) and 'name="description"' not in head:
-        title = re.search(r"<title>(.*?)</title>", head, re.DOTALL)
-        words = {"og:title": unescape(title[1]).strip() if title else "", "og:description": said, "og:type": "article"}
-        base = re.search(r'<link rel="canonical" href="([^"]+)"', head)         # if html_baseurl is set
-        if base and (picture := re.search(r'<img [^>]*src="([^"]+\.png)"', article)):      # not a relative path
-            words |= {"og:image": urljoin(base[1], picture[1]), "twitter:card": "summary_large_image"}
-        tags = f'<meta name="description" content="{escape(said)}">\n' + "".join(
-            f'<meta property="{name}" content="{escape(value)}">\n' for name, value in words.items())
-        head = head.replace("</head>", f"{tags}</head>", 1)
+        head = head.replace("</head>", f'<meta name="description" content="{escape(said)}">\n</head>', 1)
     return head + start + article
 
 

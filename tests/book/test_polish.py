@@ -18,17 +18,6 @@ def test_a_description_is_the_first_finding_else_the_first_paragraph_and_is_cut_
     assert len(long) <= polish.LONGEST + 2 and long.endswith("word …")
 
 
-def test_a_card_has_a_picture_only_by_its_full_address() -> None:
-    """No service follows a relative path; ``html_baseurl`` gives the page its canonical address."""
-    article = '<article class="bd-article"><h1>T</h1><p>Text.</p><img src="../generated/a.png"></article>'
-    there = '<link rel="canonical" href="https://x.org/book/page.html">'
-    plain, linked = (polish.polished(f"<head><title>T</title>{link}</head>{article}", Path("/nowhere"))
-                     for link in ("", there))
-    assert "og:image" not in plain and "twitter:card" not in plain and 'content="Text."' in plain
-    assert '<meta property="og:image" content="https://x.org/generated/a.png">' in linked
-    assert '<meta property="twitter:card" content="summary_large_image">' in linked
-
-
 def test_lines_do_not_break_before_a_per_cent_and_code_is_as_it_was() -> None:
     code = "<pre>x = 5 % 3</pre><script>a = 5 % 3</script>"
     assert polish.bound(f"<p>5 % of 3 ± 1 %, a % b</p>{code}") == (

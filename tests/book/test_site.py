@@ -43,7 +43,7 @@ def notebook(name: str) -> nbformat.NotebookNode:
     figure = new_code_cell("plot()", execution_count=2, outputs=[drawn],
                            metadata={"mystnb": {"figure": {"caption": CAPTION, "name": f"figure-{name}"}}})
     title = f"# Page {name}\n\n**Claim.** $x_i$, {{doc}}`../scorecard`, [partly]{{.verdict .partly}}\n\n$$\\mu = 1$$"
-    handed = tables.plain(pd.DataFrame({"a": [1]}), "t").handed()
+    handed = tables.plain(pd.DataFrame({"a": [1]}), "t").model_dump()
     table = new_output("execute_result", {KIND: handed}, execution_count=3)
     return new_notebook(
         cells=[new_markdown_cell(title), new_code_cell("seed: int = 0", execution_count=1), figure,
