@@ -17,7 +17,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import ArrowStyle, FancyArrowPatch, Rectangle
+from matplotlib.patches import ArrowStyle, Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from scipy.optimize import isotonic_regression
 from torch import Tensor
@@ -40,7 +40,8 @@ PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0
 SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "interneuron": "m"}
 SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
 WIRES = {True: RIGHT, False: WRONG}                                # excitatory, inhibitory
-FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
+FILLS = {"value": "white", "error": [COLORS[1]], "apical": [COLORS[9]], "basal": [COLORS[8]],
+         "interneuron": [COLORS[4]]}
 
 TALLEST = 7                                # inches of rows of pictures that are seen together on a screen
 THIN = 0.075                               # height of a name beside a mask, as a share of the axes
@@ -437,12 +438,18 @@ def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Fi
     figure, axes = _grid(len(circuits), 1, *size)
     for axis, (title, circuit) in zip(axes, circuits.items(), strict=True):
         place = {neuron: _neuron_at(neuron, circuit.vertices, around) for neuron in circuit.neurons()}
-        for wire in circuit.wires:
-            axis.add_patch(_wire(wire.source, wire.target, wire.weight > 0, place))
-        for (kind, i), at in place.items():
-            axis.plot(*at, "o" if kind != "interneuron" else "s", markersize=23, color=FILLS[kind],
-                      markeredgecolor="black", zorder=3)
-            axis.text(*at, f"${SYMBOLS[kind]}_{i + 1}$", ha="center", va="center", zorder=4)
+        drawn = nx.DiGraph((wire.source, wire.target) for wire in circuit.wires)
+        for excites, end in ((True, "-|>,head_length=0.5,head_width=0.26"), (False, "-[,widthB=0.45,lengthB=0.001")):
+            wires = [(wire.source, wire.target) for wire in circuit.wires if (wire.weight > 0) == excites]
+            arrows = nx.draw_networkx_edges(drawn, place, wires, ax=axis, edge_color=WIRES[excites], arrowstyle=end,
+                                            width=1.3, node_size=700, connectionstyle="arc3,rad=0.13")
+            for arrow, (source, target) in zip(arrows, wires, strict=True):
+                arrow.set_gid(f"{source[0]} {source[1]} to {target[0]} {target[1]}")
+        for kind in ("value", *circuit.kinds):
+            nx.draw_networkx_nodes(drawn, place, [neuron for neuron in place if neuron[0] == kind], ax=axis,
+                                   node_color=FILLS[kind], node_shape="s" if kind == "interneuron" else "o",
+                                   node_size=520, edgecolors="black")
+        nx.draw_networkx_labels(drawn, place, {(kind, i): f"${SYMBOLS[kind]}_{i + 1}$" for kind, i in place}, ax=axis)
         axis.set(title=title, aspect="equal")
         axis.margins(0.16)
         axis.axis("off")
@@ -518,21 +525,6 @@ def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, floa
         return 2.3 * i + PLACES[kind][0], PLACES[kind][1]
     angle, radius = np.pi / 2 - 2 * np.pi * i / vertices, 2.0 if kind == "value" else 0.85
     return radius * float(np.cos(angle)), radius * float(np.sin(angle))
-
-
-def _wire(source: Neuron, target: Neuron, excites: bool,
-          place: Mapping[Neuron, tuple[float, float]]) -> FancyArrowPatch:
-    """One wire. The two directions between a pair of neurons bend apart; a neuron's wire to itself is a loop."""
-    if source == target:
-        x, y = place[source]
-        start, end, bend, shrink = (x + 0.12, y - 0.13), (x + 0.12, y + 0.13), 2.4, 0
-    else:
-        start, end, bend, shrink = place[source], place[target], 0.13, 13
-    style = ArrowStyle("-|>", head_length=5, head_width=2.6) if excites else ArrowStyle("-[", widthB=4.5, lengthB=0.01)
-    wire = FancyArrowPatch(start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle=style, mutation_scale=1,
-                           shrinkA=shrink, shrinkB=shrink, linewidth=1.3, color=WIRES[excites], zorder=2)
-    wire.set_gid(f"{source[0]} {source[1]} to {target[0]} {target[1]}")
-    return wire
 
 
 def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log_x: bool, colors: Sequence = COLORS,
