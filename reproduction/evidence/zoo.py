@@ -102,13 +102,6 @@ class ModelRun:
         _, generator = build(self.spec, self.seed, torch.device("cpu"))
         return split(self.spec, config.load_profile(self.profile), generator)
 
-    def held_out(self) -> ImageSet:
-        """The validation images, which the training never saw. Raises BadInput: the model keeps none."""
-        if (kept := self.images()[1]) is None:
-            raise BadInput(f"model {self.name!r} keeps no validation images in profile {self.profile}; set "
-                           "validation_count.")
-        return kept
-
     def train(self, device: str = "auto", progress: bool = True, force: bool = False) -> Path:
         """Train unless weights of the same settings and numerics exist. A killed training resumes. Returns the file.
 

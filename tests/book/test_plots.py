@@ -17,7 +17,7 @@ from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import circuits
 from reproduction.book import plots
-from reproduction.book.colours import RIGHT, WRONG
+from reproduction.book.plots import RIGHT, WRONG
 
 
 def test_curves_draw_mean_band_levels_and_labels():
