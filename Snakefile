@@ -5,7 +5,7 @@
 #
 # Every job is one plain pcgraph command, so it also runs alone, and on a host without Snakemake. What decides a result
 # decides whether a job runs: of weights, their settings and the numerics of the code; of a page, its text, its models, its
-# parameters and a digest of the code and the rules that it uses. A comment in the library runs nothing.
+# parameters and a digest of the code and the rules that it uses. A comment in the library runs nothing, and builds the book anew.
 #
 # Small models train several in one process, those of a few pages together, because starting one takes seconds; where a training
 # takes hours, and on a cluster, each is a job of its own. `--config together=no` (or yes) says it by hand.
@@ -46,6 +46,7 @@ MISSING = [one for one in FIRST if not workflow.is_main_process or not zoo.Model
 PAGES = sorted(str(path) for path in (ROOT / "book").rglob("*") if path.is_file() and path.suffix != ".ipynb")
 PAGES += [str(path) for path in (claims.FILE, words.FILE, ROOT / "CITATION.cff") if path.is_file()]
 PAGES += sorted(str(path) for path in (ROOT / "reproduction/book/templates").glob("*"))
+PAGES += sorted(str(path) for path in (ROOT / "pcgraph_lite").rglob("*.py"))               # the API reference
 PAGES_A_JOB = 5                             # whose models train in one process
 GPU = int(PROFILE == "paper")               # with --resources gpu=1 such jobs take turns
 BOOK = BUILD / "book.stamp"                 # a stamp: Snakemake would delete the old site before the new one is whole
@@ -94,7 +95,6 @@ rule book:
         "building the book"
     params:
         code=inputs.code(["reproduction.book.site"]),
-        docstrings=inputs.docstrings(),
     log:
         BUILD / "logs" / "book.log",
     shell:

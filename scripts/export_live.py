@@ -2,10 +2,10 @@
 
     python scripts/export_live.py                # everything
     python scripts/export_live.py scores         # a part: weights, scores or masks; only weights need models
+    python scripts/export_live.py committed      # small graphs for zoo.committed into results/weights
 
 Each file of ``book/live/data`` is a script that assigns to ``PCLive.data``, because a page opened from a folder may not
-fetch JSON. Weights are int8 with a float32 scale for each source vertex. Each file says which model, seed, commit and
-digest it holds. Readers start with the first graph.
+fetch JSON. Weights are int8 with a float32 scale for each source vertex, and say where they come from.
 """
 
 import base64
@@ -24,13 +24,14 @@ from torch import Tensor
 from pcgraph_lite.engine import topology
 from pcgraph_lite.engine.topology import Topology
 from pcgraph_lite.errors import BadInput
-from pcgraph_lite.files import tensor_digest, write_aside
+from pcgraph_lite.files import load_tensors, save_tensors, tensor_digest, write_aside
 from pcgraph_lite.images import datasets
 from reproduction import checkout
 from reproduction.evidence import relaxed_time, zoo
 
 DATA = checkout.ROOT / "book/live/data"
 GRAPHS, MEMORY, A_CLASS = ("generative-labels-mnist",), "memory-mnist", 6
+COMMITTED = ("generative-labels-mnist", "fully-connected-pixels-equal-mnist", "memory-mnist")      # 5 MB in all
 PROFILE, SEED = "paper", 0
 TOLD = ("name", "description", "edges", "n", "provenance")      # what the page says of a model before it is loaded
 # title -> (a small graph to look at, the paper's size or the book's, what there is to see)
@@ -57,9 +58,7 @@ TOPOLOGIES = {
 
 def main(parts: list[str]) -> None:
     """Write the files of some parts, or of all, and say how big they are."""
-    files: dict[str, Any] = {}
-    for part in parts or PARTS:
-        files |= PARTS[part]()
+    files = {name: content for part in parts or PARTS for name, content in PARTS[part]().items()}
     for name, content in files.items():
         path = DATA / f"{name}.js"
         with write_aside(path) as aside:
@@ -67,6 +66,16 @@ def main(parts: list[str]) -> None:
         print(f"{checkout.relative(path)}: {path.stat().st_size / 1e6:.2f} MB")
     for old in {path.stem for path in DATA.glob("model-*.js")} - files.keys() if "models" in files else ():
         (DATA / f"{old}.js").unlink()
+
+
+def commit() -> None:
+    """Write the weights that ``zoo.committed`` loads, each with the header of its training."""
+    for name in COMMITTED:
+        training = zoo.ModelRun(name, PROFILE)
+        training.load(progress=False)                                      # refuses damaged weights
+        header, tensors = load_tensors(training.path, zoo.HEADER)
+        small = {key: values.half() if values.is_floating_point() else values for key, values in tensors.items()}
+        save_tensors(zoo.committed_path(name), small, {key: header[key] for key in zoo.HEADER if key != "history"})
 
 
 def script(name: str, content: object) -> str:
@@ -193,4 +202,4 @@ def packed(array: np.ndarray) -> str:
 PARTS = {"weights": weights, "scores": lambda: {"relaxed-time": scores()}, "masks": lambda: {"masks": masks()}}
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    commit() if sys.argv[1:] == ["committed"] else main(sys.argv[1:])

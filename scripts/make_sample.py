@@ -2,8 +2,7 @@
 
     python scripts/make_sample.py [FOLDER]       # default: over the package's own
 
-The full sets come from where ``pcgraph data`` finds them. Which images are drawn depends only on the seed and the
-checked content, and the files carry no time stamp: every run writes the same bytes.
+The full sets come from where ``pcgraph data`` finds them. Every run writes the same bytes.
 """
 
 import gzip
@@ -44,8 +43,7 @@ def write(path: Path, array: np.ndarray) -> str:
 
 def main(out: Path) -> None:
     """Draw and write both data sets, and beside them what was drawn and the digests of the unpacked files."""
-    digests: dict[str, dict[str, str]] = {"mnist": {}, "fashion": {}}
-    generator = torch.Generator().manual_seed(SEED)
+    digests, generator = {"mnist": {}, "fashion": {}}, torch.Generator().manual_seed(SEED)
     for name, found in digests.items():
         for split, a_class in A_CLASS.items():
             full = sources.find(name, split)

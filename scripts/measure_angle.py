@@ -1,10 +1,9 @@
 """How far the weight step of predictive coding points from that of backpropagation, by the relaxed time T x gamma.
 
-Both gradients are those of the same layered network with the same weights on the same images: of the energy after
-relaxation (eq. 4), and of half the squared error at the labels. Without relaxation the last layer's two are equal, and
-for short times the others' are parallel: an error runs back one layer a step and arrives multiplied by gamma, so T must
-be at least the number of hidden layers. At equilibrium, where f is linear, what runs back is not the error e at the
-labels but e (I + sum P^T P)^-1 with the products P of the weights from each hidden layer to the labels.
+Both gradients are those of the same layered network on the same images: of the energy after relaxation (eq. 4), and of
+half the squared error at the labels. For short times they are parallel: an error runs back one layer a step, multiplied
+by gamma. At equilibrium, where f is linear, what runs back is not the error e at the labels but e (I + sum P^T P)^-1,
+with the products P of the weights from each hidden layer to the labels.
 
     python scripts/measure_angle.py              # writes results/sweeps/angle.csv
 """
@@ -33,9 +32,9 @@ IMAGES, BATCH, EPOCHS = 20_000, 100, (0, 1, 5)                             # the
 
 
 def pc_gradient(graph: PCGraph, images: Tensor, labels: Tensor, steps: int, gamma: float) -> list[Tensor]:
-    """Gradient of the energy (eq. 4), averaged over the batch, after ``steps`` value steps of ``gamma``.
+    """Gradient of the energy (eq. 4) after ``steps`` value steps, mean over the batch: ``(source, target)`` a layer.
 
-    One ``(source, target)`` a layer; images ``(batch, pixels)`` and one-hot labels ``(batch, classes)`` are held.
+    Images ``(batch, pixels)`` and one-hot labels ``(batch, classes)`` are held.
     """
     problem = learning.started(graph, {"pixels": images, "labels": labels}, len(images))
     relaxed = settle(problem, Settings(steps, gamma, trace=False))
@@ -83,9 +82,8 @@ def measured(data: str, activation: str, seed: int, steps: int, gamma: float | s
 
 
 def main() -> None:
-    """Measure all and write the file."""
-    rows = []
     hardware.prepare(1)
+    rows = []
     for seed in range(3):
         for activation in ("relu", "linear"):
             rows += measured("mnist", activation, seed, 5, 0.02)

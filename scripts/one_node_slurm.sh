@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A real Slurm cluster of one node, this machine, for trying make CLUSTER=slurm. It is no one's but the caller's: key,
-# settings, state, sockets and logs are in one folder, the ports are free ones, and the daemons run as the caller.
+# A real Slurm cluster of one node, this machine, for trying make CLUSTER=slurm. The daemons run as the caller, on free
+# ports; all their files are in one folder.
 #
 #   scripts/one_node_slurm.sh install             Debian's or Ubuntu's packages slurm-wlm and munge (as root)
 #   scripts/one_node_slurm.sh start FOLDER        then: source FOLDER/environment

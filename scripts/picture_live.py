@@ -2,21 +2,38 @@
 
     python scripts/picture_live.py               # after a change of the parts or of their weights; needs Chromium
 
-Each part is opened in a headless browser as a reader sees it in the light theme, asked its first question, and
-photographed when it has settled.
+A headless browser opens each part in the light theme, asks its first question, and waits until it has settled.
 """
 
+import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
-from print_book import WAIT, chromium
+from playwright.sync_api import Browser, sync_playwright
 
+from pcgraph_lite.errors import BadFile
 from pcgraph_lite.files import write_aside
 from reproduction import checkout
 from reproduction.book import live
 
 STILLS, WIDTH, COLOURS = checkout.ROOT / "book/live/stills", 840, 64
+WAIT = 120_000                                     # milliseconds
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser without a window. Raises BadFile: there is no Chromium on the PATH."""
+    if not (found := [*filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))]):
+        raise BadFile("there is no Chromium on the PATH; Debian: apt-get install chromium")
+    with sync_playwright() as playwright:
+        sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=found[0], args=sandbox, timeout=WAIT)
+        yield browser
+        browser.close()
 
 
 def main() -> None:
@@ -36,7 +53,6 @@ def main() -> None:
             page.locator(".pc-body").screenshot(path=f"{folder}/{part}.png")
             with write_aside(STILLS / f"{part}.png") as part_file, Image.open(f"{folder}/{part}.png") as image:
                 image.convert("RGB").quantize(COLOURS).save(part_file, format="png", optimize=True)
-            print(f"{part}: {(STILLS / f'{part}.png').stat().st_size / 1e3:.0f} kB")
             page.close()
 
 

@@ -1,8 +1,7 @@
 """Train both judges on the full data sets, over the committed weights and their calibration: 10 minutes of a core.
 
-A judge learns on images as they are and altered, and on pictures of nothing as an eleventh class. It is trained on the
-full training set less 5,000 images, on which the best epoch is chosen; the test set is read once, at the end, for the
-calibration.
+A judge learns on images as they are and altered, and on pictures of nothing as an eleventh class. 5,000 training images
+choose the best epoch; the test set is read once, at the end, for the calibration.
 """
 
 import argparse
@@ -39,15 +38,10 @@ MIRRORED = ("fashion",)                        # images that mean the same with 
 def train(name: str, seed: int = 0, epochs: int | None = None, progress: bool = True, out: Path | None = None) -> Path:
     """Train a judge on the full data set and save it with its calibration; about 30 CPU seconds an epoch.
 
-    Args:
-        name: ``mnist`` or ``fashion``.
-        seed: of the held-out split, the first weights, the order and the alterations of the images.
-        epochs: passes over the data; by default those of ``EPOCHS``.
-        out: where to save; by default over the committed weights, if the judge reaches its bar on the test set.
-
-    Raises:
-        UnknownName, BadInput: no such judge, less than one epoch. BadFile: the data set is missing or damaged.
-        PCGraphError: the accuracy is below the bar and ``out`` was not given; the committed judge stays.
+    ``seed``: of the held-out split, the first weights, the order and the alterations of the images. ``epochs``: by
+    default those of ``EPOCHS``. ``out``: where to save; by default over the committed weights, if the judge reaches its
+    bar on the test set. Raises UnknownName, BadInput: no such judge, less than one epoch. BadFile: the data set is
+    missing or damaged. PCGraphError: the accuracy is below the bar and ``out`` was not given; the old judge stays.
     """
     committed, commit = weights_path(name), checkout.version()[0]          # of the running code
     schedule = Schedule(EPOCHS[name] if epochs is None else epochs, PEAK_RATE, DECAY, BATCH, "adamw", anneal="linear")
@@ -58,12 +52,12 @@ def train(name: str, seed: int = 0, epochs: int | None = None, progress: bool = 
     history = run(state, lambda: _epoch(judge, rest, name in MIRRORED, state, progress),
                   lambda: _score(judge, held_out), progress)
     test = load(name, "test")
-    accuracy = _share_right(judge, test)
+    accuracy = _share_read(judge, test.images, test.labels)
     if out is None and accuracy < BAR[name]:
         raise PCGraphError(f"judge {name!r} reads {accuracy:.2%} of the test images, less than {BAR[name]:.0%}: the "
                            "committed judge was kept. Train for more epochs, or save elsewhere with out=PATH.")
-    facts = {"judge": name, "seed": seed, "epochs": schedule.epochs, "validation": _share_right(judge, held_out),
-             "test": accuracy, "device": "cpu", "commit": commit}
+    facts = {"judge": name, "seed": seed, "epochs": schedule.epochs, "test": accuracy, "device": "cpu",
+             "commit": commit, "validation": _share_read(judge, held_out.images, held_out.labels)}
     foreign = load(next(other for other in JUDGES if other != name), "test").images
     return _save(judge, Path(out or committed), facts, calibration.table(judge, rest, test, foreign), history)
 
@@ -89,12 +83,12 @@ def _score(judge: Judge, held_out: ImageSet) -> float:
     """Mean of three shares: images read rightly, altered images read rightly, pictures of nothing found unreadable."""
     generator = torch.Generator().manual_seed(0)                           # the same alterations every time
     harder, empty = altered(held_out.images, generator), nothing(held_out.images, generator)
-    rightly = (read(judge, harder) == held_out.labels).double().mean().item()
-    return (_share_right(judge, held_out) + rightly + (read(judge, empty) == UNREADABLE).double().mean().item()) / 3
+    return (_share_read(judge, held_out.images, held_out.labels) + _share_read(judge, harder, held_out.labels)
+            + _share_read(judge, empty, UNREADABLE)) / 3
 
 
-def _share_right(judge: Judge, data: ImageSet) -> float:
-    return (read(judge, data.images) == data.labels).double().mean().item()
+def _share_read(judge: Judge, images: Tensor, classes: Tensor | int) -> float:
+    return (read(judge, images) == classes).double().mean().item()
 
 
 def _save(judge: Judge, path: Path, facts: dict[str, object], rows: list[dict[str, object]],
@@ -112,10 +106,8 @@ def _save(judge: Judge, path: Path, facts: dict[str, object], rows: list[dict[st
     return path
 
 
-# ------------------------------------------------------------------ what pictures may look like, ``(batch, 784)``
-
 def shifted(images: Tensor, generator: torch.Generator) -> Tensor:
-    """All images moved by the same whole number of pixels, at most two, each way."""
+    """All images, ``(batch, 784)``, moved by the same whole number of pixels, at most two, each way."""
     down, right = torch.randint(2 * SHIFT + 1, (2,), generator=generator).tolist()
     squares = pad(images.view(-1, SIDE, SIDE), (SHIFT,) * 4)               # (batch, 32, 32)
     return squares[:, down:down + SIDE, right:right + SIDE].flatten(1)
@@ -157,7 +149,6 @@ def _some(share: float, images: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def main() -> None:
-    """Read the command line and train."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(JUDGES), help="judges to train (default: all)")
     parser.add_argument("--seed", type=int, default=0)

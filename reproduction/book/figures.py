@@ -7,7 +7,6 @@ from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
-import numpy as np
 from nbformat import NotebookNode
 from PIL import Image
 
@@ -67,12 +66,12 @@ DETAIL = (1.5, 0.65)                                # of rows of pictures: its w
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small picture of a figure, in pixels. ``in_dark``: it has photographs and a second file for the dark theme."""
+    """A small picture of a figure, in pixels. ``photograph``: it shows photographs, which no theme turns."""
 
     file: str
     width: int
     height: int
-    in_dark: bool
+    photograph: bool
 
 
 def thumbnail(figure: Figure, folder: Path, largest: int) -> Thumbnail:
@@ -82,15 +81,12 @@ def thumbnail(figure: Figure, folder: Path, largest: int) -> Thumbnail:
     folder.mkdir(parents=True, exist_ok=True)
     drawn, place = Image.open(BytesIO(figure.png)), folder / f"{figure.name}.png"
     picture, dense = drawn.convert("RGB"), polish.density(drawn)
-    dark = polish.darkened(np.asarray(picture), dense)                     # small, even lines have many shades
-    box = (0, 0, *picture.size) if figure.numbers else _detail(picture.size, DETAIL[0] * largest * dense)
-    picture = picture.crop(box)
+    photograph = polish.is_photograph(picture)                             # small, even lines have many shades
+    if not figure.numbers:
+        picture = picture.crop(_detail(picture.size, DETAIL[0] * largest * dense))
     picture.thumbnail((largest, largest))
-    if dark is not None:
-        small = Image.fromarray(dark).crop(box).resize(picture.size, Image.Resampling.LANCZOS)
-        polish.save_dark(np.asarray(small), place)
     picture.quantize(COLOURS).save(place, optimize=True)
-    return Thumbnail(place.name, *picture.size, dark is not None)
+    return Thumbnail(place.name, *picture.size, photograph)
 
 
 def _detail(size: tuple[int, int], wide: float) -> tuple[int, int, int, int]:

@@ -147,7 +147,7 @@ def _refused(output: NotebookNode) -> str | None:
 
 def _table(content: object) -> str | None:
     try:
-        Table.read(content)
+        Table.model_validate(content)
     except ValidationError as error:
         return f"a table that is none ({strict.explain(error.errors()[0], '')})"
     return None

@@ -6,7 +6,7 @@ interval (``{"mean", "low", "high"}``, for a share ``{"share", "low", "high"}``)
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,8 +22,12 @@ Format = Annotated[str, Field(pattern=r"^(,|\.\d[fg])$")]
 Cell = None | bool | int | float | str | dict[str, float | None]
 
 
-class Handed(Strict):
-    """A table as JSON in an executed notebook. The fields are those of ``Table``."""
+class Table(Strict):
+    """A table that a notebook shows and the site renders.
+
+    ``formats``: column -> format of its numbers if four digits are not right. ``settings``: the table says how a page
+    was made, so the site folds it away and lists below it what all rows share. ``paper``: the paper's own settings.
+    """
 
     name: Annotated[str, Field(pattern=r"^[\w ,-]+$", max_length=120)]
     caption: str
@@ -34,39 +38,23 @@ class Handed(Strict):
     paper: dict[str, Cell]
 
     @model_validator(mode="after")
-    def _rows_as_wide_as_the_head(self) -> "Handed":
+    def _rows_as_wide_as_the_head(self) -> "Table":
         if len(set(self.columns)) < len(self.columns) or any(len(row) != len(self.columns) for row in self.rows):
             raise ValueError("expected columns of different names, and a cell for each in every row")
         return self
 
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A table that a notebook shows and the site renders.
-
-    ``formats``: column -> format of its numbers if four digits are not right. ``settings``: the table says how a page
-    was made, so the site folds it away and lists below it what all rows share. ``paper``: the paper's own settings.
-    """
-
-    data: pd.DataFrame
-    name: str
-    caption: str = ""
-    formats: Mapping[str, str] = field(default_factory=dict)
-    settings: bool = False
-    paper: Mapping[str, object] = field(default_factory=dict)
-
-    def handed(self) -> dict[str, Any]:
-        """The table as JSON that fits ``Handed``."""
-        return {"name": self.name, "caption": self.caption, "columns": list(self.data.columns),
-                "rows": [list(map(_bare, row)) for row in self.data.to_numpy(object)], "formats": dict(self.formats),
-                "settings": self.settings, "paper": {key: _bare(value) for key, value in self.paper.items()}}
-
     @classmethod
-    def read(cls, content: object) -> "Table":
-        """The table that ``handed`` turned into JSON. Raises pydantic.ValidationError: it is no such table."""
-        read = Handed.model_validate(content)
-        return cls(pd.DataFrame(read.rows, columns=read.columns, dtype=object), read.name, read.caption, read.formats,
-                   read.settings, read.paper)
+    def of(cls, data: pd.DataFrame, name: str, caption: str = "", formats: Mapping[str, str] = {},
+           settings: bool = False, paper: Mapping[str, object] = {}) -> "Table":
+        """A table of the cells of a frame."""
+        return cls(name=name, caption=caption, columns=list(data.columns), formats=dict(formats), settings=settings,
+                   rows=[list(map(_bare, row)) for row in data.to_numpy(object)],
+                   paper={key: _bare(value) for key, value in paper.items()})
+
+    @cached_property
+    def data(self) -> pd.DataFrame:
+        """Its cells as a frame."""
+        return pd.DataFrame(self.rows, columns=self.columns, dtype=object)
 
     def to_csv(self, file: Path) -> None:
         """Write it with one number per column: an ``MSE`` with a spread becomes ``MSE.mean`` and ``MSE.sd``."""
@@ -74,15 +62,15 @@ class Table:
 
     def set_caption(self, caption: str) -> "Table":
         """The same table with a caption."""
-        return replace(self, caption=caption)
+        return self.model_copy(update={"caption": caption})
 
     def __repr__(self) -> str:
-        shown = {name: [formats.cell(_bare(value), self.formats.get(name, "")) for value in self.data[name]]
-                 for name in self.data.columns}
+        shown = {name: [formats.cell(value, self.formats.get(name, "")) for value in self.data[name]]
+                 for name in self.columns}
         return pd.DataFrame(shown).to_string(index=False)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, object]:
-        return {KIND: self.handed(), "text/plain": repr(self)}
+        return {KIND: self.model_dump(), "text/plain": repr(self)}
 
 
 def _bare(value: object) -> Any:

@@ -1,7 +1,6 @@
 """Digests of what decides a page: the code that it imports, the rules of its claims, and the packaged images.
 
-The workflow runs a page again when one of these digests changes. Comments, docstrings and layout do not count, except
-that docstrings decide the API reference.
+The workflow runs a page again when one of these digests changes. Comments, docstrings and layout do not count.
 """
 
 import ast
@@ -47,12 +46,7 @@ def rules(notebook: str = "") -> str:
 def code(modules: Iterable[str]) -> str:
     """Digest of some modules of the two packages and of everything that they import from there."""
     seen = {found for module in modules for found in (module, *_imports().find_upstream_modules(module))}
-    return _hash(f"{module} {_parsed(_file(module))[0]}" for module in sorted(seen))
-
-
-def docstrings() -> str:
-    """Digest of the docstrings of the library."""
-    return _hash(_parsed(path)[1] for path in sorted((HOME / PACKAGES[0]).rglob("*.py")))
+    return _hash(f"{module} {_parsed(_file(module))}" for module in sorted(seen))
 
 
 @cache
@@ -75,14 +69,13 @@ def _file(module: str) -> Path:
 
 
 @cache
-def _parsed(file: Path) -> tuple[str, str]:
-    """The syntax tree of a file without its docstrings, as text, and the docstrings."""
-    tree, said = ast.parse(file.read_text(encoding="utf-8")), []
+def _parsed(file: Path) -> str:
+    """The syntax tree of a file without its docstrings, as text."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
-        if isinstance(node, TOLD) and (text := ast.get_docstring(node)) is not None:
-            said.append(text)
+        if isinstance(node, TOLD) and ast.get_docstring(node) is not None:
             del node.body[0]
-    return ast.dump(tree), "\n".join(said)
+    return ast.dump(tree)
 
 
 def _hash(parts: Iterable[str]) -> str:

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ..evidence import findings, records, verdicts
+from ..evidence import findings, verdicts
 from ..evidence.findings import Finding
 from ..evidence.verdicts import Verdict
 from ..evidence.words import Book
@@ -19,11 +18,6 @@ class Judged:
     book: Book
     verdicts: Mapping[str, Verdict]
     found: Mapping[str, Finding]
-
-    @classmethod
-    def read(cls, folder: Path) -> "Judged":
-        """Judge the records of a folder. Raises BadFile: one of its files is damaged."""
-        return cls.judge(records.read(folder))
 
     @classmethod
     def judge(cls, kept: Sequence[Mapping[str, Any]]) -> "Judged":

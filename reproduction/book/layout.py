@@ -76,7 +76,7 @@ def _aim(page: Page, book: Book) -> str:
     if (words := book.pages.get(page.name)) is None:
         return ""
     tables = {table.name: table.data for cell in page.notebook.cells for output in cell.get("outputs", [])
-              if KIND in output.get("data", {}) for table in [Table.read(output.data[KIND])]}
+              if KIND in output.get("data", {}) for table in [Table.model_validate(output.data[KIND])]}
     told = {}
     for name, cell in words.cells.items():
         rows = tables.get(cell.table, pd.DataFrame(columns=[*cell.row, cell.column]))
@@ -107,7 +107,7 @@ def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
         for output in cell.get("outputs", []):
             if KIND not in output.get("data", {}):
                 continue
-            table = Table.read(output.data[KIND])
+            table = Table.model_validate(output.data[KIND])
             seen[table.name] += 1
             label = f"{table.name} {seen[table.name]}".removesuffix(" 1")
             file = folder / f"{page.name}-{label.replace(' ', '-')}.csv"

@@ -8,6 +8,7 @@ import pandas as pd
 import torch
 
 from pcgraph_lite import hardware
+from pcgraph_lite.errors import BadInput
 from pcgraph_lite.images import datasets, metrics, sources
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.judge import load_judge
@@ -87,8 +88,10 @@ class Page:
         return test.subset(count, torch.Generator().manual_seed(seed)) if count else test
 
     def held_out(self, trained: Trained, count: int) -> ImageSet:
-        """The first ``count`` validation images of a model, or all if it has fewer."""
-        kept = trained.held_out()
+        """The first ``count`` validation images of a model, or all if it has fewer. Raises BadInput: it keeps none."""
+        if (kept := trained.images()[1]) is None:
+            raise BadInput(f"model {trained.name!r} keeps no validation images in profile {self.profile}; set "
+                           "validation_count.")
         return kept.subset(min(count, len(kept)))
 
     def tried(self, names: str, columns: Mapping[str, str]) -> Table:

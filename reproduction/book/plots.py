@@ -5,7 +5,6 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -18,7 +17,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import ArrowStyle, FancyArrowPatch, Rectangle
+from matplotlib.patches import ArrowStyle, Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from scipy.optimize import isotonic_regression
 from torch import Tensor
@@ -32,8 +31,8 @@ from pcgraph_lite.studies.circuits import Circuit, Neuron
 from pcgraph_lite.studies.trials import Case, Key, Trial
 
 from . import polish, series
-from .colours import RIGHT, WRONG
 
+RIGHT, WRONG = "#029e73", "#c8281e"                   # told apart, too, by those who cannot tell green from red
 COLORS = sns.color_palette("colorblind")
 STYLES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))          # three lines each, for colours that look alike in the dark theme
 # The place of each neuron around its vertex, its symbol and its colour.
@@ -41,10 +40,11 @@ PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0
 SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "interneuron": "m"}
 SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
 WIRES = {True: RIGHT, False: WRONG}                                # excitatory, inhibitory
-FILLS = {"value": "white", "error": COLORS[1], "apical": COLORS[9], "basal": COLORS[8], "interneuron": COLORS[4]}
+FILLS = {"value": "white", "error": [COLORS[1]], "apical": [COLORS[9]], "basal": [COLORS[8]],
+         "interneuron": [COLORS[4]]}
 
 TALLEST = 7                                # inches of rows of pictures that are seen together on a screen
-LINE, THIN = 0.068, 0.075                  # height of a name beside curves and a mask, as a share of the axes
+THIN = 0.075                               # height of a name beside a mask, as a share of the axes
 SMALLEST = "x-small"                       # 9 pixels where a page shows a figure smallest
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # width of a mask
 
@@ -151,40 +151,8 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
     figure, axis = plt.subplots(figsize=(7.4, 3.8))
     _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=y)
-    if log_x and _few(places := sorted({float(place) for at, _ in lines.values() for place in at})):
-        axis.set_xticks(places, [f"{place:g}" for place in places])        # powers of ten would label none of them
-        axis.xaxis.set_minor_locator(NullLocator())
-    elif log_x:
-        axis.xaxis.set_major_formatter("{x:g}")                            # 100 and not 10²
-    _name(axis)
+    figure.legend(loc="outside right upper", fontsize="small")             # beside the axes, where it covers no line
     return series.keep(figure, _rows("", lines, x, y, levels, marks))
-
-
-def _few(places: Sequence[float]) -> bool:
-    """Whether a logarithmic axis has room for the numbers of these rising positions."""
-    return 1 < len(places) <= 6 and places[0] >= 0 and all(b > 1.5 * a for a, b in pairwise(places))
-
-
-def _name(axis: Axes) -> None:
-    """Write the name of each line beside its right end, or above it if upright: a legend would cover lines."""
-    (low, high), ends = axis.get_xlim(), []
-    for line in axis.get_lines():
-        at, values = (np.asarray(data, dtype=float) for data in (line.get_xdata(), line.get_ydata()))
-        if line.get_transform() == axis.get_xaxis_transform():             # upright, from bottom to top
-            axis.annotate(line.get_label(), (at[0], 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
-                          textcoords="offset points", ha="center", fontsize=SMALLEST)
-        elif (known := np.isfinite(values)).any():
-            level = line.get_transform() == axis.get_yaxis_transform()     # from left to right
-            end = (high if level else at[known][-1], values[known][-1])
-            height = axis.transAxes.inverted().transform(axis.transData.transform(end))[1]
-            ends.append((float(height), end, line))
-    ends.sort(key=lambda one: one[0])
-    for height, (_, end, line) in zip(_apart([height for height, *_ in ends], LINE), ends, strict=True):
-        axis.annotate(line.get_label(), end, xytext=(1.06, height), textcoords="axes fraction", va="center",
-                      fontsize="small", arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.8,
-                                                    "linestyle": ":", "shrinkA": 1, "shrinkB": 2,         # no curve
-                                                    "relpos": (0, 0.5)})
-    axis.set_xlim(low, high)
 
 
 def _apart(heights: Sequence[float], line: float) -> list[float]:
@@ -243,8 +211,8 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
         axis.plot(false, true, color=color, linestyle=style, drawstyle="steps-post",
                   label=f"{name}: {metrics.auroc(scores[name], positive):.3f}")
     axis.set_xscale("log", nonpositive="clip")
+    _number(axis)
     axis.set(xlim=(least, 1), xlabel=x, ylabel=y)
-    axis.xaxis.set_major_formatter("{x:g}")                                # 0.01 and not a power of ten
     figure.legend(fontsize="small", loc="outside upper center", ncols=2, title="area below the curve",
                   title_fontsize="small")
     return series.keep(figure, [{"series": name, x: float(one), y: float(other)} for name, rates in drawn.items()
@@ -261,8 +229,6 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
     for axis, (title, lines) in zip(axes, parts.items(), strict=True):
         _lines(axis, lines, (levels or {}).get(title, {}), log, log_x, ["0.35", *COLORS])
         axis.set(title=title)
-        if log_x:
-            axis.xaxis.set_minor_formatter("")                             # labels only at powers of ten
     told = [axis.get_legend_handles_labels()[1] for axis in axes]
     one_legend |= len(told) > 1 and all(names == told[0] for names in told)
     for axis in () if one_legend else axes:
@@ -305,9 +271,7 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
     axis.axvline(1, color="0.35", linestyle="--", linewidth=1.2)
     axis.annotate(limit, (1, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points",
                   ha="center", fontsize=SMALLEST)
-    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.xaxis.set_major_formatter("{x:g}")                                # 10 and not 10¹
-    axis.xaxis.set_minor_locator(NullLocator())
+    _number(axis)
     axis.set(ylabel="")
     axis.legend(title="", fontsize="small", loc="best")
     return series.keep(figure, frame[[y, x, good]])
@@ -474,12 +438,18 @@ def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Fi
     figure, axes = _grid(len(circuits), 1, *size)
     for axis, (title, circuit) in zip(axes, circuits.items(), strict=True):
         place = {neuron: _neuron_at(neuron, circuit.vertices, around) for neuron in circuit.neurons()}
-        for wire in circuit.wires:
-            axis.add_patch(_wire(wire.source, wire.target, wire.weight > 0, place))
-        for (kind, i), at in place.items():
-            axis.plot(*at, "o" if kind != "interneuron" else "s", markersize=23, color=FILLS[kind],
-                      markeredgecolor="black", zorder=3)
-            axis.text(*at, f"${SYMBOLS[kind]}_{i + 1}$", ha="center", va="center", zorder=4)
+        drawn = nx.DiGraph((wire.source, wire.target) for wire in circuit.wires)
+        for excites, end in ((True, "-|>,head_length=0.5,head_width=0.26"), (False, "-[,widthB=0.45,lengthB=0.001")):
+            wires = [(wire.source, wire.target) for wire in circuit.wires if (wire.weight > 0) == excites]
+            arrows = nx.draw_networkx_edges(drawn, place, wires, ax=axis, edge_color=WIRES[excites], arrowstyle=end,
+                                            width=1.3, node_size=700, connectionstyle="arc3,rad=0.13")
+            for arrow, (source, target) in zip(arrows, wires, strict=True):
+                arrow.set_gid(f"{source[0]} {source[1]} to {target[0]} {target[1]}")
+        for kind in ("value", *circuit.kinds):
+            nx.draw_networkx_nodes(drawn, place, [neuron for neuron in place if neuron[0] == kind], ax=axis,
+                                   node_color=FILLS[kind], node_shape="s" if kind == "interneuron" else "o",
+                                   node_size=520, edgecolors="black")
+        nx.draw_networkx_labels(drawn, place, {(kind, i): f"${SYMBOLS[kind]}_{i + 1}$" for kind, i in place}, ax=axis)
         axis.set(title=title, aspect="equal")
         axis.margins(0.16)
         axis.axis("off")
@@ -557,21 +527,6 @@ def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, floa
     return radius * float(np.cos(angle)), radius * float(np.sin(angle))
 
 
-def _wire(source: Neuron, target: Neuron, excites: bool,
-          place: Mapping[Neuron, tuple[float, float]]) -> FancyArrowPatch:
-    """One wire. The two directions between a pair of neurons bend apart; a neuron's wire to itself is a loop."""
-    if source == target:
-        x, y = place[source]
-        start, end, bend, shrink = (x + 0.12, y - 0.13), (x + 0.12, y + 0.13), 2.4, 0
-    else:
-        start, end, bend, shrink = place[source], place[target], 0.13, 13
-    style = ArrowStyle("-|>", head_length=5, head_width=2.6) if excites else ArrowStyle("-[", widthB=4.5, lengthB=0.01)
-    wire = FancyArrowPatch(start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle=style, mutation_scale=1,
-                           shrinkA=shrink, shrinkB=shrink, linewidth=1.3, color=WIRES[excites], zorder=2)
-    wire.set_gid(f"{source[0]} {source[1]} to {target[0]} {target[1]}")
-    return wire
-
-
 def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log_x: bool, colors: Sequence = COLORS,
            marks: Mapping[str, float] | None = None) -> None:
     """Draw lines, a band from minimum to maximum if values repeat, upright marks and dashed levels."""
@@ -588,11 +543,22 @@ def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log
     axis.set(yscale="log" if log else "linear")
     if not log_x:
         axis.xaxis.get_major_locator().set_params(integer=True)
-    elif 0 in (places := {float(place) for at, _ in lines.values() for place in at}):
+        return
+    if 0 in (places := {float(place) for at, _ in lines.values() for place in at}):
         axis.set_xscale("symlog", linthresh=(least := min(places - {0})), linscale=0.9)    # as wide as a power of ten
         axis.set_xlim(-least / 2, 1.5 * max(places))
     else:
         axis.set_xscale("log")
+    _number(axis)
+
+
+def _number(axis: Axes) -> None:
+    """Label a logarithmic x axis with plain numbers: 0.2 and 100 instead of powers of ten."""
+    low, high = axis.get_xlim()
+    if low > 0:
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_minor_locator(NullLocator())
 
 
 def _rows(panel: str, lines: Lines, x: str, y: str, levels: Mapping[str, float] | None = None,
@@ -638,34 +604,27 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
     if frame.empty:
         raise BadInput("facets needs at least one row.")
     numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
-    usual, plt.rcParams["figure.constrained_layout.use"] = plt.rcParams["figure.constrained_layout.use"], False
-    try:                                                                   # seaborn has a layout of its own
-        grid = sns.FacetGrid(frame, col=panel, hue=color, col_wrap=min(3, frame[panel].nunique()), sharey=False,
-                             height=2.4, aspect=1.4, palette="colorblind")
-        grid.map_dataframe(partial(sns.lineplot, errorbar=None) if joined else _bars, x=x, y=y)
-        grid.map_dataframe(sns.scatterplot, x=x, y=y, s=28)
-        grid.set_titles("{col_name}")
-        for axis in grid.axes.flat:
-            _facet(axis)
-            axis.tick_params("x", rotation=0 if numbers else 25)
+    figure, axes = _grid(frame[panel].nunique(), 3, 3.4, 2.5)
+    look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(), "palette": "colorblind"}
+    for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
+        means = part.groupby([color, x], sort=False)[y].mean().reset_index()
+        draw = sns.lineplot if joined else partial(sns.scatterplot, marker="_", s=400, linewidth=2)
+        draw(means, ax=axis, legend=False, **look)
+        sns.scatterplot(part, s=28, ax=axis, **look)
+        named = axis.get_legend_handles_labels()
+        axis.get_legend().remove()
+        _facet(axis, str(title))
+        axis.tick_params("x", rotation=0 if numbers else 25)
         if numbers:
-            grid.set(xscale="log")
-        grid.set_axis_labels(x, y).add_legend(title=color)
-        sns.move_legend(grid, "lower center", bbox_to_anchor=(0.5, 1), ncols=6)                  # near every panel
-    finally:                 # no rc_context: it would undo the interactive mode that a notebook's first figure turns on
-        plt.rcParams["figure.constrained_layout.use"] = usual
-    return series.keep(grid.figure, frame[list(dict.fromkeys((panel, color, x, y)))])
+            axis.set_xscale("log")
+            _number(axis)
+    figure.legend(*named, title=color, loc="outside upper center", ncols=6)
+    return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
 
 
-def _bars(data: pd.DataFrame, x: str, y: str, color: object, label: str) -> None:
-    """A short bar at the mean of each category."""
-    means = data.groupby(x, sort=False)[y].mean()
-    plt.gca().plot(means.index, means, "_", color=color, markersize=22, markeredgewidth=2, label=f"_{label}")
-
-
-def _facet(axis: Axes) -> None:
+def _facet(axis: Axes, title: str) -> None:
     """Wrap a panel's title, leave room below it, and label no share beyond 100 %."""
-    title = axis.get_title().replace("\n", ": ")
+    title = title.replace("\n", ": ")
     axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), 31))        # units stay with their words
     axis.margins(y=0.12)
     low, high = axis.get_ylim()

@@ -1,17 +1,11 @@
-"""Polish each built page: describe it to search engines and social cards, and remove what it need not load."""
+"""Polish each built page: describe it to search engines, and remove what it need not load."""
 
 import re
-from functools import reduce
 from html import escape, unescape
 from pathlib import Path
-from urllib.parse import urljoin
 
 import numpy as np
-from matplotlib.colors import to_rgb
 from PIL import Image
-from scipy import ndimage
-
-from .colours import RIGHT, WRONG
 
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # it names a library that is never used
@@ -29,16 +23,9 @@ LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
 HEAVY = 100_000                            # bytes of a picture
 DPI = 110                                  # of a picture with one pixel for each of the page
-VIVID, MERGED = 100, 24                    # of 255 levels: lines drawn in colour, and by how much theirs may change
-SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
-PALETTES = (64, 256)                       # colours
 LONGEST = 200                                                              # letters of a description
 COLOURED = 25                              # of 255 levels between the channels of a pixel that is not grey
-PHOTO = 1500                               # coloured shades, of 32 a channel: drawings have a few hundred
-FRAMES = [[round(255 * part) for part in to_rgb(color)] for color in (RIGHT, WRONG)]
-NEAR = 60                                  # of 255 levels: a palette and smooth edges change a frame's colour
-PAGE = 18                                  # of 255 levels: the background of the dark theme
-TILE = 24                                  # pixels: a photograph is larger
+PHOTO, SOME = 180, 20                      # coloured shades of 16 levels a channel, each of so many pixels
 
 
 def polish(site: Path) -> None:
@@ -68,28 +55,15 @@ def _bound(text: str) -> str:
 
 
 def lighten(file: Path) -> None:
-    """Save a large picture without an unused alpha channel, and with a palette if no eye sees the difference."""
+    """Save a large drawing with a palette, which no eye sees, and a large photograph without its alpha channel."""
     if file.stat().st_size < HEAVY:
         return
     with Image.open(file) as picture:
-        opaque = picture.mode == "RGB" or (picture.mode == "RGBA" and picture.getextrema()[3] == (255, 255))
-        plain = picture.convert("RGB") if opaque else None
-    if plain is not None:
-        by_palette(plain).save(file, optimize=True)
-
-
-def by_palette(picture: Image.Image) -> Image.Image:
-    """The picture with a palette of as few colours as no eye can tell from it, else the picture itself."""
-    if picture.getcolors(256):
-        return picture.quantize(256)
-    pixels = np.asarray(picture).astype(int)
-    vivid = _differ(pixels, VIVID)
-    for colours in PALETTES if _shades(pixels) < PHOTO else ():            # no palette holds a photograph
-        few = picture.quantize(colours, kmeans=2)                          # else rare colours, such as frames, pale
-        off = np.abs(np.asarray(few.convert("RGB"), int) - pixels).max(2)
-        if off.mean() < SEEN and (not vivid.any() or np.percentile(off[vivid], 99) < MERGED):
-            return few
-    return picture
+        if picture.mode != "RGB" and (picture.mode != "RGBA" or picture.getextrema()[3] != (255, 255)):
+            return
+        plain = picture.convert("RGB")
+    few = plain if is_photograph(plain) else plain.quantize(256, kmeans=2)   # else rare colours, such as frames, pale
+    few.save(file, optimize=True)
 
 
 def polished(page: str, folder: Path) -> str:
@@ -107,20 +81,12 @@ def polished(page: str, folder: Path) -> str:
     article = LISTING.sub(lambda found: found[0].translate(STRAIGHT), article)
     article = PICTURES.sub(r'\1<span class="wide-picture">\2</span>', article)
     if (said := description(article)) and 'name="description"' not in head:
-        title = re.search(r"<title>(.*?)</title>", head, re.DOTALL)
-        words = {"og:title": unescape(title[1]).strip() if title else "", "og:description": said, "og:type": "article"}
-        base = re.search(r'<link rel="canonical" href="([^"]+)"', head)         # if html_baseurl is set
-        if base and (picture := re.search(r'<img [^>]*src="([^"]+\.png)"', article)):      # not a relative path
-            words |= {"og:image": urljoin(base[1], picture[1]), "twitter:card": "summary_large_image"}
-        tags = f'<meta name="description" content="{escape(said)}">\n' + "".join(
-            f'<meta property="{name}" content="{escape(value)}">\n' for name, value in words.items())
-        head = head.replace("</head>", f"{tags}</head>", 1)
+        head = head.replace("</head>", f'<meta name="description" content="{escape(said)}">\n</head>', 1)
     return head + start + article
 
 
 def _image(tag: str, folder: Path) -> str:
-    """The tag of an image with its size. All but a page's top figure load lazily; figures with photographs get a second
-    image for the dark theme."""
+    """The tag of an image with its size. All but a page's top figure load lazily, and photographs have a class."""
     if "loading=" in tag:
         return tag
     late = "" if "result-figure" in tag else 'loading="lazy" decoding="async" '
@@ -129,17 +95,14 @@ def _image(tag: str, folder: Path) -> str:
     if file.suffix != ".png" or not file.is_file():
         return tag.replace("<img ", f"<img {late}", 1)
     with Image.open(file) as picture:
-        dense = density(picture)
-        (width, height), dark = (side // dense for side in picture.size), darkened(
-            np.asarray(picture.convert("RGB")), dense)
+        width, height = (side // density(picture) for side in picture.size)
+        photograph = is_photograph(picture.convert("RGB"))
     size = "" if "width=" in tag else f'width="{width}" height="{height}" style="--natural: {width}" '
     tag = tag.replace("<img ", f"<img {late}{size}", 1)
-    if dark is None:
+    if not photograph:
         return tag
-    save_dark(dark, file)
-    if not late:                                                           # a hidden picture is not loaded
-        tag = tag.replace("<img ", '<img loading="lazy" ', 1)
-    return _classed(tag, "only-light") + _classed(tag, "only-dark").replace(".png", ".dark.png", 1)
+    return tag.replace('class="', 'class="photograph ', 1) if 'class="' in tag else tag.replace(
+        "<img ", '<img class="photograph" ', 1)
 
 
 def density(picture: Image.Image) -> int:
@@ -147,60 +110,11 @@ def density(picture: Image.Image) -> int:
     return max(1, round(picture.info.get("dpi", (DPI,))[0] / DPI))
 
 
-def save_dark(dark: np.ndarray, file: Path) -> None:
-    """Save the picture for the dark theme beside ``file``."""
-    Image.fromarray(dark).save(file.with_suffix(".dark.png"), optimize=True)
-
-
-def _classed(tag: str, name: str) -> str:
-    return tag.replace('class="', f'class="{name} ', 1) if 'class="' in tag else tag.replace(
-        "<img ", f'<img class="{name}" ', 1)
-
-
-def darkened(pixels: np.ndarray, dense: int = 1) -> np.ndarray | None:
-    """A figure with photographs, ``(height, width, 3)``, for the dark theme: light turns dark, but hues and photographs
-    stay. None: the figure has no photographs, and the style sheet turns it as a whole. ``dense``: see ``density``.
-    """
-    if _shades(pixels) < PHOTO:
-        return None
-    vivid, edge = _differ(pixels, COLOURED), 4 * dense                     # (height, width)
-    wide = pixels.astype(int)
-    turned = wide + 255 - wide.max(2, keepdims=True) - wide.min(2, keepdims=True)
-    turned = PAGE + turned * (255 - 2 * PAGE) // 255                       # white becomes the background
-    frames = np.any([np.abs(wide - color).max(2) < NEAR for color in FRAMES], axis=0)
-    tiles, _ = ndimage.label((pixels < 250).any(2) & ~frames)              # touching frames would join rows
-    large = [place for place in ndimage.find_objects(tiles) if min(vivid[place].shape) > dense * TILE]
-    inside = vivid & ~frames
-    rows = [place[0] for place in large if inside[place][edge:-edge, edge:-edge].mean() > 0.005    # not a tick's edge
-            and (pixels[place] < 245).any(2).mean() > 0.5]                 # not a panel with lines on white
-    marks = ndimage.binary_closing(_large(frames, dense), iterations=2 * dense)  # with their ticks
-    for place in large:
-        middle = (place[0].start + place[0].stop) // 2
-        if any(row.start <= middle < row.stop for row in rows):            # a grey car among cars, too
-            rim = np.ones(vivid[place].shape, bool)                        # frame and tick, not a red car inside
-            rim[edge:-edge, edge:-edge] = False
-            rim[:len(rim) // 4, -(len(rim) // 4):] = True
-            turned[place] = np.where((marks[place] & rim)[..., None], turned[place], wide[place])
-    return turned.astype(np.uint8) if rows else None
-
-
-def _shades(pixels: np.ndarray) -> int:
-    """The number of coloured shades of a picture, with 32 levels per channel."""
-    red, green, blue = (pixels[_differ(pixels, COLOURED)] >> 3).astype(int).T
-    return np.count_nonzero(np.bincount(1024 * red + 32 * green + blue))
-
-
-def _differ(pixels: np.ndarray, levels: int) -> np.ndarray:
-    """Where the channels differ by more than some levels, ``(height, width)``."""
-    channels = np.moveaxis(pixels, 2, 0)                                   # one by one: ten times as fast as np.ptp
-    return reduce(np.maximum, channels) - reduce(np.minimum, channels) > levels
-
-
-def _large(frames: np.ndarray, dense: int) -> np.ndarray:
-    """The marked pixels in connected parts larger than ``TILE`` pixels of the page, as frames are."""
-    parts, _ = ndimage.label(frames, np.ones((3, 3)))
-    sizes = [max(part.shape) for part in map(parts.__getitem__, ndimage.find_objects(parts))]
-    return np.isin(parts, [k for k, size in enumerate(sizes, 1) if size > dense * TILE])
+def is_photograph(picture: Image.Image) -> bool:
+    """Whether an RGB picture has more coloured shades than drawings have."""
+    pixels = np.asarray(picture)
+    red, green, blue = (pixels[np.ptp(pixels, axis=2) > COLOURED] >> 4).astype(int).T
+    return bool((np.bincount(256 * red + 16 * green + blue) > SOME).sum() > PHOTO)
 
 
 def description(article: str) -> str:

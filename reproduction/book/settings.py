@@ -42,9 +42,9 @@ def _kind(model: Mapping[str, Any], words: Mapping[str, str]) -> str:
 
 def _rows(entry: grid.Entry | None, models: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row for each setting that the paper names, and one for those that it leaves open."""
-    named = {**entry.allowed, **{key: [f"at most {limit:g}"] for key, limit in entry.at_most.items()}} if entry else {}
-    rows = [{"setting": grid.WORDS[key], "paper": ", ".join(map(grid.shown, values)),
-             "here": _values(models.values(), key, entry)} for key, values in named.items()]
+    named = entry.named() if entry else {}
+    rows = [{"setting": grid.WORDS[key], "paper": said, "here": _values(models.values(), key, entry)}
+            for key, said in named.items()]
     left = {grid.WORDS[key]: _values(models.values(), key, None) for key in OPEN if key not in named}
     rows.append({"setting": "left open", "paper": "", "here": [
         (f"{words} {', '.join(text for text, _ in values)}", False) for words, values in left.items() if values]})

@@ -20,6 +20,7 @@ from pcgraph_lite.errors import BadFile, PCGraphError
 from pcgraph_lite.files import read_text, ready
 
 from ..checkout import ROOT, relative
+from ..evidence import records
 from ..evidence.strict import read_yaml
 from . import download, gate, licences, live, polish, runs, score, settings, speed
 from .judged import Judged
@@ -42,7 +43,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
                        else (made / "notebooks", made / "records"))
     pages = {name: _page(name, executed, saved, root, "" if published else profile)
              for name in notebook_names(root / "_toc.yml")}
-    judged = Judged.read(saved)
+    judged = Judged.judge(records.read(saved))
     source = _copy_prose(root, made / "site-source")
     download.write(judged, saved, source / "vendor/records")
     live.place(root, source, live.shares(judged))

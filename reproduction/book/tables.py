@@ -24,7 +24,7 @@ STEP = ".2g"                                       # format of a value step and 
 
 def plain(frame: pd.DataFrame, name: str) -> Table:
     """A table of a frame as it is. ``claims.yaml`` refers to it by ``name``."""
-    return Table(frame, name)
+    return Table.of(frame, name)
 
 
 def verdicts(saved: Path) -> Table:
@@ -57,7 +57,7 @@ def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, 
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
     cells = pd.DataFrame({title: list(map(_spread, mean[name], sd[name])) for name, title in titles.items()},
                          index=mean.index).assign(seeds=count).reset_index()
-    return Table(cells.rename(columns=lambda name: name.replace("_", " ")), f"by-{'-'.join(by)}",
+    return Table.of(cells.rename(columns=lambda name: name.replace("_", " ")), f"by-{'-'.join(by)}",
                  settings=len(by) >= MANY)
 
 
@@ -91,7 +91,7 @@ def models(trained: Mapping[tuple, Trained | Card], words: Mapping[str, str] | N
         | {"seeds": sum(key[:2] == (data, kind) for key in trained)}
         | {column.replace("_", " "): value(t) for column, value in more.items()}
         for (data, kind), t in first.items()])
-    return Table(frame, name, formats={"parameters": ",", "value step": STEP, "relaxed time": STEP}, settings=True,
+    return Table.of(frame, name, formats={"parameters": ",", "value step": STEP, "relaxed time": STEP}, settings=True,
                  paper=paper or {})
 
 

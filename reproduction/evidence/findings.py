@@ -71,7 +71,7 @@ class Quantity:
 
     def __format__(self, choice: str) -> str:
         if not choice:
-            return self._listed([case.values.mean() for case in self.cases])
+            return self._listed(self._means)
         holds, opposite, neither, mixed = (parts := choice.split("|")) + parts[-1:] * (4 - len(parts))
         if self.passed:
             return holds
@@ -128,19 +128,18 @@ class Quantity:
     @property
     def place(self) -> str:
         """A rank as a word: first, second."""
-        return self._listed([case.values.mean() for case in self.cases], _place)
+        return self._listed(self._means, _place)
 
     @property
     def lowered(self) -> str:
         """A gain as the change of an error: ``lower by 0.2``, or ``higher by 0.2`` for a loss."""
-        gains = [float(case.values.mean()) for case in self.cases]
-        return self._changes("lower", "higher", gains, lambda gain: rounded(gain, self.check))
+        return self._changes("lower", "higher", self._means, lambda gain: rounded(gain, self.check))
 
     @property
     def lessened(self) -> str:
         """A ratio as a change: ``smaller by 10 %``, or ``larger by 5 %`` above 1."""
-        gains = [1 - float(case.values.mean()) for case in self.cases]
-        return self._changes("smaller", "larger", gains, lambda part: f"{100 * part:.0f} %")
+        parts = [1 - mean for mean in self._means]
+        return self._changes("smaller", "larger", parts, lambda part: f"{100 * part:.0f} %")
 
     def _changes(self, less: str, more: str, gains: list[float], say: Callable[[float], str]) -> str:
         """The cases in two groups: ``less`` by some amounts and ``more`` by others."""
@@ -162,19 +161,19 @@ class Quantity:
     @property
     def span(self) -> str:
         """The range from the lowest case to the highest."""
-        ends = [rounded(end, self.check) for end in sorted(case.values.mean() for case in self.cases)]
+        ends = [rounded(end, self.check) for end in sorted(self._means)]
         return ends[0] if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
 
     @property
     def about(self) -> str:
         """The measurement in few digits, as a title has it: ``94 %``, or ``96 to 98 %`` for several cases."""
-        shown = [_about(end, self.check) for end in sorted(case.values.mean() for case in self.cases)]
+        shown = [_about(end, self.check) for end in sorted(self._means)]
         return shown[0] if shown[0] == shown[-1] else f"{shown[0].removesuffix(' %')} to {shown[-1]}"
 
     @property
     def each(self) -> str:
         """The same with the names of the cases, if they are few."""
-        return self._listed([case.values.mean() for case in self.cases], _about)
+        return self._listed(self._means, _about)
 
     @property
     def at(self) -> str:
@@ -196,6 +195,10 @@ class Quantity:
             return f"{say(min(values), self.check)} to {say(max(values), self.check)}"
         *first, last = [f"{text} ({label})" for text, label in zip(shown, self._labels(), strict=True)]
         return f"{', '.join(first)} and {last}"
+
+    @property
+    def _means(self) -> list[float]:
+        return [float(case.values.mean()) for case in self.cases]
 
     @property
     def _places(self) -> int:

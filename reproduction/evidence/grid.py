@@ -37,6 +37,11 @@ class Entry(Strict):
     allowed: dict[str, list[Any]]
     at_most: dict[str, float] = Field(default_factory=dict)
 
+    def named(self) -> dict[str, str]:
+        """Dotted key -> the values that the paper names, in words."""
+        return {key: ", ".join(map(shown, values)) for key, values in self.allowed.items()} | {
+            key: f"at most {limit:g}" for key, limit in self.at_most.items()}
+
     def excludes(self, key: str, given: object) -> bool:
         """Whether the paper names other values of a setting than this one."""
         return (key in self.allowed and given not in self.allowed[key]) or (
@@ -59,11 +64,8 @@ def departures(settings: Settings) -> list[str]:
     """Where a model leaves what the paper names, in words. None: it is inside the grid. What is unsaid is inside."""
     if (found := entry(settings)) is None:
         return []
-    one = found[1]
-    named = {key: ", ".join(map(shown, values)) for key, values in one.allowed.items()} | {
-        key: f"at most {limit:g}" for key, limit in one.at_most.items()}
-    return [f"{WORDS[key]} {shown(given)} (the paper names {said})" for key, said in named.items()
-            if (given := value(settings, key)) is not None and one.excludes(key, given)]
+    return [f"{WORDS[key]} {shown(given)} (the paper names {said})" for key, said in found[1].named().items()
+            if (given := value(settings, key)) is not None and found[1].excludes(key, given)]
 
 
 @cache

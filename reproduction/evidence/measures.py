@@ -23,32 +23,10 @@ LIT = 0.1                                                                 # devi
 
 def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, seed: int, parts: Collection[str],
             steps: int, foreign: ImageSet | None = None) -> dict[str, float]:
-    """Final measures on validation images, for those ``parts`` that make sense for the model.
+    """Final measures on validation images, for those ``parts`` that make sense for the model; see their functions.
 
-    A classifier has only an accuracy.
-
-    - accuracy: labels queried from pixels.
-    - do: do_accuracy, the same with the pixels set by intervention.
-    - labels: generated, the share of the ten labels whose generated image the judge reads as that class;
-      labelled_agreement and seam, the judge's reading and metrics.seam of images completed from label and lower half;
-      guided_mse, guided_ssim and guided_agreement, error, structural similarity and the judge's reading of those
-      completed from label and upper half.
-    - told: what the label adds to images completed from the lower half. unlabelled_agreement, the judge's reading of
-      those completed without a label; mislabelled_agreement, the share that it reads as the wrong label that was held;
-      label_weight_scale, the root mean square of the weights that leave the labels.
-    - completion: completion_mse of the lower half, queried from the upper one, beside that of the mean image, of ridge
-      regression, and of the training image whose upper half is nearest; the judge's readings; choice_mse and
-      other_mse, the error on every second image and on the others, so that a choice made on the former is tested on
-      the latter.
-    - denoising: denoised_mse by initialization, at the best of SCHEDULE steps (denoised_step).
-    - settling: safe_step, 1 / largest eigenvalue of the linear Hessian with nothing held; settling_steps, plain steps
-      until completions of SETTLED images rest; settling_censored, the share that never does (tasks.settling_steps).
-    - rest: the denoised picture after ``steps`` plain steps (an autoencoder's only one) beside the noisy one and a
-      blank one; its metrics.background_energy.
-    - start: initialization_mse, the error of completion by initialization after ``steps`` plain steps.
-    - resting: of SETTLED images, the share of queries that are at rest after ``steps`` steps, for each task: plain
-      queries, and those accelerated by the momentum that the pages use.
-    - strangeness: predictions of images that are half noise and of ``foreign`` images.
+    A classifier has only an accuracy, of labels queried from pixels. ``images``: how many are completed and denoised.
+    ``steps``: T of the queries of ``rest``, ``start`` and ``resting``. ``foreign``: images for ``strangeness``.
     """
     if hasattr(model, "classify"):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
@@ -56,12 +34,10 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     truth, top = some.images.to(device), datasets.top_half(some.shape).to(device)
     takes = {"completion": lambda: _completed(model, train, some, truth, top),
              "denoising": lambda: _denoised(model, some, truth, seed),
-             "rest": lambda: _in_one_pass(model, some, truth, seed)}
+             "rest": lambda: _at_rest(model, some, truth, seed, steps)}
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
-        takes["rest"] = lambda: _at_rest(model, some, truth, seed, steps)
-        takes["start"] = lambda: {"initialization_mse": float(metrics.mse(
-            tasks.complete_by_start(model, truth, top, steps)[:, ~top], truth[:, ~top]).mean())}
+        takes["start"] = lambda: _started(model, truth, top, steps)
         takes["strangeness"] = lambda: _strangeness(model, held_out, some, foreign, top, seed)
         if "labels" in model.topology.groups:
             takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
@@ -76,7 +52,10 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
 
 
 def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor, top: Tensor) -> dict[str, float]:
-    """Completion beside the mean image, ridge regression, and the training image whose upper half is nearest."""
+    """Completion of the lower half, beside the mean image, ridge regression, and the training image whose upper half is
+    nearest. choice_mse and other_mse are its errors on every second image and on the others, so that a choice made on
+    the former is tested on the latter.
+    """
     pictures = {"completion": tasks.complete(model, truth, top)} | {                            # (batch, pixels) each
         name: simple(train.images, truth.cpu(), top.cpu()).to(truth.device)
         for name, simple in (("nearest", nearest_neighbour), ("mean_image", mean_image), ("ridge", ridge_image))}
@@ -94,12 +73,22 @@ def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor,
 
 def _read(some: ImageSet, images: Tensor) -> float:
     """The share of images that the judge reads as the class of the originals."""
-    return float((tasks.judge_reads(load_judge(some.name), images) == some.labels).double().mean())
+    return _share_read(some.name, images, some.labels)
+
+
+def _share_read(name: str, images: Tensor, classes: Tensor) -> float:
+    """The share of images that a data set's judge reads as these classes."""
+    return float((tasks.judge_reads(load_judge(name), images) == classes).double().mean())
+
+
+def _noisy(some: ImageSet, truth: Tensor, seed: int) -> Tensor:
+    """The noisy pictures of ``denoising`` and ``rest``, where ``truth`` is."""
+    return datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
 
 
 def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
-    """Denoising at the best of SCHEDULE steps. An autoencoder has no steps."""
-    noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
+    """Denoising by initialization at the best of SCHEDULE steps. An autoencoder has no steps."""
+    noisy = _noisy(some, truth, seed)
     if not isinstance(model, PCGraph):
         return {"denoised_mse": float(metrics.mse(tasks.denoise(model, noisy, 1), truth).mean())}
     seen, _ = tasks.denoise_path(model, noisy, SCHEDULE)
@@ -108,26 +97,26 @@ def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dic
     return {"denoised_step": best, "denoised_mse": errors[best]}
 
 
-def _at_rest(graph: PCGraph, some: ImageSet, truth: Tensor, seed: int, steps: int) -> dict[str, float]:
-    """Denoising after a number of plain steps, with the judge's readings."""
-    noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
-    seen, energy, _ = tasks.descend(graph, noisy, [steps])
-    rested = (energy[-1 - WINDOW] - energy[-1]).abs() <= 1e-6 * energy[0]                       # (batch,)
-    return _cleaned(some, truth, noisy, seen[steps]) | {"rested_share": float(rested.double().mean())}
+def _started(graph: PCGraph, truth: Tensor, top: Tensor, steps: int) -> dict[str, float]:
+    """The error of completion by initialization after a number of plain steps."""
+    started = tasks.complete_by_start(graph, truth, top, steps)
+    return {"initialization_mse": float(metrics.mse(started[:, ~top], truth[:, ~top]).mean())}
 
 
-def _in_one_pass(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
-    """The noisy pictures of ``_at_rest``, denoised by an autoencoder."""
-    noisy = datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
-    return _cleaned(some, truth, noisy, tasks.denoise(model, noisy, 1).clamp(0, 1))
-
-
-def _cleaned(some: ImageSet, truth: Tensor, noisy: Tensor, cleaned: Tensor) -> dict[str, float]:
-    """Denoised pictures beside the noisy ones and blank ones, with the judge's readings and what is left where the
-    originals are empty.
+def _at_rest(model: nn.Module, some: ImageSet, truth: Tensor, seed: int, steps: int) -> dict[str, float]:
+    """Pictures denoised by a number of plain steps, or by an autoencoder's one pass, beside the noisy and blank ones:
+    quality, the judge's readings and what is left where the originals are empty.
     """
+    noisy, found = _noisy(some, truth, seed), {}
+    if isinstance(model, PCGraph):
+        seen, energy, _ = tasks.descend(model, noisy, [steps])
+        cleaned = seen[steps]                                                                   # (batch, pixels)
+        rested = (energy[-1 - WINDOW] - energy[-1]).abs() <= 1e-6 * energy[0]                   # (batch,)
+        found = {"rested_share": float(rested.double().mean())}
+    else:
+        cleaned = tasks.denoise(model, noisy, 1).clamp(0, 1)
     pictures = {"rest": cleaned, "noisy": noisy.clamp(0, 1), "blank": torch.zeros_like(truth)}
-    found = {f"{name}_psnr": float(metrics.psnr(images, truth).mean()) for name, images in pictures.items()}
+    found |= {f"{name}_psnr": float(metrics.psnr(images, truth).mean()) for name, images in pictures.items()}
     found |= {f"{name}_agreement": _read(some, pictures[name]) for name in ("rest", "noisy")}
     nearer = metrics.mse(cleaned, truth) < metrics.mse(noisy, truth)                            # (batch,)
     return found | {"nearer_share": float(nearer.double().mean()),
@@ -162,14 +151,18 @@ def _predicted(graph: PCGraph, pixels: Tensor) -> Tensor:
 
 
 def _settling(graph: PCGraph, truth: Tensor, top: Tensor) -> dict[str, float]:
-    """The safe step, and the number of steps until completions rest."""
+    """The safe step, 1 / largest eigenvalue of the linear Hessian with nothing held; the plain steps until completions
+    of SETTLED images rest, and the share that never does.
+    """
     steps, censored = tasks.settling_steps(graph, truth[:SETTLED], top)
     return {"safe_step": float(query(graph, init={"pixels": truth[:1]}, steps=1).value_lr),
             "settling_steps": steps, "settling_censored": censored}
 
 
 def _resting(graph: PCGraph, truth: Tensor, top: Tensor, steps: int) -> dict[str, float]:
-    """The share of queries that are at rest in the end: classes of images, lower halves, images of each label."""
+    """The share of queries that are at rest in the end, plain and with the momentum that the pages use: classes of
+    SETTLED images, their lower halves, images of each label.
+    """
     some, labels = truth[:SETTLED], torch.eye(graph.topology.size("labels"), device=truth.device)
     asked = {"classification": {"pixels": some}, "completion": {"pixels": observed(some, top)},
              "generation": {"labels": labels}}
@@ -185,27 +178,28 @@ def _with_pixels_set(graph: PCGraph, held_out: ImageSet) -> dict[str, float]:
 
 
 def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, float]:
-    """The judge's readings with labels held: of images generated from labels alone, and of completed upper halves."""
-    judge, classes = load_judge(some.name), torch.arange(model.topology.size("labels"))
+    """The judge's readings with labels held: of images generated from the ten labels alone, and of those completed from
+    label and lower half (labelled, with the seam) or label and upper half (guided, with error and similarity).
+    """
+    classes, bottom = torch.arange(model.topology.size("labels")), datasets.bottom_half(some.shape)
     drawn = tasks.generate(model, classes.to(device)).values["pixels"].cpu().clamp(0, 1)
-    bottom = datasets.bottom_half(some.shape)
     whole, guided = (tasks.complete(model, some.images.to(device), half.to(device), some.labels.to(device)).cpu()
                      for half in (bottom, ~bottom))                                             # (batch, pixels)
-    return {"generated": float((tasks.judge_reads(judge, drawn) == classes).double().mean()),
-            "labelled_agreement": float((tasks.judge_reads(judge, whole) == some.labels).double().mean()),
+    return {"generated": _share_read(some.name, drawn, classes), "labelled_agreement": _read(some, whole),
             "seam": float(metrics.seam(whole, bottom, some.shape).mean()),
             "guided_mse": float(metrics.mse(guided[:, bottom], some.images[:, bottom]).mean()),
             "guided_ssim": float(metrics.ssim(guided, some.images, some.shape).mean()),
-            "guided_agreement": float((tasks.judge_reads(judge, guided) == some.labels).double().mean())}
+            "guided_agreement": _read(some, guided)}
 
 
 def _told(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, float]:
-    """Lower halves completed without a label, and with that of the next class in place of their own."""
-    judge, known = load_judge(some.name), datasets.bottom_half(some.shape).to(device)
-    wrong = (some.labels + 1) % model.topology.size("labels")
-    untold, mistold = (tasks.judge_reads(judge, tasks.complete(model, some.images.to(device), known, labels).cpu())
-                       for labels in (None, wrong.to(device)))                                  # (batch,)
+    """Images completed from the lower half without a label, and how many the judge reads as the wrong label that was
+    held; the root mean square of the weights that leave the labels.
+    """
+    known, wrong = datasets.bottom_half(some.shape).to(device), (some.labels + 1) % model.topology.size("labels")
+    untold, mistold = (tasks.complete(model, some.images.to(device), known, labels).cpu()
+                       for labels in (None, wrong.to(device)))                                  # (batch, pixels)
     leaving = model.weight[model.topology.slice("labels")]                                      # (labels, n)
-    return {"unlabelled_agreement": float((untold == some.labels).double().mean()),
-            "mislabelled_agreement": float((mistold == wrong).double().mean()),
+    return {"unlabelled_agreement": _read(some, untold),
+            "mislabelled_agreement": _share_read(some.name, mistold, wrong),
             "label_weight_scale": float(leaving[leaving != 0].square().mean().sqrt())}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtr  # Student's distribution; all of scipy.stats would take seconds to import
@@ -16,23 +16,8 @@ from .claims import Check, Claim, Condition, Rival
 
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles in rising order
 SHOWN = 2                                         # how many checks without records are named
-MISSING = {"dataset": "", "model": "", "seed": -1, "n": math.nan}
-
-
-class Row(NamedTuple):
-    """The fields of a record that verdicts use. ``case``: its parameters as text. ``seed`` -1: nothing was drawn."""
-
-    claim: str
-    profile: str
-    device: str
-    quantity: str
-    dataset: str
-    model: str
-    seed: float
-    n: float
-    value: float
-    parameters: Condition
-    case: str
+MISSING = {"dataset": "", "model": "", "seed": -1, "n": math.nan}        # seed -1: nothing was drawn
+Row = Mapping[str, Any]                           # a record without empty fields; ``case``: its parameters as text
 
 
 @dataclass(frozen=True)
@@ -178,9 +163,9 @@ def verdicts(records: Iterable[Mapping[str, Any]], rules: Mapping[str, Claim] | 
 
 
 def _row(record: Mapping[str, Any]) -> Row:
-    """A record as a row, with defaults in place of missing values."""
-    given = {name: record[name] for name in Row._fields if record.get(name) is not None}
-    return Row(**MISSING | given, case=json.dumps(record["parameters"], sort_keys=True))
+    """A record with defaults in place of missing values."""
+    given = {name: value for name, value in record.items() if value is not None}
+    return MISSING | given | {"case": json.dumps(record["parameters"], sort_keys=True)}
 
 
 def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
@@ -193,20 +178,20 @@ def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verd
 
 def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
     own = of_claim.get(name, [])
-    profile = max((row.profile for row in own), key=_size, default="")
-    own = [row for row in own if row.profile == profile]
+    profile = max((row["profile"] for row in own), key=_size, default="")
+    own = [row for row in own if row["profile"] == profile]
 
     def applied(checks: Iterable[Check]) -> list[Outcome]:
         """Apply checks to records of this profile: the claim's own, or those of the claims that a check names."""
-        return [_applied(check, [row for other in check.of for row in of_claim.get(other, []) if row.profile == profile]
-                         if check.of else own) for check in checks]
+        return [_applied(check, [row for name in check.of for row in of_claim.get(name, ())
+                                 if row["profile"] == profile] if check.of else own) for check in checks]
 
     outcomes = dict(zip(claim.checks, applied(claim.checks.values()), strict=True))
     counted = [outcome for outcome in outcomes.values() if not outcome.check.further]
     lacks = _lacks(claim, own, profile, counted)
     readings = {other: _reading(claim, applied(checks)) for other, checks in claim.readings.items() if own}
     verdict = _verdict(claim, counted, preliminary=bool(lacks))
-    return Verdict(name, claim, verdict, profile, tuple(sorted({row.device for row in own})), outcomes,
+    return Verdict(name, claim, verdict, profile, tuple(sorted({row["device"] for row in own})), outcomes,
                    () if verdict == "not comparable" else tuple(lacks), readings,
                    tuple(line for rival in claim.rivals for line in _beside(rival, own)))
 
@@ -223,7 +208,7 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
     if profile and _size(profile) < _size(claim.needs.profile):
         lacks.append(f"Run at the sizes called {profile}; the rule asks for {claim.needs.profile}.")
     for quantity, wanted in claim.needs.least.items():
-        if min((row.value for row in own if row.quantity == quantity), default=-math.inf) < wanted:
+        if min((row["value"] for row in own if row["quantity"] == quantity), default=-math.inf) < wanted:
             name = quantity.replace("_", " ").replace("gpu", "GPU")
             name = name.removesuffix("s") if wanted == 1 else name
             lacks.append(f"The rule asks for {wanted:g} {name}; this run had fewer.")
@@ -276,14 +261,14 @@ def _applied(check: Check, rows: list[Row]) -> Outcome:
 
 def _select(rows: list[Row], what: Check, where: Condition) -> list[Row]:
     """The records of a quantity with these parameters, and with the data set and model if the check names them."""
-    return [row for row in rows if row.quantity == what.quantity and what.dataset in (None, row.dataset)
-            and what.model in (None, row.model) and where.items() <= row.parameters.items()]
+    return [row for row in rows if row["quantity"] == what.quantity and what.dataset in (None, row["dataset"])
+            and what.model in (None, row["model"]) and where.items() <= row["parameters"].items()]
 
 
 def _alike(check: Check, mine: list[Row]) -> list[Case]:
     """The cases of a check that compares with a number."""
-    return [_case(check, dataset, model, some[0].parameters, [row.value for row in some],
-                  seeds=len({row.seed for row in some}), n=float(np.min([row.n for row in some])))
+    return [_case(check, dataset, model, some[0]["parameters"], [row["value"] for row in some],
+                  seeds=len({row["seed"] for row in some}), n=float(np.min([row["n"] for row in some])))
             for (dataset, model, _), some in _grouped(mine, ("dataset", "model", "case"))]
 
 
@@ -297,7 +282,7 @@ def _paired(check: Check, mine: list[Row], rows: list[Row]) -> tuple[list[Case],
     given = {key: value for key, value in other if key in ("quantity", "model") and value is not None}
     others = _select(rows, check.model_copy(update=given), check.where if other.where is None else other.where)
     keys = ["dataset", *(key for key, named in {"model": other.model, "case": other.where}.items() if named is None
-                         and {getattr(row, key) for row in mine} & {getattr(row, key) for row in others})]
+                         and {row[key] for row in mine} & {row[key] for row in others})]
     ours, theirs = (_means(side, (*keys, "seed")) for side in (mine, others))
     cases = []
     for key, some in itertools.groupby((key for key in ours if key in theirs), key=lambda key: key[:-1]):
@@ -321,12 +306,12 @@ def _grouped(rows: Iterable[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, 
     """Rows grouped by some keys, in the order of their values."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(tuple(getattr(row, key) for key in keys), []).append(row)
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
     return sorted(groups.items())
 
 
 def _means(rows: list[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], float]:
-    return {key: fmean(row.value for row in some) for key, some in _grouped(rows, keys)}
+    return {key: fmean(row["value"] for row in some) for key, some in _grouped(rows, keys)}
 
 
 def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None) -> bool:

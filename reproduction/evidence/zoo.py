@@ -102,13 +102,6 @@ class ModelRun:
         _, generator = build(self.spec, self.seed, torch.device("cpu"))
         return split(self.spec, config.load_profile(self.profile), generator)
 
-    def held_out(self) -> ImageSet:
-        """The validation images, which the training never saw. Raises BadInput: the model keeps none."""
-        if (kept := self.images()[1]) is None:
-            raise BadInput(f"model {self.name!r} keeps no validation images in profile {self.profile}; set "
-                           "validation_count.")
-        return kept
-
     def train(self, device: str = "auto", progress: bool = True, force: bool = False) -> Path:
         """Train unless weights of the same settings and numerics exist. A killed training resumes. Returns the file.
 
@@ -211,7 +204,7 @@ def committed(name: str) -> nn.Module:
     training = ModelRun(name, header["profile"], int(header["seed"]))
     if header["identity"] != training.identity:
         raise BadFile(f"{checkout.relative(file)} has other settings than {name}. "
-                      "Renew it: python scripts/export_weights.py")
+                      "Renew it: python scripts/export_live.py committed")
     model, _ = build(training.spec, training.seed, torch.device("cpu"))
     model.load_state_dict(tensors)
     return model

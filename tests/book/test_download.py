@@ -11,6 +11,7 @@ import pytest
 from reproduction.book import download
 from reproduction.book.judged import Judged
 from reproduction.checkout import ROOT
+from reproduction.evidence import records
 
 RECORDS = ROOT / "results/records"
 
@@ -18,7 +19,7 @@ RECORDS = ROOT / "results/records"
 @pytest.fixture(scope="module")
 def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("csv")
-    download.write(Judged.read(RECORDS), RECORDS, folder)
+    download.write(Judged.judge(records.read(RECORDS)), RECORDS, folder)
     return folder
 
 
@@ -35,7 +36,7 @@ def test_the_csv_of_a_page_holds_its_records_to_the_last_digit(csv: Path, path: 
 
 
 def test_a_page_without_records_offers_its_notebook_alone() -> None:
-    judged = Judged.read(RECORDS)
+    judged = Judged.judge(records.read(RECORDS))
     assert [text for text, _ in download.of("01-introduction", judged)] == ["notebook"]
     assert dict(download.of("02-pc-graphs", judged))["record"] == "../../records/02-pc-graphs.json"
 

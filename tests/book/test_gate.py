@@ -22,7 +22,7 @@ from reproduction.book import gate, site, tables
 from reproduction.book.handover import KIND
 from reproduction.checkout import ROOT
 
-TABLE = tables.plain(pd.DataFrame({"a": ["x < y", "<b>"]}), "t").handed()  # text is text, whatever it says
+TABLE = tables.plain(pd.DataFrame({"a": ["x < y", "<b>"]}), "t").model_dump()  # text is text, whatever it says
 
 
 def png(size: tuple[int, int] = (2, 2)) -> str:

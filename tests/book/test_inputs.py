@@ -66,15 +66,6 @@ def test_digest_follows_the_code_that_is_imported(package: Path, file: str, old:
     assert (fresh() != before) == changes
 
 
-@pytest.mark.parametrize(("old", "new", "changes"), [("Words.", "Other words.", True), ("x + NAME", "x - NAME", False),
-                                                     ("from . import", "# why\nfrom . import", False)])
-def test_the_reference_is_built_anew_for_docstrings_alone(package: Path, old: str, new: str, changes: bool) -> None:
-    before, path = inputs.docstrings(), package / "room/one.py"
-    path.write_text(path.read_text().replace(old, new))
-    forget()
-    assert (inputs.docstrings() != before) == changes
-
-
 def test_every_module_that_python_loads_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python's list is the oracle, after each of three imports; ours may be longer by what functions import."""
     modules = ["pcgraph_lite.engine.graph", "reproduction.evidence.zoo", "reproduction.book.tables"]

@@ -36,7 +36,7 @@ def figure(caption: str = "Look.", *tags: str, **data: str) -> NotebookNode:
 
 
 def show(table: Table) -> NotebookNode:
-    return new_code_cell("t", outputs=[new_output("execute_result", {KIND: table.handed()})],
+    return new_code_cell("t", outputs=[new_output("execute_result", {KIND: table.model_dump()})],
                          metadata={"tags": ["hide-input"]})
 
 
@@ -115,7 +115,7 @@ def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judg
              "A noisy picture settles on one that is read more often (section 3), feedforward")
     frame = pd.DataFrame({"sentence": asked, "true at a decay of": ["0.03", "1e-4"]})
     aims = []
-    for cells in ([show(Table(frame, "sentences"))], []):
+    for cells in ([show(Table.of(frame, "sentences"))], []):
         one = Page("l-settings", page(*cells).notebook, True, False, {"words": ""})
         layout.lay_out(one, judged, ROOT, tmp_path)
         aims.append(one.notebook.cells[1].source)
@@ -127,7 +127,8 @@ def test_tables_of_settings_are_folded_and_results_are_not(laid) -> None:
     frame = pd.DataFrame({"model": ["a", "b"], "T": [5, 5]})
     parameters = new_code_cell("seed: int = 0", metadata={"tags": ["parameters", "hide-input"]})
     injected = new_code_cell("seed = 0", metadata={"tags": ["injected-parameters"]})
-    cells = laid(page(parameters, injected, show(Table(frame, "a", settings=True)), show(Table(frame, "b")))).cells[2:]
+    tables = show(Table.of(frame, "a", settings=True)), show(Table.of(frame, "b"))
+    cells = laid(page(parameters, injected, *tables)).cells[2:]
     assert [cell.metadata.tags[-1] for cell in cells] == ["hide-input", "hide-input", "hide-cell", "hide-input"]
     assert [cell.metadata.mystnb.code_prompt_show for cell in cells] == [
         "Parameters", "Values used here", "Settings", "Code"]

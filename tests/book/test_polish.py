@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 from PIL import Image
 
-from reproduction.book import plots, polish
+from reproduction.book import polish
 
 
 def test_a_description_is_the_first_finding_else_the_first_paragraph_and_is_cut_at_a_word() -> None:
@@ -17,17 +16,6 @@ def test_a_description_is_the_first_finding_else_the_first_paragraph_and_is_cut_
     assert polish.description(found) == "It holds. So."
     long = polish.description(f"<h1>T</h1><p>{'word ' * 100}</p>")
     assert len(long) <= polish.LONGEST + 2 and long.endswith("word …")
-
-
-def test_a_card_has_a_picture_only_by_its_full_address() -> None:
-    """No service follows a relative path; ``html_baseurl`` gives the page its canonical address."""
-    article = '<article class="bd-article"><h1>T</h1><p>Text.</p><img src="../generated/a.png"></article>'
-    there = '<link rel="canonical" href="https://x.org/book/page.html">'
-    plain, linked = (polish.polished(f"<head><title>T</title>{link}</head>{article}", Path("/nowhere"))
-                     for link in ("", there))
-    assert "og:image" not in plain and "twitter:card" not in plain and 'content="Text."' in plain
-    assert '<meta property="og:image" content="https://x.org/generated/a.png">' in linked
-    assert '<meta property="twitter:card" content="summary_large_image">' in linked
 
 
 def test_lines_do_not_break_before_a_per_cent_and_code_is_as_it_was() -> None:
@@ -59,44 +47,21 @@ def test_a_picture_of_twice_the_resolution_takes_the_same_room(tmp_path: Path) -
         assert 'width="30" height="20" style="--natural: 30"' in page
 
 
-def test_in_the_dark_theme_a_figure_turns_dark_and_its_photographs_stay(tmp_path: Path) -> None:
-    """Colours of chance are a photograph; below it a grey picture, and white between."""
-    figure = np.full((140, 60, 3), 255, np.uint8)
-    figure[10:50, 10:50] = np.random.default_rng(0).integers(0, 240, (40, 40, 3))
-    figure[70:110, 10:50] = 60
-    figure[70:110, [10, 49]] = figure[[70, 109], 10:50] = (85, 168, 104)    # its frame
-    dark = polish.darkened(figure)
-    assert (dark[10:50, 10:50] == figure[10:50, 10:50]).all()
-    assert (dark[:8] == 18).all()                                         # the colour of the page
-    assert (dark[80:100, 20:40] == 18 + 195 * (255 - 36) // 255).all()
-    frame = dark[90, 10].astype(int)
-    lightness = 36 + (510 - 85 - 168) * 219 / 255
-    assert np.argmax(frame) == 1 and frame.max() + frame.min() == pytest.approx(lightness, abs=2)
-    sharp = polish.darkened(figure.repeat(2, 0).repeat(2, 1), 2)
-    assert (sharp == dark.repeat(2, 0).repeat(2, 1)).mean() > 0.99          # two pixels for each
-    assert polish.darkened(figure[60:]) is None
-    Image.fromarray(figure).save(tmp_path / "a.png")
-    page = polish.polished('<head></head><article class="bd-article"><img src="a.png">', tmp_path)
-    assert 'class="only-light"' in page and 'src="a.dark.png"' in page and (tmp_path / "a.dark.png").is_file()
-
-
-def test_a_grey_photograph_among_coloured_ones_stays_and_the_tick_on_its_frame_turns() -> None:
-    """Three photographs, of which the last is grey; the first has a frame, and a round mark with a white tick on it."""
-    figure = np.full((60, 200, 3), 255, np.uint8)
-    for left in (10, 70):
-        figure[10:50, left:left + 40] = np.random.default_rng(left).integers(0, 240, (40, 40, 3))
-    figure[10:50, 130:170] = 200
-    green = [round(255 * part) for part in to_rgb(plots.RIGHT)]
-    figure[10:50, [8, 9, 50, 51]] = figure[[8, 9, 50, 51], 8:52] = figure[6:16, 44:54] = green
-    figure[10:13, 48:50] = 255                                             # the tick
-    dark = polish.darkened(figure).astype(int)
-    assert (dark[10:50, 130:170] == 200).all() and (dark[20:40, 20:40] == figure[20:40, 20:40]).all()
-    assert (dark[10:13, 48:50] == 18).all() and np.ptp(dark[7:9, 45:53].reshape(-1, 3), axis=0).max() == 0
+def test_only_photographs_have_the_class_that_no_theme_turns(tmp_path: Path) -> None:
+    """Colours of chance are a photograph; grey and one colour are not."""
+    figure = np.full((300, 200, 3), 60, np.uint8)
+    figure[200:] = (85, 168, 104)
+    for photograph in (False, True):
+        if photograph:
+            figure[:200] = np.random.default_rng(0).integers(0, 240, (20, 20, 3)).repeat(10, 0).repeat(10, 1)
+        Image.fromarray(figure).save(tmp_path / "a.png")
+        page = polish.polished('<head></head><article class="bd-article"><img src="a.png">', tmp_path)
+        assert ('class="photograph"' in page) == photograph
 
 
 def test_large_pictures_lose_transparency_that_they_do_not_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polish, "HEAVY", 0)
-    colours = np.random.default_rng(0).integers(0, 256, (90, 70, 4), dtype=np.uint8)
+    colours = np.random.default_rng(0).integers(0, 256, (18, 14, 4), dtype=np.uint8).repeat(10, 0).repeat(10, 1)
     for name, opaque in (("opaque", True), ("clear", False)):
         colours[..., 3] = 255 if opaque else colours[..., 3] // 2
         Image.fromarray(colours).save(file := tmp_path / f"{name}.png")

@@ -53,7 +53,7 @@ def test_settings_that_differ_and_single_rows_stay() -> None:
 
 def test_of_settings_everything_shared_is_told_below_with_what_the_paper_says() -> None:
     frame = pd.DataFrame({"model": ["slow", "fast"], "parameters": 1000, "weight step": [1e-4, 0.5], "T": 5})
-    page = html(Table(frame, "models", formats={"parameters": ","}, settings=True, paper={"T": 20}))
+    page = html(Table.of(frame, "models", formats={"parameters": ","}, settings=True, paper={"T": 20}))
     assert cells(page) == [["model", "weight step"], ["slow", "0.0001"], ["fast", "0.5"]]
     assert [one.text for one in page.find_all("p", class_="alike")] == [
         "In all rows: 1,000 parameters; T 5.", "The paper's: T 20."]
@@ -102,7 +102,7 @@ def test_settings_that_a_sweep_keeps_as_json_are_words() -> None:
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "<b onclick='a()'>", "a & b", "</table>"])
 def test_text_is_text_wherever_it_stands(text: str) -> None:
     """Oracle: what a parser reads is what was handed over, and the tags are the renderer's own."""
-    shown = Table(pd.DataFrame({text: [text, "x"], "seeds": [1, 2]}), "x", text, settings=True, paper={text: text})
+    shown = Table.of(pd.DataFrame({text: [text, "x"], "seeds": [1, 2]}), "x", text, settings=True, paper={text: text})
     page = BeautifulSoup(render.table(shown, BOOK, text, "x.csv"), "html.parser")
     assert cells(page)[:2] == [[text, "seeds"], [text, "1"]] and page.find("caption").text == text
     assert {tag.name for tag in page.find_all()} <= {"p", "table", "caption", "thead", "tbody", "tr", "th", "td", "a"}

@@ -147,11 +147,12 @@ def test_a_cause_has_its_figure_unless_the_claim_was_not_run(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("photo", [True, False])
-def test_only_a_small_picture_of_photographs_has_another_for_the_dark_theme(tmp_path: Path, photo: bool) -> None:
+def test_a_small_picture_says_whether_it_shows_photographs(tmp_path: Path, photo: bool) -> None:
     pixels = np.full((200, 200, 3), 255, np.uint8)
-    pixels[20:180, 20:180] = np.random.default_rng(0).integers(0, 256, (160, 160, 3)) if photo else (0, 0, 255)
+    chance = np.random.default_rng(0).integers(0, 256, (20, 20, 3)).repeat(8, 0).repeat(8, 1)
+    pixels[20:180, 20:180] = chance if photo else (0, 0, 255)
     made = figures.thumbnail(figure(Image.fromarray(pixels)), tmp_path, 480)
-    assert made.in_dark == photo == (tmp_path / "fig-x.dark.png").is_file() and (tmp_path / made.file).is_file()
+    assert made.photograph == photo and (tmp_path / made.file).is_file()
 
 
 def test_the_small_picture_of_many_thin_lines_is_no_photograph(tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ def test_the_small_picture_of_many_thin_lines_is_no_photograph(tmp_path: Path) -
             axis.plot(np.random.default_rng(10 * k + line).normal(size=60).cumsum(), linewidth=0.8)
     drawn.savefig(file := BytesIO())
     made = figures.thumbnail(figure(Image.open(file).convert("RGB")), tmp_path, 480)
-    assert not made.in_dark and max(made.width, made.height) == 480
+    assert not made.photograph and max(made.width, made.height) == 480
 
 
 def test_the_citation_is_that_of_the_file(written: dict[str, str]) -> None:

@@ -35,11 +35,11 @@ def saved(folder: Path) -> Path:
 def test_a_table_goes_through_a_notebook_and_comes_back(tmp_path: Path) -> None:
     """To the last digit; what JSON has no number for is nothing."""
     frame = pd.DataFrame({"a": [1 / 3, math.nan, np.float32(0.5)], "b": ["x", None, True], "c": [SPREAD, INTERVAL, 7]})
-    given = Table(frame, "name", "caption", {"a": ".2g"}, settings=True, paper={"a": "1e-4"})
+    given = Table.of(frame, "name", "caption", {"a": ".2g"}, settings=True, paper={"a": "1e-4"})
     output = new_output("execute_result", given._repr_mimebundle_())
     nbformat.write(new_notebook(cells=[new_code_cell(outputs=[output])]), file := tmp_path / "a.ipynb")
     nbformat.validate(back := nbformat.read(file, as_version=4))
-    read = Table.read(back.cells[0].outputs[0].data[KIND])
+    read = Table.model_validate(back.cells[0].outputs[0].data[KIND])
     assert read.data.to_numpy().tolist() == [[1 / 3, "x", SPREAD], [None, None, INTERVAL], [0.5, True, 7]]
     assert (read.name, read.caption, dict(read.formats), read.settings, read.paper) == (
         "name", "caption", {"a": ".2g"}, True, {"a": "1e-4"})
@@ -50,10 +50,10 @@ def test_a_table_goes_through_a_notebook_and_comes_back(tmp_path: Path) -> None:
     {"rows": [["x", {"mean": "<b>"}]]}, {"rows": [["x", math.nan]]}, {"formats": {"a": "{0.__class__}"}}, {"more": 1},
     {"rows": "x"}, {"paper": {"a": ["x"]}}, {"settings": "yes"}])
 def test_what_is_no_table_is_refused(change: dict[str, object]) -> None:
-    handed = tables.plain(pd.DataFrame({"a": ["x"], "b": [1]}), "n").handed()
-    Table.read(handed)
+    handed = tables.plain(pd.DataFrame({"a": ["x"], "b": [1]}), "n").model_dump()
+    Table.model_validate(handed)
     with pytest.raises(ValidationError):
-        Table.read(handed | change)
+        Table.model_validate(handed | change)
 
 
 def test_in_a_terminal_a_table_is_text() -> None:
@@ -100,7 +100,7 @@ def test_seeds_of_a_group_become_one_row_under_its_words() -> None:
     frame = pd.DataFrame(rows, columns=["dataset", "model", "the_mse", "other"])
     shown = tables.over_seeds(frame, ["dataset", "model"], {"the_mse": "the_mse", "other": "more"}, {"b": "second"})
     assert list(shown.data.columns) == ["dataset", "model", "the mse", "more", "seeds"]
-    assert shown.handed()["rows"] == [["second", "x", {"mean": 2.0, "sd": pytest.approx(2 ** 0.5)}, 5.0, 2],
+    assert shown.model_dump()["rows"] == [["second", "x", {"mean": 2.0, "sd": pytest.approx(2 ** 0.5)}, 5.0, 2],
                                       ["second", "y", 4.0, 5.0, 1], ["a", "x", 2.0, None, 1]]
     percent = tables.over_seeds(frame, ["dataset", "model"], {"the_mse": "right (%)"}).data
     assert percent["right (%)"].tolist() == [{"mean": 200.0, "sd": pytest.approx(200 ** 0.5 * 10)}, 400.0, 200.0]
@@ -143,7 +143,7 @@ def test_no_table_of_the_site_is_titled_by_the_names_of_records(page: Path) -> N
     record = ROOT / f"results/records/{page.stem}.json"
     kept = json.loads(record.read_text())["records"] if record.is_file() else []
     names = {row["quantity"].replace("_", " ") for row in kept}
-    shown = [Table.read(output.data[KIND]) for cell in nbformat.read(page, as_version=4).cells
+    shown = [Table.model_validate(output.data[KIND]) for cell in nbformat.read(page, as_version=4).cells
              for output in cell.get("outputs", []) if KIND in output.get("data", {})]
     html = "".join(render.table(table, findings.load()) for table in shown if not table.name.startswith("verdicts"))
     titles = {part.partition("</th>")[0].rpartition(">")[2] for part in html.split("<th ")[1:]}

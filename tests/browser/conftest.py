@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator["Browser"]:
     """Skips where there is none."""
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    print_book = pytest.importorskip("print_book", reason="pypdf is not installed")
+    picture_live = pytest.importorskip("picture_live", reason="playwright is not installed")
     try:
-        with print_book.chromium() as browser:
+        with picture_live.chromium() as browser:
             yield browser
     except BadFile as missing:
         pytest.skip(str(missing))

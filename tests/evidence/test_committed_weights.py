@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 import export_live
-import export_weights
 import numpy as np
 import pytest
 import torch
@@ -29,9 +28,9 @@ def digits() -> datasets.ImageSet:
 
 
 def test_all_of_them_are_small_enough_for_a_repository() -> None:
-    sizes = [zoo.committed_path(name).stat().st_size for name in export_weights.MODELS]
-    assert sum(sizes) < export_weights.LARGEST
-    assert sorted(zoo.committed_path("x").parent.glob("*")) == sorted(map(zoo.committed_path, export_weights.MODELS))
+    sizes = [zoo.committed_path(name).stat().st_size for name in export_live.COMMITTED]
+    assert sum(sizes) < 5_000_000
+    assert sorted(zoo.committed_path("x").parent.glob("*")) == sorted(map(zoo.committed_path, export_live.COMMITTED))
 
 
 def test_the_how_to_page_draws_ten_different_digits() -> None:

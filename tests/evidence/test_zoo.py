@@ -151,7 +151,7 @@ def test_classifiers_come_by_the_same_call(root: Path, name: str) -> None:
     first = zoo.ModelRun(name, "smoke").load(**QUIET)
     again = zoo.ModelRun(name, "smoke").load(**QUIET)
     assert same(first.graph, again.graph) and first.spec.kind == name and first.seconds > 0
-    held_out = zoo.ModelRun(name, "smoke").held_out()
+    held_out = zoo.ModelRun(name, "smoke").images()[1]
     right = (again.graph.classify(held_out.images) == held_out.labels).double().mean()
     assert float(right) == pytest.approx(again.provenance["validation"]) and len(held_out) == 50
 
@@ -208,7 +208,7 @@ def test_a_profile_says_in_which_precision_its_models_compute(root: Path) -> Non
     single = zoo.ModelRun("tiny", "smoke").load(**QUIET)
     profile = root / "config/profiles/smoke.yaml"
     profile.write_text(profile.read_text() + "dtype: float64\n")
-    double, images = zoo.ModelRun("tiny", "smoke").load(**QUIET), zoo.ModelRun("tiny", "smoke").held_out().images
+    double, images = zoo.ModelRun("tiny", "smoke").load(**QUIET), zoo.ModelRun("tiny", "smoke").images()[1].images
     assert (single.graph.dtype, double.graph.dtype, images.dtype) == (torch.float32, torch.float64, torch.float64)
     assert query(double.graph, {"pixels": images}, steps=2).values["labels"].dtype == torch.float64
     assert zoo.build(double.spec, 0, torch.device("cpu"), "float64")[0].weight.float().equal(
