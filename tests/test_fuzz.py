@@ -32,7 +32,7 @@ from pcgraph_lite.baselines.rbm import RBM
 from pcgraph_lite.engine.epochs import Schedule
 from pcgraph_lite.engine.layout import Layout
 from pcgraph_lite.engine.topology import Edges
-from pcgraph_lite.errors import BadInput, PCGraphError
+from pcgraph_lite.errors import PCGraphError
 from pcgraph_lite.images import datasets, judge, metrics, scale
 
 LEAST, LONG = 10_000, 10**7                                                # calls; and a number that is fine, if slow
@@ -263,8 +263,3 @@ def test_no_bad_value_is_answered_by_a_foreign_error_or_nan(tmp_path, monkeypatc
         count, outcomes, wrong = survivors()
     print(count, dict(outcomes), len(wrong))
     assert count >= LEAST and not wrong, "\n".join(wrong[:40])
-
-
-def test_a_wrong_name_of_a_setting_is_suggested():
-    with pytest.raises(BadInput, match="Did you mean 'steps'"):
-        pcg.relax(NETWORK, START, HELD, stepz=3)

@@ -239,36 +239,25 @@ def test_the_generator_decides_the_order():
     assert torch.equal(train(1), train(1)) and not torch.equal(train(1), train(2))
 
 
-def stopping(at: int, error: type[BaseException]) -> tuple[Callable, list[list[torch.Tensor]]]:
-    """A score that falls from epoch to epoch and stops the training in one of them, and the weights that it saw."""
-    seen = []
+@pytest.mark.parametrize(("error", "file", "says"), [
+    (RuntimeError, None, "stop"), (KeyboardInterrupt, "state", "the same call resumes .*state"),
+    (KeyboardInterrupt, None, r"^training stopped in epoch 4 of 9: the model has weights, the best so far, of epoch 1, "
+                              r"and its attribute history has 3 rows\.$")])
+def test_ctrl_c_and_errors_leave_the_best_weights_and_the_history(tmp_path: Path, error: type[BaseException],
+                                                                  file: str | None, says: str):
+    """In the fourth epoch, the first being the best."""
+    seen, graph, path = [], small(), file and tmp_path / file
 
     def score(graph: PCGraph, batch: object) -> float:
         seen.append([weight.clone() for weight in graph.weights])
-        if len(seen) == at:
+        if len(seen) == 4:
             raise error("stop")
         return 1 / len(seen)
 
-    return score, seen
-
-
-@pytest.mark.parametrize(("error", "says"), [(RuntimeError, "stop"), (
-    KeyboardInterrupt, r"^training stopped in epoch 4 of 9: the model has weights, the best so far, of epoch 1, and "
-                       r"its attribute history has 3 rows\.$")])
-def test_ctrl_c_and_errors_leave_the_best_weights_and_the_history(error: type[BaseException], says: str):
-    """In the fourth epoch, the first being the best."""
-    score, seen = stopping(4, error)
-    graph = small()
     with pytest.raises(error, match=says):
-        fit(graph, toy(), score=score, validation=0.2, epochs=9, batch_size=20, progress=False)
+        fit(graph, toy(), score=score, checkpoint=path, validation=0.2, epochs=9, batch_size=20, progress=False)
     assert all(torch.equal(a, b) for a, b in zip(graph.weights, seen[0], strict=True))
     assert graph.history["epoch"].tolist() == [1, 2, 3] and graph.history["validation"].tolist() == [1, 1 / 2, 1 / 3]
-
-
-def test_ctrl_c_says_where_a_checkpoint_goes_on(tmp_path: Path):
-    score, _ = stopping(2, KeyboardInterrupt)
-    with pytest.raises(KeyboardInterrupt, match=r"the same call resumes .*state"):
-        fit(small(), toy(), score=score, checkpoint=tmp_path / "state", validation=0.2, epochs=9, progress=False)
 
 
 def test_ctrl_c_without_validation_leaves_the_weights_that_were_reached():

@@ -22,10 +22,6 @@ def pictures(count: int = 4, seed: int = 0) -> torch.Tensor:
 
 # ------------------------------------------------------------------------------------------------- classification
 
-def test_accuracy_is_the_share_of_equal_entries():
-    assert metrics.share_right(torch.tensor([1, 2, 3, 4]), torch.tensor([1, 2, 0, 4])) == pytest.approx(0.75)
-    assert metrics.share_right(torch.tensor([0]), torch.tensor([0])) == 1.0
-
 
 def test_table_matches_counting_by_hand():
     table = metrics.classification_table(torch.tensor([0, 0, 0, 1]), torch.tensor([0, 1, 1, 1]), ["a", "b", "c"])
