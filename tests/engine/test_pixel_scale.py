@@ -119,8 +119,9 @@ def test_resampled_pictures_may_leave_the_scale_by_a_tenth() -> None:
     """At either end, so that one end beyond it is refused whatever the other."""
     fit(graph(SIGNED), {"pixels": 1.18 * IMAGES - 0.09}, **LEARN)          # from -0.09 to 1.09
     for images in (1.11 * IMAGES, 1.11 * IMAGES - 0.11):
-        with pytest.raises(BadInput, match="that the model scales itself"):
-            fit(graph(SIGNED), {"pixels": images}, **LEARN)
+        for data, validation in ((images, None), (IMAGES, {"pixels": images})):
+            with pytest.raises(BadInput, match="that the model scales itself"):
+                fit(graph(SIGNED), {"pixels": data}, validation=validation, **LEARN)
 
 
 @pytest.mark.parametrize("make", [lambda: Scale("x", 0.0, 0.0), lambda: Scale("x", float("nan")), lambda: Scale(3),
