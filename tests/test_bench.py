@@ -116,20 +116,13 @@ def test_peak_of_a_trace() -> None:
     assert memory.running_peak([event(1, -100)]) == 0
 
 
-def test_flops_of_the_floor_by_hand() -> None:
-    """B = 2, T = 3, 4 free and 5 clamped sources, 6 targets: 2 B times (clamped once, free 2 T + 1 times, gradient)."""
-    assert floor.flops([floor.Shape(4, 5, 6)], batch=2, steps=3) == 2 * 2 * (5 * 6 + 7 * 4 * 6 + 9 * 6)
-    assert floor.flops([floor.Shape(4, 5, 6)], batch=2, steps=3, learn=False) == 2 * 2 * (5 * 6 + 7 * 4 * 6)
-
-
+@pytest.mark.parametrize("learn", [True, False])
 @pytest.mark.parametrize("make", WORKS)
-def test_the_floor_computes_what_it_counts(make) -> None:
+def test_the_floor_computes_what_it_counts(make, learn: bool) -> None:
     """Products as dispatched; shapes cover every edge of the topology (and the diagonal of a full one)."""
     work = make(QUICK)
-    products = floor.Floor(work.shapes, work.batch, work.steps)
-    with Products() as seen:
-        products()
-    assert seen.flops == floor.flops(work.shapes, work.batch, work.steps)
+    products = floor.Floor(work.shapes, work.batch, work.steps, learn=learn)
+    assert product_flops(products) == floor.flops(work.shapes, work.batch, work.steps, learn)
     pairs, diagonal = sum((s.free + s.clamped) * s.target for s in work.shapes), work.topology.n
     assert pairs - work.topology.edge_count() == (diagonal if make is training.fully_connected else 0)
 

@@ -33,35 +33,22 @@ def by_hand(scale: Scale, images: Tensor = IMAGES) -> Tensor:
     return (images - scale.offset) / scale.unit
 
 
-def held(images: Tensor) -> dict[str, object]:
-    return {"clamp": {"pixels": images}}
-
-
-def half(images: Tensor) -> dict[str, object]:
-    return {"clamp": {"pixels": observed(images, KNOWN), "labels": torch.eye(3)[LABELS]}}
-
-
-def done(images: Tensor) -> dict[str, object]:
-    return {"do": {"pixels": images}, "start": "prediction"}
-
-
-def started(images: Tensor) -> dict[str, object]:
-    return {"init": {"pixels": images}, "tolerance": None, "batch_size": 5}
-
-
-def outwards(images: Tensor) -> dict[str, object]:
-    return {"clamp": {"pixels": observed(images, KNOWN)}, "start": "prediction"}
+ASKED: dict[str, Callable[[Tensor], dict[str, Any]]] = {
+    "held": lambda images: {"clamp": {"pixels": images}},
+    "half": lambda images: {"clamp": {"pixels": observed(images, KNOWN), "labels": torch.eye(3)[LABELS]}},
+    "set": lambda images: {"do": {"pixels": images}, "start": "prediction"},
+    "started": lambda images: {"init": {"pixels": images}, "tolerance": None, "batch_size": 5},
+    "outwards": lambda images: {"clamp": {"pixels": observed(images, KNOWN)}, "start": "prediction"}}
 
 
 @SCALES
 @pytest.mark.parametrize("replicas", [None, 2])
-@pytest.mark.parametrize("asked", [held, half, done, started, outwards])
-def test_a_query_is_that_of_pixels_scaled_by_hand(asked: Callable[[Tensor], dict[str, Any]], replicas: int | None,
-                                                  scale: Scale) -> None:
+@pytest.mark.parametrize("name", ASKED)
+def test_a_query_is_that_of_pixels_scaled_by_hand(name: str, replicas: int | None, scale: Scale) -> None:
     """Number for number: pixels in [0, 1], all else as inside the graph; noise may leave [0, 1]."""
     noisy = 2 * IMAGES - 0.5
-    got = query(graph(scale, replicas=replicas), **asked(noisy), steps=20)
-    inside = query(graph(replicas=replicas), **asked(by_hand(scale, noisy)), steps=20)
+    got = query(graph(scale, replicas=replicas), **ASKED[name](noisy), steps=20)
+    inside = query(graph(replicas=replicas), **ASKED[name](by_hand(scale, noisy)), steps=20)
     assert torch.equal(got.x, inside.x) and torch.equal(got.energy, inside.energy)
     assert torch.equal(got.values["pixels"], inside.values["pixels"] * scale.unit + scale.offset)
     assert torch.equal(got.values["labels"], inside.values["labels"])

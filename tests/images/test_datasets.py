@@ -358,13 +358,10 @@ def test_truncated_mat_file_is_named(tiny_svhn, tmp_path, monkeypatch):
 
 # -------------------------------------------------------------------------------------------- ImageSet and helpers
 
-def image_set(count: int = 12) -> datasets.ImageSet:
-    images = torch.arange(count).float()[:, None].expand(count, 784) / count
-    return datasets.ImageSet("mnist", images, torch.arange(count), (1, 28, 28), "made here")
-
 
 def test_subset_and_split_share_nothing_and_lose_nothing():
-    data = image_set()
+    data = datasets.ImageSet("mnist", torch.arange(12).float()[:, None].expand(12, 784) / 12, torch.arange(12),
+                             (1, 28, 28), "made here")
     assert data.subset(5).labels.tolist() == [0, 1, 2, 3, 4]
     drawn = data.subset(5, seeded())
     assert len(set(drawn.labels.tolist())) == 5 and torch.equal(drawn.images[:, 0] * 12, drawn.labels.float())
