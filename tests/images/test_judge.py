@@ -32,16 +32,11 @@ def test_committed_judge_reads_the_bundled_test_images(name, least):
     assert right.float().mean().item() >= least
 
 
-def calibration(name: str) -> dict[str, dict]:
-    beside = json.loads(judge.weights_path(name).with_suffix(".json").read_text())
-    assert beside["weights_sha256"] == judge.load_judge(name).provenance["weights_sha256"]
-    return {row["pictures"]: row for row in beside["calibration"]}
-
-
 @pytest.mark.parametrize("name", judge.JUDGES)
 def test_committed_calibration_is_what_was_asked_of_the_judge(name):
-    rows = calibration(name)
-    assert rows["originals"]["right"] == float(judge.load_judge(name).provenance["test"])
+    beside = json.loads(judge.weights_path(name).with_suffix(".json").read_text())
+    facts, rows = judge.load_judge(name).provenance, {row["pictures"]: row for row in beside["calibration"]}
+    assert beside["weights_sha256"] == facts["weights_sha256"] and rows["originals"]["right"] == float(facts["test"])
     assert rows["originals"]["unreadable"] < 0.002
     assert rows["class means"]["right"] >= {"mnist": 1, "fashion": 0.9}[name]
     assert rows["blur, σ = 1, contrast × 0.3"]["right"] > rows["originals"]["right"] - 0.03
