@@ -1,4 +1,4 @@
-"""What the tests of images and pages share: a seeded generator, a reader with one answer, a picture as text."""
+"""What tests share: a seeded generator, images whose class is plain, a reader with one answer, a picture as text."""
 
 import base64
 from io import BytesIO
@@ -10,6 +10,12 @@ from torch import nn
 
 def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def bars(count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Three bars with noise on 12 pixels, and which one it is; other images for another count."""
+    noise, labels = torch.rand(count, 12, generator=seeded(count)), torch.arange(count) % 3
+    return 0.8 * torch.eye(3).repeat_interleave(4, 1)[labels] + 0.2 * noise, labels
 
 
 class Says(nn.Module):

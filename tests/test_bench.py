@@ -116,20 +116,13 @@ def test_peak_of_a_trace() -> None:
     assert memory.running_peak([event(1, -100)]) == 0
 
 
-def test_flops_of_the_floor_by_hand() -> None:
-    """B = 2, T = 3, 4 free and 5 clamped sources, 6 targets: 2 B times (clamped once, free 2 T + 1 times, gradient)."""
-    assert floor.flops([floor.Shape(4, 5, 6)], batch=2, steps=3) == 2 * 2 * (5 * 6 + 7 * 4 * 6 + 9 * 6)
-    assert floor.flops([floor.Shape(4, 5, 6)], batch=2, steps=3, learn=False) == 2 * 2 * (5 * 6 + 7 * 4 * 6)
-
-
+@pytest.mark.parametrize("learn", [True, False])
 @pytest.mark.parametrize("make", WORKS)
-def test_the_floor_computes_what_it_counts(make) -> None:
+def test_the_floor_computes_what_it_counts(make, learn: bool) -> None:
     """Products as dispatched; shapes cover every edge of the topology (and the diagonal of a full one)."""
     work = make(QUICK)
-    products = floor.Floor(work.shapes, work.batch, work.steps)
-    with Products() as seen:
-        products()
-    assert seen.flops == floor.flops(work.shapes, work.batch, work.steps)
+    products = floor.Floor(work.shapes, work.batch, work.steps, learn=learn)
+    assert product_flops(products) == floor.flops(work.shapes, work.batch, work.steps, learn)
     pairs, diagonal = sum((s.free + s.clamped) * s.target for s in work.shapes), work.topology.n
     assert pairs - work.topology.edge_count() == (diagonal if make is training.fully_connected else 0)
 
@@ -397,27 +390,28 @@ def small_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "_build/bench"
 
 
-def test_switches_of_the_hardware_are_passed_on(small_suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("arguments", "folder"), [
+    ([], "cpu"), (["--quick"], "cpu-quick"), (["--only", "memory"], "cpu-part"),
+    (["--only", "memory", "--tf32"], "cpu-tf32-part"), (["--tf32", "--cuda-graphs"], "cpu-tf32-graphs")])
+def test_no_run_replaces_one_of_other_rows_or_switches(arguments: list[str], folder: str, small_suite: Path,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     """--tf32 reaches ``hardware.prepare``, --cuda-graphs the rows; both are noted, and name the folder."""
-    asked, row = [], suite.ROWS["memory"]
+    asked, row = {}, suite.ROWS["memory"]
 
     def prepare(threads: int, **switches: bool) -> dict[str, object]:
-        asked.append(switches)
+        asked.update(switches)
         return {"threads": threads}
 
     def measured(sizes: rows.Sizes) -> rows.Row:
-        asked[-1]["cuda_graphs"] = sizes.cuda_graphs
+        asked["cuda_graphs"] = sizes.cuda_graphs
         return row(sizes)
 
     monkeypatch.setattr(suite, "ROWS", {"memory": measured})
     monkeypatch.setattr(suite.hardware, "prepare", prepare)
-    for arguments, switches in [((), (False, False)), (("--tf32",), (True, False)),
-                                (("--tf32", "--cuda-graphs"), (True, True))]:
-        assert call("bench", "--only", "memory", *arguments) == 0
-        assert asked[-1] == dict(zip(("tf32", "cuda_graphs"), switches, strict=True))
-    made = {path.name: report.read(path / "bench.json") for path in small_suite.iterdir()}
-    assert made.keys() == {"cpu-part", "cpu-tf32-part", "cpu-tf32-graphs-part"}
-    assert made["cpu-tf32-graphs-part"].setting["cuda_graphs"] is True
+    assert call("bench", *arguments) == 0
+    assert asked == {"tf32": "--tf32" in arguments, "cuda_graphs": "--cuda-graphs" in arguments}
+    assert [path.name for path in small_suite.iterdir()] == [folder]
+    assert report.read(small_suite / folder / "bench.json").setting["cuda_graphs"] == asked["cuda_graphs"]
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
@@ -431,14 +425,6 @@ def test_bad_calls(arguments: list[str], words: list[str], tmp_path: Path, capsy
     text = " ".join(capsys.readouterr().err.split())
     assert all(word in text for word in words), text
     assert not (tmp_path / "made").exists()
-
-
-@pytest.mark.parametrize(("arguments", "folder"), [
-    (["--only", "memory"], "cpu-part"), (["--quick"], "cpu-quick"), ([], "cpu")])
-def test_a_part_does_not_replace_a_whole_run(arguments: list[str], folder: str, small_suite: Path) -> None:
-    """One row alone and a quick run go to folders of their own."""
-    assert call("bench", *arguments) == 0
-    assert [path.name for path in small_suite.iterdir()] == [folder]
 
 
 def test_a_large_parent_does_not_hide_the_memory_of_edges() -> None:

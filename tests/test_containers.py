@@ -23,8 +23,10 @@ from pcgraph_lite.baselines.mlp import MLP
 from pcgraph_lite.baselines.rbm import RBM
 from pcgraph_lite.baselines.rbm import complete as rbm_complete
 from pcgraph_lite.baselines.rbm import denoise as rbm_denoise
-from pcgraph_lite.errors import BadInput, PCGraphError, WrongShape
+from pcgraph_lite.errors import BadInput, PCGraphError
 from pcgraph_lite.images import datasets, judge, metrics
+from pcgraph_lite.images.scale import named
+from pcgraph_lite.studies import convergence
 
 DRAW = torch.Generator().manual_seed(0)
 X, Y = torch.rand(8, 16, generator=DRAW), torch.arange(8) % 2
@@ -83,7 +85,7 @@ DOORS: dict[str, tuple[Callable[..., object], dict[str, Tensor]]] = {
     "mse": (lambda images: metrics.mse(images, X), {"images": X}),
     "mse of": (lambda images: metrics.mse(X, images), {"images": X}),
     "psnr": (lambda images: metrics.psnr(images, 1 - X), {"images": X}),
-    "ssim": (lambda images: metrics.ssim(images, BIG), {"images": BIG}),
+    "ssim": (lambda images: metrics.ssim(images, BIG[:9]), {"images": BIG[:9]}),
     "seam": (lambda images, mask: metrics.seam(images, mask), {"images": BIG, "mask": KNOWN_BIG}),
     "background": (lambda images: metrics.background_energy(images, X.round()), {"images": X}),
     "diversity": (metrics.diversity, {"images": X}),
@@ -111,17 +113,6 @@ DOORS: dict[str, tuple[Callable[..., object], dict[str, Tensor]]] = {
 assert FITS.keys() == KINDS.keys()
 
 
-def read_only(values: Tensor) -> np.ndarray:
-    array = values.numpy().copy()
-    array.flags.writeable = False
-    return array
-
-
-def big_endian(values: Tensor) -> np.ndarray:
-    array = values.numpy()
-    return array.astype(array.dtype.newbyteorder(">"))
-
-
 def framed(values: Tensor) -> object:
     """A frame or a series of some rows of a longer one: its index has gaps, and no 0."""
     kind = pd.DataFrame if values.ndim == 2 else pd.Series
@@ -129,7 +120,8 @@ def framed(values: Tensor) -> object:
 
 
 CONTAINERS: dict[str, Callable[[Tensor], object]] = {
-    "array": lambda v: v.numpy(), "read-only": read_only, "big-endian": big_endian, "frame": framed,
+    "array": lambda v: v.numpy(), "read-only": lambda v: np.broadcast_to(v.numpy(), v.shape),
+    "big-endian": lambda v: v.numpy().astype(v.numpy().dtype.newbyteorder(">")), "frame": framed,
     "list": lambda v: v.tolist(), "rows": list, "arrays": lambda v: [row.numpy() for row in v],
     "turned": lambda v: v.T.contiguous().T if v.ndim == 2 else v, "strided": lambda v: v.repeat_interleave(2, 0)[::2],
     "backwards": lambda v: np.flip(np.flip(v.numpy(), 0).copy(), 0),
@@ -195,16 +187,12 @@ def test_what_is_wrong_with_a_quantity_is_said_at_every_door(door: str, argument
     assert not survivors
 
 
-UNSCALED = [(door, argument) for door, argument in CASES if argument == "images" and door not in (
-    "fit", "fit alone", "fit validation", "query", "query start", "observed", "accuracy", "minus_energy", "noisy")]
-
-
-@pytest.mark.parametrize(("door", "argument"), UNSCALED)
+@pytest.mark.parametrize("door", [door for door, argument in CASES if argument == "images" and door not in (
+    "fit", "fit alone", "fit validation", "query", "query start", "observed", "accuracy", "minus_energy", "noisy")])
 @pytest.mark.parametrize("scale", ["[-1, 1]", "[-2, 2]"])
-def test_pictures_scaled_by_hand_are_refused_where_there_is_no_scale(door: str, argument: str, scale: str) -> None:
-    from pcgraph_lite.images.scale import named
+def test_pictures_scaled_by_hand_are_refused_where_there_is_no_scale(door: str, scale: str) -> None:
     with pytest.raises(PCGraphError, match=r"already; expected \[0, 1\]|must lie in \[0, 1\]|expected 0 to 1"):
-        answer(door, images=named(scale).apply(DOORS[door][1][argument]))
+        answer(door, images=named(scale).apply(DOORS[door][1]["images"]))
 
 
 SCALED = {
@@ -212,19 +200,20 @@ SCALED = {
     "validation": lambda g, x: pcg.fit(g, (X, Y), validation=(x, Y), epochs=1, progress=False),
     "query": lambda g, x: pcg.query(g, {"pixels": x}, steps=2),
     "init": lambda g, x: pcg.query(g, init={"pixels": x}, steps=2),
-    "accuracy": lambda g, x: pcg.accuracy(g, (x, Y)), "minus_energy": lambda g, x: pcg.minus_energy(g, {"pixels": x})}
+    "accuracy": lambda g, x: pcg.accuracy(g, (x, Y)), "minus_energy": lambda g, x: pcg.minus_energy(g, {"pixels": x}),
+    "watch": lambda g, x: convergence.watch(pcg.PCGraph(g.topology, pixel_scale=g.pixel_scale, replicas=1),
+                                            {"pixels": x}, [0.1], [1e-2], batches=1, batch_size=2)}
 
 
 @pytest.mark.parametrize("door", SCALED)
 @pytest.mark.parametrize("name", ["[-1, 1]", "[-2, 2]", "standardized"])
 def test_a_graph_with_a_scale_takes_clean_and_noisy_pictures_and_none_that_are_scaled(door: str, name: str) -> None:
-    from pcgraph_lite.images.scale import named
     scale = named(name, "fashion")
     images = torch.rand(8, 16, generator=draw()).square()
     SCALED[door](graph(scale), images)
     with pytest.raises(BadInput, match="pixels run from"):
         SCALED[door](graph(scale), scale.apply(images))
-    if door not in ("fit", "validation"):
+    if door not in ("fit", "validation", "watch"):
         for variance in (0.01, 0.05, 0.2, 0.5, 1.0, 2.0):
             SCALED[door](graph(scale), datasets.noisy(images, variance, draw()))
 
@@ -246,7 +235,7 @@ def test_noise_is_taken_by_every_measure(variance: float) -> None:
     (torch.rand(8, 16, 16, 3), lambda x: x.permute(0, 3, 1, 2))])
 def test_the_advice_about_images_works(images: Tensor, advised: Callable[[Tensor], Tensor]) -> None:
     model = pcg.PCGraph(topology.generative(0, [3], images[0].numel()), "tanh")
-    with pytest.raises(PCGraphError, match=r"Divide images by the largest value|permute\(0, 3, 1, 2\)"):
+    with pytest.raises(PCGraphError, match=r"Divide images by the largest value|channels last.*permute\(0, 3, 1, 2\)"):
         pcg.fit(model, images, epochs=1, progress=False)
     pcg.fit(model, advised(images), epochs=1, steps=2, progress=False)
 
@@ -290,6 +279,4 @@ def test_the_judges_readings_are_answers_for_our_measures() -> None:
 
 def test_channels_of_pictures_that_may_be_either_way_are_taken() -> None:
     for shape in ((8, 4, 4, 1), (8, 1, 4, 4), (8, 16), (8, 4, 4)):
-        pcg.fit(graph(labels=0), torch.rand(shape), epochs=1, steps=2, progress=False)
-    with pytest.raises(WrongShape, match="channels last"):
-        pcg.fit(pcg.PCGraph(topology.generative(0, [3], 48)), torch.rand(8, 4, 4, 3), epochs=1, progress=False)
+        fitted(torch.rand(shape))

@@ -4,7 +4,6 @@ Oracle: the file as it was; every flipped bit makes an error or changes nothing.
 """
 
 import errno
-import json
 import os
 import subprocess
 import sys
@@ -90,27 +89,17 @@ def test_parts_of_processes_that_are_no_more_are_swept(tmp_path: Path):
     assert {path.name for path in tmp_path.iterdir()} == {"b", mine.name, others.name}
 
 
-@pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.parent.chmod(0o500)])
-def test_what_cannot_be_written_is_said_in_a_line(tmp_path: Path, make):
-    target = tmp_path / "folder" / "file"
-    target.parent.mkdir()
-    make(target)
-    if os.access(target.parent, os.W_OK) and not target.is_dir():
-        pytest.skip("root may write anywhere")
-    with pytest.raises(PCGraphError, match="could not write"), files.write_aside(target) as part:
-        part.write_text("")
-    assert json.dumps([p.name for p in target.parent.iterdir()]) in ('["file"]', "[]")
-
-
-@pytest.mark.parametrize("name", ["a folder", "a file/x", "a file/x/y", "a" * 300, "a" * 250, "\0"])
+@pytest.mark.parametrize("name", ["a folder", "a file/x", "a file/x/y", "a" * 300, "a" * 250, "\0",
+                                  *["closed/x"] * (os.getuid() > 0)])      # root may write anywhere
 def test_what_could_not_be_written_is_refused_before_the_work(tmp_path: Path, name: str):
     (tmp_path / "a folder").mkdir()
+    (tmp_path / "closed").mkdir(mode=0o500)
     (tmp_path / "a file").write_text("before")
     with pytest.raises(PCGraphError, match="could not write"):
         files.ready(tmp_path / name)
     with pytest.raises(PCGraphError, match="could not write"), files.write_aside(tmp_path / name):
         pytest.fail("the work was begun")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a file", "a folder"]
+    assert {path.name for path in tmp_path.rglob("*")} == {"a file", "a folder", "closed"}
 
 
 def test_what_can_be_written_is_ready_and_not_touched(tmp_path: Path):

@@ -1,6 +1,5 @@
 """The autoencoder: what training must reach on images that lie in a plane, and what completion may look at."""
 
-
 import pytest
 import torch
 

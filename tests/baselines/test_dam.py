@@ -4,13 +4,11 @@ Oracles: the energy as a sum over memories; autograd; memories that are the imag
 written out for one memory at a time.
 """
 
-
 import pytest
 import torch
-from classifiers import bars, share_right
 
 from pcgraph_lite.baselines import dam
-from pcgraph_lite.baselines.dam import DAM, Annealing, Scaled, fit_dam
+from pcgraph_lite.baselines.dam import DAM, Annealing, Scaled
 
 
 def small(power: int = 3) -> DAM:
@@ -86,15 +84,6 @@ def test_memories_that_are_the_images_name_their_labels():
 def test_temperature_falls_straight_and_then_stays():
     annealing = Annealing(epochs=10, warm=0.5, cold=0.1, ramp=4)
     assert [annealing.temperature(k) for k in range(6)] == pytest.approx([0.5, 0.4, 0.3, 0.2, 0.1, 0.1])
-
-
-def test_training_classifies():
-    model, (data, labels), held_out = DAM(12, 3, memories=10), bars(90), bars(30)
-    before = share_right(model, held_out)
-    history = fit_dam(model, data, labels, validation=held_out, epochs=30, batch_size=10, ramp=10, progress=False)
-    assert before < 0.9 and share_right(model, held_out) == history.validation.max() == 1
-    assert float(model.memory.abs().max()) <= 1
-    assert history.temperature.iloc[-1] == pytest.approx(0.125)
 
 
 def test_bright_pictures_need_memories_around_zero():

@@ -1,12 +1,13 @@
-"""What holds of every baseline. Oracles: an undisturbed training; the words of our errors."""
+"""What holds of every baseline. Oracles: an undisturbed training; images whose class is plain; words of our errors."""
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
-from classifiers import bars
+from pictures import bars
 from torch import nn
 
 from pcgraph_lite.baselines.almeida_pineda import AlmeidaPineda
@@ -24,7 +25,7 @@ MODELS: dict[str, tuple[Callable[..., nn.Module], dict[str, object]]] = {
     "almeida-pineda": (partial(AlmeidaPineda, 12, 3, 6), {"damping": 0.1}),
     "autoencoder": (partial(Autoencoder, 12, hidden=[6]), {"hidden": [5]}),
     "boltzmann": (partial(Boltzmann, 12, 3, 4), {"free_steps": 2}),
-    "dam": (partial(DAM, 12, 3, memories=4), {"power": 4}), "mlp": (partial(MLP, 12, 3, [4]), {"activation": "tanh"}),
+    "dam": (partial(DAM, 12, 3, memories=4), {"power": 4}), "mlp": (partial(MLP, 12, 3, [8]), {"activation": "tanh"}),
     "rbm": (partial(RBM, 12, 3, 4), {"gibbs": 2})}
 
 
@@ -44,6 +45,30 @@ def test_a_resumed_training_ends_where_one_run_does(kind: str, tmp_path: Path) -
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
     with pytest.raises(BadFile, match="another training"):
         fitted(kind, build(**other), **half)
+
+
+# kind -> settings that let it learn the bars, and what holds of what it ends with
+LEARNED: dict[str, tuple[dict[str, object], Callable[[nn.Module, pd.DataFrame], bool]]] = {
+    "almeida-pineda": ({"epochs": 30, "weight_lr": 0.1, "optimizer": "sgd"}, lambda model, history: (
+        history.loss.min() < 0.1 * history.loss[0] and history.settled.iloc[-1] == 1
+        and not model.weight.diagonal().any())),
+    "boltzmann": ({"epochs": 20, "weight_lr": 1e-2, "weight_decay": 1e-4}, lambda model, history: (
+        history.reconstruction.iloc[-1] < 0.5 * history.reconstruction[0]
+        and torch.equal(model.weight, model.weight.T) and not model.weight.diagonal().any())),
+    "dam": ({"epochs": 30, "ramp": 10}, lambda model, history: (
+        history.temperature.iloc[-1] == pytest.approx(0.125) and model.memory.abs().max() <= 1)),
+    "mlp": ({"epochs": 20, "weight_lr": 1e-2}, lambda model, history: history.loss.iloc[-1] < 0.2 * history.loss[0]),
+    "rbm": ({"epochs": 40, "weight_lr": 1e-2}, lambda model, history: (
+        history.reconstruction.iloc[-1] < 0.5 * history.reconstruction[0]))}
+
+
+@pytest.mark.parametrize("kind", LEARNED)
+def test_training_classifies_and_keeps_the_best_epoch(kind: str) -> None:
+    model, (settings, holds), (images, labels) = MODELS[kind][0](), LEARNED[kind], bars(30)
+    before = (model.classify(images) == labels).double().mean()
+    history = KINDS[kind].fit(model, *bars(90), validation=(images, labels), batch_size=10, progress=False, **settings)
+    assert before < 0.9 and torch.equal(model.classify(images), labels) and history.validation.max() == 1
+    assert holds(model, history)
 
 
 @pytest.mark.parametrize(("call", "says"), [

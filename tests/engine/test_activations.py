@@ -84,10 +84,6 @@ def test_a_checkpoint_knows_its_activation(tmp_path):
         train(Activation(torch.sin, torch.cos), 2)
 
 
-def test_a_copied_graph_keeps_its_activation():
-    assert [copy.deepcopy(PCGraph(FULL, f)).activations[0].name for f in ("relu", OWN)] == ["relu", OWN.name]
-
-
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))],
                          ids=["copy", "deepcopy", "pickle"])
 @pytest.mark.parametrize("f", [*ACTIVATIONS, OWN], ids=[*ACTIVATIONS, "own"])
@@ -100,7 +96,7 @@ def test_a_copied_or_pickled_activation_is_the_same_function(f, again):
 
 @pytest.mark.parametrize("plan", ["dense", "blocks", "sparse"])
 @pytest.mark.parametrize("top_k", [None, 0.4])
-@pytest.mark.parametrize("f", [*ACTIVATIONS, OWN], ids=[*ACTIVATIONS, "own"])
+@pytest.mark.parametrize("f", ["hardtanh", OWN], ids=["hardtanh", "own"])
 def test_a_pickled_graph_computes_and_learns_the_same(f, top_k, plan):
     graph = PCGraph(topology.recurrent(2, [4], 5), f, top_k=top_k, plan=plan, bias=True, prior="flat")
     other, x = pickle.loads(pickle.dumps(graph)), values(graph)

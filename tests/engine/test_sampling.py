@@ -14,6 +14,7 @@ from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput, UnknownGroup, UnstableStep, WrongShape
 
 DRAWS = 6000                                                               # of independent chains
+FIRST, EVERY = torch.arange(6) < 2, torch.ones(6).bool()
 SIGMAS = 4.5                                                               # one in 100,000 tests would fail by chance
 
 
@@ -24,12 +25,12 @@ def linear(replicas: int | None = None, plan: str = "dense") -> PCGraph:
                    dtype=torch.float64, init_std=0.5, generator=torch.Generator().manual_seed(4))
 
 
-def posterior(weight: torch.Tensor, bias: torch.Tensor, x: torch.Tensor, held: torch.Tensor,
+def posterior(weight: torch.Tensor, bias: torch.Tensor, given: torch.Tensor, held: torch.Tensor,
               pays: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean and covariance of the free vertices: E = |x (I - W) - b|^2 / 2 over those that pay."""
+    """Mean and covariance of the free vertices: E = |x (I - W) - b|^2 / 2 over those that pay; ``given`` is of group a."""
     left = (torch.eye(6, dtype=torch.float64) - weight)[:, pays]           # x @ left - b = errors
     hessian = left[~held] @ left[~held].T
-    mean = torch.linalg.solve(hessian, left[~held] @ (bias[pays] - x[held] @ left[held]))
+    mean = torch.linalg.solve(hessian, left[~held] @ (bias[pays] - given[held[:2]] @ left[held]))
     return mean, torch.linalg.inv(hessian)
 
 
@@ -47,7 +48,6 @@ def test_linear_graphs_have_gaussian_samples(how: str, temperature: float | tupl
     """The last sample of each chain: mean the query's answer, covariance the temperature times the inverse Hessian."""
     graph, given = linear(plan=plan), torch.tensor([[1.0, -2.0], [0.5, 0.0]], dtype=torch.float64)
     graph.bias.normal_(generator=torch.Generator().manual_seed(5))
-    held = torch.arange(6) < 2
     found = pcg.sample(graph, **{how: {"a": given}}, steps=1, every=1, burn_in=400, chains=DRAWS,
                        temperature=torch.tensor(temperature), generator=torch.Generator().manual_seed(6))
     assert found.x.shape == (DRAWS, 2, 6) and found.values["b"].shape == (DRAWS, 2, 4)
@@ -55,8 +55,8 @@ def test_linear_graphs_have_gaussian_samples(how: str, temperature: float | tupl
     assert (found.accepted - 0.574).abs().max() < 0.05
     answer = pcg.query(graph, **{how: {"a": given}}, momentum=0.9, tolerance=1e-13, steps=5000)
     for k in range(2):
-        x = torch.cat([given[k], torch.zeros(4, dtype=torch.float64)])
-        mean, covariance = posterior(graph.weight, graph.bias[0], x, held, ~held if how == "do" else held | ~held)
+        pays = ~FIRST if how == "do" else EVERY
+        mean, covariance = posterior(graph.weight, graph.bias[0], given[k], FIRST, pays)
         torch.testing.assert_close(answer.values["b"][k], mean, rtol=1e-4, atol=1e-4)
         check_gaussian(found.values["b"][:, k], mean, torch.tensor(temperature).expand(2)[k] * covariance)
 
@@ -76,9 +76,8 @@ def test_a_few_large_weights_do_not_slow_the_other_vertices(plan: str):
 def test_one_long_chain_has_the_same_distribution():
     """Samples of one chain depend on each other: within four errors of the means of its forty parts."""
     graph, given = linear(), torch.tensor([[1.0, -2.0]], dtype=torch.float64)
-    found = pcg.sample(graph, clamp={"a": given}, steps=20_000, every=5, generator=torch.Generator().manual_seed(1))
-    x = torch.cat([given[0], torch.zeros(4, dtype=torch.float64)])
-    mean, covariance = posterior(graph.weight, graph.bias[0], x, torch.arange(6) < 2, torch.ones(6).bool())
+    found = pcg.sample(graph, clamp={"a": given}, steps=10_000, every=5, generator=torch.Generator().manual_seed(1))
+    mean, covariance = posterior(graph.weight, graph.bias[0], given[0], FIRST, EVERY)
     drawn = found.values["b"][:, 0]
     for values, expected in ((drawn, mean), ((drawn - mean).square(), covariance.diagonal())):
         parts = values.unflatten(0, (40, -1)).mean(1)                      # (40, 4)
@@ -94,10 +93,9 @@ def test_replicas_and_examples_have_distributions_of_their_own():
     for r in range(2):
         for k in range(2):
             held = torch.cat([mask[k], torch.zeros(4).bool()])
-            x = torch.cat([given[k], torch.zeros(4, dtype=torch.float64)])
-            mean, covariance = posterior(graph.weight[r], graph.bias[r, 0], x, held, torch.ones(6).bool())
+            mean, covariance = posterior(graph.weight[r], graph.bias[r, 0], given[k], held, EVERY)
             check_gaussian(found.x[:, r, k][:, ~held], mean, covariance)
-            assert torch.equal(found.x[:, r, k][:, held], x[held].expand(DRAWS, -1))
+            assert torch.equal(found.x[:, r, k][:, held], given[k, mask[k]].expand(DRAWS, -1))
 
 
 @pytest.mark.parametrize("f", ["tanh", "relu", "hardtanh", "sigmoid"])
@@ -120,8 +118,7 @@ def test_a_vertex_that_is_not_linear_has_its_own_density(f: str):
 def test_plain_steps_are_too_wide_by_what_is_said():
     """Without a Metropolis step the covariance is H^-1 (1 - gamma H / 2)^-1; no variance exceeds its own by 1/19."""
     graph, given = linear(), torch.tensor([[1.0, -2.0]], dtype=torch.float64)
-    x, held = torch.cat([given[0], torch.zeros(4, dtype=torch.float64)]), torch.arange(6) < 2
-    mean, covariance = posterior(graph.weight, graph.bias[0], x, held, torch.ones(6).bool())
+    mean, covariance = posterior(graph.weight, graph.bias[0], given[0], FIRST, EVERY)
     hessian = torch.linalg.inv(covariance)
     how = {"metropolis": False, "steps": 1, "every": 1, "chains": DRAWS, "clamp": {"a": given}}
     gamma = 1.2 / float(torch.linalg.eigvalsh(hessian)[-1])

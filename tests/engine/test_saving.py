@@ -225,12 +225,16 @@ def test_any_networkx_graph_keeps_its_weights(seed: int, directed: bool, several
     assert torch.equal(PCGraph(back, dtype=torch.float64).weight, graph.weight)
 
 
-def test_many_vertices_are_read_by_their_links(monkeypatch: pytest.MonkeyPatch):
-    """Above a size nothing as large as all pairs is made; the weights are the same."""
-    small = PCGraph(topology.from_networkx(connectome(), weight="weight"), plan="sparse")
-    monkeypatch.setattr(topology, "MATRIX", 3)
-    large = topology.from_networkx(connectome(), weight="weight")
-    assert all(e.listed for e in large.edges) and torch.equal(PCGraph(large).weight, small.weight)
+@pytest.mark.parametrize("wires", [connectome(), nx.gnm_random_graph(30, 60, seed=0, directed=True), nx.path_graph(3),
+                                   nx.DiGraph(nx.karate_club_graph().edges)])
+def test_many_vertices_are_read_by_their_links(monkeypatch: pytest.MonkeyPatch, wires: nx.Graph):
+    """Above a size nothing as large as all pairs is made; edges and weights are the same."""
+    weight = "weight" if nx.is_weighted(wires) else None
+    small = topology.from_networkx(wires, weight=weight)
+    monkeypatch.setattr(topology, "MATRIX", 0)
+    large = topology.from_networkx(wires, weight=weight)
+    assert all(e.listed for e in large.edges) and torch.equal(large.mask(), small.mask())
+    assert not weight or torch.equal(PCGraph(large).weight, PCGraph(small, plan="sparse").weight)
 
 
 def test_what_is_left_out_is_said():

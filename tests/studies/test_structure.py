@@ -33,10 +33,6 @@ def test_two_cliques_joined_by_one_link() -> None:
     assert found.modularity == pytest.approx(2 * (6 / 13 - (13 / 26) ** 2))
 
 
-def test_a_layered_network_has_no_triangles() -> None:
-    assert structure.measure(topology.discriminative(4, [3], 2)).clustering == 0
-
-
 def test_random_graphs_have_as_many_vertices_and_links() -> None:
     drawn = structure.random_like(topology.from_mask(torch.ones(8, 8).triu(2)), torch.Generator().manual_seed(0), 3)
     assert [(one.vertices, one.links) for one in drawn] == [(8, 21)] * 3

@@ -15,7 +15,7 @@ KNOWN = torch.arange(784) < 392
 
 
 def test_a_denoising_path_in_pieces_is_one_long_query():
-    seen, energy = tasks.denoise_path(GRAPH, IMAGES, [3, 10, 25])
+    seen, energy = tasks.denoise_path(GRAPH, IMAGES, [2, 10, 25])           # 2: too few to tell whether it rests
     for steps, images in seen.items():
         whole = query(GRAPH, init={"pixels": IMAGES}, steps=steps, tolerance=None)
         torch.testing.assert_close(images, whole.values["pixels"].clamp(0, 1), rtol=1e-4, atol=1e-5)
@@ -43,12 +43,6 @@ def test_a_first_short_look_at_settling_changes_nothing(monkeypatch: pytest.Monk
     for few in (2, int(whole[0]), 399):
         monkeypatch.setattr(tasks, "FEW", few)
         assert tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=400) == whole
-
-
-def test_a_few_steps_of_denoising_are_enough():
-    """The best picture may stand after fewer steps than it takes to tell whether the energy has come to rest."""
-    few = query(GRAPH, init={"pixels": IMAGES}, steps=2, tolerance=None).values["pixels"].clamp(0, 1)
-    assert torch.equal(tasks.denoise(GRAPH, IMAGES, 2), few)
 
 
 @pytest.mark.parametrize("steps", [[], [0, 5], [5, 3], [4, 4]])
