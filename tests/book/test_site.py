@@ -177,11 +177,11 @@ def test_records_reach_the_pages(built: Path, page: str) -> None:
     landing, full = ((built / f"book/{name}.html").read_text() for name in ("index", "scorecard"))
     assert all(f'<tr id="{claim}"' in full for claim in load_claims())
     exact = sum(claim.needs.profile == "any" and not claim.beyond for claim in load_claims().values())
-    assert f"checked exactly ({exact}): 1 reproduced, {exact - 1} not run, 1 of them in the index order" in landing
+    assert f"checked exactly ({exact}): 1 reproduced, {exact - 1} not run, 1 of them with the printed" in landing
     row = full.partition('<tr id="eq3"')[2].partition("</tr>")[0]
     assert "3e-15" in row and "pcgraph run 02-pc-graphs" in row and 'href="../records/02-pc-graphs.json"' in row
     assert (built / "records/02-pc-graphs.json").is_file() and (built / "records/claims.yaml").is_file()
-    assert 'id="claim-eq3"' in page and "in the index order of equation 1</span>" in page
+    assert 'id="claim-eq3"' in page and "with the printed indices swapped</span>" in page
     assert "the test" in (built / "book/audit.html").read_text()
 
 
