@@ -343,7 +343,7 @@ def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", bui
     window.emulate_media(color_scheme="light")
 
 
-def test_the_contents_list_every_page(built: Path) -> None:
+def test_the_whole_book_is_printed_in_the_order_of_its_contents(built: Path) -> None:
     listed = site.listed(ROOT / "_toc.yml")
     assert sorted(listed) == sorted(f"book/{name}" for name in PAGES)
     assert listed[0] == "book/index" and all((built / f"{name}.html").is_file() for name in listed)
