@@ -324,19 +324,6 @@ class Endless(IterableDataset):
         return iter(lambda: 1, 2)
 
 
-@pytest.mark.parametrize(("data", "says"), [
-    (Endless(), "Endless says no length"),
-    (Pairs(torch.zeros(0, 6), torch.zeros(0)), "Pairs has no examples"),
-    (DataLoader(Pairs(*toy()), 5, sampler=SubsetRandomSampler(range(5))), "a SubsetRandomSampler.*Subset"),
-    ([Path("a"), Path("b")], "expected"),
-    (DataLoader([(Path("a"), 1)], batch_size=2), "list cannot be put into tensors.*ToTensor"),
-    (DataLoader(Pairs(*toy())), "batch_size = 1, the default of torch"),
-])
-def test_data_sets_that_cannot_be_read_are_refused(data: object, says: str):
-    with pytest.raises(BadInput, match=says):
-        fit(small(), data, epochs=1, progress=False)
-
-
 @pytest.mark.parametrize("replicas", [None, 2])
 @pytest.mark.parametrize("falling", [{}, {"anneal": "cosine", "warm_up": 1.5}])
 def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path, falling: dict, replicas: int | None):
@@ -470,6 +457,13 @@ IMAGES, LABELS = toy(10)
     ((IMAGES, LABELS), {"validation": 0.2, "score": lambda graph, batch: float("nan")}, BadValues, "epoch 1 is nan"),
     ((IMAGES, LABELS), {"value_lr": 50.0}, UnstableStep, "value_lr = 50"),
     ((IMAGES, LABELS), {"callback": 3}, BadInput, "callback = 3"),
+    (Endless(), {}, BadInput, "Endless says no length"),
+    (Pairs(torch.zeros(0, 6), torch.zeros(0)), {}, BadInput, "Pairs has no examples"),
+    (DataLoader(Pairs(IMAGES, LABELS), 5, sampler=SubsetRandomSampler(range(5))), {}, BadInput,
+     "a SubsetRandomSampler.*Subset"),
+    ([Path("a"), Path("b")], {}, BadInput, "expected"),
+    (DataLoader([(Path("a"), 1)], batch_size=2), {}, BadInput, "list cannot be put into tensors.*ToTensor"),
+    (DataLoader(Pairs(*toy())), {}, BadInput, "batch_size = 1, the default of torch"),
     ((IMAGES, LABELS), {"graph": small(replicas=3), "weight_lr": (1e-3, 1e-2)}, WrongShape, "weight_lr has 2 numbers"),
 ])
 def test_bad_input_is_refused(data, settings, error, says):

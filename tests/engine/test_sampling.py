@@ -27,7 +27,7 @@ def linear(replicas: int | None = None, plan: str = "dense") -> PCGraph:
 
 def posterior(weight: torch.Tensor, bias: torch.Tensor, given: torch.Tensor, held: torch.Tensor,
               pays: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean and covariance of the free vertices: E = |x (I - W) - b|^2 / 2 over those that pay; ``given`` is of group a."""
+    """Mean and covariance of the free vertices: E = |x (I - W) - b|^2 / 2 over those that pay; ``given``: group a."""
     left = (torch.eye(6, dtype=torch.float64) - weight)[:, pays]           # x @ left - b = errors
     hessian = left[~held] @ left[~held].T
     mean = torch.linalg.solve(hessian, left[~held] @ (bias[pays] - given[held[:2]] @ left[held]))
