@@ -22,6 +22,8 @@ POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)")                  # a n
 LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
 HEAVY = 100_000                            # bytes of a picture
+PALETTES = (64, 256)                       # colours
+SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
 DPI = 110                                  # of a picture with one pixel for each of the page
 LONGEST = 200                                                              # letters of a description
 COLOURED = 25                              # of 255 levels between the channels of a pixel that is not grey
@@ -62,8 +64,17 @@ def lighten(file: Path) -> None:
         if picture.mode != "RGB" and (picture.mode != "RGBA" or picture.getextrema()[3] != (255, 255)):
             return
         plain = picture.convert("RGB")
-    few = plain if is_photograph(plain) else plain.quantize(256, kmeans=2)   # else rare colours, such as frames, pale
-    few.save(file, optimize=True)
+    (plain if is_photograph(plain) else _by_palette(plain)).save(file, optimize=True)
+
+
+def _by_palette(picture: Image.Image) -> Image.Image:
+    """The drawing with as few colours as no eye can tell from it."""
+    pixels = np.asarray(picture, int)                                      # (height, width, 3)
+    for colours in PALETTES:
+        few = picture.quantize(colours, kmeans=2)                          # else rare colours, such as frames, pale
+        if np.abs(np.asarray(few.convert("RGB"), int) - pixels).mean() < SEEN:
+            break
+    return few
 
 
 def polished(page: str, folder: Path) -> str:
