@@ -68,7 +68,9 @@ def lighten(file: Path) -> None:
 
 
 def _by_palette(picture: Image.Image) -> Image.Image:
-    """The drawing with as few colours as no eye can tell from it."""
+    """The drawing with as few colours as no eye can tell from it; bit for bit if it has few."""
+    if picture.getcolors(256):
+        return picture.quantize(256)
     pixels = np.asarray(picture, int)                                      # (height, width, 3)
     for colours in PALETTES:
         few = picture.quantize(colours, kmeans=2)                          # else rare colours, such as frames, pale
