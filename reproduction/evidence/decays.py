@@ -31,6 +31,7 @@ WORDS = {                                                                 # grap
     "grid-denoising": "all edges, to denoise", "grid-completion": "all edges, to fill in",
     "grid-completion-labels": "all edges, to fill in with labels",
     "grid-pictures": "feedforward layers, all images", "grid-autoencoder": "autoencoder, all images",
+    "grid-pictures-recurrent": "recurrent layers, all images", "grid-assemblies": "assemblies, all images",
     "grid-layered-generative": "feedforward layers", "grid-layered-recurrent": "recurrent layers",
     "grid-completion-layers-generative": "feedforward layers, pixels in [-1, 1]",
     "grid-completion-layers-recurrent": "recurrent layers, pixels in [-1, 1]",
@@ -55,8 +56,10 @@ TOLD = {"swept_labelled_agreement": "read, with its label (%)", "swept_unlabelle
         "swept_mislabelled_agreement": "as the wrong label (%)", "swept_seam": "seam",
         "swept_label_weight_scale": "size of label weights"}
 
-TASKS = ("grid-denoising", "grid-completion", "grid-layered", "grid-completion-layers", "grid-pictures",
-         "grid-autoencoder")
+BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_background": "completion"}
+
+WHOLE = ("grid-pictures", "grid-pictures-recurrent", "grid-autoencoder", "grid-assemblies")    # all images, both data
+TASKS = ("grid-denoising", "grid-completion", "grid-layered", "grid-completion-layers", *WHOLE)
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
 
@@ -125,6 +128,12 @@ def beside(ends: pd.DataFrame, measure: str, simple: str, words: str) -> dict[st
     return {name: {WORDS[kind]: torch.tensor(of.loc[of["model"] == kind, measure].tolist()) for kind in kinds}
             | {words: torch.tensor(of.dropna(subset=simple).groupby("seed")[simple].mean().tolist())}
             for name, of in ends.groupby("dataset", sort=False)}
+
+
+def backgrounds(ends: pd.DataFrame) -> pd.DataFrame:
+    """Runs of ``own_task`` on all images, once for each task: columns task, swept_background."""
+    some = ends[ends["sweep"].isin(WHOLE)].rename(columns=BACKGROUNDS)
+    return some.melt(["dataset", "model", "seed", "n"], BACKGROUNDS.values(), "task", "swept_background")
 
 
 def placed(rows: pd.DataFrame) -> pd.DataFrame:
