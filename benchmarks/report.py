@@ -107,8 +107,8 @@ def _scaling(curve: Curve) -> list[str]:
 
 def _floor_figure(rows: Sequence[Row]) -> Figure:
     """Dots, each at a contender's time over that of the bare products: on a logarithmic axis a bar has no length."""
-    figure, axis = plt.subplots(figsize=(7, 1 + 0.9 * len(rows)))
-    names = list(dict.fromkeys(c.name for row in rows for c in row.contenders))
+    figure, axis = plt.subplots(figsize=(plots.PHONE, 1 + 0.7 * len(rows)))
+    names = [name for name in dict.fromkeys(c.name for row in rows for c in row.contenders) if name != "products"]
     for k, name in enumerate(names):
         lower = (k - (len(names) - 1) / 2) * 0.8 / len(names)
         dots = [(place + lower, _timing(row, name).over(_timing(row, "products"))) for place, row in enumerate(rows)
@@ -121,13 +121,14 @@ def _floor_figure(rows: Sequence[Row]) -> Figure:
                           fontsize="x-small")
     axis.set_yticks(range(len(rows)), [row.name for row in rows])
     axis.invert_yaxis()
-    axis.margins(x=0.12)
-    axis.axvline(1, color="0.35", linewidth=1)
-    axis.set(xlabel="time over the time of the bare products", xscale="log")
+    axis.margins(x=0.2, y=0.1)
+    axis.axvline(1, color="0.35", linewidth=1, label="bare products")
+    axis.set(xlabel="time, as a multiple of the bare products'", xscale="log")
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_minor_locator(NullLocator())
     axis.grid(visible=False, axis="y")
-    axis.legend(fontsize="small", loc="lower right")
+    plots.legend(figure, *axis.get_legend_handles_labels())
     return figure
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 import torch
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
@@ -46,6 +47,7 @@ FILLS = {"value": "white", "error": [COLORS[1]], "apical": [COLORS[9]], "basal":
 TALLEST = 7                                # inches of rows of pictures that are seen together on a screen
 THIN = 0.075                               # height of a name beside a mask, as a share of the axes
 SMALLEST = "x-small"                       # 9 pixels where a page shows a figure smallest
+PHONE = 4.45                               # inches of such a figure that a phone shows
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # width of a mask
 
 # Readers' names for the settings of a sweep and their values.
@@ -148,11 +150,22 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
         levels: name -> height of a dashed line to compare with.
         marks: name -> position of an upright line.
     """
-    figure, axis = plt.subplots(figsize=(7.4, 3.8))
+    figure, axis = plt.subplots(figsize=(PHONE, 3.1))
     _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=y)
-    figure.legend(loc="outside right upper", fontsize="small")             # beside the axes, where it covers no line
+    legend(figure, *axis.get_legend_handles_labels())
     return series.keep(figure, _rows("", lines, x, y, levels, marks))
+
+
+def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str], title: str | None = None) -> None:
+    """Names above the axes, where they cover no line, on the left, which a phone shows of a wide figure. They make the
+    figure taller.
+    """
+    columns = max(1, min(len(names), 3, int(PHONE / (0.6 + 0.07 * max(map(len, names), default=0)))))     # in inches
+    rows = -(-len(names) // columns) + bool(title)
+    figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * rows)
+    figure.legend(handles, names, loc="outside upper left", ncols=columns, fontsize=SMALLEST, title=title,
+                  title_fontsize=SMALLEST, columnspacing=1)
 
 
 def _apart(heights: Sequence[float], line: float) -> list[float]:
@@ -173,7 +186,7 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
 
     ``parts``: title of a panel -> name of a colour -> number -> counts of repeats, each at most the number.
     """
-    figure, axes = _grid(len(parts), 2, 4.6, 3.1)
+    figure, axes = _grid(len(parts), 2, 3.9, 2.9)
     for axis, (title, groups) in zip(axes, parts.items(), strict=True):
         numbers, wide = sorted({number for bars in groups.values() for number in bars}), 0.8 / len(groups)
         for k, (name, repeats) in enumerate(groups.items()):
@@ -189,7 +202,7 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
         axis.set(title=title, xlabel=x, ylabel=y)
         axis.margins(y=0.12)                                               # room for the numbers on the bars
     named = {name: bars for axis in axes for bars, name in zip(*axis.get_legend_handles_labels(), strict=True)}
-    figure.legend(named.values(), named, loc="outside upper center", ncols=4, fontsize=SMALLEST)
+    legend(figure, list(named.values()), list(named))
     return series.keep(figure, [{"panel": title, "series": name, x: number, y: sum(values) / len(values),
                                  "low": min(values), "high": max(values)} for title, groups in parts.items()
                                 for name, repeats in groups.items() for number, values in repeats.items()])
@@ -201,7 +214,7 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
     ``scores``: name -> ``(batch,)``; a higher score means more ``positive``, ``(batch,)`` bool. The first ``simple``
     ones are grey. The x axis is logarithmic and starts at half a negative example, because good scores differ there.
     """
-    figure, axis = plt.subplots(figsize=(6.4, 4.4))
+    figure, axis = plt.subplots(figsize=(PHONE, 3.6))
     x, y = "share of familiar images called foreign", "share of foreign images found"
     drawn = {name: metrics.roc(values, positive) for name, values in scores.items()}
     least = 0.5 / int((~positive).sum())
@@ -213,8 +226,7 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
     axis.set_xscale("log", nonpositive="clip")
     _number(axis)
     axis.set(xlim=(least, 1), xlabel=x, ylabel=y)
-    figure.legend(fontsize="small", loc="outside upper center", ncols=2, title="area below the curve",
-                  title_fontsize="small")
+    legend(figure, *axis.get_legend_handles_labels(), "area below the curve")
     return series.keep(figure, [{"series": name, x: float(one), y: float(other)} for name, rates in drawn.items()
                                 for one, other in zip(*rates, strict=True)])
 
@@ -225,7 +237,8 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
 
     ``one_legend``: show the legend of the first part above the whole figure. Legends that agree are shown so anyway.
     """
-    figure, axes = _grid(len(parts), 2 if len(parts) in (4, 8) else 3, 3.5, 2.9, sharex=True, sharey=True)
+    columns = 1 if len(parts) < 3 else 2 if len(parts) in (4, 8) else 3    # two stand below each other for a phone
+    figure, axes = _grid(len(parts), columns, PHONE if columns == 1 else 3.5, 2.5, sharex=True, sharey=True)
     for axis, (title, lines) in zip(axes, parts.items(), strict=True):
         _lines(axis, lines, (levels or {}).get(title, {}), log, log_x, ["0.35", *COLORS])
         axis.set(title=title)
@@ -234,7 +247,7 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
     for axis in () if one_legend else axes:
         axis.legend(fontsize=SMALLEST, loc="best")
     if one_legend:
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=SMALLEST)
+        legend(figure, *axes[0].get_legend_handles_labels())
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
     return series.keep(figure, [row for title, lines in parts.items()
@@ -251,8 +264,7 @@ def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: s
         sns.lineplot(part, x=x, y=y, hue=color, units=line, estimator=None, linewidth=1, palette="colorblind", ax=axis)
         axis.set(title=title, yscale="log")
         axis.get_legend().remove()
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=SMALLEST,
-                  title=color, title_fontsize=SMALLEST)
+    legend(figure, *axes[0].get_legend_handles_labels(), color)
     return series.keep(figure, frame[[panel, color, line, x, y]])
 
 
@@ -310,7 +322,7 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, 
         common: whether all panels share one axis.
     """
     names = list(next(iter(parts.values()), ()))
-    figure, axes = _grid(len(parts), 1, 4.7, 0.25 * len(names) + 0.75, sharex=common)
+    figure, axes = _grid(len(parts), 1, PHONE, 0.25 * len(names) + 0.75, sharex=common)
     for axis, (title, rows) in zip(axes, parts.items(), strict=True):
         _dots(axis, rows, names, colors or {})
         if published := (marks or {}).get(title):
@@ -618,7 +630,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
         if numbers:
             axis.set_xscale("log")
             _number(axis)
-    figure.legend(*named, title=color, loc="outside upper center", ncols=6)
+    legend(figure, *named, color)
     return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
 
 

@@ -86,11 +86,11 @@ class Quantity:
 
     @property
     def both(self) -> str:
-        """Both sides of a comparison, case by case: ``digits: 16.0 against 15.4, clothing: 16.1 against 15.8``."""
+        """Both sides of a comparison, case by case: ``digits: 16.0 compared with 15.4, clothing: 16.1 ...``."""
         if len(self.cases) > FEW:
-            return f"{self} against {self.theirs}"
-        shown = [" against ".join(rounded(side.mean(), self.check, self._places) for side in (case.values, case.theirs))
-                 for case in self.cases]
+            return f"{self} compared with {self.theirs}"
+        shown = [" compared with ".join(rounded(side.mean(), self.check, self._places)
+                                        for side in (case.values, case.theirs)) for case in self.cases]
         if len(set(shown)) == 1:
             return shown[0]
         return ", ".join(f"{label}: {text}" for label, text in zip(self._labels(), shown, strict=True))
@@ -348,9 +348,9 @@ def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[s
 
 
 def _evened(one: Beside) -> str:
-    """Both numbers with the same number of decimals: ``0.0455 against 0.0457``."""
+    """Both numbers with the same number of decimals: ``0.0455 compared with 0.0457``."""
     sides = [claims.in_unit(side.mean(), one.rival) for side in (one.case.values, one.case.theirs)]
     if not all(re.fullmatch(r"-?\d+(\.\d+)?", side) for side in sides):
-        return " against ".join(sides)
+        return " compared with ".join(sides)
     places = max(len(side.partition(".")[2]) for side in sides)
-    return " against ".join(f"{float(side):.{places}f}" for side in sides)
+    return " compared with ".join(f"{float(side):.{places}f}" for side in sides)

@@ -88,7 +88,7 @@ class Beside:
         """A line of the scorecard."""
         ours, theirs = (claims.in_unit(side.mean(), self.rival) for side in (self.case.values, self.case.theirs))
         about = ", ".join([words.quantity(self.rival.quantity), *map(words.called, self.about)])
-        return f"{about}: {self.word} {self.rival.name} ({ours} against {theirs})"
+        return f"{about}: {self.word} {self.rival.name} ({ours} compared with {theirs})"
 
 
 @dataclass(frozen=True)

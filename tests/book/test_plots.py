@@ -30,13 +30,17 @@ def test_curves_draw_mean_band_levels_and_labels():
     assert [text.get_text() for text in axis.figure.legends[0].get_texts()] == ["a", "b", "here", "low"]
 
 
-def test_the_names_of_lines_stand_beside_the_axes_and_cover_nothing():
+@pytest.mark.parametrize("draw", [
+    plots.curves, lambda lines, x, y, **more: plots.panels(dict.fromkeys("abcd", lines), x, y)])
+@pytest.mark.parametrize("name", ["line", "a line of number", "a line with a long name, of the first graph, number"])
+def test_the_names_of_lines_cover_nothing_and_stand_in_what_a_phone_shows(draw, name: str):
     plots.use_style()
-    lines = {f"a line of number {k}": ([1, 10], torch.tensor([1.0 + k, 2.0])) for k in range(5)}
-    figure = plots.curves(lines, "t", "E", levels={"level": 6.0}, marks={"from here": 3.0})
+    lines = {f"{name} {k}": ([1, 10], torch.tensor([1.0 + k, 2.0])) for k in range(5)}
+    figure = draw(lines, "t", "E", levels={"level": 6.0}, marks={"from here": 3.0})
     figure.canvas.draw()
     box = figure.legends[0].get_window_extent()
-    assert not box.overlaps(figure.axes[0].get_tightbbox()) and figure.bbox.containsx(box.x1)
+    assert not any(box.overlaps(axis.get_tightbbox()) for axis in figure.axes)
+    assert 0 < box.x0 < box.x1 < plots.PHONE * figure.dpi and box.y1 < figure.bbox.y1
 
 
 def test_lines_of_a_frame_have_a_column_a_seed():

@@ -393,9 +393,9 @@ def test_readings_look_at_claims_that_there_are() -> None:
 
 
 @pytest.mark.parametrize(("theirs", "expected"), [
-    ((0.4, 0.5, 0.6), "better than ridge regression (0.2 against 0.5)"),
-    ((0.05, 0.14, 0.2), "worse than ridge regression (0.2 against 0.13)"),
-    ((0.0, 0.2, 0.7), "not told apart from ridge regression (0.2 against 0.3)")])
+    ((0.4, 0.5, 0.6), "better than ridge regression (0.2 compared with 0.5)"),
+    ((0.05, 0.14, 0.2), "worse than ridge regression (0.2 compared with 0.13)"),
+    ((0.0, 0.2, 0.7), "not told apart from ridge regression (0.2 compared with 0.3)")])
 def test_a_rival_says_what_a_result_is_worth_and_decides_nothing(theirs: tuple[float, ...], expected: str) -> None:
     """The mean error of 0.1, 0.2 and 0.3 is 0.2; a t-test over three seeds tells the first two apart, by a margin."""
     simple = [{"name": "ridge regression", "quantity": "q", "model": "a", "less_than": {"quantity": "ridge"}}]
@@ -416,8 +416,8 @@ def test_a_rival_is_named_for_every_case() -> None:
                  *seeds("theirs", 0.4, dataset="mnist", parameters={"variance": 2.0}),
                  *seeds("theirs", 0.2, dataset="fashion", parameters={"variance": 1.0}))
     assert card(rows, rules)["rival"].item().split("; ") == [
-        "q, clothing, variance 1: worse than a filter (10.00 % against 20.00 %)",
-        "q, digits, variance 2: better than a filter (50.00 % against 40.00 %)"]
+        "q, clothing, variance 1: worse than a filter (10.00 % compared with 20.00 %)",
+        "q, digits, variance 2: better than a filter (50.00 % compared with 40.00 %)"]
 
 
 def test_guards_alone_are_no_verdict() -> None:

@@ -99,9 +99,9 @@ def test_cases_are_listed_digits_first_unless_they_agree(values: dict[str, float
 def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
     check = Check(quantity="mse", less_than={"model": "b"})
     digits, clothing = case(16.04, 15.4), case(16.12, 15.82, dataset="fashion")
-    for cases, said in (([digits], "16.0 against 15.4"), ([digits, digits], "16.0 against 15.4"),
-                        ([digits, clothing], "digits: 16.0 against 15.4, clothing: 16.1 against 15.8"),
-                        ([digits, clothing] * 2, "16.0 to 16.1 against 15.4 to 15.8")):
+    for cases, said in (([digits], "16.0 compared with 15.4"), ([digits, digits], "16.0 compared with 15.4"),
+                        ([digits, clothing], "digits: 16.0 compared with 15.4, clothing: 16.1 compared with 15.8"),
+                        ([digits, clothing] * 2, "16.0 to 16.1 compared with 15.4 to 15.8")):
         assert Quantity(check, cases, BOOK.words).both == said
 
 
@@ -160,9 +160,9 @@ def test_what_a_result_is_worth_is_told_by_task() -> None:
     kept = rows("gen-c", *((name, data, "fully-connected", value) for name, values in quantities.items()
                            for data, value in zip(("fashion", "mnist"), values, strict=True)))
     assert told(kept, "gen-c").hangs[-1] == (
-        "Compared with the best linear map: worse at the end of the query (digits: 13.25 against 16.25 dB, "
-        "clothing: 14.50 against 16.25 dB); worse in denoising (digits: 15.50 against 16.25 dB, "
-        "clothing: 15.50 against 16.25 dB).")
+        "Compared with the best linear map: worse at the end of the query (digits: 13.25 compared with 16.25 dB, "
+        "clothing: 14.50 compared with 16.25 dB); worse in denoising (digits: 15.50 compared with 16.25 dB, "
+        "clothing: 15.50 compared with 16.25 dB).")
 
 
 def test_other_readings_are_told_as_the_verdict_is() -> None:
@@ -181,9 +181,9 @@ def test_a_reading_of_one_check_shows_its_numbers() -> None:
             parameters={"decay": "strong"})]
         return next(line for line in told(kept, "width-rec").hangs if "(strong decay alone)" in line)
 
-    assert hangs((-0.5, 0.25)) == "Under another reading (strong decay alone) it holds: -0.500 against 0.250."
+    assert hangs((-0.5, 0.25)) == "Under another reading (strong decay alone) it holds: -0.500 compared with 0.250."
     assert hangs((-0.5, 0.25), (0.5, 0.0)) == ("Under another reading (strong decay alone) it does not hold: "
-                                               "0 against 0.125, which the test does not tell apart.")
+                                               "0 compared with 0.125, which the test does not tell apart.")
 
 
 def test_a_sentence_asks_of_its_checks_what_they_have() -> None:
