@@ -125,7 +125,8 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
                       {name: _described(model)}, data=[images, labels, *(validation or ())])
 
         def epoch() -> dict[str, float]:
-            return one_pass(state, len(images), lambda rows: model.learn(images[rows], labels[rows], state), progress)
+            return one_pass(state, len(images), lambda rows: model.learn(
+                state.augmented(images[rows]), labels[rows], state), progress)
 
         return run(state, epoch, None if validation is None else lambda: model.score(validation), progress,
                    callback)

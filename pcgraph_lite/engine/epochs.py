@@ -19,12 +19,13 @@ from .. import valid
 from ..errors import BadFile, BadInput, BadValues, UnstableStep, shown
 from ..files import load_tensors, ready, save_tensors, tensor_digest
 from ..valid import Count, NotNegative, OneOf, Rate
+from .augment import AUGMENTATIONS
 
 Callback = Callable[[nn.Module, dict[str, float]], object]
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 HEADER = ("fingerprint", "history", "steps")                               # of a checkpoint
 CHECKPOINT_SHARE = 0.1                                                     # of the time may go into checkpoints
-UNSAID = (("anneal", "none"), ("warm_up", 0.0))                            # by checkpoints from before these settings
+UNSAID = (("anneal", "none"), ("warm_up", 0.0), ("augment", "none"))      # by checkpoints from before these settings
 FALLS = {"none": lambda t: 1.0, "linear": lambda t: 1 - t, "cosine": lambda t: (1 + cos(pi * t)) / 2}
 
 
@@ -46,6 +47,8 @@ class Schedule:
             last would be 0. Patience may end the training before that.
         warm_up: epochs, or parts of one, in which the weight step first rises along a line. The first batch already
             takes a step above 0; the last one of the warm-up takes ``weight_lr``, and the fall begins after it.
+        augment: "shift and mirror" changes the training images of every batch (``augment.shift_and_mirror``); "none"
+            leaves them as they are.
 
     Raises:
         BadInput: a warm-up that is as long as the training.
@@ -59,6 +62,7 @@ class Schedule:
     patience: Count | None = None
     anneal: Literal["none", "linear", "cosine"] = "none"
     warm_up: NotNegative = 0.0
+    augment: Annotated[str, OneOf(AUGMENTATIONS)] = "none"
 
     def __post_init__(self) -> None:
         if self.warm_up >= self.epochs:
@@ -112,6 +116,10 @@ class State:
         self.rate = self.schedule.rate(self.epoch + share, batch)
         for group in self.optimizer.param_groups if self.rates is None else ():
             group["lr"] = self.schedule.weight_lr * self.rate
+
+    def augmented(self, images: Tensor) -> Tensor:
+        """The images of a batch, ``(batch, pixels)``, changed as the schedule says."""
+        return AUGMENTATIONS[self.schedule.augment](images, self.generator)
 
     @torch.no_grad()
     def step(self) -> None:

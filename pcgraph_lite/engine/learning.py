@@ -111,8 +111,12 @@ def fit(graph: PCGraph, data: Data, *,
     rates = of_replicas(graph, training.weight_lr, "weight_lr")
     state = State(graph, training, generator, checkpoint, facts, rates, tensors)
 
+    def drawn(rows: Tensor) -> Batch:
+        batch = _rows(train, rows)
+        return batch | {"pixels": state.augmented(batch["pixels"])} if "pixels" in batch else batch
+
     def epoch() -> dict[str, float]:
-        row = one_pass(state, _count(train), lambda rows: _learn(graph, _rows(train, rows), state), progress)
+        row = one_pass(state, _count(train), lambda rows: _learn(graph, drawn(rows), state), progress)
         return row | {"value_lr": float(state.carried["value_lr"].mean())}
 
     return run(state, epoch, None if held_out is None else lambda: measure(graph, held_out), progress, callback)

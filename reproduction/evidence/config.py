@@ -58,7 +58,7 @@ def _as_written(hint: Any) -> Any:
     return hint
 
 
-BEFORE = {"scale": "[0, 1]", "anneal": "none", "warm_up": 0.0}             # what older weights had without a choice
+BEFORE = {"scale": "[0, 1]", "anneal": "none", "warm_up": 0.0, "augment": "none"}     # what older weights had
 
 
 class Model(Strict):

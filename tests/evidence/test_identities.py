@@ -23,16 +23,17 @@ def test_settings_keep_their_identity() -> None:
 
 
 @pytest.mark.parametrize("kind", ["pcgraph", "mlp", "autoencoder"])
-def test_a_falling_weight_step_is_another_identity(kind: str) -> None:
-    """It decides the weights; one that does not fall is what all had before there was a choice."""
+def test_a_new_setting_of_training_is_another_identity(kind: str) -> None:
+    """It decides the weights; without it they are what all had before there was a choice."""
     def identity(**train: object) -> str:
         settings = known["settings"] | {"description": "any", "train": known["settings"]["train"] | train}
         model = config.validated(dict[str, config.ModelSpec], {"a model": settings}, Path("models.yaml"))["a model"]
         return model.identity(known["seed"], known["sample"])
 
     known = next(known for known in KNOWN if known["settings"]["kind"] == kind)
-    assert identity(anneal="none", warm_up=0) == known["identity"]
-    assert len({identity(), identity(anneal="cosine"), identity(anneal="linear"), identity(warm_up=0.5)}) == 4
+    assert identity(anneal="none", warm_up=0, augment="none") == known["identity"]
+    changed = [{"anneal": "cosine"}, {"anneal": "linear"}, {"warm_up": 0.5}, {"augment": "shift and mirror"}]
+    assert len({identity(), *(identity(**one) for one in changed)}) == 5
 
 
 def test_every_kind_and_constructor_was_recorded() -> None:

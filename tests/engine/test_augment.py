@@ -1,0 +1,69 @@
+"""Shifted and mirrored training images.
+
+Oracle: a loop that looks up each pixel at its reflected place, over all moves; what torch flips.
+"""
+
+import pytest
+import torch
+
+import pcgraph_lite as pcg
+from pcgraph_lite.baselines.mlp import MLP, fit_mlp
+from pcgraph_lite.engine.augment import SHIFT, shift_and_mirror
+from pcgraph_lite.errors import BadInput, UnknownName
+
+
+def reflected(place: int, side: int) -> int:
+    """A coordinate outside an image, mirrored at the border pixel."""
+    return abs(place) if place < side else 2 * (side - 1) - place
+
+
+def every_move(image: torch.Tensor) -> set[bytes]:
+    """All versions of ``(planes, side, side)`` that a shift and a mirror image can make."""
+    side, moves = image.shape[-1], range(-SHIFT, SHIFT + 1)
+    found = set()
+    for picture in (image, image.flip(-1)):
+        for down in moves:
+            for right in moves:
+                rows, columns = ([reflected(k + move, side) for k in range(side)] for move in (down, right))
+                found.add(picture[:, rows][:, :, columns].numpy().tobytes())
+    return found
+
+
+@pytest.mark.parametrize("planes", [1, 3])
+def test_every_shift_and_mirror_image_appears_and_nothing_else(planes: int) -> None:
+    image = torch.arange(planes * 36.0).view(planes, 6, 6)
+    drawn = shift_and_mirror(image.flatten().expand(2000, -1), torch.Generator().manual_seed(0))
+    assert {one.numpy().tobytes() for one in drawn} == every_move(image)
+
+
+def test_images_of_a_batch_move_apart_and_the_draws_are_the_generators() -> None:
+    images = torch.rand(50, 36)
+    first, again, other = (shift_and_mirror(images, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1))
+    assert first.equal(again) and not first.equal(other) and len({one.numpy().tobytes() for one in first}) == 50
+
+
+@pytest.mark.parametrize("pixels", [4, 35])
+def test_images_that_are_no_square_are_refused(pixels: int) -> None:
+    with pytest.raises(BadInput, match=f"images of {pixels} pixels cannot be shifted"):
+        shift_and_mirror(torch.zeros(2, pixels), torch.Generator())
+
+
+def test_graphs_and_baselines_see_changed_images_of_unchanged_labels() -> None:
+    """A picture that every move leaves as it is trains as without moves; another one does not."""
+    def trained(images: torch.Tensor, augment: str) -> list[torch.Tensor]:
+        labels, settings = torch.arange(4) % 2, {"epochs": 1, "batch_size": 2, "weight_lr": 0.01, "augment": augment}
+        graph = pcg.PCGraph(pcg.topology.discriminative(pixels=9, hidden=[3], labels=2), "tanh")
+        network = MLP(9, 2, [3])
+        pcg.fit(graph, (images, labels), progress=False, generator=torch.Generator().manual_seed(3), **settings)
+        fit_mlp(network, images, labels, progress=False, generator=torch.Generator().manual_seed(3), **settings)
+        return [graph.weight, network.weights[0].detach()]
+
+    varied = torch.rand(4, 9)
+    for images, alike in ((torch.full((4, 9), 0.5), True), (varied, False)):
+        for plain, moved in zip(trained(images, "none"), trained(images, "shift and mirror"), strict=True):
+            assert torch.allclose(plain, moved, atol=1e-6) == alike
+
+
+def test_an_unknown_change_is_refused() -> None:
+    with pytest.raises(UnknownName, match="'mirror'"):
+        pcg.Training(augment="mirror")
