@@ -111,12 +111,8 @@ def fit(graph: PCGraph, data: Data, *,
     rates = of_replicas(graph, training.weight_lr, "weight_lr")
     state = State(graph, training, generator, checkpoint, facts, rates, tensors)
 
-    def drawn(rows: Tensor) -> Batch:
-        batch = _rows(train, rows)
-        return batch | {"pixels": state.augmented(batch["pixels"])} if "pixels" in batch else batch
-
     def epoch() -> dict[str, float]:
-        row = one_pass(state, _count(train), lambda rows: _learn(graph, drawn(rows), state), progress)
+        row = one_pass(state, _count(train), lambda rows: _learn(graph, _drawn(train, rows, state), state), progress)
         return row | {"value_lr": float(state.carried["value_lr"].mean())}
 
     return run(state, epoch, None if held_out is None else lambda: measure(graph, held_out), progress, callback)
@@ -332,6 +328,17 @@ def _count(batch: Batch) -> int:
 
 def _rows(batch: Batch, rows: Tensor) -> dict[str, Tensor]:
     return {name: values.index_select(0, rows.to(values.device)) for name, values in batch.items()}
+
+
+def _drawn(train: Batch, rows: Tensor, state: State) -> Batch:
+    """A batch of the training data, its pixels changed as the schedule says. Raises BadInput: it has none to change."""
+    batch = _rows(train, rows)
+    if state.schedule.augment == "none":
+        return batch
+    if "pixels" not in batch:
+        raise BadInput(f"augment = {state.schedule.augment!r} changes the group 'pixels', and the data has only "
+                       f"{', '.join(batch)}; expected images, or augment='none'.")
+    return batch | {"pixels": state.augmented(batch["pixels"])}
 
 
 def _split(graph: PCGraph, data: object, validation: object,

@@ -64,6 +64,10 @@ def test_graphs_and_baselines_see_changed_images_of_unchanged_labels() -> None:
             assert torch.allclose(plain, moved, atol=1e-6) == alike
 
 
-def test_an_unknown_change_is_refused() -> None:
+def test_an_unknown_change_is_refused_and_one_of_no_pixels() -> None:
     with pytest.raises(UnknownName, match="'mirror'"):
         pcg.Training(augment="mirror")
+    graph = pcg.PCGraph(pcg.Topology({"a": 4, "b": 2}, [pcg.Edges("a", "b")], ["a", "b"]), "linear")
+    with pytest.raises(BadInput, match="changes the group 'pixels', and the data has only a, b"):
+        pcg.fit(graph, {"a": torch.rand(3, 4), "b": torch.rand(3, 2)}, epochs=1, progress=False,
+                augment="shift and mirror")
