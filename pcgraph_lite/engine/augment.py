@@ -15,7 +15,8 @@ SHIFT = 2                                                                  # pix
 def shift_and_mirror(images: Tensor, generator: Generator) -> Tensor:
     """Move each image by up to two pixels along each side, and mirror half of them left to right.
 
-    Pixels that come in from outside are reflections of those inside.
+    Pixels that come in from outside are reflections of those inside. Each image has draws of its own, where torchvision
+    draws once for a batch.
 
     Args:
         images: grey or colour, ``(batch, planes * side * side)``.
