@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..evidence import claims
+from ..evidence import claims, words
 from ..evidence.verdicts import Beside, Verdict
 from ..evidence.words import Book
 from . import formats
@@ -37,7 +37,7 @@ def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined,
                               autoescape=lambda name: str(name).endswith(".html"), trim_blocks=True, lstrip_blocks=True,
                               keep_trailing_newline=True)                  # a fence needs its own line
-    environment.filters |= {"badge_class": lambda verdict: BADGES[verdict.partition(":")[0]], "per_cent": per_cent,
+    environment.filters |= {"badge_class": lambda verdict: BADGES[verdict.partition(":")[0]], "per_cent": per_cent, "in_words": words.count,
                             "bibtex_name": "{0[family-names]}, {0[given-names]}".format}
     return environment
 

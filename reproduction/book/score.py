@@ -99,8 +99,10 @@ def ticks(one: Verdict) -> dict[str, Any]:
         return {"held": [], "failed": [], "count": ""}
     ran = [(one.claim.short.get(name, name.replace("_", " ")), outcome) for name, outcome in one.outcomes.items()
            if outcome.cases and not outcome.check.further]
-    return {"held": [said for said, outcome in ran if outcome.passed and not outcome.check.guard],
-            "failed": [said for said, outcome in ran if not outcome.passed], "count": one.held if ran else ""}
+    held = [said for said, outcome in ran if outcome.passed and not outcome.check.guard]
+    failed = [said for said, outcome in ran if not outcome.passed]
+    count = len(held) + len(failed)
+    return {"held": held, "failed": failed, "count": f"{len(held)} of {count} checks" if count > 1 else ""}
 
 
 def changes(one: Finding, root: Path) -> str:

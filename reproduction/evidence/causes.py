@@ -46,10 +46,10 @@ class Test(Strict):
         """
         if self.reading:
             held = readings.get(self.reading) == "reproduced"
-            return f"Every check holds under one other reading: {self.reading}." if held else ""
+            return f"Every check holds in another case: {self.reading}." if held else ""
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
-            return f"None of these readings passes every check: {'; '.join(self.tried)}." if failed else ""
+            return f"Tried as well, without making every check hold: {'; '.join(self.tried)}." if failed else ""
         return _searched(self.search)
 
 

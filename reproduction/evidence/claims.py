@@ -295,10 +295,10 @@ def in_unit(value: float, check: Check) -> str:
 
 
 def _within(near: Near | Close, what: str, check: Check) -> str:
-    """``within 2 points of 88 %``, ``at least 88 % less 2 points``. Per cents differ by points."""
+    """``within 2 points of 88 %``, ``within 2 points of 88 % or above``. Per cents differ by points."""
     points = f"{round(100 * near.tolerance, 6):g}"
     tolerance = f"{points} point{'s' * (points != '1')}" if check.percent else f"{near.tolerance:.4g}"
-    return f"at least {what} less {tolerance}" if near.or_more else f"within {tolerance} of {what}"
+    return f"within {tolerance} of {what}" + " or above" * near.or_more
 
 
 def _asked(value: float, check: Check) -> str:

@@ -99,6 +99,8 @@ class Quantity:
     def held(self) -> str:
         """The number of cases in which the check holds."""
         holding = sum(case.holds for case in self.cases)
+        if holding == len(self.cases) > 1:
+            return "both" if holding == 2 else f"all {count(holding)}"
         return f"{count(holding) if holding else 'none'} of {count(len(self.cases))}"
 
     @property
@@ -337,7 +339,7 @@ def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[s
     order, told = list(words), {}                                          # rival -> level and task -> numbers
     for one in sorted(rivals, key=lambda one: [order.index(part) if part in order else 0 for part in one.about]):
         quantity = one.rival.quantity.replace("_", " ")
-        where = words.get(quantity, quantity)
+        where = words.get(quantity) or words.get(quantity.removeprefix("swept "), quantity)
         where = where if where.startswith(("in ", "at ")) else f"in {where}"
         about, unit = ", ".join(words.get(part, part) for part in one.about), " dB" * quantity.endswith("psnr")
         told.setdefault(one.rival.name, {}).setdefault(f"{LEVELS[one.word]} {where}", []).append(
