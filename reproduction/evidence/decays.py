@@ -31,7 +31,9 @@ WORDS = {                                                                 # grap
     "grid-denoising": "all edges, to denoise", "grid-completion": "all edges, to fill in",
     "grid-completion-labels": "all edges, to fill in with labels",
     "grid-pictures": "feedforward layers, all images", "grid-autoencoder": "autoencoder, all images",
-    "grid-pictures-recurrent": "recurrent layers, all images", "grid-assemblies": "assemblies, all images",
+    "grid-pictures-recurrent": "recurrent layers, all images", "grid-assemblies": "assemblies, all images once",
+    "grid-pictures-once-generative": "feedforward layers, all images once",
+    "grid-pictures-once-recurrent": "recurrent layers, all images once",
     "grid-layered-generative": "feedforward layers", "grid-layered-recurrent": "recurrent layers",
     "grid-completion-layers-generative": "feedforward layers, pixels in [-1, 1]",
     "grid-completion-layers-recurrent": "recurrent layers, pixels in [-1, 1]",
@@ -58,7 +60,7 @@ TOLD = {"swept_labelled_agreement": "read, with its label (%)", "swept_unlabelle
 
 BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_background": "completion"}
 
-WHOLE = ("grid-pictures", "grid-pictures-recurrent", "grid-autoencoder", "grid-assemblies")    # all images, both data
+WHOLE = ("grid-pictures", "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder", "grid-assemblies")  # all images
 TASKS = ("grid-denoising", "grid-completion", "grid-layered", "grid-completion-layers", *WHOLE)
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
