@@ -49,7 +49,8 @@ class Test(Strict):
             return f"Every check holds in another case: {self.reading}." if held else ""
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
-            return f"Tried as well, without making every check hold: {'; '.join(self.tried)}." if failed else ""
+            these = "these other cases" if len(self.tried) > 1 else "this other case"
+            return f"Not every check holds in {these}, either: {'; '.join(self.tried)}." if failed else ""
         return _searched(self.search)
 
 

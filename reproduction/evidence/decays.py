@@ -1,6 +1,6 @@
 """What one setting changes, from committed sweeps: the decay in every kind of graph, each other one in one kind."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import torch
@@ -28,8 +28,8 @@ READ = [("hyper", "feedforward", {"completing digits (squared error)": "completi
         ("decay-classifier", "layered classifier", {"classifying digits (%)": "100 * accuracy"}),
         ("fully-connected", "fully connected", {"classifying digits (%)": "100 * accuracy"})]
 WORDS = {                                                                 # graphs as records name them -> in words
-    "grid-denoising": "all edges, to denoise", "grid-completion": "all edges, to fill in",
-    "grid-completion-labels": "all edges, to fill in with labels",
+    "grid-denoising": "fully connected, denoising", "grid-completion": "fully connected, completion",
+    "grid-completion-labels": "fully connected, completion, labels",
     "grid-pictures": "feedforward layers, all images", "grid-autoencoder": "autoencoder, all images",
     "grid-pictures-recurrent": "recurrent layers, all images", "grid-assemblies": "assemblies, all images once",
     "grid-pictures-once-generative": "feedforward layers, all images once",
@@ -44,23 +44,24 @@ WORDS = {                                                                 # grap
     "do-reads-hardtanh-set": "1,000 vertices, HardTanh, pixels set in training",
     "grid-decay": "usual first weights", "grid-decay-strong": "strong first label weights",
     "generative-step": "feedforward", "recurrent-step": "recurrent, as many edges",
-    "recurrent-wide-step": "recurrent, as wide", "generative-tanh-step": "feedforward, tanh",
+    "recurrent-wide-step": "recurrent, same widths", "generative-tanh-step": "feedforward, tanh",
     "recurrent-tanh-step": "recurrent, as many edges, tanh", "hardtanh": "HardTanh", "relu": "ReLU"}
 ERRORS = {measure: f"error of {task}" for task, measure in sweeps.PICTURE_TASKS.items()}
-OWN = {"swept_rest_psnr": "PSNR at rest (dB)", "swept_noisy_psnr": "noisy (dB)",              # measures -> in words
-       "swept_rest_agreement": "read at rest (%)", "swept_noisy_agreement": "noisy, read (%)",
-       "swept_completion_mse": "error of completion", "swept_completion_agreement": "completions read (%)",
-       "swept_guided_mse": "error with label", "swept_guided_agreement": "read with label (%)"}
+OWN = {"swept_rest_psnr": "PSNR at rest (dB)", "swept_noisy_psnr": "noisy (dB)",
+       "swept_rest_agreement": "recognised at rest (%)", "swept_noisy_agreement": "noisy, recognised (%)",
+       "swept_completion_mse": "error of completion", "swept_completion_agreement": "completions recognised (%)",
+       "swept_guided_mse": "error with label", "swept_guided_agreement": "recognised with label (%)"}
 RESTED = {f"swept_{task}_rested{how}": f"{words}{said} (%)"
           for how, said in (("", ""), ("_accelerated", ", accelerated")) for task, words in (
               ("classification", "classifying"), ("completion", "filling in"), ("generation", "drawing"))}
-TOLD = {"swept_labelled_agreement": "read, with its label (%)", "swept_unlabelled_agreement": "without a label (%)",
-        "swept_mislabelled_agreement": "as the wrong label (%)", "swept_seam": "seam",
-        "swept_label_weight_scale": "size of label weights"}
+TOLD = {"swept_labelled_agreement": "recognised, with its label (%)",
+        "swept_unlabelled_agreement": "without a label (%)", "swept_mislabelled_agreement": "drawn as the wrong label (%)",
+        "swept_seam": "seam", "swept_label_weight_scale": "size of label weights"}
 
 BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_background": "completion"}
 
-WHOLE = ("grid-pictures", "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder", "grid-assemblies")  # all images
+WHOLE = ("grid-pictures", "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder",
+         "grid-assemblies")                                               # all images
 TASKS = ("grid-denoising", "grid-completion", "grid-layered", "grid-completion-layers", *WHOLE)
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
@@ -103,8 +104,13 @@ def sentences(every: pd.DataFrame) -> pd.DataFrame:
         "Denoising is best at 0.01 (B.1)": cleans == cleans.min(),
         "The halves join better than at the weakest decay (B.3)": seam < seam.iloc[0],
         "Classification in layers is best at the weakest decay (B.3)": layered == layered.max()}
-    return pd.DataFrame([{"sentence": sentence, "true at a decay of": ", ".join(at.index[at]) or "none",
-                          "tried": ", ".join(at.index)} for sentence, at in true.items()])
+    return pd.DataFrame([{"sentence": sentence, "true at a decay of": _listed(at.index[at]) or "none",
+                          "tried": _listed(at.index)} for sentence, at in true.items()])
+
+
+def _listed(names: Sequence[str]) -> str:
+    """``0, 1e-4 and 0.001``."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -219,7 +219,7 @@ def test_a_share_has_its_interval_over_examples_beside_the_spread_over_seeds() -
     (Check(quantity="accuracy", model="a", near={"value": 0.9176, "tolerance": 0.01}, percent=True),
      "accuracy [a] within 1 point of 91.76 %"),
     (Check(quantity="accuracy", near={"value": 0.88, "tolerance": 0.02, "or_more": True}, percent=True),
-     "accuracy at least 88 % less 2 points"),
+     "accuracy within 2 points of 88 % or above"),
     (Check(quantity="fixed_point_psnr", dataset="cifar10", where={"corruption": "half"}, at_least=1),
      "PSNR at the end [colour photographs, half hidden] at least 1"),
     (Check(quantity="rank", where={"setting": "weight_lr"}, at_most=1), "rank [setting weight step] at most 1"),

@@ -49,10 +49,10 @@ def test_an_accuracy_stands_beside_the_papers() -> None:
     kept = rows("class-mnist", *(("accuracy", "mnist", model, share) for model, share in read.items()), seeds=2)
     one = told(kept, "class-mnist")
     assert one.sentences[0] == (
-        "The graph reads 92.90 % of test digits right; it beats the Hopfield network, loses to the Boltzmann machine "
-        "and loses to recurrent backpropagation (Almeida-Pineda)."
+        "The graph classifies 92.90 % of test digits correctly; it beats the Hopfield network, loses to the Boltzmann "
+        "machine and loses to recurrent backpropagation (Almeida-Pineda)."
     )
-    assert one.sentences[1].startswith("The graph reads 1.14 points more than the paper's 91.76 %.")
+    assert one.sentences[1].startswith("That is 1.14 points more than the paper's 91.76 %.")
     assert one.lead == "So far it holds in part." and one.lacks == ("Two seeds so far; the rule asks for five.",)
     assert one.kind == "paper" and "14.17 points more than the paper's 79.23 %" in one.cause[0]
 
@@ -63,10 +63,9 @@ def test_a_claim_that_holds_has_no_cause_and_lacks_nothing() -> None:
         "decay-class", ("accuracy", "mnist", "discriminative", value), seeds=5, parameters={"decay": decay})]
     one = told(both, "decay-class")
     assert (one.verdict, one.lead, one.cause, one.lacks) == ("reproduced", "It holds.", (), ())
-    assert one.sentences == ("With weak decay the classifier reads 97 % right, with strong decay 90 %.",)
-    assert findings.told(verdicts.verdicts(both)) == [
-        "Classifiers want little decay. It holds. "
-        "With weak decay the classifier reads 97 % right, with strong decay 90 %."]
+    said = "With weak decay the classifier is right for 97 % of the digits, with strong decay for 90 %."
+    assert one.sentences == (said,)
+    assert findings.told(verdicts.verdicts(both)) == [f"Classifiers want little decay. It holds. {said}"]
     assert findings.told(verdicts.verdicts([])) == []
 
 
@@ -93,7 +92,7 @@ def test_a_claim_without_records_is_not_measured_and_says_why() -> None:
 def test_cases_are_listed_digits_first_unless_they_agree(values: dict[str, float], said: str) -> None:
     kept = rows("gen-b", *((quantity, data, "fully-connected", value) for data, value in values.items()
                            for quantity in ("judge_agreement", "original_judge_agreement")))
-    assert told(kept, "gen-b").ours == f"{said} read right"
+    assert told(kept, "gen-b").ours == f"{said} recognised"
 
 
 def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
@@ -112,6 +111,7 @@ def test_words_follow_the_check() -> None:
     assert [f"{one:beats|loses to|is level with}" for one in (held, failed, level)] == [
         "beats", "loses to", "is level with"]
     assert [one.held for one in (held, failed, level)] == ["one of one", "none of one", "one of two"]
+    assert [Quantity(check, [case(holds=True)] * n, {}).held for n in (2, 4)] == ["both", "all four"]
     assert [f"{one:more|fewer|no more|not always more}" for one in (held, failed, level)] == [
         "more", "fewer", "not always more"]
 
