@@ -55,7 +55,8 @@ RESTED = {f"swept_{task}_rested{how}": f"{words}{said} (%)"
           for how, said in (("", ""), ("_accelerated", ", accelerated")) for task, words in (
               ("classification", "classifying"), ("completion", "filling in"), ("generation", "drawing"))}
 TOLD = {"swept_labelled_agreement": "recognised, with its label (%)",
-        "swept_unlabelled_agreement": "without a label (%)", "swept_mislabelled_agreement": "drawn as the wrong label (%)",
+        "swept_unlabelled_agreement": "without a label (%)",
+        "swept_mislabelled_agreement": "drawn as the wrong label (%)",
         "swept_seam": "seam", "swept_label_weight_scale": "size of label weights"}
 
 BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_background": "completion"}

@@ -1,14 +1,18 @@
 """What is taken away from a page. Oracles: the committed records; the commands that a fresh machine would run."""
 
 import json
+import os
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
+import nbformat
 import pandas as pd
 import pytest
 
-from reproduction.book import download
+from reproduction.book import download, notebooks
 from reproduction.book.judged import Judged
 from reproduction.checkout import ROOT
 from reproduction.evidence import records
@@ -97,3 +101,16 @@ def test_binder_installs_the_lock_and_then_the_package() -> None:
     assert included[0] == "-r" and (folder / included[1]).resolve() == ROOT / "requirements.txt"
     assert (folder / "runtime.txt").read_text().strip().removeprefix("python-") in asked
     assert "pip install --no-deps --no-build-isolation -e ." in (folder / "postBuild").read_text()
+    assert os.access(folder / "postBuild", os.X_OK)
+
+
+def test_binder_opens_a_page_with_the_parameters_of_its_first_cell(tmp_path: Path) -> None:
+    """The published ones have those of the paper's sizes injected, which ask for data that Binder lacks."""
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    (tmp_path / "CITATION.cff").write_text("repository-code: https://github.com/a/b\n")
+    made = (ROOT / "binder/postBuild").read_text().replace("pip install", "true")
+    subprocess.run(["bash", "-c", made], cwd=tmp_path, check=True,
+                   env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"})
+    opened = tmp_path / download.binder("02-pc-graphs", tmp_path).partition("labpath=")[2]
+    code = [cell.source for cell in nbformat.read(opened, as_version=4).cells if cell.cell_type == "code"]
+    assert code == [cell.code for cell in notebooks.cells("02-pc-graphs")]
