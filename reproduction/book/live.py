@@ -23,8 +23,8 @@ PAGES = {"02-pc-graphs": ("ring", "## Equations 1 to 4 of the paper"),
 PARTS = {
     "graph": "A trained graph in the page: half a digit to ask about, the digit that the graph answers with, its "
              "energy falling over value steps, and bars for the ten label vertices",
-    "memory": "A memory in the page: half of a stored digit, the whole digit that comes back, and its energy "
-              "falling to 0",
+    "memory": "A memory in the page: a third of a stored digit, the whole digit that comes back, and its energy "
+              "falling to nearly 0",
     "ring": "Three vertices in a ring with sliders for values and weights, the energy falling over value steps, and "
             "the equations with the current numbers",
     "masks": "A topology picked from a list, drawn as a mask of rows and columns and as a circuit of groups",
