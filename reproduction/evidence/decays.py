@@ -23,7 +23,7 @@ READ = [("hyper", "feedforward", {"completing digits (squared error)": "completi
                                           "seam between halves": "seam"}),
         ("grid-layered", None, {"copying noise (squared error)": "noise_residual",
                                 "copying foreign images (squared error)": "foreign_distance",
-                                "read more often than the noisy picture (points)":
+                                "recognised more often than the noisy (points)":
                                     "100 * (rest_agreement - noisy_agreement)", "one grey value": "constant_residual"}),
         ("decay-classifier", "layered classifier", {"classifying digits (%)": "100 * accuracy"}),
         ("fully-connected", "fully connected", {"classifying digits (%)": "100 * accuracy"})]
@@ -99,7 +99,7 @@ def sentences(every: pd.DataFrame) -> pd.DataFrame:
         "A feedforward graph copies noise (appendix B.2)": noise["feedforward"] < grey["feedforward"],
         "A recurrent graph copies less noise than a feedforward one (B.2)": noise["recurrent"] > noise["feedforward"],
         "A recurrent graph copies foreign images less (B.2)": foreign["recurrent"] > foreign["feedforward"],
-        "A noisy picture settles on one that is read more often (section 3), feedforward": read["feedforward"] > 0,
+        "A noisy picture settles on one that is recognised more often (section 3), feedforward": read["feedforward"] > 0,
         "The same, recurrent": read["recurrent"] > 0,
         "Completion is best at 0.01 (B.1)": fills == fills.min(),
         "Denoising is best at 0.01 (B.1)": cleans == cleans.min(),
