@@ -112,7 +112,7 @@ def test_a_page_without_claims_says_what_it_is_for() -> None:
 def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judged: Judged, tmp_path: Path) -> None:
     """The first row that fits, a mean without its spread; without the table, what the page is for."""
     asked = ("Completion is best at 0.01 (B.1)",
-             "A noisy picture settles on one that is read more often (section 3), feedforward")
+             "A noisy picture settles on one that is recognised more often (section 3), feedforward")
     frame = pd.DataFrame({"sentence": asked, "true at a decay of": ["0.03", "1e-4"]})
     aims = []
     for cells in ([show(Table.of(frame, "sentences"))], []):
