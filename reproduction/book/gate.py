@@ -1,8 +1,6 @@
-"""Admit to the book only what our own runs wrote, and nothing that a browser or the builder would execute.
-
-Text, settings, captions and alt texts of a staged page come from its source alone. The executed notebook adds only the
-outputs of its code cells and the parameters that it ran with, so the text of a page can change without a new run.
-Who ran it, where and when, is for its records to say.
+"""Admit to the book only what our own runs wrote, and nothing that a browser or the builder would execute. Text,
+settings, captions and alt texts of a staged page come from its source. The executed notebook adds only the outputs of
+its code cells and the parameters that it ran with, so the text of a page can change without a new run.
 """
 
 import ast
@@ -36,14 +34,9 @@ HOMES = re.compile(r"^(from|import) (pcgraph_lite|reproduction)\b.*\n?|\b(trials
 
 
 def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
-    """The page in the form in which it may be staged.
-
-    Args:
-        executed: the notebook that ``site.read_notebook`` returned.
-        root: the checkout. The source is ``notebooks/NAME.md``, or its latest commit with the code that was executed,
-            whose text is then that of today if the cells are the same one by one, or if code was only taken out since.
-
-    Raises BadFile: no source has that code, or an output is neither text nor table nor picture.
+    """The page as it may be staged: the source of today with the outputs of ``executed``, or, where code has changed
+    since, the latest commit's source that has the executed code, with today's text if its cells are the same one by
+    one. Raises BadFile: no source has that code, or an output is neither text nor table nor picture.
     """
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
     newest = next(_sources(name, root))

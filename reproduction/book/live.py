@@ -1,8 +1,6 @@
-"""The live parts of the book: scripts that run a graph in the reader's browser, and the pages that have one.
-
-A part is a Markdown file of ``book/live/parts`` with a line ``{live}`` where the scripts insert it. Staging copies the
-scripts beside the pages and inserts the parts, so notebooks need not mention them. ``scripts/export_live.py`` makes the
-trained weights and other data that the parts load.
+"""The live parts of the book: scripts that run a graph in the reader's browser. A part is a Markdown file of
+``book/live/parts`` with a line ``{live}`` where the scripts stand; staging inserts it into its page, so notebooks need
+not mention it. ``scripts/export_live.py`` makes the data that the parts load.
 """
 
 import shutil
@@ -43,9 +41,8 @@ def shares(judged: Judged) -> dict[str, str]:
 
 
 def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
-    """Copy the scripts and data into a staged book, and write each part as a file that prose pages include.
-
-    ``scored``: what ``shares`` returned.
+    """Copy the scripts and data into a staged book, and write each part as a file that prose pages include. ``scored``:
+    what ``shares`` returned.
     """
     shutil.copytree(root / "book/live", source / "vendor" / FOLDER, ignore=shutil.ignore_patterns("parts"))
     shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages
@@ -73,9 +70,8 @@ def block(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
 
 
 def markup(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
-    """The HTML that the scripts look for: an element with a still picture, and the script that starts the part.
-
-    The picture keeps its place before it comes. Else parts far down would seem near, and start too early.
+    """The HTML that the scripts look for: a still picture, whose size keeps its place, and the script that starts the
+    part.
     """
     from PIL import Image  # here: only a site needs it
     with Image.open(root / "book/live/stills" / f"{part}.png") as still:

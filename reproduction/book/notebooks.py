@@ -1,7 +1,6 @@
-"""Run a notebook: MyST Markdown -> checked parameters -> papermill -> an executed notebook.
-
-A notebook's front matter lists the models that it loads (``models: [generative-mnist]``). Its first code cell, tagged
-``parameters``, declares every parameter as ``name: type = value  # what it is``. Both are read without running it.
+"""Run a notebook: MyST Markdown -> checked parameters -> papermill -> an executed notebook. Its front matter lists the
+models that it loads. Its first code cell, tagged ``parameters``, declares every parameter as ``name: type = value #
+what it is``.
 """
 
 import ast
@@ -64,10 +63,9 @@ def source(name: str) -> Path:
 
 
 def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, str]:
-    """The models in a notebook's front matter, each with the parameter that says how many of its seeds are used.
-
-    An entry is a model's name (then the parameter is ``seeds``) or ``name: parameter``. ``models`` lists those whose
-    weights the page needs, ``cards`` those whose cards (evidence.cards) are enough. Raises BadFile, BadInput.
+    """The models in a notebook's front matter -> the parameter that says how many of their seeds are used: ``seeds``,
+    or the one given as ``name: parameter``. ``models`` lists those whose weights the page needs, ``cards`` those whose
+    cards are enough. Raises BadFile, BadInput.
     """
     match = re.match(r"---\n(.*?)\n---\n", read_text(source(name)), re.DOTALL)
     front, found, entries = strict.mapping(source(name), match.group(1)) if match else {}, {}, []
@@ -134,9 +132,8 @@ def parameters(name: str) -> dict[str, Parameter]:
 
 
 def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[str, Any]:
-    """The value of every parameter of a run: the given one, else the profile's, else the notebook's own.
-
-    Text is read as the declared type. Raises UnknownName with the nearest name; BadInput: a value of another type.
+    """The value of every parameter of a run: the given one, else the profile's, else the notebook's own. Text is read
+    as the declared type. Raises UnknownName; BadInput: a value of another type.
     """
     known = parameters(name)
     values = {parameter.name: parameter.default for parameter in known.values()}
@@ -148,15 +145,11 @@ def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[s
 
 def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "",
         plain: bool = False) -> Path:
-    """Check the call, then execute one notebook. Returns its file, or its folder if ``plain``.
-
-    Args:
-        given: parameters that differ from the profile's. Such a run has a folder of its own.
-        out: folder for the notebook, records and figures. Empty: ``_build/<profile>``, or with ``given``
-            ``_build/runs/<name>/<parameters>``.
-        plain: run the code cells in this process and write no notebook, for hosts without papermill.
-
-    Raises UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
+    """Check the call, then execute one notebook. Returns its file, or its folder if ``plain``. ``given``: parameters
+    that differ from the profile's. ``out``: folder for the notebook, records and figures; empty: ``_build/<profile>``,
+    or with ``given`` ``_build/runs/<name>/<parameters>``. ``plain``: run the cells in this process, for hosts without
+    papermill. Raises UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb keeps
+    what ran.
     """
     from pcgraph_lite import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})
@@ -221,9 +214,8 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
 
 
 def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Path) -> Path:
-    """The folder of a run: ``out``, else the usual one, or with parameters of its own one named after them.
-
-    Raises BadInput: parameters that have an option, or parameters of its own for the usual folder.
+    """The folder of a run: ``out``, else the usual one, or with parameters of its own one named after them. Raises
+    BadInput: parameters that have an option, or parameters of its own for the usual folder.
     """
     for key in OWN_OPTION.keys() & given.keys():
         raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")

@@ -40,10 +40,8 @@ class Page:
 
     def models(self, kinds: Sequence[str] | Mapping[str, str], data: Sequence[str] = ("mnist",),
                seeds: int | Mapping[str, int] | None = None) -> dict[Key, Trained]:
-        """Trained models ``<kind>-<data set>`` by ``(dataset, kind, seed)``.
-
-        ``kinds``: names of kinds, or the name in the key -> the kind to load. ``seeds``: the first few alone; a mapping
-        gives a number for each data set.
+        """Trained models ``<kind>-<data set>`` by ``(dataset, kind, seed)``. ``kinds``: names of kinds, or name in the
+        key -> kind. ``seeds``: the first few alone, or so many for each data set.
         """
         kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
@@ -55,9 +53,8 @@ class Page:
         return found
 
     def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0) -> dict[Key, Card]:
-        """Cards of classifiers ``<kind>-<data set>`` by ``(dataset, kind, seed)``, committed ones where they exist.
-
-        ``images``: how many test images they answer; 0: all.
+        """Cards of classifiers by ``(dataset, kind, seed)``, committed ones where they exist. ``images``: how many they
+        answer; 0: all.
         """
         found = {(name, kind, s): cards.load(f"{kind}-{name}", self.profile, s, str(self.device.type), images)
                  for name in data for kind in kinds for s in self.seeds[:seeds]}
@@ -95,11 +92,8 @@ class Page:
         return kept.subset(min(count, len(kept)))
 
     def tried(self, names: str, columns: Mapping[str, str]) -> Table:
-        """A table of the settings of recorded sweeps, sorted by the first measure, the lowest first.
-
-        Args:
-            names: of the sweeps, separated by spaces.
-            columns: measures on held-out images -> their titles.
+        """A table of the settings of recorded sweeps, the lowest first by the first measure. ``names``: of the sweeps,
+        separated by spaces. ``columns``: measures on held-out images -> their titles.
         """
         parts = []
         for name in names.split():

@@ -74,14 +74,9 @@ def named(setting: str) -> str:
 
 def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None, columns: Sequence[str] = (),
                marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
-    """Pictures in rows: one row per name, one column per example. Values beyond [0, 1] are cut off.
-
-    Args:
-        rows: name -> ``(count, pixels)``.
-        shape: (height, width); None: that of the data set with as many pixels, else square. Colours are planes, one
-            after the other.
-        columns: titles of the columns.
-        marks: name -> the frame of each picture of that row: green with a tick (True) or red with a cross (False).
+    """Pictures in rows, cut off at 0 and 1. ``rows``: name -> ``(count, pixels)``. ``shape``: (height, width); None:
+    that of the data set with as many pixels, else square. ``columns``: their titles. ``marks``: name -> whether each
+    picture of the row has a green frame with a tick or a red one with a cross.
     """
     pictures = {name: _pictures(images, shape) for name, images in rows.items()}
     if len({len(p) for p in pictures.values()}) != 1:
@@ -113,11 +108,8 @@ def _frame(axis: Axes, k: int, row: int, right: bool | None) -> None:
 
 
 def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequence[str] = ()) -> Figure:
-    """The first pictures of trials and of plain images in rows. Frames show whether those of trials agree.
-
-    Args:
-        rows: name -> a trial, or images ``(batch, pixels)``.
-        count: how many pictures of each: the first ones, not chosen ones.
+    """The first ``count`` pictures of trials, framed by whether they agree, and of plain images ``(batch, pixels)`` in
+    rows.
     """
     pictures = {name: (row.images if isinstance(row, Trial) else row)[:count] for name, row in rows.items()}
     marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
@@ -126,14 +118,8 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
 
 def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words: Mapping[str, str],
             count: int = 10) -> Figure:
-    """``trials`` for one data set after the other, with the originals. Of each model only the lowest seed is shown.
-
-    The rows name the data set if there are several.
-
-    Args:
-        rows: by (dataset, model, seed).
-        cases: by data set; their test images are the originals.
-        words: names of data sets and models for readers.
+    """``trials`` for one data set after the other, with the test images of ``cases`` as originals. Of each model only
+    the lowest seed is shown. ``rows``: by (dataset, model, seed). ``words``: names of data sets and models for readers.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
     rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
@@ -143,12 +129,9 @@ def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words
 
 def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = False,
            levels: Mapping[str, float] | None = None, marks: Mapping[str, float] | None = None) -> Figure:
-    """Lines through the means of repeats, with a band from their minimum to their maximum.
-
-    Args:
-        log, log_x: logarithmic y and x axis. On the x axis, a zero stands one place before the smallest other number.
-        levels: name -> height of a dashed line to compare with.
-        marks: name -> position of an upright line.
+    """Lines through the means of repeats, with a band from their minimum to their maximum. ``levels``: name -> height
+    of a dashed line; ``marks``: name -> position of an upright one. On a logarithmic x axis a zero stands one place
+    before the smallest other number.
     """
     figure, axis = plt.subplots(figsize=(PHONE, 3.1))
     _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
@@ -158,9 +141,7 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
 
 
 def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str], title: str | None = None) -> None:
-    """Names above the axes, where they cover no line, on the left, which a phone shows of a wide figure. They make the
-    figure taller.
-    """
+    """Names above the axes, on the left, which a phone shows of a wide figure. They make the figure taller."""
     columns = max(1, min(len(names), 3, int(PHONE / (0.6 + 0.07 * max(map(len, names), default=0)))))     # in inches
     rows = -(-len(names) // columns) + bool(title)
     figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * rows)
@@ -183,8 +164,7 @@ def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[
 
 def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:
     """Bars of counts: the mean over repeats with a line from minimum to maximum, inside an outline of the whole number.
-
-    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats, each at most the number.
+    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats.
     """
     figure, axes = _grid(len(parts), 2, 3.9, 2.9)
     for axis, (title, groups) in zip(axes, parts.items(), strict=True):
@@ -209,10 +189,9 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
 
 
 def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figure:
-    """ROC curves of several scores of the same examples, with their areas in the legend.
-
-    ``scores``: name -> ``(batch,)``; a higher score means more ``positive``, ``(batch,)`` bool. The first ``simple``
-    ones are grey. The x axis is logarithmic and starts at half a negative example, because good scores differ there.
+    """ROC curves of scores of the same examples, with their areas in the legend. ``scores``: name -> ``(batch,)``;
+    higher means more ``positive``, ``(batch,)`` bool. The first ``simple`` ones are grey. The logarithmic x axis starts
+    at half a negative example.
     """
     figure, axis = plt.subplots(figsize=(PHONE, 3.6))
     x, y = "share of familiar images called foreign", "share of foreign images found"
@@ -233,9 +212,8 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
 
 def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapping[str, float]] | None = None, *,
            log: bool = False, log_x: bool = False, one_legend: bool = False) -> Figure:
-    """Small multiples of ``curves`` on common axes, by title. The first line of each part is grey.
-
-    ``one_legend``: show the legend of the first part above the whole figure. Legends that agree are shown so anyway.
+    """Small multiples of ``curves`` on common axes, by title. The first line of each part is grey. ``one_legend``: show
+    the first legend above the whole figure, as legends that agree are shown anyway.
     """
     columns = 1 if len(parts) < 3 else 2 if len(parts) in (4, 8) else 3    # two stand below each other for a phone
     figure, axes = _grid(len(parts), columns, PHONE if columns == 1 else 3.5, 2.5, sharex=True, sharey=True)
@@ -256,8 +234,7 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
 
 def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: str) -> Figure:
     """Small multiples on common logarithmic y axes: every line as it is, and one colour for lines of the same name.
-
-    ``frame``: one row per point. ``x`` and ``y`` label the axes; ``panel``, ``color`` and ``line`` name columns.
+    ``x`` and ``y`` label the axes; ``panel``, ``color`` and ``line`` name columns of ``frame``.
     """
     figure, axes = _grid(frame[panel].nunique(), 2, 3.9, 2.7, sharex=True, sharey=True)
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
@@ -269,11 +246,8 @@ def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: s
 
 
 def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figure:
-    """Rows of dots that do not cover one another, green if good and red if not, on a logarithmic axis.
-
-    Args:
-        frame: one row per dot. ``x`` labels the axis, ``y`` and ``good`` (bool) name columns.
-        limit: name of the upright line at 1.
+    """Rows of dots that do not cover one another, green if ``good`` and red if not, on a logarithmic axis. ``frame``:
+    one row per dot with columns ``x``, ``y`` and ``good`` (bool). ``limit``: name of the upright line at 1.
     """
     names = {True: good, False: f"not {good}"}
     figure, axis = plt.subplots(figsize=(7.4, 0.75 * frame[y].nunique() + 1))
@@ -290,10 +264,8 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
 
 
 def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:
-    """What each setting changes: one column per measure, one row per setting, one dot per seed and a bar at their mean.
-
-    ``measures``: axis label -> setting -> ``(seeds,)`` differences to the base; every measure has the same settings.
-    The better side is shaded, which is the left one for measures in ``less_is_better``.
+    """What each setting changes: one dot per seed and a bar at their mean. ``measures``: axis label -> setting ->
+    ``(seeds,)`` differences to the base. The better side is shaded, the left one for measures in ``less_is_better``.
     """
     settings = list(next(iter(measures.values()), ()))
     figure, axes = _grid(len(measures), 9, 2.7, 0.27 * len(settings) + 1, margin=2.6, sharey=True)
@@ -312,14 +284,9 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
 
 def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, Mapping[str, float]] | None = None, *,
          colors: Mapping[str, Sequence[float]] | None = None, common: bool = True) -> Figure:
-    """One panel per part, one row per name, one dot per repeat; published ``marks`` are black bars.
-
-    The panels stand one below the other, so that a phone shows whole rows.
-
-    Args:
-        parts: title -> name -> ``(repeats,)``; every part has the same names.
-        colors: of the dots, by name; where none is given, all dots are blue.
-        common: whether all panels share one axis.
+    """One panel per part, one below the other, one row per name, one dot per repeat; published ``marks`` are black
+    bars. ``parts``: title -> name -> ``(repeats,)``. ``colors``: of the dots, by name; blue where none is given.
+    ``common``: whether all panels share one axis.
     """
     names = list(next(iter(parts.values()), ()))
     figure, axes = _grid(len(parts), 1, PHONE, 0.25 * len(names) + 0.75, sharex=common)
@@ -350,9 +317,8 @@ def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str],
 
 
 def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figure:
-    """Confusion matrices without their diagonals, in per cent of the true class.
-
-    ``parts``: title -> predicted ``(count,)`` int, true ``(count,)`` int, and the names of the classes.
+    """Confusion matrices without their diagonals, in per cent of the true class. ``parts``: title -> predicted and true
+    classes ``(count,)`` int, and their names.
     """
     (figure, axes), kept = _grid(len(parts), 9, 4.9, 4.3), []
     for axis, (title, (predicted, true, names)) in zip(axes, parts.items(), strict=True):
@@ -369,10 +335,9 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
 
 
 def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
-    """The adjacency matrix of each topology with sources in rows and the names of the groups beside them.
-
-    A large matrix is drawn in blocks, shaded by their share of edges (by its square root, so that few edges are seen).
-    The paper's mask figure has sources in columns (ambiguity log, point 15).
+    """The adjacency matrix of each topology, sources in rows, with the names of the groups. A large one is drawn in
+    blocks, shaded by the root of their share of edges. The paper's mask figure has sources in columns (ambiguity log,
+    point 15).
     """
     figure, axes = _grid(len(topologies), 3, 3.4, 2.9)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
@@ -442,9 +407,8 @@ def lines_drawn(axis: Axes) -> set[tuple[int, int]]:
 
 
 def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Figure:
-    """Neurons and wires. Excitatory wires end in an arrow, inhibitory ones in a bar.
-
-    ``around``: place the vertices on a circle, error neurons inside, instead of side by side.
+    """Neurons and wires: excitatory ones end in an arrow, inhibitory ones in a bar. ``around``: vertices on a circle,
+    not in a row.
     """
     size = (5.4, 5.0) if around else (7.6, 3.1)
     figure, axes = _grid(len(circuits), 1, *size)
@@ -483,9 +447,8 @@ def wires_drawn(axis: Axes) -> set[tuple[Neuron, Neuron, bool]]:
 
 def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mapping[str, Tensor],
               names: Sequence[str]) -> Figure:
-    """The energy over two free vertices with the rest held at ``start`` ``(n,)``, and paths ``(steps, n)`` of queries.
-
-    Each path has its name at its beginning.
+    """The energy over two free vertices with the rest held at ``start`` ``(n,)``, and named paths ``(steps, n)`` of
+    queries.
     """
     axis_values = torch.linspace(-1.5, 1.5, 121, dtype=graph.dtype)
     grid = start.repeat(121 * 121, 1)
@@ -606,12 +569,9 @@ def _square(pixels: int) -> tuple[int, int]:
 
 
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figure:
-    """Small multiples with a y axis each: one point per row. Means of each colour are joined where x is a number, also
-    one in words, and are bars where x is a category.
-
-    Args:
-        frame: one row per measurement. ``panel`` and ``color`` name its columns of words; ``x`` and ``y`` label the
-            axes. Numbers on x have a logarithmic axis. Words and panels keep their order.
+    """Small multiples with a y axis each: one point per row of ``frame``. Means of each colour are joined where x is a
+    number, also one in words, and are bars where x is a category. ``panel`` and ``color`` name columns of words; ``x``
+    and ``y`` label the axes.
     """
     if frame.empty:
         raise BadInput("facets needs at least one row.")

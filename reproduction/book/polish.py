@@ -81,8 +81,7 @@ def _by_palette(picture: Image.Image) -> Image.Image:
 
 def polished(page: str, folder: Path) -> str:
     """The page with lazy images, without unused scripts, with icons from its style sheet and with a description.
-
-    ``folder``: that of the page, to find the sizes of its images, so that lazy images keep their room.
+    ``folder``: of the page, to find the sizes of its images.
     """
     page = LIVE_CODE.sub("", ICONS.sub("", page))
     for unclear, clear in SPOKEN.items():

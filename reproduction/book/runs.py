@@ -15,9 +15,8 @@ ALIKE = ("profile", "device", "versions", "numerics")      # equal columns of th
 
 
 def of(record: Path) -> dict[str, str]:
-    """The known facts of the run behind a page, in Markdown, from its file of records. Without it there are none.
-
-    The keys are the columns of the ledger, and ``words``, which has the same in one line.
+    """The known facts of the run behind a page, in Markdown, from its file of records: the columns of the ledger, and
+    ``words``, which has the same in one line.
     """
     if not record.is_file():
         return {"words": ""}

@@ -25,9 +25,8 @@ CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
 
 
 def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path) -> dict[str, str]:
-    """The files that prose pages include, by name. Writes the pictures beside causes into the staged book, ``source``.
-
-    ``pages``: the pages of the book, which alone are linked.
+    """The files that prose pages include, by name. Writes small pictures into the staged book, ``source``. ``pages``:
+    those of the book, which alone are linked.
     """
     shown, groups = list(judged.found.values()), {}
     for title in (TRAINED, EXACT, BEYOND):

@@ -15,9 +15,8 @@ COMMENT = re.compile(r"((?:^#.*\n)+)([\w-]+):", re.MULTILINE)
 
 
 def includes(words: Mapping[str, str]) -> dict[str, str]:
-    """``settings.html``, made from ``config/models.yaml`` with its comments and from ``config/paper-grid.yaml``.
-
-    ``words``: names of the code -> readers' words, for kinds of model of which the paper names no settings.
+    """``settings.html``, from ``config/models.yaml`` with its comments and ``config/paper-grid.yaml``. ``words``:
+    readers' words for kinds of model of which the paper names no settings.
     """
     file = checkout.part("config") / "models.yaml"
     why = {name: " ".join(line.removeprefix("#").strip() for line in text.splitlines())

@@ -1,7 +1,5 @@
-"""Gather the book's prose, executed notebooks and tables from records in one folder, and build the website there.
-
-``pcgraph book --profile laptop`` builds what ran on this machine, ``pcgraph book --published`` the committed results.
-This executes nothing and writes only below ``_build/``.
+"""Gather the book's prose, executed notebooks and tables from records in one folder, and build the website there. This
+executes nothing and writes only below ``_build/``.
 """
 
 import importlib.util
@@ -32,11 +30,9 @@ MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that page
 
 
 def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
-    """Gather everything that the book needs in ``_build/<profile>/site-source``, and return that folder for ``build``.
-
-    ``published``: use the committed notebooks and records, which are of the paper profile, and ``_build/published``.
-    A page that has not run yet then says so and has no results. Raises BadFile: a listed notebook is missing, damaged
-    or stopped with an error, or a records file is damaged.
+    """Gather everything that the book needs in ``_build/<profile>/site-source`` and return that folder. ``published``:
+    the committed notebooks and records, of the paper profile; a page that has not run yet then says so. Raises BadFile:
+    a listed notebook is missing, damaged or stopped with an error, or a records file is damaged.
     """
     made = root / "_build" / ("published" if published else profile)
     executed, saved = ((root / "book/notebooks", root / "results/records") if published
@@ -83,10 +79,8 @@ def make(profile: str, published: bool = False) -> Path:
 
 
 def build(source: Path, target: Path) -> Path:
-    """Build a staged book with warnings as errors, move it to ``target`` and return its first page.
-
-    An older site at ``target`` is replaced only if the new one is complete. Raises PCGraphError: the build failed; the
-    message ends with the last warnings.
+    """Build a staged book with warnings as errors, replace ``target`` by it once it is whole, and return its first
+    page. Raises PCGraphError with the last warnings: the build failed.
     """
     aside = target.with_name(f"{target.name}.part")
     shutil.rmtree(aside, ignore_errors=True)

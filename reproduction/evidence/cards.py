@@ -1,9 +1,6 @@
-"""Cards: what a page needs of a trained model without its weights, that is, its training and its answers.
-
-A classifier answers with a class for each test image, a memory with what comes back of its stored images. All weights
-together take gigabytes, and training them takes days. A card takes some kilobytes, so ``results/cards`` has those of
-the paper profile, and a page trains only models without a card. A card of other settings, or of code that computes
-other numbers, does not count.
+"""Cards: what a page needs of a trained model without its weights, that is, its training and its answers. All weights
+together take gigabytes and days; a card takes kilobytes, so ``results/cards`` has those of the paper profile. A card of
+other settings, or of code that computes other numbers, does not count.
 """
 
 from pathlib import Path
@@ -29,10 +26,9 @@ PUBLISHED = "paper"                                # only cards of this profile 
 
 
 class Card(Strict):
-    """A trained model. A classifier has ``answers``, one digit for the class of each test image; if it is a graph,
-    ``converged`` is the share of queries that came to rest and ``energy`` the largest energy left in one; if it can
-    also draw, ``drawn`` is the share of the ten labels whose picture the judge reads as that class. A memory has
-    ``recalled``, the result of each way of asking.
+    """A trained model. A classifier has ``answers``, the digit of each test image's class; a graph also the share of
+    queries that ``converged`` and the largest ``energy`` left; one that can draw, the share ``drawn`` of the ten labels
+    whose picture the judge reads as that class. A memory has ``recalled``, by way of asking.
     """
 
     model: Name
@@ -74,13 +70,10 @@ class Card(Strict):
 
 
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0, **asked: float) -> Card:
-    """The committed card of a model, or one made from its weights, which are trained first if they are missing.
-
-    A card of the usual questions is also written. Raises as ``zoo.ModelRun.load``, and BadFile: the card is damaged.
-
-    Args:
-        images: number of test images that a classifier reads, drawn at random; 0: all, as usual.
-        asked: variance of the noise and steps with which a memory is asked; ``recalls.USUAL`` has the usual ones.
+    """The committed card of a model, or one made from its weights, which are trained first if they are missing; with
+    the usual questions it is also written. ``images``: number of test images, drawn at random; 0: all. ``asked``:
+    variance and steps with which a memory is asked, if not the usual ones. Raises as ``zoo.ModelRun.load``, and
+    BadFile: the card is damaged.
     """
     training, asked = ModelRun(name, profile, seed), dict(asked.items() - recalls.USUAL.items())
     usual = not images and not asked

@@ -1,6 +1,5 @@
-"""Tests of the cause of a failed claim: another reading that makes it hold, or a search that found nothing that does.
-
-Nothing here is typed: a reading is judged by the claim's records; a search is all that its committed sweeps tried.
+"""Tests of the cause of a failed claim: another reading that makes it hold, judged by its records, or a search by
+committed sweeps that found nothing that does.
 """
 
 import csv
@@ -39,10 +38,8 @@ class Test(Strict):
         return self
 
     def told(self, readings: Mapping[str, str]) -> str:
-        """What the records say, in a sentence; nothing where they do not turn the claim.
-
-        Args:
-            readings: the verdict under each other reading of the claim.
+        """What the records say, in a sentence; nothing where they do not turn the claim. ``readings``: the verdicts
+        under other readings.
         """
         if self.reading:
             held = readings.get(self.reading) == "reproduced"
@@ -62,10 +59,7 @@ def _searched(search: Search) -> str:
 
 
 def _settings(sweep: str) -> dict[str, dict[str, float]]:
-    """The best epoch of each run of a committed sweep that ended well: setting -> seed -> validation score.
-
-    There are none in an installed package.
-    """
+    """The best epoch of each run of a committed sweep that ended well: setting -> seed -> validation score."""
     file, best = checkout.ROOT / "results" / "sweeps" / f"{sweep}.csv", defaultdict(dict)
     if file.is_file():
         with file.open(encoding="utf-8", newline="") as lines:             # not pandas, whose import takes longer

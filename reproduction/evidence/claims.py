@@ -47,15 +47,7 @@ class Close(Other):
 
 
 class Check(Strict):
-    """One comparison over the records of a claim.
-
-    ``guard``: what must hold beside the claim, such as an answer better than a blank picture. Where it fails, the claim
-    is not reproduced in full; where it holds, that says nothing for the claim. ``further``: measured and shown, but not
-    what the paper says of the claim, so no verdict counts it. ``any_case``: one of the data sets,
-    models and settings that fit is enough; else all must hold. ``seeds``: how many it needs, if fewer than the claim.
-    ``tested``: a mean beyond ``at_least`` or ``at_most`` counts only where the t-test tells it from that.
-    ``of``: the claims whose records a reading looks at, where they are not its own. ``level``: of its t-test.
-    """
+    """One comparison over the records of a claim, see the head of ``claims.yaml``. ``level``: of its t-test."""
 
     quantity: str
     dataset: str | None = None
@@ -103,9 +95,8 @@ class Rival(Check):
 
 
 class Needs(Strict):
-    """What a run must have for its verdict not to be preliminary.
-
-    ``least``: recorded quantities, none of whose records may be smaller; they catch a run that was cut by parameters.
+    """What a run must have for its verdict not to be preliminary. ``least``: quantities, none of whose records may be
+    smaller.
     """
 
     profile: Literal["any", "smoke", "laptop", "paper"]
@@ -114,9 +105,8 @@ class Needs(Strict):
 
 
 class Cause(Strict):
-    """Why a claim is not reproduced, where the checks ``fails`` fail and those of ``holds`` hold.
-
-    ``unmeasured``: the sentence where nothing was measured. ``tested``: what turned it, see ``causes.py``.
+    """Why a claim is not reproduced, where the checks ``fails`` fail and those of ``holds`` hold. ``unmeasured``: the
+    sentence where nothing was measured.
     """
 
     kind: Literal["paper", "setting", "data", "means"]
@@ -148,10 +138,8 @@ class Words(Strict):
 
 
 class InGrid(Strict):
-    """A claim inside the settings that the paper names. A key that is left out is the claim's own.
-
-    ``decided_by``: the models or sweeps behind its records. ``along``: a parameter that the paper leaves open -> the
-    values that it names: the claim holds where all its checks hold at one and the same value.
+    """A claim inside the settings that the paper names; a key that is left out is the claim's own. ``along``: a
+    parameter that the paper leaves open -> the values that it names: all checks must hold at one and the same value.
     """
 
     decided_by: Annotated[list[str], Field(min_length=1)]
@@ -169,14 +157,7 @@ class InGrid(Strict):
 
 
 class Claim(Words):
-    """One row of the scorecard.
-
-    ``comparable`` false: the paper's number belongs to its machine; ours is shown beside it and nothing is judged.
-    ``readings``: what else the text may mean -> the checks under that reading; their verdict stands beside the first.
-    ``rivals``: simple ones, beside which the quantities of the claim are set.
-    ``decided_by``: the models or sweeps behind its records; ``grid.departures`` says where they leave the settings that
-    the paper names. ``in_grid``: the same claim inside those settings, which decides as soon as it has records.
-    """
+    """One row of the scorecard; the head of ``claims.yaml`` explains the keys."""
 
     section: str
     kind: str
@@ -217,9 +198,8 @@ class Claim(Words):
                 for key, values in self.in_grid.along.items() for value in values] or [claim]
 
     def _at(self, where: Condition, tries: int) -> "Claim":
-        """With all checks at some parameters, and a level divided by the number of tries (Bonferroni).
-
-        A reading names its own parameters.
+        """With all checks at some parameters, and a level divided by the number of tries (Bonferroni). Readings name
+        their own.
         """
         def fixed(check: Check) -> Check:
             return check.model_copy(update={"where": check.where | where, "level": check.level / tries})

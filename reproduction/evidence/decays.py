@@ -107,9 +107,8 @@ def sentences(every: pd.DataFrame) -> pd.DataFrame:
 
 def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The runs of sweeps whose graphs were each chosen for one task, at the decay that the paper calls the best.
-
-    ``swept``: sweep -> rows of ``sweeps.finals``, with a column dataset for those that do not vary it. A model is named
-    by its sweep, its constructor where that varies, and its labels; measures as records name them.
+    ``swept``: sweep -> rows of ``sweeps.finals``. A model is named by its sweep, its constructor where that varies, and
+    its labels.
     """
     ends = pd.concat([rows.query("status == 'ok'").assign(sweep=name, model=name) for name, rows in swept.items()])
     ends = ends.reindex(columns=list(dict.fromkeys([*ends, *VARIED])))
@@ -143,10 +142,9 @@ def placed(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) -> pd.DataFrame:
-    """The runs of sweeps of fully connected classifiers, ``plans`` being a run of each.
-
-    A model is named by its sweep, by f, by a weight step that falls, and by pixels that were set in training. To those
-    no edge leads, so that it is the same to observe them.
+    """The runs of sweeps of fully connected classifiers, ``plans`` being a run of each. A model is named by its sweep,
+    by f, by a weight step that falls, and by pixels that were set in training; to those no edge leads, so that it is
+    the same to observe them.
     """
     read = pd.concat([rows.query("status == 'ok'").assign(
         sweep=name, claim=READERS[name], n=plans[name].spec.validation_count, dataset=plans[name].spec.data)

@@ -1,7 +1,5 @@
-"""The finding about each claim in sentences: ``claims.yaml`` + verdicts -> words.
-
-The sentences take their numbers from the claim's checks. The verdict in words precedes them, so a claim that failed
-cannot read as if it held.
+"""The finding about each claim in sentences, which take their numbers from its checks. The verdict in words precedes
+them, so a claim that failed cannot read as if it held.
 """
 
 import math
@@ -34,9 +32,8 @@ FEW = 3                                            # up to so many cases are lis
 class Finding:
     """A claim in words. ``title``: what was found, in a line; the claim's name where nothing was measured.
 
-    ``hangs``: what its verdict depends on, one sentence each. ``cause`` empty: none is needed.
-
-    ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: how the cause was
+    ``hangs``: what its verdict depends on (other readings, simple methods), one sentence each. ``cause`` empty: none is
+    needed. ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: how the cause was
     tested, and the result; empty if it was not. ``beyond``: who asks, where the paper does not.
     """
 
@@ -231,9 +228,8 @@ def told(judged: Mapping[str, Verdict]) -> list[str]:
 
 
 def rounded(value: float, check: Check, places: int = 1) -> str:
-    """A number for a sentence: a per cent with ``places`` decimals, or three digits. No share is rounded to 0 or 100 %.
-
-    Only whole numbers have no decimals: 16.04 becomes 16.0.
+    """A number for a sentence: a per cent with ``places`` decimals, or three digits; 16.04 becomes 16.0. No share is
+    rounded to 0 or 100 %.
     """
     value = 100 * value if check.percent else value
     whole, tail = np.isclose(value, round(value), rtol=1e-9, atol=0), " %" if check.percent else ""
@@ -267,15 +263,19 @@ def _finding(one: Verdict, book: Book) -> Finding:
     quantities = {name: _quantity(outcome, claim, book) for name, outcome in one.outcomes.items()}
     held, cause = one.verdict == "reproduced", _cause(claim.cause, one.verdict, quantities)
     ours = claim.ours or f"{{{next(iter(claim.checks))}}}"
+    tested = claim.cause.tested.told({name: reading.verdict for name, reading in one.readings.items()}) if (
+        cause[1] and claim.cause.tested) else ""
     return Finding(
         claim=one.name, name=claim.name, title="".join(said([claim.title], quantities)) or claim.name,
         verdict=one.verdict, remark=claim.remark if held else "",
         lead=f"It holds {claim.remark}." if held and claim.remark else LEADS[one.verdict],
         sentences=tuple(said(claim.finding, quantities)), ours="".join(said([ours], quantities)),
-        paper=claim.paper, lacks=one.lacks, hangs=tuple(_hangs(one, book)),
+        paper=claim.paper, lacks=one.lacks,
+        hangs=(*(_read_so(name, reading, claim, book) for name, reading in one.readings.items()),
+               *_beside_simple(one.rivals, book.words)),
         figure=(claim.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
         cause=tuple(cause[1]), exact=claim.needs.profile == "any", table=claim.table,
-        tested=_tested(claim.cause, one.readings) if cause[1] else "", beyond=claim.beyond)
+        tested=tested, beyond=claim.beyond)
 
 
 def _quantity(outcome: Outcome, claim: Claim, book: Book) -> Quantity:
@@ -297,11 +297,6 @@ def _cause(cause: Cause | None, verdict: str, quantities: Mapping[str, Quantity]
     return (cause.kind, sentences) if sentences else ("open", [UNKNOWN])
 
 
-def _tested(cause: Cause | None, readings: Mapping[str, Reading]) -> str:
-    """How a cause was tested; an empty text if it was not."""
-    return cause.tested.told({name: one.verdict for name, one in readings.items()}) if cause and cause.tested else ""
-
-
 def said(sentences: list[str], quantities: Mapping[str, Quantity]) -> list[str]:
     """The sentences with their numbers, without those for which something was not measured."""
     return [text.format(**quantities) for text in sentences
@@ -316,12 +311,6 @@ def printed(check: Check, paper: str) -> str:
     found = re.findall(r"\d+(?:\.\d+)?", paper)
     digits = next((text for text in found if np.isclose(float(text), value)), f"{value:g}")
     return f"{digits} %" if check.percent else digits
-
-
-def _hangs(one: Verdict, book: Book) -> list[str]:
-    """What a verdict depends on: other readings of the text, and how the result compares with simple methods."""
-    return [_read_so(name, reading, one.claim, book) for name, reading in one.readings.items()] + _beside_simple(
-        one.rivals, book.words)
 
 
 def _read_so(name: str, reading: Reading, claim: Claim, book: Book) -> str:

@@ -52,9 +52,8 @@ def is_memory(spec: Model) -> bool:
 
 
 def of(trained: zoo.Trained, **asked: float) -> dict[str, Recalled]:
-    """Recalls of a memory's first images, at most ``ASKED``, by way of asking (``memory.asked``).
-
-    ``asked``: variance and steps, if not the usual ones.
+    """Recalls of a memory's first images, at most ``ASKED``, by way of asking. ``asked``: variance and steps, if not
+    the usual ones.
     """
     from pcgraph_lite.studies import memory, trials
     images = trained.images()[0].images[:ASKED]

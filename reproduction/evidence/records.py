@@ -29,10 +29,8 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w-]*$", max_length=100)]
 
 
 class Record(Strict):
-    """One measured number.
-
-    ``seed`` None: nothing was drawn. ``n``: the number of examples behind the value. ``parameters``: other differences
-    between records of the same quantity (noise variance, steps, ...).
+    """One measured number. ``seed`` None: nothing was drawn. ``n``: the number of examples behind the value.
+    ``parameters``: other differences between records of the same quantity (noise variance, steps, ...).
     """
 
     claim: str
@@ -58,10 +56,8 @@ class Used(Strict):
 
 
 class Saved(Strict):
-    """A file of records. ``provenance``: what the function ``provenance`` returns.
-
-    ``parameters``: those of the run. ``models``: by the name in ``config/models.yaml`` and the seed. Records of earlier
-    runs have neither.
+    """A file of records. ``parameters``: those of the run. ``models``: by name and seed. Records of earlier runs have
+    neither.
     """
 
     notebook: Name
@@ -76,10 +72,8 @@ COLUMNS = ["notebook", "profile", *Record.model_fields, *PROVENANCE]
 
 
 class Recorder:
-    """Collects the records of a notebook and writes them to one JSON file in the folder of the run (see ``folder``).
-
-    ``device``: the computing device, as text or ``torch.device``. Raises UnknownName: no such profile. BadInput: the
-    notebook's name cannot be a file's name.
+    """Collects the records of a notebook for one JSON file in the folder of the run. ``device``: as text or
+    ``torch.device``. Raises UnknownName: no such profile. BadInput: the notebook's name cannot be a file's name.
     """
 
     def __init__(self, notebook: str, profile: str, device: object, out: str | Path = "") -> None:
@@ -97,10 +91,8 @@ class Recorder:
 
     def add(self, *, claim: str, quantity: str, value: float, dataset: str | None = None, model: str | None = None,
             seed: int | None = None, n: int | None = None, **parameters: Scalar) -> Record:
-        """Add one number.
-
-        Raises UnknownName: ``claims.yaml`` has no such claim or quantity. BadValues: NaN or infinite. BadInput: the
-        record exists already, or JSON cannot hold a parameter.
+        """Add one number. Raises UnknownName: ``claims.yaml`` has no such claim or quantity. BadValues: NaN or
+        infinite. BadInput: the record exists already, or JSON cannot hold a parameter.
         """
         claims.check_known(claim, quantity, self._claims)
         what = f"{quantity} of claim {claim} (dataset {dataset}, model {model}, seed {seed})"
@@ -121,15 +113,9 @@ class Recorder:
 
     def add_frame(self, frame: "pd.DataFrame", quantities: Sequence[str] | Mapping[str, str], *,
                   parameters: Sequence[str] = (), **common: Any) -> None:
-        """Add one number for each row of a frame and each column in ``quantities``.
-
-        Args:
-            frame: its columns claim, dataset, model, seed and n are used if they exist.
-            quantities: columns, or column -> the name of its quantity.
-            parameters: columns that become parameters of every record.
-            common: arguments of ``add`` that all records share.
-
-        Raises as ``add``, and BadInput: the frame has no such column.
+        """Add one number per row of a frame and column in ``quantities`` (columns, or column -> quantity). Its columns
+        claim, dataset, model, seed and n are used if they exist, ``parameters`` are further ones; ``common``: arguments
+        of ``add`` that all records share. Raises as ``add``, and BadInput: the frame has no such column.
         """
         named = quantities if isinstance(quantities, Mapping) else {name: name for name in quantities}
         for column in (*named, *parameters):
@@ -174,10 +160,9 @@ def folder(profile: str, out: str | Path = "") -> Path:
 
 def provenance(device: object, seconds: float | None = None,
                version: tuple[str, bool] | None = None) -> dict[str, Any]:
-    """The origin of a number: code, versions, device, time, and the peak memory of the process.
-
-    ``dirty`` says whether the code differs from the commit (see ``checkout.py``). ``version``: commit and ``dirty`` at
-    the beginning of a long run, during which the checkout may change; None: those of now.
+    """The origin of a number: code, versions, device, time, peak memory. ``dirty``: whether the code differs from the
+    commit. ``version``: commit and ``dirty`` at the beginning of a long run, during which the checkout may change;
+    None: those of now.
     """
     import platform
 
@@ -197,10 +182,8 @@ def made(device: object, began: float, version: tuple[str, bool] | None = None) 
 
 
 def read(*folders: Path | str) -> list[dict[str, Any]]:
-    """All records in some folders, each with the keys ``COLUMNS``.
-
-    If two folders contain the same notebook and profile, the later folder counts. A missing folder counts as empty.
-    Raises BadFile, naming the file: it is not a file of records.
+    """All records in some folders, each with the keys ``COLUMNS``. Of the same notebook and profile the later folder
+    counts. A missing folder counts as empty. Raises BadFile, naming the file: it is not a file of records.
     """
     files: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for path in (path for place in folders for path in sorted(Path(place).glob("*.json"))):

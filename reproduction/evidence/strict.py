@@ -1,6 +1,5 @@
-"""Read YAML files into strict schemas, which refuse what they do not know.
-
-Nothing here needs torch, so commands that only read rules and records start quickly.
+"""Read YAML files into strict schemas, which refuse what they do not know. Nothing here needs torch, whose import takes
+seconds.
 """
 
 import itertools

@@ -1,10 +1,8 @@
-"""Recorded sweeps: one model trained with many settings, so that the effect of a setting can be looked up.
-
-``config/sweeps/NAME.yaml`` names a model, changes of it (the base), and grids of settings. Each setting is trained on
+"""Recorded sweeps: one model trained with many settings. Each setting of ``config/sweeps/NAME.yaml`` is trained on
 training images and measured on validation images; the test set is never read. A seed gives every setting the same
-images, so settings are compared in pairs. ``_build/<profile>/sweeps/NAME.csv`` has one row per epoch;
-``results/sweeps`` has the published rows. A run whose rows exist is not trained again. A study (``relaxed_time.py``)
-lists its runs in another way, in ``config/studies/NAME.yaml``; everything else is the same.
+images, so settings are compared in pairs. Rows lie in ``_build/<profile>/sweeps/NAME.csv``, published ones in
+``results/sweeps``, and are not computed twice. A study (``relaxed_time.py``) lists its runs in another way, in
+``config/studies/NAME.yaml``; everything else is the same.
 """
 
 import hashlib
@@ -70,10 +68,9 @@ class ProfilePart(Strict):
 
 
 class Sweep(Strict):
-    """A sweep file. ``vary`` is a list of grids: dotted key of the model's specification -> values, all crossed.
-
-    ``images``: how many validation images are completed and denoised. ``query_steps``: T of queries that are judged at
-    their end. ``measured``: the measured parts; an existing run is not measured again. The base also runs, once.
+    """A sweep file. ``vary``: grids of dotted keys of the model's specification -> values, all crossed; the base runs
+    once. ``images``: how many validation images are completed and denoised. ``query_steps``: T of queries that are
+    judged at their end. ``measured``: the measured parts; an existing run is not measured again.
     """
 
     description: str
@@ -144,12 +141,10 @@ def runs(name: str, profile: str) -> "list[Run] | list[Point]":
 
 
 def plan(name: str, profile: str) -> list[Run]:
-    """Every run of a sweep: the base first, then each grid in order, with all seeds of a setting together.
-
-    A setting is the model of ``config/models.yaml``, changed by the sweep's base, the profile's entry for the model,
-    the sweep's base for the profile, and the point of the grid, in this order.
-
-    Raises UnknownName, BadFile; BadInput: a schema refuses something, or no validation images are kept.
+    """Every run of a sweep: the base first, then each grid in order, with all seeds of a setting together. A setting is
+    the model, changed by the sweep's base, the profile's entry for the model, the sweep's base for the profile, and the
+    point of the grid, in this order. Raises UnknownName, BadFile; BadInput: a schema refuses something, or no
+    validation images are kept.
     """
     source, settings = _source(name), config.load_profile(profile)
     sweep = strict.validated(Sweep, strict.read_yaml(source), source)
@@ -176,9 +171,7 @@ def plan(name: str, profile: str) -> list[Run]:
 
 def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
     """Train and measure the missing runs of a sweep, and print one line per run. A killed sweep resumes after its last
-    complete run.
-
-    Returns the file of rows, see ``load``. Raises UnknownName, BadInput; BadFile: rows or data are damaged.
+    complete run. Returns the file of rows. Raises UnknownName, BadInput; BadFile: rows or data are damaged.
     """
     wanted, target, picked = runs(name, profile), path(name, profile), hardware.pick_device(device)
     lock, _ = map(ready, (target.with_suffix(".lock"), target))
@@ -199,12 +192,9 @@ def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
 
 
 def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
-    """The rows of a sweep or study. Missing runs are trained first, with a message.
-
-    Returns:
-        one row per epoch in the order of ``plan``: setting (the differences from the base), the varied keys, seed, the
-        columns EPOCHS, MEASURES (in the last row of a run, with the weights of its best epoch) and FACTS. A failed run
-        has one row of epoch 0, whose status says how it failed. A study has one row per run, see ``relaxed_time``.
+    """The rows of a sweep or study; missing runs are trained first. One row per epoch in the order of ``plan`` (of a
+    study, one per run): setting (the differences from the base), the varied keys, seed, EPOCHS, MEASURES (in the last
+    row of a run, of its best epoch) and FACTS. A failed run has one row of epoch 0, whose status says how it failed.
     """
     wanted = runs(name, profile)
     if lacking := {one.identity for one in wanted}.difference(_rows(name, profile)["identity"]):
@@ -231,10 +221,9 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
 
 def ranks(rows: pd.DataFrame, key: str, value: object, measure: str,
           among: Collection[object] | None = None) -> dict[int, int]:
-    """The rank of a value of a varied key among the settings that differ from the base only in this key, by seed.
-
-    Rank 1 has the smallest ``measure``; a failed setting comes last. ``among``: the compared values; None: all.
-    Raises BadInput: the sweep has no such value.
+    """Seed -> the rank of a value of a varied key among the settings that differ from the base only in this key. Rank 1
+    has the smallest ``measure``; a failed setting comes last. ``among``: the compared values; None: all. Raises
+    BadInput: there is no such value.
     """
     ends = finals(rows)
     ends = ends[ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")]
@@ -255,9 +244,8 @@ def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataF
 
 
 def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
-    """Seed -> the value of ``key`` with the lowest mean ``measure`` over the *other* seeds of ``finals`` rows.
-
-    So a seed's own result does not influence the choice under which it is compared. A single seed uses its own result.
+    """Seed -> the value of ``key`` with the lowest mean ``measure`` over the *other* seeds of ``finals`` rows, so that
+    its own result does not decide. A single seed uses its own.
     """
     seeds = ends["seed"].unique()
     others = {seed: ends[(ends["seed"] != seed) | (len(seeds) == 1)] for seed in seeds}
@@ -265,11 +253,8 @@ def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
 
 
 def own_penalties(ends: pd.DataFrame) -> pd.DataFrame:
-    """The error of the widest graph minus that of the best width, one row per model, decay and seed.
-
-    Args:
-        ends: rows of ``finals`` with dataset, model, n, width, decay. For each decay the best width has the lowest mean
-            ``choice_mse`` over seeds. The errors are ``other_mse``, from images that were not used for this choice.
+    """The error ``other_mse`` of the widest graph minus that of the width with the lowest mean ``choice_mse``, one row
+    per dataset, model, decay and seed. ``ends``: rows of ``finals`` with these columns, n and width.
     """
     keys = ["dataset", "model", "decay"]
     best = ends.groupby([*keys, "width"])["choice_mse"].mean().groupby(keys).idxmin().str[-1].rename("best")

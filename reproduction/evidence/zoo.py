@@ -1,7 +1,6 @@
-"""Named models: from a specification to trained, cached and verified weights.
-
-Weights are safetensors files in ``_build/<profile>/models``, with the specification, its hash and the provenance in the
-header and the training history beside them as CSV. ``ModelRun(name, profile, seed).load()`` returns a trained model.
+"""Named models: from a specification to trained, cached and verified weights, safetensors files in
+``_build/<profile>/models`` with the specification, its hash, the provenance and the history in the header.
+``ModelRun(name, profile, seed).load()`` returns a trained model.
 """
 
 import json
@@ -44,9 +43,7 @@ HEADER = ("model", "profile", "seed", "identity", "numerics", "spec", "provenanc
 @valid.checked
 @dataclass(frozen=True)
 class ModelRun:
-    """A model as a profile trains it from a seed: the handle of its settings and weights.
-
-    Raises UnknownName, BadInput: a wrong model, profile or seed.
+    """A model as a profile trains it from a seed: the handle of its settings and weights. Raises UnknownName, BadInput.
     """
 
     name: str
@@ -74,10 +71,8 @@ class ModelRun:
 
     @property
     def fingerprint(self) -> str:
-        """Everything that decides the weights: the settings, and the numbers that the code computes from them.
-
-        The edges need no digest: they follow from settings, seed and constructor, and numerics.json contains a small
-        graph of each constructor.
+        """Everything that decides the weights: the settings, from which also the edges follow, and the numbers of the
+        code.
         """
         return f"{self.identity} {numerics.version(self.spec)}"
 
@@ -103,10 +98,9 @@ class ModelRun:
         return split(self.spec, config.load_profile(self.profile), generator)
 
     def train(self, device: str = "auto", progress: bool = True, force: bool = False) -> Path:
-        """Train unless weights of the same settings and numerics exist. A killed training resumes. Returns the file.
-
-        ``force``: train anew in any case, from the first epoch. Raises BadInput: a wrong device. BadFile: missing or
-        damaged data. UnstableStep: the value step is too large.
+        """Train unless weights of the same settings and numerics exist, or anew by ``force``. A killed training
+        resumes. Returns the file. Raises BadInput: a wrong device. BadFile: missing or damaged data. UnstableStep: the
+        value step is too large.
         """
         target, picked = self.path, hardware.pick_device(device)           # checked before a folder is made
         version = numerics.version(self.spec)
@@ -125,7 +119,6 @@ class ModelRun:
 
     def load(self, device: str = "auto", progress: bool = True) -> "Trained":
         """The trained model. It is trained first, with a message, if its weights are missing or of other settings.
-
         Raises as ``train``, and BadFile, with the command that trains it again: the file is damaged.
         """
         target, wanted = self.path, self.identity
@@ -193,9 +186,8 @@ def committed_path(name: str) -> Path:
 
 
 def committed(name: str) -> nn.Module:
-    """A small model with weights from the repository. This trains nothing and needs no data set.
-
-    Raises BadInput: the repository has no weights of it. BadFile: they are damaged or of other settings.
+    """A small model with weights from the repository, which needs no training and no data set. Raises BadInput: there
+    are none. BadFile: they are damaged or of other settings.
     """
     if not (file := committed_path(name)).is_file():
         known = ", ".join(sorted(other.stem for other in file.parent.glob("*.safetensors")))
@@ -226,9 +218,8 @@ def parameter_count(model: nn.Module) -> int:
 
 def build(settings: Model, seed: int, device: torch.device,
           dtype: str = "float32") -> tuple[nn.Module, torch.Generator]:
-    """The model before training, and the generator that then splits and shuffles the data.
-
-    The first weights are drawn in single precision, so they are the same in any ``dtype``.
+    """The model before training, and the generator that then splits and shuffles the data. The first weights are drawn
+    in single precision, so they are the same in any ``dtype``.
     """
     generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
@@ -250,10 +241,7 @@ def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
 
 
 def images(data: str, split: str, profile: config.Profile) -> ImageSet:
-    """The ``split`` ("train" or "test") of a data set in a profile: all images or the sample, in its precision.
-
-    Raises as ``datasets.load``.
-    """
+    """The ``split`` ("train" or "test") of a data set in a profile: all images or the sample, in its precision."""
     found = datasets.load(data, split, sample=profile.data.sample)
     return replace(found, images=found.images.to(getattr(torch, profile.dtype)))
 
@@ -271,9 +259,8 @@ def split(settings: Model, profile: config.Profile,
 
 def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | None,
         **options: Any) -> pd.DataFrame:
-    """Train a model in place as its specification says. ``options`` go to the ``fit`` of its kind.
-
-    Returns the history with one row per epoch. Raises UnstableStep, BadValues: the training diverges.
+    """Train a model in place as its specification says. ``options`` go to the ``fit`` of its kind. Returns the history
+    with one row per epoch. Raises UnstableStep, BadValues: the training diverges.
     """
     seen = None if held_out is None else (held_out.images, held_out.labels)
     train, data = (learning.fit, [(rest.images, rest.labels)]) if settings.kind == "pcgraph" else (
