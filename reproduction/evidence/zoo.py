@@ -27,7 +27,7 @@ from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.scale import Scale
 from pcgraph_lite.engine.topology import CONSTRUCTORS, Topology
 from pcgraph_lite.errors import BadFile, BadInput
-from pcgraph_lite.files import load_tensors, ready, save_tensors, tensor_digest, write_aside
+from pcgraph_lite.files import load_tensors, ready, save_tensors, tensor_digest
 from pcgraph_lite.images import datasets
 from pcgraph_lite.images import scale as scales
 from pcgraph_lite.images.datasets import ImageSet
@@ -78,8 +78,8 @@ class ModelRun:
 
     @property
     def is_done(self) -> bool:
-        """Whether weights and history of exactly these settings and numerics exist."""
-        return self.path.with_suffix(".csv").is_file() and self.fingerprint == fingerprint_of(self.path)
+        """Whether weights of exactly these settings and numerics exist."""
+        return self.fingerprint == fingerprint_of(self.path)
 
     @property
     def is_of_other_code(self) -> bool:
@@ -105,12 +105,11 @@ class ModelRun:
         target, picked = self.path, hardware.pick_device(device)           # checked before a folder is made
         version = numerics.version(self.spec)
         checkpoint = target.with_suffix(f".{self.identity[:12]}-{version[:8]}.checkpoint")
-        lock, *_ = map(ready, (target.with_suffix(".lock"), target.with_suffix(".csv"), target))
+        lock, _ = map(ready, (target.with_suffix(".lock"), target))
         with FileLock(lock):                           # two notebooks may want the same model at once
             if force:
                 checkpoint.unlink(missing_ok=True)
-            elif fingerprint_of(target) == self.fingerprint:
-                _copy_history(target, read_header(target)["history"])
+            elif self.is_done:
                 return target
             _train_and_save(self, picked, progress, checkpoint)
             for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
@@ -285,15 +284,6 @@ def _train_and_save(training: ModelRun, device: torch.device, progress: bool, ch
               settings.model_dump_json(), json.dumps(facts), tensor_digest(model.state_dict()),
               history.to_csv(index=False))
     save_tensors(target, model.state_dict(), dict(zip(HEADER, header, strict=True)))
-    _copy_history(target, header[-1])
-
-
-def _copy_history(target: Path, history: str) -> None:
-    """Write the history beside a weights file, for readers and the workflow, unless it is there already."""
-    csv = target.with_suffix(".csv")
-    if not (csv.is_file() and csv.read_bytes() == history.encode()):
-        with write_aside(csv) as part:
-            part.write_bytes(history.encode())
 
 
 def read_header(target: Path) -> dict[str, str]:
