@@ -83,14 +83,10 @@ def thumbnail(figure: Figure, folder: Path, largest: int) -> Thumbnail:
     picture, dense = drawn.convert("RGB"), polish.density(drawn)
     photograph = polish.is_photograph(picture)                             # small, even lines have many shades
     if not figure.numbers:
-        picture = picture.crop(_detail(picture.size, DETAIL[0] * largest * dense))
+        wide, high = (min(side, round(part)) for side, part in zip(
+            picture.size, (DETAIL[0] * largest * dense, DETAIL[0] * DETAIL[1] * largest * dense), strict=True))
+        left = min(picture.size[0] - wide, round(0.45 * picture.size[0]))  # right of their names
+        picture = picture.crop((left, 0, left + wide, high))
     picture.thumbnail((largest, largest))
     picture.quantize(COLOURS).save(place, optimize=True)
     return Thumbnail(place.name, *picture.size, photograph)
-
-
-def _detail(size: tuple[int, int], wide: float) -> tuple[int, int, int, int]:
-    """The part of rows of pictures that a small one shows: their first rows, right of their names."""
-    width, height = min(size[0], round(wide)), min(size[1], round(DETAIL[1] * wide))
-    left = min(size[0] - width, round(0.45 * size[0]))
-    return left, 0, left + width, height

@@ -554,18 +554,15 @@ def _numbers(values: Tensor) -> np.ndarray:
 
 def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
     """``(count, pixels)`` as ``(count, height, width)``, or as ``(count, height, width, 3)`` in [0, 1] for colours."""
-    shape = shape or SHAPES.get(images.shape[1]) or _square(images.shape[1])
+    shape, pixels = shape or SHAPES.get(images.shape[1]), images.shape[1]
+    if shape is None:
+        sides = [(side, side) for planes in (1, 3) if (side := math.isqrt(pixels // planes)) ** 2 * planes == pixels]
+        if not sides:
+            raise WrongShape(f"pictures of {pixels} pixels are not square, grey or in three colours; give "
+                             "shape=(height, width).")
+        shape = sides[0]
     pictures = np.asarray(images.detach().cpu()).reshape(len(images), -1, *shape[-2:])
     return pictures[:, 0] if pictures.shape[1] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
-
-
-def _square(pixels: int) -> tuple[int, int]:
-    """Height and width of square pictures, grey or of three colour planes. Raises WrongShape: they are not square."""
-    for planes in (1, 3):
-        if (side := math.isqrt(pixels // planes)) ** 2 * planes == pixels:
-            return side, side
-    raise WrongShape(f"pictures of {pixels} pixels are not square, grey or in three colours; give "
-                     "shape=(height, width).")
 
 
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figure:
@@ -585,21 +582,16 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
         sns.scatterplot(part, s=28, ax=axis, **look)
         named = axis.get_legend_handles_labels()
         axis.get_legend().remove()
-        _facet(axis, str(title))
+        title = str(title).replace("\n", ": ")
+        axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), 31))    # units stay with their words
+        axis.margins(y=0.12)
+        low, high = axis.get_ylim()
+        if "%" in title:                                                   # no share beyond 100 % has a label
+            axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
+            axis.set_ylim(low, high)
         axis.tick_params("x", rotation=0 if numbers else 25)
         if numbers:
             axis.set_xscale("log")
             _number(axis)
     legend(figure, *named, color)
     return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
-
-
-def _facet(axis: Axes, title: str) -> None:
-    """Wrap a panel's title, leave room below it, and label no share beyond 100 %."""
-    title = title.replace("\n", ": ")
-    axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), 31))        # units stay with their words
-    axis.margins(y=0.12)
-    low, high = axis.get_ylim()
-    if "%" in title:
-        axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
-        axis.set_ylim(low, high)

@@ -3,11 +3,11 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -96,18 +96,11 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
 
 def in_words(text: str, book: Book) -> str:
     """A cell with readers' words in place of the code's names of models, data sets and settings."""
-    if text.startswith('{"'):
-        return _settings(text)
+    if text.startswith('{"'):                          # a sweep's setting: labels to hidden1 1, hidden1 to hidden1 0
+        with suppress(json.JSONDecodeError):
+            settings = json.loads(text)
+            return ", ".join(f"{name.replace('->', 'to')} {formats.cell(settings[name])}" for name in settings)
     return book.words.get(text) or SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
-
-
-def _settings(text: str) -> str:
-    """Settings that a sweep keeps as JSON, in words: ``labels to hidden1 1, hidden1 to hidden1 0``."""
-    try:
-        settings: Mapping[str, Any] = json.loads(text)
-    except json.JSONDecodeError:
-        return text
-    return ", ".join(f"{name.replace('->', 'to')} {formats.cell(value)}" for name, value in settings.items())
 
 
 def _column(title: str, texts: Sequence[str]) -> Column:

@@ -84,9 +84,16 @@ def build(source: Path, target: Path) -> Path:
     """
     aside = target.with_name(f"{target.name}.part")
     shutil.rmtree(aside, ignore_errors=True)
-    made = _run_builder(source, aside)
+    arguments = ["build", str(source), "--path-output", str(aside), "-W", "-n", "--keep-going"]
+    run = subprocess.run([sys.executable, "-c", BUILDER, *arguments], capture_output=True, text=True)
+    if run.returncode:
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", run.stdout + run.stderr).strip().splitlines()
+        warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)] or lines
+        raise PCGraphError(f"the book was not built from {relative(source)}. Last warnings:\n"
+                           + "\n".join(warnings[-12:]))
+    polish.polish(aside / "_build/html")
     shutil.rmtree(target, ignore_errors=True)
-    made.rename(target)
+    (aside / "_build/html").rename(target)
     shutil.rmtree(aside)
     return target / "index.html"
 
@@ -117,19 +124,6 @@ def read_notebook(path: Path, profile: str) -> NotebookNode:
     if failed:
         raise BadFile(f"{relative(path)} stopped with {failed[0].ename}: {failed[0].evalue}. {again}")
     return notebook
-
-
-def _run_builder(source: Path, folder: Path) -> Path:
-    """Build ``source`` below ``folder`` and return the website's folder. Raises PCGraphError: the build is not good."""
-    arguments = ["build", str(source), "--path-output", str(folder), "-W", "-n", "--keep-going"]
-    run = subprocess.run([sys.executable, "-c", BUILDER, *arguments], capture_output=True, text=True)
-    if run.returncode:
-        lines = re.sub(r"\x1b\[[0-9;]*m", "", run.stdout + run.stderr).strip().splitlines()
-        warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)] or lines
-        raise PCGraphError(f"the book was not built from {relative(source)}. Last warnings:\n"
-                           + "\n".join(warnings[-12:]))
-    polish.polish(folder / "_build/html")
-    return folder / "_build/html"
 
 
 def _copy_prose(root: Path, source: Path) -> Path:

@@ -49,15 +49,11 @@ def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, 
     scaled = measured.assign(**{name: factor * measured[name] for name, factor in unit.items()})
     groups = _groups(scaled, by, words)[list(titles)]
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
-    cells = pd.DataFrame({title: list(map(_spread, mean[name], sd[name])) for name, title in titles.items()},
-                         index=mean.index).assign(seeds=count).reset_index()
+    cells = pd.DataFrame({title: [{"mean": middle, "sd": spread} if spread > 0 else middle
+                                  for middle, spread in zip(mean[name], sd[name], strict=True)]
+                          for name, title in titles.items()}, index=mean.index).assign(seeds=count).reset_index()
     return Table.of(cells.rename(columns=lambda name: name.replace("_", " ")), f"by-{'-'.join(by)}",
                  settings=len(by) >= MANY)
-
-
-def _spread(mean: float, sd: float) -> object:
-    """A mean, with its deviation if there is one."""
-    return {"mean": mean, "sd": sd} if sd > 0 else mean
 
 
 def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | None) -> Any:
@@ -77,22 +73,18 @@ def models(trained: Mapping[tuple, Trained | Card], words: Mapping[str, str] | N
     for key, t in trained.items():
         first.setdefault(key[:2], t)
     frame = pd.DataFrame([
-        {"model": words.get(kind, kind), "images of": words.get(data, data)} | _trained_row(t)
+        {"model": words.get(kind, kind), "images of": words.get(data, data)}
+        | {"vertices": t.vertices or None, "parameters": t.parameters,
+           "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
+           "f": named(getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else ""))}
+        | _relaxation(t)
+        | {"weight step": weight_step(t.spec.train), "weight decay": getattr(t.spec.train, "weight_decay", None),
+           "seconds": round(t.seconds), "device": t.provenance["device"]}
         | {"seeds": sum(key[:2] == (data, kind) for key in trained)}
         | {column.replace("_", " "): value(t) for column, value in more.items()}
         for (data, kind), t in first.items()])
     return Table.of(frame, name, formats={"parameters": ",", "value step": STEP, "relaxed time": STEP}, settings=True,
                  paper=paper or {})
-
-
-def _trained_row(t: Trained | Card) -> dict[str, object]:
-    train = t.spec.train
-    return {"vertices": t.vertices or None, "parameters": t.parameters,
-            "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
-            "f": named(getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else "")),
-            **_relaxation(t),
-            "weight step": weight_step(train), "weight decay": getattr(train, "weight_decay", None),
-            "seconds": round(t.seconds), "device": t.provenance["device"]}
 
 
 def weight_step(train: BaseModel) -> float | str | None:

@@ -99,7 +99,10 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
     from pcgraph_lite.studies import trials  # here: the import takes seconds, and finding a card does not need it
     test = zoo.images(trained.spec.data, "test", config.load_profile(trained.profile))
     test = test.subset(images, torch.Generator().manual_seed(0)) if images else test
-    trial, known = trials.classify(trained.graph, test, **_how(trained)), {}
+    topology = getattr(trained.graph, "topology", None)
+    onwards = topology is not None and topology.leads_on(["pixels"])       # then the predictions are the answer
+    how = {"start": "prediction", "steps": 10} if onwards else {}
+    trial, known = trials.classify(trained.graph, test, **how), {}
     if "converged" in trial.each:
         known = {"converged": float(trial.each["converged"].mean()), "energy": float(trial.each["energy"].max())}
     return {"answers": "".join(map(str, trial.read.tolist())), "drawn": _drawn(trained, test)} | known
@@ -133,13 +136,6 @@ def write(card: Card) -> Path:
     with write_aside(target) as part:
         part.write_text(card.model_dump_json() + "\n", encoding="utf-8")
     return target
-
-
-def _how(trained: zoo.Trained) -> dict[str, Any]:
-    """How to query a model. If its edges only lead onwards from the pixels, the predictions are the answer."""
-    topology = getattr(trained.graph, "topology", None)
-    onwards = topology is not None and topology.leads_on(["pixels"])
-    return {"start": "prediction", "steps": 10} if onwards else {}
 
 
 def path(training: ModelRun) -> Path:

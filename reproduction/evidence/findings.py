@@ -59,7 +59,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Quantity:
-    """The cases of one check, for which ``{name}`` stands in a sentence."""
+    """The cases of one check, for which ``{name}`` stands in a sentence. ``claims.yaml`` explains the forms."""
 
     check: Check
     cases: Sequence[Case]
@@ -78,12 +78,10 @@ class Quantity:
 
     @property
     def theirs(self) -> str:
-        """The other side of a comparison."""
         return self._listed([case.theirs.mean() for case in self.cases])
 
     @property
     def both(self) -> str:
-        """Both sides of a comparison, case by case: ``digits: 16.0 compared with 15.4, clothing: 16.1 ...``."""
         if len(self.cases) > FEW:
             return f"{self} compared with {self.theirs}"
         shown = [" compared with ".join(rounded(side.mean(), self.check, self._places)
@@ -94,13 +92,11 @@ class Quantity:
 
     @property
     def held(self) -> str:
-        """The number of cases in which the check holds."""
         holding = sum(case.holds for case in self.cases)
         return f"{count(holding) if holding else 'none'} of {count(len(self.cases))}"
 
     @property
     def leaning(self) -> str:
-        """The number of cases in which the means are in the right order, whether or not the test confirms it."""
         sign = 1 if self.check.greater_than else -1
         so = sum(sign * (case.values.mean() - case.theirs.mean()) > 0 for case in self.cases)
         return f"{count(so)} of {count(len(self.cases))}"
@@ -118,23 +114,19 @@ class Quantity:
 
     @property
     def asked(self) -> str:
-        """The limit of the rule."""
         limit = next(limit for limit in (self.check.at_least, self.check.at_most) if limit is not None)
         return rounded(limit, self.check) if self.check.percent else f"{limit:g}"
 
     @property
     def place(self) -> str:
-        """A rank as a word: first, second."""
         return self._listed(self._means, _place)
 
     @property
     def lowered(self) -> str:
-        """A gain as the change of an error: ``lower by 0.2``, or ``higher by 0.2`` for a loss."""
         return self._changes("lower", "higher", self._means, lambda gain: rounded(gain, self.check))
 
     @property
     def lessened(self) -> str:
-        """A ratio as a change: ``smaller by 10 %``, or ``larger by 5 %`` above 1."""
         parts = [1 - mean for mean in self._means]
         return self._changes("smaller", "larger", parts, lambda part: f"{100 * part:.0f} %")
 
@@ -147,7 +139,6 @@ class Quantity:
 
     @property
     def beside(self) -> str:
-        """The distance from the paper's number."""
         difference = self.cases[0].values.mean() - self.check.near.value
         shown = f"{abs(100 * difference):.{self._places}f}" if self.check.percent else f"{abs(difference):.3g}"
         if not float(shown):
@@ -157,24 +148,20 @@ class Quantity:
 
     @property
     def span(self) -> str:
-        """The range from the lowest case to the highest."""
         ends = [rounded(end, self.check) for end in sorted(self._means)]
         return ends[0] if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
 
     @property
     def about(self) -> str:
-        """The measurement in few digits, as a title has it: ``94 %``, or ``96 to 98 %`` for several cases."""
         shown = [_about(end, self.check) for end in sorted(self._means)]
         return shown[0] if shown[0] == shown[-1] else f"{shown[0].removesuffix(' %')} to {shown[-1]}"
 
     @property
     def each(self) -> str:
-        """The same with the names of the cases, if they are few."""
         return self._listed(self._means, _about)
 
     @property
     def at(self) -> str:
-        """The parameters that the check names."""
         return ", ".join(self._called(key, value) for key, value in self.check.where.items())
 
     @property

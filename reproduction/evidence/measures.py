@@ -69,14 +69,10 @@ def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor,
                     "other_mse": float(each["completion"][1::2].mean())}
 
 
-def _read(some: ImageSet, images: Tensor) -> float:
-    """The share of images that the judge reads as the class of the originals."""
-    return _share_read(some.name, images, some.labels)
-
-
-def _share_read(name: str, images: Tensor, classes: Tensor) -> float:
-    """The share of images that a data set's judge reads as these classes."""
-    return float((tasks.judge_reads(load_judge(name), images) == classes).double().mean())
+def _read(some: ImageSet, images: Tensor, classes: Tensor | None = None) -> float:
+    """The share of images that the judge of a data set reads as some classes; None: those of the originals."""
+    wanted = some.labels if classes is None else classes
+    return float((tasks.judge_reads(load_judge(some.name), images) == wanted).double().mean())
 
 
 def _noisy(some: ImageSet, truth: Tensor, seed: int) -> Tensor:
@@ -182,7 +178,7 @@ def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[s
     drawn = tasks.generate(model, classes.to(device)).values["pixels"].cpu().clamp(0, 1)
     whole, guided = (tasks.complete(model, some.images.to(device), half.to(device), some.labels.to(device)).cpu()
                      for half in (bottom, ~bottom))                                             # (batch, pixels)
-    return {"generated": _share_read(some.name, drawn, classes), "labelled_agreement": _read(some, whole),
+    return {"generated": _read(some, drawn, classes), "labelled_agreement": _read(some, whole),
             "seam": float(metrics.seam(whole, bottom, some.shape).mean()),
             "guided_mse": float(metrics.mse(guided[:, bottom], some.images[:, bottom]).mean()),
             "guided_ssim": float(metrics.ssim(guided, some.images, some.shape).mean()),
@@ -198,5 +194,5 @@ def _told(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, flo
                        for labels in (None, wrong.to(device)))                                  # (batch, pixels)
     leaving = model.weight[model.topology.slice("labels")]                                      # (labels, n)
     return {"unlabelled_agreement": _read(some, untold),
-            "mislabelled_agreement": _share_read(some.name, mistold, wrong),
+            "mislabelled_agreement": _read(some, mistold, wrong),
             "label_weight_scale": float(leaving[leaving != 0].square().mean().sqrt())}

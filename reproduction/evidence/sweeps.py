@@ -60,14 +60,14 @@ class ProfilePart(Strict):
     """Changes of a sweep for one profile. ``base`` is merged; the others replace."""
 
     base: dict[str, Any] = Field(default_factory=dict)
-    seeds: Count | None = None
-    images: Count | None = None
-    query_steps: Rests | None = None
-    measured: list[Literal[PARTS]] | None = None
-    vary: list[Grid] | None = None
+    seeds: Count = 1
+    images: Count = 100
+    query_steps: Rests = 2000                                              # of every query in the paper
+    measured: list[Literal[PARTS]] = Field(default_factory=lambda: list(USUAL))
+    vary: list[Grid] = Field(default_factory=list)
 
 
-class Sweep(Strict):
+class Sweep(ProfilePart):
     """A sweep file. ``vary``: grids of dotted keys of the model's specification -> values, all crossed; the base runs
     once. ``images``: how many validation images are completed and denoised. ``query_steps``: T of queries that are
     judged at their end. ``measured``: the measured parts; an existing run is not measured again.
@@ -75,11 +75,6 @@ class Sweep(Strict):
 
     description: str
     model: str
-    base: dict[str, Any] = Field(default_factory=dict)
-    seeds: Count = 1
-    images: Count = 100
-    query_steps: Rests = 2000                                              # of every query in the paper
-    measured: list[Literal[PARTS]] = Field(default_factory=lambda: list(USUAL))
     vary: list[Grid]
     profiles: dict[str, ProfilePart] = Field(default_factory=dict)
 
@@ -151,7 +146,7 @@ def plan(name: str, profile: str) -> list[Run]:
     strict.refuse_unknown(source, "model", [sweep.model], config.load_models())
     strict.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
     part = sweep.profiles.get(profile, ProfilePart())
-    sweep = sweep.model_copy(update=part.model_dump(exclude={"base"}, exclude_none=True))
+    sweep = sweep.model_copy(update=part.model_dump(exclude={"base"}, exclude_unset=True))
     points = [{}, *strict.crossed(sweep.vary)]
     keys = list(dict.fromkeys(key for point in points for key in point))
     runs: dict[str, Run] = {}

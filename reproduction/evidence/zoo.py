@@ -24,7 +24,6 @@ from pcgraph_lite import hardware, valid
 from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
-from pcgraph_lite.engine.scale import Scale
 from pcgraph_lite.engine.topology import CONSTRUCTORS, Topology
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.files import load_tensors, ready, save_tensors, tensor_digest
@@ -149,19 +148,17 @@ class Trained(ModelRun):
     weights: str
 
     @property
-    def scale(self) -> Scale:
-        """The scale of the model's pixels, which queries apply themselves."""
-        return scales.of(self.graph)
-
-    @property
     def seconds(self) -> float:
         """Time of all epochs, including those before a kill."""
         return float(self.history["seconds"].sum())
 
     @property
     def parameters(self) -> int:
-        """The number of trained parameters, see ``parameter_count``."""
-        return parameter_count(self.graph)
+        """The number of trained parameters: of a graph its edges (without masked pairs) and biases."""
+        if not isinstance(self.graph, PCGraph):
+            return sum(parameter.numel() for parameter in self.graph.parameters())
+        biases = 0 if self.graph.bias is None else self.graph.topology.n
+        return self.graph.topology.edge_count() + biases
 
     @property
     def vertices(self) -> int | None:
@@ -205,14 +202,6 @@ def fingerprint_of(target: Path) -> str:
     """The ``fingerprint`` of a weights file when it was made. Code with other numbers has another one."""
     found = read_header(target)
     return f"{found.get('identity')} {found.get('numerics')}"
-
-
-def parameter_count(model: nn.Module) -> int:
-    """The number of trained parameters: edges (without masked pairs) and biases."""
-    if isinstance(model, PCGraph):
-        biases = 0 if model.bias is None else model.topology.n
-        return model.topology.edge_count() + biases
-    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def build(settings: Model, seed: int, device: torch.device,

@@ -136,7 +136,7 @@ def test_autoencoders_come_by_the_same_call(root: Path) -> None:
     """Trained, kept and found again like a graph; 784 -> 8 -> 784 with biases."""
     first = zoo.ModelRun("copier", "smoke").load(**QUIET)
     assert same(first.graph, zoo.ModelRun("copier", "smoke").load(**QUIET).graph) and len(first.history) == 2
-    assert zoo.parameter_count(first.graph) == 2 * 784 * 8 + 8 + 784
+    assert first.parameters == 2 * 784 * 8 + 8 + 784
 
 
 @pytest.mark.parametrize("name", ["hopfield", "boltzmann", "almeida-pineda", "linear", "mlp", "rbm", "dam"])
@@ -192,7 +192,7 @@ def test_a_scale_is_that_of_the_settings(root: Path) -> None:
     assert scales.of(zoo.build(plain, 0, torch.device("cpu"))[0]) == scales.PLAIN
     models.write_text(models.read_text().replace("  data: mnist\n", '  data: mnist\n  scale: "[-1, 1]"\n', 1))
     loaded = zoo.ModelRun("tiny", "smoke").load(**QUIET)
-    assert loaded.scale == loaded.graph.pixel_scale == scales.named("[-1, 1]")
+    assert scales.of(loaded.graph) == loaded.graph.pixel_scale == scales.named("[-1, 1]")
     assert loaded.spec.identity(0, True) != plain.identity(0, True)
     assert loaded.spec.model_copy(update={"scale": "[0, 1]"}).identity(0, True) == plain.identity(0, True)
 
