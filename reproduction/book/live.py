@@ -1,6 +1,5 @@
 """The live parts of the book: scripts that run a graph in the reader's browser. A part is a Markdown file of
-``book/live/parts`` with a line ``{live}`` where the scripts stand; staging inserts it into its page, so notebooks need
-not mention it. ``scripts/export_live.py`` makes the data that the parts load.
+``book/live/parts``; staging inserts it into its page. ``scripts/export_live.py`` makes the data that the parts load.
 """
 
 import shutil
@@ -29,15 +28,13 @@ PARTS = {
     "relaxed": "A task picked from a list, the scores of its runs over relaxed time, and a slider that says what "
                "another time costs",
 }
-SCORED = {"noise": ("gen-e", "noise", "mnist")}                            # experiment -> claim, check and data set
 FOLDER = "live"                                                            # on the website, beside book/
 
 
 def shares(judged: Judged) -> dict[str, str]:
-    """What came of the experiments that a page scored, as per cents, for the part to say."""
-    found = {name: [case.values.mean() for case in judged.verdicts[claim].outcomes[check].cases if case.dataset == data]
-             for name, (claim, check, data) in SCORED.items()}
-    return {name: f"{100 * values[0]:.1f} %" for name, values in found.items() if values}
+    """What came of the experiment ``noise`` on digits, which a page scored, as a per cent, for the part to say."""
+    cases = [case for case in judged.verdicts["gen-e"].outcomes["noise"].cases if case.dataset == "mnist"]
+    return {"noise": f"{100 * cases[0].values.mean():.1f} %"} if cases else {}
 
 
 def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:

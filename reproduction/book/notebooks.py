@@ -1,6 +1,5 @@
-"""Run a notebook: MyST Markdown -> checked parameters -> papermill -> an executed notebook. Its front matter lists the
-models that it loads. Its first code cell, tagged ``parameters``, declares every parameter as ``name: type = value #
-what it is``.
+"""Run a notebook: MyST Markdown -> checked parameters -> papermill -> an executed notebook. Its first code cell, tagged
+``parameters``, declares every parameter in a line of its own: name, type, value, and in a comment what it is.
 """
 
 import ast
@@ -63,9 +62,8 @@ def source(name: str) -> Path:
 
 
 def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, str]:
-    """The models in a notebook's front matter -> the parameter that says how many of their seeds are used: ``seeds``,
-    or the one given as ``name: parameter``. ``models`` lists those whose weights the page needs, ``cards`` those whose
-    cards are enough. Raises BadFile, BadInput.
+    """The models in a notebook's front matter -> the parameter that says how many of their seeds are used, usually
+    ``seeds``. Those listed under ``cards`` need no weights where they have a card. Raises BadFile, BadInput.
     """
     match = re.match(r"---\n(.*?)\n---\n", read_text(source(name)), re.DOTALL)
     front, found, entries = strict.mapping(source(name), match.group(1)) if match else {}, {}, []
@@ -145,11 +143,10 @@ def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[s
 
 def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "",
         plain: bool = False) -> Path:
-    """Check the call, then execute one notebook. Returns its file, or its folder if ``plain``. ``given``: parameters
-    that differ from the profile's. ``out``: folder for the notebook, records and figures; empty: ``_build/<profile>``,
-    or with ``given`` ``_build/runs/<name>/<parameters>``. ``plain``: run the cells in this process, for hosts without
-    papermill. Raises UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb keeps
-    what ran.
+    """Check the call, then execute one notebook. Returns its file, or its folder if ``plain``: then the cells run in
+    this process, for hosts without papermill. ``given``: parameters that differ from the profile's. ``out``: folder for
+    the notebook, records and figures; empty: ``_build/<profile>``, or with ``given`` one named after them. Raises
+    UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
     """
     from pcgraph_lite import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})

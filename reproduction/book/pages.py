@@ -139,9 +139,8 @@ def sizes(models: Mapping[Key, Trained]) -> pd.DataFrame:
 
 
 def scores(cards: Mapping[Key, Card], tests: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """One row per classifier: dataset, model, seed, n (test images), accuracy on test and on held-out images, and for
-    graphs the share of queries that converged, the largest energy left in one, and the share of labels whose picture
-    the judge recognises. ``tests``: by data set.
+    """One row per classifier: dataset, model, seed, n (test images), accuracy on ``tests`` (by data set) and on
+    held-out images, and what its card says of convergence, energy and drawings.
     """
     return frames.frame({key: {
         "n": len(tests[key[0]]), "accuracy": metrics.share_right(card.read(tests[key[0]]), tests[key[0]].labels),

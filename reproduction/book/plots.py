@@ -335,9 +335,8 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
 
 
 def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
-    """The adjacency matrix of each topology, sources in rows, with the names of the groups. A large one is drawn in
-    blocks, shaded by the root of their share of edges. The paper's mask figure has sources in columns (ambiguity log,
-    point 15).
+    """The adjacency matrix of each topology, sources in rows (in the paper: in columns, see the ambiguity log), with
+    the names of the groups. A large one is drawn in blocks, shaded by the root of their share of edges.
     """
     figure, axes = _grid(len(topologies), 3, 3.4, 2.9)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):

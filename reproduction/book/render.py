@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..evidence import claims
-from ..evidence.verdicts import Beside, Verdict
+from ..evidence.verdicts import LEVELS, Beside, Verdict
 from ..evidence.words import Book
 from . import formats
 from .handover import Table
@@ -21,7 +21,6 @@ from .handover import Table
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 RIVAL = "beside the simple rival"
-OUTCOMES = {"better than": "better", "not told apart from": "level", "worse than": "worse"}
 SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")                                 # a setting's name in the code
 NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # a text that begins with one; its whole part
 # If such a column has the same value in all rows, the value stands below the table instead.
@@ -122,8 +121,8 @@ def _counted(title: str, value: str) -> str:
 
 def counted(rivals: Iterable[Beside]) -> dict[str, int]:
     """How often results are better than a simple method, level with it, or worse."""
-    said = Counter(rival.word for rival in rivals)
-    return {word: said[outcome] for outcome, word in OUTCOMES.items()}
+    said = Counter(rival.level for rival in rivals)
+    return {level: said[level] for level in LEVELS}
 
 
 def verdicts(shown: Sequence[Verdict]) -> str:

@@ -29,7 +29,7 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
     """
     shown, groups = list(judged.found.values()), {}
     for title in (TRAINED, EXACT, BEYOND):
-        if group := [one for one in shown if _group(one) == title]:
+        if group := [one for one in shown if title == (BEYOND if one.beyond else EXACT if one.exact else TRAINED)]:
             groups[title] = group
     rivals = render.counted(rival for one in judged.verdicts.values() if not one.claim.beyond for rival in one.rivals)
     summaries = {title: summary(group) for title, group in groups.items()}
@@ -63,11 +63,6 @@ def lead(judged: Judged) -> bool | None:
     ran = [outcome for claim in CLASSIFIERS for name, outcome in judged.verdicts[claim].outcomes.items()
            if name.startswith("over_") and outcome.cases] if judged.verdicts.keys() >= CLASSIFIERS else []
     return all(outcome.passed for outcome in ran) if ran else None
-
-
-def _group(one: Finding) -> str:
-    """The title under which a claim is counted."""
-    return BEYOND if one.beyond else EXACT if one.exact else TRAINED
 
 
 def summary(group: Sequence[Finding]) -> dict[str, Any]:

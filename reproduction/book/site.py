@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import jupytext
@@ -43,7 +42,14 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     source = _copy_prose(root, made / "site-source")
     download.write(judged, saved, source / "vendor/records")
     live.place(root, source, live.shares(judged))
-    _write_includes(source, judged, pages, root)
+    folder = source / "book/generated"                                     # what prose pages include
+    texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
+    texts |= speed.includes(root / "results/bench", folder, judged.book.words)
+    texts |= score.includes(judged, pages, root, source)
+    texts |= settings.includes(judged.book.words)
+    texts["licences.csv"] = licences.licences().to_csv(index=False)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
     for name, page in pages.items():
         lay_out(page, judged, root, source)
         nbformat.write(page.notebook, source / "book/notebooks" / f"{name}.ipynb")
@@ -57,18 +63,6 @@ def _page(name: str, executed: Path, saved: Path, root: Path, profile: str) -> P
         return Page(name, jupytext.read(root / "notebooks" / f"{name}.md"), ran=False, older=False, run={})
     notebook = gate.admit(read_notebook(file, profile or "paper"), name, root)
     return Page(name, notebook, ran=True, older=gate.outdated(notebook, name, root), run=runs.of(record))
-
-
-def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], root: Path) -> None:
-    """Write the files that prose pages include."""
-    folder = source / "book/generated"
-    texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
-    texts |= speed.includes(root / "results/bench", folder, judged.book.words)
-    texts |= score.includes(judged, pages, root, source)
-    texts |= settings.includes(judged.book.words)
-    texts["licences.csv"] = licences.licences().to_csv(index=False)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
 
 
 def make(profile: str, published: bool = False) -> Path:

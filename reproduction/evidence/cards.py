@@ -1,6 +1,6 @@
-"""Cards: what a page needs of a trained model without its weights, that is, its training and its answers. All weights
-together take gigabytes and days; a card takes kilobytes, so ``results/cards`` has those of the paper profile. A card of
-other settings, or of code that computes other numbers, does not count.
+"""Cards: what a page needs of a trained model without its weights: its training and its answers. All weights together
+take gigabytes and days; a card takes kilobytes, so ``results/cards`` has them. One of other settings or other numbers
+does not count.
 """
 
 from pathlib import Path
@@ -120,9 +120,8 @@ def _drawn(trained: zoo.Trained, test: ImageSet) -> float | None:
 
 
 def keep(training: ModelRun, device: str = "auto", force: bool = False) -> Path:
-    """The path of a model's card: the committed one, or one's own, trained and written now.
-
-    ``force``: train anew in any case. Raises as ``zoo.ModelRun.train``.
+    """The path of a model's card: the committed one, or one's own, trained (anew by ``force``) and written now. Raises
+    as ``zoo.ModelRun.train``.
     """
     if not force and is_committed(training):
         return committed_path(training)

@@ -22,6 +22,14 @@ class Search(Strict):
     sweeps: Annotated[list[str], Field(min_length=1)]
     least: float
 
+    def told(self) -> str:
+        """What it found, in a sentence; nothing where a setting reaches ``least`` or nothing was tried."""
+        means = [fmean(best.values()) for sweep in self.sweeps for best in _settings(sweep).values()]
+        if not means or max(means) >= self.least:
+            return ""
+        return (f"{self.says}: of {len(means)} settings the best reaches {100 * max(means):.1f} % of held-out images "
+                f"({', '.join(self.sweeps)} in config/sweeps).")
+
 
 class Test(Strict):
     """One of three: a ``reading`` of the text under which every check holds, readings that were ``tried`` and fail as
@@ -47,15 +55,7 @@ class Test(Strict):
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
             return f"None of these readings passes every check: {'; '.join(self.tried)}." if failed else ""
-        return _searched(self.search)
-
-
-def _searched(search: Search) -> str:
-    means = [fmean(best.values()) for sweep in search.sweeps for best in _settings(sweep).values()]
-    if not means or max(means) >= search.least:
-        return ""
-    return (f"{search.says}: of {len(means)} settings the best reaches {100 * max(means):.1f} % of held-out images "
-            f"({', '.join(search.sweeps)} in config/sweeps).")
+        return self.search.told()
 
 
 def _settings(sweep: str) -> dict[str, dict[str, float]]:

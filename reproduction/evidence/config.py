@@ -1,6 +1,5 @@
-"""Settings files and their schemas, which refuse wrong settings before anything runs. ``config/models.yaml`` defines
-the models, ``config/profiles/NAME.yaml`` the size of a run: the data, changes of models' settings, and parameters of
-notebooks.
+"""Settings files and their schemas, which refuse wrong settings before anything runs: ``config/models.yaml`` has the
+models, ``config/profiles/NAME.yaml`` the size of a run, with changes of models' settings and parameters of notebooks.
 """
 
 import hashlib

@@ -143,8 +143,8 @@ def placed(rows: pd.DataFrame) -> pd.DataFrame:
 
 def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) -> pd.DataFrame:
     """The runs of sweeps of fully connected classifiers, ``plans`` being a run of each. A model is named by its sweep,
-    by f, by a weight step that falls, and by pixels that were set in training; to those no edge leads, so that it is
-    the same to observe them.
+    f, a weight step that falls, and pixels that were set in training; to those no edge leads, so that it is the same to
+    observe them.
     """
     read = pd.concat([rows.query("status == 'ok'").assign(
         sweep=name, claim=READERS[name], n=plans[name].spec.validation_count, dataset=plans[name].spec.data)

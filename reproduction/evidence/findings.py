@@ -24,7 +24,6 @@ KINDS = {"paper": "The paper itself", "setting": "Settings that the paper leaves
          "open": "Not known yet"}
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-LEVELS = {"better than": "better", "worse than": "worse", "not told apart from": "level"}              # of a rival
 FEW = 3                                            # up to so many cases are listed; more are given as a range
 
 
@@ -316,7 +315,7 @@ def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[s
         where = words.get(quantity, quantity)
         where = where if where.startswith(("in ", "at ")) else f"in {where}"
         about, unit = ", ".join(words.get(part, part) for part in one.about), " dB" * quantity.endswith("psnr")
-        told.setdefault(one.rival.name, {}).setdefault(f"{LEVELS[one.word]} {where}", []).append(
+        told.setdefault(one.rival.name, {}).setdefault(f"{one.level} {where}", []).append(
             f"{about}: ".removeprefix(": ") + _evened(one) + unit)
     return [f"Compared with {name}: "
             + "; ".join(f"{so} ({', '.join(numbers)})" for so, numbers in levels.items()) + "."

@@ -1,6 +1,6 @@
-"""The version of the numbers that the code computes: a digest of small trainings in numerics.json, one for each part
-that settings can name (tests/golden.py). A model has the version of its parts, so neither a comment nor a changed
-baseline makes weights of graphs stale.
+"""The version of the numbers that the code computes: a digest of small trainings in numerics.json, one for each part of
+a model that settings can name (tests/golden.py). So neither a comment nor a changed baseline makes weights of graphs
+stale.
 """
 
 import hashlib

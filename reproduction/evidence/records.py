@@ -96,7 +96,10 @@ class Recorder:
         """
         claims.check_known(claim, quantity, self._claims)
         what = f"{quantity} of claim {claim} (dataset {dataset}, model {model}, seed {seed})"
-        number = _number(value, what)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError, RuntimeError):
+            raise BadInput(f"{what} is {shown(value)}; a record holds a finite number.") from None
         if not math.isfinite(number):
             raise BadValues(f"{what} is {number}; a record holds a finite number. Find out why before recording it.")
         try:
@@ -160,9 +163,8 @@ def folder(profile: str, out: str | Path = "") -> Path:
 
 def provenance(device: object, seconds: float | None = None,
                version: tuple[str, bool] | None = None) -> dict[str, Any]:
-    """The origin of a number: code, versions, device, time, peak memory. ``dirty``: whether the code differs from the
-    commit. ``version``: commit and ``dirty`` at the beginning of a long run, during which the checkout may change;
-    None: those of now.
+    """The origin of a number: code, versions, device, time, peak memory. ``version``: commit, and whether the code
+    differed from it, at the beginning of a long run; None: those of now.
     """
     import platform
 
@@ -216,13 +218,6 @@ def _device_words(device: object) -> str:
         return device
     from pcgraph_lite import hardware  # only here: it needs torch
     return hardware.describe(hardware.pick_device(device) if isinstance(device, str) else device)
-
-
-def _number(value: Any, what: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError):
-        raise BadInput(f"{what} is {shown(value)}; a record holds a finite number.") from None
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Studies of training settings, first of all of the relaxed time T x gamma that tasks need. Every setting of
-``config/studies/NAME.yaml`` trains one graph and is measured on held-out training images (memories on their stored
-images); the test set is never read. ``sweeps`` runs them, keeps their rows and finds them again.
+"""Studies of training settings, first of all of the relaxed time T x gamma that tasks need. Each trains one graph and
+measures it on held-out training images (memories on their stored images), never on test images. ``sweeps`` runs them
+and keeps their rows.
 """
 
 import hashlib

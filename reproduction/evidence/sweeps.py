@@ -1,8 +1,7 @@
-"""Recorded sweeps: one model trained with many settings. Each setting of ``config/sweeps/NAME.yaml`` is trained on
-training images and measured on validation images; the test set is never read. A seed gives every setting the same
-images, so settings are compared in pairs. Rows lie in ``_build/<profile>/sweeps/NAME.csv``, published ones in
-``results/sweeps``, and are not computed twice. A study (``relaxed_time.py``) lists its runs in another way, in
-``config/studies/NAME.yaml``; everything else is the same.
+"""Recorded sweeps: one model trained with many settings on training images and measured on validation images, never on
+test images. A seed gives every setting the same images, so settings are compared in pairs. Rows lie in
+``_build/<profile>/sweeps/NAME.csv``, published ones in ``results/sweeps``, and are not computed twice. A study
+(``relaxed_time.py``) lists its runs in another way.
 """
 
 import hashlib
@@ -187,9 +186,9 @@ def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
 
 
 def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
-    """The rows of a sweep or study; missing runs are trained first. One row per epoch in the order of ``plan`` (of a
-    study, one per run): setting (the differences from the base), the varied keys, seed, EPOCHS, MEASURES (in the last
-    row of a run, of its best epoch) and FACTS. A failed run has one row of epoch 0, whose status says how it failed.
+    """The rows of a sweep or study; missing runs are trained first. One row per epoch (of a study, per run) with
+    setting, the varied keys, seed, EPOCHS, MEASURES (in the last row of a run, of its best epoch) and FACTS. A failed
+    run has one row of epoch 0, whose status says how.
     """
     wanted = runs(name, profile)
     if lacking := {one.identity for one in wanted}.difference(_rows(name, profile)["identity"]):
@@ -216,9 +215,9 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
 
 def ranks(rows: pd.DataFrame, key: str, value: object, measure: str,
           among: Collection[object] | None = None) -> dict[int, int]:
-    """Seed -> the rank of a value of a varied key among the settings that differ from the base only in this key. Rank 1
-    has the smallest ``measure``; a failed setting comes last. ``among``: the compared values; None: all. Raises
-    BadInput: there is no such value.
+    """Seed -> the rank of a value of ``key`` among the settings that differ from the base only in it: 1 has the
+    smallest ``measure``, a failed setting comes last. ``among``: the compared values; None: all. Raises BadInput: there
+    is no such value.
     """
     ends = finals(rows)
     ends = ends[ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")]

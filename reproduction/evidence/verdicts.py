@@ -15,6 +15,7 @@ from . import claims, decimals, words
 from .claims import Check, Claim, Condition, Rival
 
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles in rising order
+LEVELS = {"better": "better than", "level": "not told apart from", "worse": "worse than"}             # of a rival
 SHOWN = 2                                         # how many checks without records are named
 MISSING = {"dataset": "", "model": "", "seed": -1, "n": math.nan}        # seed -1: nothing was drawn
 Row = Mapping[str, Any]                           # a record without empty fields; ``case``: its parameters as text
@@ -22,9 +23,8 @@ Row = Mapping[str, Any]                           # a record without empty field
 
 @dataclass(frozen=True)
 class Case:
-    """The records of a check for one data set, model and setting; in a comparison paired with the other side by seed.
-    ``n``: the fewest examples behind a value, or NaN. ``opposite``: for an order, whether the test finds the opposite
-    order.
+    """The records of a check for one data set, model and setting, in a comparison paired with the other side by seed.
+    ``n``: the fewest examples behind a value, or NaN. ``opposite``: whether the test finds the opposite of an order.
     """
 
     dataset: str
@@ -79,15 +79,15 @@ class Beside:
     about: tuple[str, ...]
 
     @property
-    def word(self) -> str:
-        """The outcome of the test of an order."""
-        return "better than" if self.case.holds else "worse than" if self.case.opposite else "not told apart from"
+    def level(self) -> str:
+        """The outcome of the test of an order, a key of ``LEVELS``."""
+        return "better" if self.case.holds else "worse" if self.case.opposite else "level"
 
     def __str__(self) -> str:
         """A line of the scorecard."""
         ours, theirs = (claims.in_unit(side.mean(), self.rival) for side in (self.case.values, self.case.theirs))
         about = ", ".join([words.quantity(self.rival.quantity), *map(words.called, self.about)])
-        return f"{about}: {self.word} {self.rival.name} ({ours} compared with {theirs})"
+        return f"{about}: {LEVELS[self.level]} {self.rival.name} ({ours} compared with {theirs})"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Named models: from a specification to trained, cached and verified weights, safetensors files in
-``_build/<profile>/models`` with the specification, its hash, the provenance and the history in the header.
-``ModelRun(name, profile, seed).load()`` returns a trained model.
+``_build/<profile>/models`` with specification, hash, provenance and history in the header.
 """
 
 import json
