@@ -4,12 +4,13 @@
 
 import shutil
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
+from PIL import Image
 
+from . import render
 from .judged import Judged
 
 # page -> its part, and the beginning of the cell before which the part stands (at the end if there is no such cell)
@@ -67,15 +68,6 @@ def block(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
 
 
 def markup(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
-    """The HTML that the scripts look for: a still picture, whose size keeps its place, and the script that starts the
-    part.
-    """
-    from PIL import Image  # here: only a site needs it
+    """The HTML that the scripts look for: a still picture, whose size keeps its place, and the script that starts."""
     with Image.open(root / "book/live/stills" / f"{part}.png") as still:
-        width, height = still.size
-    alt, told = escape(PARTS[part]), "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
-    return (f'<section class="pc-live" data-part="{part}"{told} aria-label="{alt.partition(":")[0]}">\n'
-            f'<img class="pc-still" src="{up}{FOLDER}/stills/{part}.png" alt="{alt}" loading="lazy"'
-            f' width="{width}" style="aspect-ratio: {width} / {height}">\n'
-            '<p class="pc-without">This is a picture. With JavaScript you can play with it.</p>\n'
-            f'</section>\n<script defer src="{up}{FOLDER}/start.js"></script>')
+        return render.template("live.html", part=part, alt=PARTS[part], up=up + FOLDER, facts=facts, size=still.size)

@@ -3,26 +3,58 @@ take gigabytes and days; a card takes kilobytes, so ``results/cards`` has them. 
 does not count.
 """
 
+from base64 import b64decode, b64encode
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import torch
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.files import read_text, write_aside
+from pcgraph_lite.images import datasets
 from pcgraph_lite.images.datasets import ImageSet
 
 from .. import checkout
-from . import config, recalls, strict, zoo
+from . import config, strict, zoo
 from .config import Model
-from .recalls import Recalled
 from .records import Name, Scalar
 from .strict import Strict
 from .zoo import ModelRun
 
+if TYPE_CHECKING:
+    from pcgraph_lite.studies.trials import Trial
+
 PUBLISHED = "paper"                                # only cards of this profile are committed
+USUAL = {"variance": 0.2, "steps": 2000}           # the paper's noise on scaled pixels, and its T
+ASKED, SHOWN = 100, 8                              # the largest numbers of recalled images and of kept pictures
+
+
+class Recalled(Strict):
+    """The result of asking for stored images in one way: squared errors, whether each query converged, and the first
+    recalled pictures as bytes in base64.
+    """
+
+    mse: Annotated[list[Annotated[float, Field(ge=0, allow_inf_nan=False)]], Field(min_length=1)]
+    converged: list[bool]
+    pictures: str
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Recalled":
+        count = len(b64decode(self.pictures, validate=True))
+        if len(self.converged) != len(self.mse) or not count or count % min(SHOWN, len(self.mse)):
+            raise ValueError(f"{len(self.mse)} errors, {len(self.converged)} ends, {count} bytes of pictures")
+        return self
+
+    def trial(self) -> "Trial":
+        """The result as ``trials.recalled`` returns it, with only the kept pictures."""
+        from pcgraph_lite.studies import memory, trials  # here: these imports take seconds
+        each = pd.DataFrame({"mse": self.mse, "agrees": [one < memory.RETRIEVED for one in self.mse],
+                             "converged": self.converged})
+        shown = min(SHOWN, len(self.mse))
+        images = torch.frombuffer(bytearray(b64decode(self.pictures)), dtype=torch.uint8).view(shown, -1).float() / 255
+        return trials.Trial(images, torch.arange(shown), each)
 
 
 class Card(Strict):
@@ -75,7 +107,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: i
     variance and steps with which a memory is asked, if not the usual ones. Raises as ``zoo.ModelRun.load``, and
     BadFile: the card is damaged.
     """
-    training, asked = ModelRun(name, profile, seed), dict(asked.items() - recalls.USUAL.items())
+    training, asked = ModelRun(name, profile, seed), dict(asked.items() - USUAL.items())
     usual = not images and not asked
     if usual and is_committed(training):
         return _read(committed_path(training))
@@ -88,10 +120,27 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: i
 def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float) -> Card:
     """The card of a model, made from its weights. Arguments and errors are those of ``load``."""
     trained = training.load(device, progress=False)
-    said = {"recalled": recalls.of(trained, **asked)} if recalls.is_memory(trained.spec) else _answers(trained, images)
+    spec = trained.spec                                # a memory holds no images out: it is asked for those it stores
+    memory = spec.kind == "pcgraph" and not spec.validation_count and spec.train.score == "energy"
+    said = {"recalled": _recalls(trained, **asked)} if memory else _answers(trained, images)
     return Card(model=trained.name, profile=trained.profile, seed=trained.seed, provenance=trained.provenance,
                 fingerprint=zoo.fingerprint_of(trained.path), weights=trained.weights, vertices=trained.vertices,
                 parameters=trained.parameters, epochs=trained.history.astype(float).to_dict("list"), **said)
+
+
+def _recalls(trained: zoo.Trained, **asked: float) -> dict[str, Recalled]:
+    """Recalls of a memory's first images, at most ``ASKED``, by way of asking. ``asked``: variance and steps, if not
+    the usual ones.
+    """
+    from pcgraph_lite.studies import memory, trials
+    images = trained.images()[0].images[:ASKED]
+    found, shape = {}, datasets.SHAPES[trained.spec.data]
+    for way, recall in memory.asked(trained.graph, images, shape, seed=trained.seed, **USUAL | asked).items():
+        trial = trials.recalled(recall, images)
+        pictures = (trial.images[:SHOWN] * 255).round().to(torch.uint8)
+        found[way] = Recalled(mse=trial.each["mse"].tolist(), converged=trial.each["converged"].tolist(),
+                              pictures=b64encode(pictures.numpy().tobytes()).decode())
+    return found
 
 
 def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
