@@ -134,10 +134,10 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
     before the smallest other number.
     """
     figure, axis = plt.subplots(figsize=(PHONE, 3.1))
-    _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
+    rows = _lines(axis, "", lines, x, y, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=y)
     legend(figure, *axis.get_legend_handles_labels())
-    return series.keep(figure, _rows("", lines, x, y, levels, marks))
+    return series.keep(figure, rows)
 
 
 def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str], title: str | None = None) -> None:
@@ -217,8 +217,9 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
     """
     columns = 1 if len(parts) < 3 else 2 if len(parts) in (4, 8) else 3    # two stand below each other for a phone
     figure, axes = _grid(len(parts), columns, PHONE if columns == 1 else 3.5, 2.5, sharex=True, sharey=True)
+    rows = []
     for axis, (title, lines) in zip(axes, parts.items(), strict=True):
-        _lines(axis, lines, (levels or {}).get(title, {}), log, log_x, ["0.35", *COLORS])
+        rows += _lines(axis, title, lines, x, y, (levels or {}).get(title, {}), log, log_x, ["0.35", *COLORS])
         axis.set(title=title)
     told = [axis.get_legend_handles_labels()[1] for axis in axes]
     one_legend |= len(told) > 1 and all(names == told[0] for names in told)
@@ -228,8 +229,7 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
         legend(figure, *axes[0].get_legend_handles_labels())
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
-    return series.keep(figure, [row for title, lines in parts.items()
-                                for row in _rows(title, lines, x, y, (levels or {}).get(title))])
+    return series.keep(figure, rows)
 
 
 def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: str) -> Figure:
@@ -501,20 +501,33 @@ def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, floa
     return radius * float(np.cos(angle)), radius * float(np.sin(angle))
 
 
-def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log_x: bool, colors: Sequence = COLORS,
-           marks: Mapping[str, float] | None = None) -> None:
-    """Draw lines, a band from minimum to maximum if values repeat, upright marks and dashed levels."""
+def _lines(axis: Axes, panel: str, lines: Lines, x: str, y: str, levels: Mapping[str, float], log: bool, log_x: bool,
+           colors: Sequence = COLORS, marks: Mapping[str, float] = {}) -> list[dict[str, object]]:
+    """Draw lines, a band from minimum to maximum if values repeat, upright marks and dashed levels. Returns their
+    numbers for ``series.keep``.
+    """
+    rows = []
     for k, (name, (at, values)) in enumerate(lines.items()):
         values, color = _numbers(values).reshape(len(at), -1), colors[k % len(colors)]
         axis.plot(at, values.mean(1), color=color, linestyle=STYLES[k // 3 % len(STYLES)], label=name)
         if values.shape[1] > 1:
             axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0,
                               label=f"_{name}")
-    for name, position in (marks or {}).items():
+        for place, repeats in zip(at, values, strict=True):
+            band = {"low": repeats.min(), "high": repeats.max()} if len(repeats) > 1 else {}
+            rows.append({"panel": panel, "series": name, x: float(place), y: repeats.mean()} | band)
+    for name, position in marks.items():
         axis.axvline(position, color="0.35", linestyle=(0, (6, 2, 1, 2, 1, 2)), linewidth=1.2, label=name)
     for k, (name, height) in enumerate(levels.items()):
         axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
     axis.set(yscale="log" if log else "linear")
+    _positions(axis, lines, log_x)
+    rows += [{"panel": panel, "series": name, y: height} for name, height in levels.items()]
+    return rows + [{"panel": panel, "series": name, x: position} for name, position in marks.items()]
+
+
+def _positions(axis: Axes, lines: Lines, log_x: bool) -> None:
+    """Scale and label the x axis of lines."""
     if not log_x:
         axis.xaxis.get_major_locator().set_params(integer=True)
         return
@@ -533,18 +546,6 @@ def _number(axis: Axes) -> None:
         axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
     axis.xaxis.set_major_formatter("{x:g}")
     axis.xaxis.set_minor_locator(NullLocator())
-
-
-def _rows(panel: str, lines: Lines, x: str, y: str, levels: Mapping[str, float] | None = None,
-          marks: Mapping[str, float] | None = None) -> list[dict[str, object]]:
-    """The numbers that ``_lines`` draws: mean, minimum and maximum at each position, and places of levels and marks."""
-    rows: list[dict[str, object]] = []
-    for name, (at, values) in lines.items():
-        for place, repeats in zip(at, _numbers(values).reshape(len(at), -1), strict=True):
-            band = {"low": repeats.min(), "high": repeats.max()} if len(repeats) > 1 else {}
-            rows.append({"panel": panel, "series": name, x: float(place), y: repeats.mean()} | band)
-    return (rows + [{"panel": panel, "series": name, y: height} for name, height in (levels or {}).items()]
-            + [{"panel": panel, "series": name, x: place} for name, place in (marks or {}).items()])
 
 
 def _numbers(values: Tensor) -> np.ndarray:

@@ -189,7 +189,15 @@ def read(*folders: Path | str) -> list[dict[str, Any]]:
     """
     files: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for path in (path for place in folders for path in sorted(Path(place).glob("*.json"))):
-        files |= _read(path)
+        try:
+            saved = Saved.model_validate_json(read_text(path))
+            common = {key: saved.provenance[key] for key in PROVENANCE} | {
+                "notebook": saved.notebook, "profile": saved.profile}
+        except (BadFile, ValueError, KeyError) as error:
+            why = strict.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
+            raise BadFile(f"{checkout.relative(path)} is not a records file ({type(error).__name__}: {why}). Delete it "
+                          f"and run the notebook again: pcgraph run {path.stem}") from error
+        files[saved.notebook, saved.profile] = [row.model_dump() | common for row in saved.records]
     return [row for key in sorted(files) for row in files[key]]
 
 
@@ -197,19 +205,6 @@ def places(profiles: Iterable[str], published: bool = True) -> list[Path]:
     """Folders for ``read``: the committed records, then those of one's own runs with these profiles."""
     committed = [checkout.ROOT / "results" / "records"] if published else []
     return committed + [checkout.ROOT / "_build" / name / "records" for name in profiles]
-
-
-def _read(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """The rows of a file, by its notebook and profile."""
-    try:
-        saved = Saved.model_validate_json(read_text(path))
-        common = {key: saved.provenance[key] for key in PROVENANCE} | {
-            "notebook": saved.notebook, "profile": saved.profile}
-        return {(saved.notebook, saved.profile): [row.model_dump() | common for row in saved.records]}
-    except (BadFile, ValueError, KeyError) as error:
-        why = strict.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
-        raise BadFile(f"{checkout.relative(path)} is not a records file ({type(error).__name__}: {why}). Delete it and "
-                      f"run the notebook again: pcgraph run {path.stem}") from error
 
 
 def _device_words(device: object) -> str:
