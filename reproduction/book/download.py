@@ -39,9 +39,7 @@ def of(name: str, judged: Judged) -> list[tuple[str, str]]:
 
 
 def binder(name: str, root: Path) -> str:
-    """The address at which a browser runs a page on mybinder.org (folder ``binder``). Empty: CITATION.cff names no
-    repository on GitHub.
-    """
+    """Where mybinder.org runs a page (folder ``binder``). Empty: CITATION.cff names no repository on GitHub."""
     found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", _address(root))
     return f"https://mybinder.org/v2/gh/{found[1]}/HEAD?labpath=book/notebooks/{name}.ipynb" if found else ""
 

@@ -43,9 +43,7 @@ class Page:
 
 
 def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
-    """Turn a notebook's outputs into what readers see, and write the files that they can download into ``source``, the
-    staged book.
-    """
+    """Turn a notebook's outputs into what readers see, and write their downloads into ``source``, the staged book."""
     _describe_figures(page, judged.of(page.name), source / "vendor/records/figures")
     _put_result(page, judged, root, source)
     _show_tables(page, judged, source / "vendor/records/tables")

@@ -39,8 +39,8 @@ def shares(judged: Judged) -> dict[str, str]:
 
 
 def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
-    """Copy the scripts and data into a staged book, and write each part as a file that prose pages include. ``scored``:
-    what ``shares`` returned.
+    """Copy scripts and data into a staged book, and write the parts that prose pages include. ``scored``: of
+    ``shares``.
     """
     shutil.copytree(root / "book/live", source / "vendor" / FOLDER, ignore=shutil.ignore_patterns("parts"))
     shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages

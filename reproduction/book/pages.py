@@ -53,9 +53,7 @@ class Page:
         return found
 
     def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0) -> dict[Key, Card]:
-        """Cards of classifiers by ``(dataset, kind, seed)``, committed ones where they exist. ``images``: how many they
-        answer; 0: all.
-        """
+        """Cards of classifiers by ``(dataset, kind, seed)``. ``images``: how many test images they answer; 0: all."""
         found = {(name, kind, s): cards.load(f"{kind}-{name}", self.profile, s, str(self.device.type), images)
                  for name in data for kind in kinds for s in self.seeds[:seeds]}
         for one in found.values():

@@ -108,9 +108,7 @@ def _frame(axis: Axes, k: int, row: int, right: bool | None) -> None:
 
 
 def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequence[str] = ()) -> Figure:
-    """The first ``count`` pictures of trials, framed by whether they agree, and of plain images ``(batch, pixels)`` in
-    rows.
-    """
+    """The first ``count`` pictures of trials, framed by whether they agree, and of images ``(batch, pixels)``."""
     pictures = {name: (row.images if isinstance(row, Trial) else row)[:count] for name, row in rows.items()}
     marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
     return image_rows(pictures, columns=columns, marks=marks)
@@ -406,9 +404,7 @@ def lines_drawn(axis: Axes) -> set[tuple[int, int]]:
 
 
 def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Figure:
-    """Neurons and wires: excitatory ones end in an arrow, inhibitory ones in a bar. ``around``: vertices on a circle,
-    not in a row.
-    """
+    """Neurons and wires: excitatory ones end in an arrow, inhibitory ones in a bar. ``around``: on a circle."""
     size = (5.4, 5.0) if around else (7.6, 3.1)
     figure, axes = _grid(len(circuits), 1, *size)
     for axis, (title, circuit) in zip(axes, circuits.items(), strict=True):
@@ -446,9 +442,7 @@ def wires_drawn(axis: Axes) -> set[tuple[Neuron, Neuron, bool]]:
 
 def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mapping[str, Tensor],
               names: Sequence[str]) -> Figure:
-    """The energy over two free vertices with the rest held at ``start`` ``(n,)``, and named paths ``(steps, n)`` of
-    queries.
-    """
+    """The energy over two free vertices, the others held at ``start`` ``(n,)``, and paths ``(steps, n)`` of queries."""
     axis_values = torch.linspace(-1.5, 1.5, 121, dtype=graph.dtype)
     grid = start.repeat(121 * 121, 1)
     grid[:, free[0]], grid[:, free[1]] = (part.flatten() for part in torch.meshgrid(axis_values, axis_values,
@@ -503,9 +497,7 @@ def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, floa
 
 def _lines(axis: Axes, panel: str, lines: Lines, x: str, y: str, levels: Mapping[str, float], log: bool, log_x: bool,
            colors: Sequence = COLORS, marks: Mapping[str, float] = {}) -> list[dict[str, object]]:
-    """Draw lines, a band from minimum to maximum if values repeat, upright marks and dashed levels. Returns their
-    numbers for ``series.keep``.
-    """
+    """Draw lines, bands from minimum to maximum of repeats, upright marks and dashed levels. Returns their numbers."""
     rows = []
     for k, (name, (at, values)) in enumerate(lines.items()):
         values, color = _numbers(values).reshape(len(at), -1), colors[k % len(colors)]

@@ -72,9 +72,7 @@ class Column:
 
 
 def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
-    """The HTML of a table that a notebook handed over. ``says``: the finding that stands above it. ``csv``: the address
-    of its numbers.
-    """
+    """The HTML of a table. ``says``: the finding that stands above it. ``csv``: the address of its numbers."""
     columns, alike, rules = [], {}, claims.load_claims() if "claim" in shown.data else {}
     for name, values in shown.data.items():
         title = book.columns.get(name, name)

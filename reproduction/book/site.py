@@ -1,6 +1,4 @@
-"""Gather the book's prose, executed notebooks and tables from records in one folder, and build the website there. This
-executes nothing and writes only below ``_build/``.
-"""
+"""Gather prose, executed notebooks and tables in one folder below ``_build/``, and build the website there."""
 
 import importlib.util
 import re

@@ -60,9 +60,7 @@ def _part(heading: str, place: Path, device: str, command: str, made: Path,
 
 
 def _found(targets: Path, where: str) -> str:
-    """The findings of a benchmark, ``where`` it ran, in two sentences: the ratios to the bare products, and which
-    targets are met.
-    """
+    """A benchmark in two sentences: the ratios to the bare products ``where`` it ran, and which targets are met."""
     asked = pd.read_csv(targets, dtype=str, keep_default_na=False)
     asked = asked[asked.get("measured", pd.Series(DASH, asked.index)) != DASH]
     if asked.empty:

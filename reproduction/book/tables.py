@@ -28,9 +28,7 @@ def plain(frame: pd.DataFrame, name: str) -> Table:
 
 
 def verdicts(saved: Path) -> Table:
-    """Verdicts on a notebook's claims from the records file that ``Recorder.save`` returned. The site judges again,
-    with the records of all pages.
-    """
+    """Verdicts on a notebook's claims from its own file of records. The site judges again, with all records."""
     judged = judge.verdicts([row for row in records.read(saved.parent) if row["notebook"] == saved.stem])
     rows = [one.row() for one in judged.values() if one.claim.notebook == saved.stem
             and (one.verdict != "not run" or one.readings)]

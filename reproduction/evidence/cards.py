@@ -32,9 +32,7 @@ ASKED, SHOWN = 100, 8                              # the largest numbers of reca
 
 
 class Recalled(Strict):
-    """The result of asking for stored images in one way: squared errors, whether each query converged, and the first
-    recalled pictures as bytes in base64.
-    """
+    """Recalls in one way of asking: squared errors, whether queries converged, first pictures as bytes in base64."""
 
     mse: Annotated[list[Annotated[float, Field(ge=0, allow_inf_nan=False)]], Field(min_length=1)]
     converged: list[bool]
@@ -129,9 +127,7 @@ def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float
 
 
 def _recalls(trained: zoo.Trained, **asked: float) -> dict[str, Recalled]:
-    """Recalls of a memory's first images, at most ``ASKED``, by way of asking. ``asked``: variance and steps, if not
-    the usual ones.
-    """
+    """Recalls of a memory's first images, by way of asking. ``asked``: variance and steps, if not the usual ones."""
     from pcgraph_lite.studies import memory, trials
     images = trained.images()[0].images[:ASKED]
     found, shape = {}, datasets.SHAPES[trained.spec.data]

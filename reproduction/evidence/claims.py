@@ -1,6 +1,4 @@
-"""The paper's claims, each with the checks that decide it and the sentences that tell of it: what ``claims.yaml`` may
-say, and a check in words.
-"""
+"""The paper's claims, their checks and sentences: what ``claims.yaml`` may say, and a check in words."""
 
 import csv
 import math
@@ -99,9 +97,7 @@ class Rival(Check):
 
 
 class Needs(Strict):
-    """What a run must have for its verdict not to be preliminary. ``least``: quantities, none of whose records may be
-    smaller.
-    """
+    """What a final verdict needs. ``least``: quantities, none of whose records may be smaller."""
 
     profile: Literal["any", "smoke", "laptop", "paper"]
     seeds: Annotated[int, Field(ge=1)]
@@ -139,8 +135,7 @@ class Test(Strict):
         return self
 
     def told(self, readings: Mapping[str, str]) -> str:
-        """What the records say, in a sentence; nothing where they do not turn the claim. ``readings``: the verdicts
-        under other readings.
+        """What the records say, in a sentence, if they turn the claim. ``readings``: the verdicts under other readings.
         """
         if self.reading:
             held = readings.get(self.reading) == "reproduced"
@@ -152,8 +147,8 @@ class Test(Strict):
 
 
 class Cause(Strict):
-    """Why a claim is not reproduced, where the checks ``fails`` fail and those of ``holds`` hold. ``unmeasured``: the
-    sentence where nothing was measured.
+    """Why a claim is not reproduced, where the checks ``fails`` fail and ``holds`` hold. ``unmeasured``: without
+    records.
     """
 
     kind: Literal["paper", "setting", "data", "means"]
@@ -245,8 +240,7 @@ class Claim(Words):
                 for key, values in self.in_grid.along.items() for value in values] or [claim]
 
     def _at(self, where: Condition, tries: int) -> "Claim":
-        """With all checks at some parameters, and a level divided by the number of tries (Bonferroni). Readings name
-        their own.
+        """With all checks at some parameters, and a level divided by the number of tries (Bonferroni); not of readings.
         """
         def fixed(check: Check) -> Check:
             return check.model_copy(update={"where": check.where | where, "level": check.level / tries})

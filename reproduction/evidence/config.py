@@ -128,9 +128,7 @@ def notebook_names() -> list[str]:
 
 
 def load_profile(name: str) -> Profile:
-    """Read and check a profile with its changes of models. Raises UnknownName; BadInput: the schema refuses it;
-    BadFile: no YAML.
-    """
+    """A profile with its changes of models. Raises UnknownName; BadInput: the schema refuses it; BadFile: no YAML."""
     one_of("profile", name, profile_names())
     file, models = profile_file(name), models_file()
     return _profile(name, file, text_of(file), text_of(models), tuple(notebook_names()))

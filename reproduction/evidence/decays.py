@@ -120,9 +120,7 @@ def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def beside(ends: pd.DataFrame, measure: str, simple: str, words: str) -> dict[str, dict[str, Tensor]]:
-    """Data set -> graph in words -> a measure of its runs in ``own_task``, none where there is no such graph; last,
-    the mean of something ``simple`` for each seed.
-    """
+    """Data set -> graph in words -> a measure of its runs; last, the mean of something ``simple`` for each seed."""
     kinds = ends.dropna(subset=measure)["model"].unique()
     return {name: {WORDS[kind]: torch.tensor(of.loc[of["model"] == kind, measure].tolist()) for kind in kinds}
             | {words: torch.tensor(of.dropna(subset=simple).groupby("seed")[simple].mean().tolist())}

@@ -214,9 +214,7 @@ def told(judged: Mapping[str, Verdict]) -> list[str]:
 
 
 def rounded(value: float, check: Check, places: int = 1) -> str:
-    """A number for a sentence: a per cent with ``places`` decimals, or three digits; 16.04 becomes 16.0. No share is
-    rounded to 0 or 100 %.
-    """
+    """A number for a sentence: 16.04 becomes 16.0, and no share 0 or 100 %. ``places``: the decimals of a per cent."""
     value = 100 * value if check.percent else value
     whole, tail = np.isclose(value, round(value), rtol=1e-9, atol=0), " %" if check.percent else ""
     if whole or abs(value) >= 1000:

@@ -1,6 +1,4 @@
-"""Trials of many models, in dicts with keys ``(dataset, model, seed, ...)``, as data frames for tables and records, and
-as lines for curves.
-"""
+"""Trials of many models, by keys ``(dataset, model, seed, ...)``, as data frames and as lines for curves."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -56,9 +56,7 @@ class Used(Strict):
 
 
 class Saved(Strict):
-    """A file of records. ``parameters``: those of the run. ``models``: by name and seed. Records of earlier runs have
-    neither.
-    """
+    """A file of records. ``parameters``: of the run. ``models``: by name and seed. Older ones have neither."""
 
     notebook: Name
     profile: Name

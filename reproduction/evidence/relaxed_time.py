@@ -39,9 +39,7 @@ Run = dict[str, Any]             # task, data, scale, steps, gamma, decay, activ
 
 
 def plan(settings: dict[str, Any]) -> list["Point"]:
-    """Every run of a settings file in order, each once; the lists of an entry are crossed. Raises UnknownName: an
-    unknown key.
-    """
+    """Every run of a settings file in order, each once; the lists of an entry are crossed. Raises UnknownName."""
     runs: dict[str, Point] = {}
     for key in {key for entry in settings["queue"] for key in entry}:
         one_of("key of an entry of the queue", key, [*USUAL, "tasks", "points"])
@@ -184,9 +182,7 @@ SCORES = {("layered", "accuracy"): ("layered, accuracy (%)", 100, True),
 
 
 def scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a study in long form: one row per score, with ``task`` in words, ``score`` and ``more`` (whether more is
-    better). Diverged runs are left out.
-    """
+    """Rows of a study that did not diverge, one per score: ``task`` in words, ``score`` and ``more`` (is better)."""
     parts = []
     for (task, column), (title, factor, more) in SCORES.items():
         if column in rows:

@@ -1,6 +1,4 @@
-"""Read YAML files into strict schemas, which refuse what they do not know. Nothing here needs torch, whose import takes
-seconds.
-"""
+"""Read YAML files into strict schemas, which refuse what they do not know, without waiting for torch."""
 
 import itertools
 import re

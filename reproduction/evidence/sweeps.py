@@ -238,9 +238,7 @@ def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataF
 
 
 def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
-    """Seed -> the value of ``key`` with the lowest mean ``measure`` over the *other* seeds of ``finals`` rows, so that
-    its own result does not decide. A single seed uses its own.
-    """
+    """Seed -> the value of ``key`` with the lowest mean ``measure`` over the other seeds, or its own if it is alone."""
     seeds = ends["seed"].unique()
     others = {seed: ends[(ends["seed"] != seed) | (len(seeds) == 1)] for seed in seeds}
     return pd.Series({seed: some.groupby(key)[measure].mean().idxmin() for seed, some in others.items()})

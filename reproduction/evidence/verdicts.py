@@ -100,9 +100,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a claim. ``outcomes``: by the names of its checks. ``lacks``: what a final verdict still needs, in
-    sentences.
-    """
+    """The verdict on a claim. ``outcomes``: by check. ``lacks``: what a final verdict still needs, in sentences."""
 
     name: str
     claim: Claim
@@ -152,9 +150,7 @@ class Verdict:
 
 
 def verdicts(records: Iterable[Mapping[str, Any]], rules: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
-    """The verdict on every claim of ``rules`` (None: the package's), by its id. Only records of its largest profile
-    count.
-    """
+    """Verdicts by claim of ``rules`` (None: the package's). Only records of a claim's largest profile count."""
     rows = [MISSING | {name: value for name, value in record.items() if value is not None}
             | {"case": json.dumps(record["parameters"], sort_keys=True)} for record in records]
     of_claim = {name: some for (name,), some in _grouped(rows, ["claim"])}

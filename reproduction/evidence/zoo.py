@@ -69,9 +69,7 @@ class ModelRun:
 
     @property
     def fingerprint(self) -> str:
-        """Everything that decides the weights: the settings, from which also the edges follow, and the numbers of the
-        code.
-        """
+        """What decides the weights: the settings, from which also the edges follow, and the numbers of the code."""
         return f"{self.identity} {numerics.version(self.spec)}"
 
     @property
