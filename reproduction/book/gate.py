@@ -145,9 +145,6 @@ def _listing(content: str) -> str | None:
     return None if LISTING.fullmatch(content) else "Markdown that is not one block of code alone"
 
 
-def _harmless(content: str) -> None:
-    """Nothing to refuse: a browser shows such an output, or offers it, whatever it holds."""
-
-
-KINDS = {"text/plain": _harmless, "image/png": _harmless, "text/csv": _harmless, KIND: _table,
+# The first three are shown or offered, and never executed, whatever they hold.
+KINDS = {"text/plain": lambda _: None, "image/png": lambda _: None, "text/csv": lambda _: None, KIND: _table,
          "text/markdown": _listing}

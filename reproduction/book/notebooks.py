@@ -109,7 +109,16 @@ def cells(name: str) -> tuple[Cell, ...]:
 @lru_cache
 def _cells(path: Path, text: str) -> tuple[Cell, ...]:
     """Cached: reading the options of all cells takes 0.1 s, and one command reads a notebook many times."""
-    return tuple(_cell(match, path, text) for match in CELL.finditer(text))
+    found = []
+    for match in CELL.finditer(text):
+        body, tags, skipped = match["body"], [], 0
+        if options := OPTIONS.match(body):
+            given = options["block"] or re.sub(r"^:([\w-]+):", r"\1:", options["lines"] or "", flags=re.MULTILINE)
+            tags, skipped = strict.mapping(path, given.strip() or "{}").get("tags") or [], options.end()
+        code = body[skipped:].lstrip("\n")
+        line = text.count("\n", 0, match.end("body") - len(code)) + 1
+        found.append(Cell(code.strip("\n"), tuple(tags if isinstance(tags, list) else [tags]), line))
+    return tuple(found)
 
 
 def parameters(name: str) -> dict[str, Parameter]:
@@ -180,16 +189,6 @@ def records_of(made: Path) -> Path:
     """The folder of the records that ``run`` wrote. ``made``: what it returned."""
     folder = made.parent if made.suffix else made
     return (folder.parent if folder.name == "notebooks" else folder) / "records"
-
-
-def _cell(match: re.Match, path: Path, text: str) -> Cell:
-    body, tags, skipped = match["body"], [], 0
-    if options := OPTIONS.match(body):
-        given = options["block"] or re.sub(r"^:([\w-]+):", r"\1:", options["lines"] or "", flags=re.MULTILINE)
-        tags, skipped = strict.mapping(path, given.strip() or "{}").get("tags") or [], options.end()
-    code = body[skipped:].lstrip("\n")
-    line = text.count("\n", 0, match.end("body") - len(code)) + 1
-    return Cell(code.strip("\n"), tuple(tags if isinstance(tags, list) else [tags]), line)
 
 
 def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:

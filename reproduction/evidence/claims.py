@@ -121,8 +121,9 @@ class Search(Strict):
 
 
 class Test(Strict):
-    """One of three: a ``reading`` of the text under which every check holds, readings that were ``tried`` and fail as
-    well, or a ``search``."""
+    """One of three: a ``reading`` under which every check holds, readings that were ``tried`` and fail, or a
+    ``search``.
+    """
 
     reading: str = ""
     tried: list[str] = Field(default_factory=list)
@@ -135,8 +136,7 @@ class Test(Strict):
         return self
 
     def told(self, readings: Mapping[str, str]) -> str:
-        """What the records say, in a sentence, if they turn the claim. ``readings``: the verdicts under other readings.
-        """
+        """What the records say, in a sentence, if they turn the claim. ``readings``: verdicts under other readings."""
         if self.reading:
             held = readings.get(self.reading) == "reproduced"
             return f"Every check holds under one other reading: {self.reading}." if held else ""
@@ -216,16 +216,12 @@ class Claim(Words):
     in_grid: InGrid | None = None
 
     @model_validator(mode="after")
-    def _more_than_guards(self) -> "Claim":
+    def _whole(self) -> "Claim":
         rules = (self.checks.values(), *self.readings.values())
         if any(all(check.guard or check.further for check in checks) for checks in rules):
             raise ValueError("expected at least one check that is neither a guard nor a further measure")
         if missing := self.named() - self.checks.keys():
             raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
-        return self
-
-    @model_validator(mode="after")
-    def _inside_is_a_claim(self) -> "Claim":
         for one in self.inside():
             Claim.model_validate(one.model_dump())
         return self
@@ -240,8 +236,7 @@ class Claim(Words):
                 for key, values in self.in_grid.along.items() for value in values] or [claim]
 
     def _at(self, where: Condition, tries: int) -> "Claim":
-        """With all checks at some parameters, and a level divided by the number of tries (Bonferroni); not of readings.
-        """
+        """With all checks, not readings, at some parameters, and levels divided by the number of tries (Bonferroni)."""
         def fixed(check: Check) -> Check:
             return check.model_copy(update={"where": check.where | where, "level": check.level / tries})
 

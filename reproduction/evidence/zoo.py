@@ -41,8 +41,7 @@ HEADER = ("model", "profile", "seed", "identity", "numerics", "spec", "provenanc
 @valid.checked
 @dataclass(frozen=True)
 class ModelRun:
-    """A model as a profile trains it from a seed: the handle of its settings and weights. Raises UnknownName, BadInput.
-    """
+    """A model as a profile trains it from a seed: handle of settings and weights. Raises UnknownName, BadInput."""
 
     name: str
     profile: str
