@@ -64,19 +64,9 @@ COLOURS = 128                                       # of a small picture: a page
 DETAIL = (1.5, 0.65)                                # of rows of pictures: its width by that of the small one, its shape
 
 
-@dataclass(frozen=True)
-class Thumbnail:
-    """A small picture of a figure, in pixels. ``photograph``: it shows photographs, which no theme turns."""
-
-    file: str
-    width: int
-    height: int
-    photograph: bool
-
-
-def thumbnail(figure: Figure, folder: Path, largest: int) -> Thumbnail:
-    """Write a small picture of a figure into a folder, at most ``largest`` pixels wide and high. Curves and dots are
-    shown whole. Of rows of pictures, which draw no series, it shows some of the first.
+def thumbnail(figure: Figure, folder: Path, largest: int) -> dict[str, int | bool]:
+    """Write a small picture of a figure, at most ``largest`` pixels wide and high: of rows of pictures, which draw no
+    series, some of the first. Returns its size in pixels, and whether it shows photographs, which no theme turns.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn, place = Image.open(BytesIO(figure.png)), folder / f"{figure.name}.png"
@@ -89,4 +79,4 @@ def thumbnail(figure: Figure, folder: Path, largest: int) -> Thumbnail:
         picture = picture.crop((left, 0, left + wide, high))
     picture.thumbnail((largest, largest))
     picture.quantize(COLOURS).save(place, optimize=True)
-    return Thumbnail(place.name, *picture.size, photograph)
+    return {"width": picture.size[0], "height": picture.size[1], "photograph": photograph}

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -57,20 +56,6 @@ def per_cent(mean: float, sd: float, seeds: int) -> str:
     return f"{mean:.1f}" + f" ± {sd:.{1 + (sd < 0.05)}f}" * (seeds > 1) + " %"
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column in its shown form. ``kind``: the class of its cells."""
-
-    title: str
-    texts: list[str]
-    kind: str
-
-    @property
-    def long_title(self) -> bool:
-        """Whether the title would wrap onto many lines on a phone."""
-        return len(self.title) > WIDE
-
-
 def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
     """The HTML of a table. ``says``: the finding that stands above it. ``csv``: the address of its numbers."""
     columns, alike, rules = [], {}, claims.load_claims() if "claim" in shown.data else {}
@@ -88,7 +73,7 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
     below = [f"{lead}: {'; '.join(_counted(key, formats.cell(value)) for key, value in facts.items())}."
              for lead, facts in said.items() if facts]
     return template("table.html", name=shown.name, caption=shown.caption, columns=columns, says=says, csv=csv, few=FEW,
-                    rows=list(zip(*(column.texts for column in columns), strict=True)), below=below)
+                    rows=list(zip(*(column["texts"] for column in columns), strict=True)), wide=WIDE, below=below)
 
 
 def in_words(text: str, book: Book) -> str:
@@ -100,14 +85,15 @@ def in_words(text: str, book: Book) -> str:
     return book.words.get(text) or SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
 
 
-def _column(title: str, texts: Sequence[str]) -> Column:
-    """A column whose numbers are aligned at their points by figure spaces before the shorter ones."""
+def _column(title: str, texts: Sequence[str]) -> dict[str, object]:
+    """A column as shown, with the class of its cells. Figure spaces before the shorter numbers align their points."""
     numbers = [NUMBER.match(text) for text in texts]
     if not all(found or text == formats.DASH for found, text in zip(numbers, texts, strict=True)):
-        return Column(title, list(texts), "long" if any(len(text) > LONG for text in texts) else "")
+        return {"title": title, "texts": texts, "kind": "long" if any(len(text) > LONG for text in texts) else ""}
     width = max((len(found[1]) for found in numbers if found), default=0)
-    return Column(title, [FIGURE_SPACE * (width - len(found[1])) + text if found else text
-                          for found, text in zip(numbers, texts, strict=True)], "number")
+    return {"title": title, "kind": "number", "texts": [
+        FIGURE_SPACE * (width - len(found[1])) + text if found else text
+        for found, text in zip(numbers, texts, strict=True)]}
 
 
 def _counted(title: str, value: str) -> str:
