@@ -147,7 +147,6 @@ if TOGETHER:
                 f"models_of_{page}_{'_'.join(seeds)}".replace("-", "_")
             output:
                 [weights(name, seed) for name in names for seed in seeds],
-                [weights(name, seed).replace(".safetensors", ".csv") for name in names for seed in seeds],
             message:
                 f"training for {page} and the next pages"
             params:                                    # read now; a shell line is read when the job starts
@@ -164,7 +163,6 @@ else:
     rule model:
         output:
             BUILD / "models" / "{weights}.safetensors",
-            BUILD / "models" / "{weights}.csv",
         message:
             "training {wildcards.weights}"
         params:

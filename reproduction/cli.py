@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 from rich.console import Console
@@ -18,10 +18,6 @@ from pcgraph_lite.errors import BadInput, PCGraphError, one_of
 from pcgraph_lite.files import FULL, placed, ready, write_aside
 
 from . import checkout
-
-if TYPE_CHECKING:
-    from .evidence.findings import Finding
-    from .evidence.verdicts import Verdict
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
@@ -208,14 +204,13 @@ def scorecard(
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
     """Print the verdict on every claim of the paper, from the records that are there."""
-    from .evidence import findings, records, verdicts
+    from .evidence import findings, grid, records, verdicts
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # an empty scorecard would look like no runs yet
     if profile:
         one_of("profile", profile, checkout.profile_names())
-    if csv is not None:
-        csv = ready(placed(csv, "--csv"))
+    csv = csv and ready(placed(csv, "--csv"))
     own = [profile] if profile else [] if published else ["laptop", "paper"]
     judged = verdicts.verdicts(records.read(*records.places(own, published=not profile)))
     found = findings.findings(judged)
@@ -224,19 +219,14 @@ def scorecard(
         import pandas as pd  # only here: the import takes longer than the verdicts
         with write_aside(csv) as part:
             pd.DataFrame(card).to_csv(part, index=False)
-    if as_json:
-        told = zip(card, judged.values(), found.values(), strict=True)
-        print(json.dumps([row | _beside_verdict(*rest) for row, *rest in told], indent=1))
-    else:
+    if not as_json:
         out.print(_verdict_table(card))
-
-
-def _beside_verdict(one: "Verdict", told: "Finding") -> dict[str, object]:
-    """The settings that decide a claim, and the evidence for its cause."""
-    from .evidence import grid
-    decided = one.claim.decided_by
-    return {"grid": {"decided_by": decided, "departures": grid.departures_of(tuple(decided))},
-            "cause": {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}}
+        return
+    for row, one, told in zip(card, judged.values(), found.values(), strict=True):
+        decided = one.claim.decided_by
+        row["grid"] = {"decided_by": decided, "departures": grid.departures_of(tuple(decided))}
+        row["cause"] = {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}
+    print(json.dumps(card, indent=1))
 
 
 def _verdict_table(card: list[dict[str, object]]) -> Table:

@@ -114,11 +114,11 @@ def model(name: str) -> dict[str, object]:
                       | quantized(block.dense(parameter.detach()).float()))
     groups = {group: [graph.topology.slice(group).start, graph.topology.slice(group).stop]
               for group in graph.topology.groups}
-    commit, dirty = checkout.version()
+    (commit, dirty), scale = checkout.version(), graph.pixel_scale
     digest = hashlib.sha256("".join(block["data"] for block in blocks).encode()).hexdigest()
     made = {key: trained.provenance.get(key) for key in ("commit", "n", "date", "device", "epochs")}
     return {"name": name, "description": spec.description, "n": graph.topology.n, "groups": groups,
-            "activation": spec.activation, "scale": {"offset": trained.scale.offset, "unit": trained.scale.unit},
+            "activation": spec.activation, "scale": {"offset": scale.offset, "unit": scale.unit},
             "edges": graph.topology.edge_count(), "blocks": blocks,
             "provenance": {"model": name, "profile": PROFILE, "seed": SEED, "trained": made, "kind": "int8",
                            "weights_sha256": tensor_digest(graph.state_dict()), "exported_sha256": digest,

@@ -85,7 +85,6 @@ def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.Capture
     ("_build", ["train", "tiny", "--profile", "smoke"]), ("_build", ["sweep", "tiny", "--profile", "smoke"]),
     ("_build", ["run", "01-tiny", "--profile", "smoke"]), ("_build", ["book", "--profile", "smoke"]),
     ("_build/smoke/models/tiny-seed0.safetensors/", ["train", "tiny", "--profile", "smoke"]),
-    ("_build/smoke/models/tiny-seed0.csv/", ["train", "tiny", "--profile", "smoke"]),
     ("_build/smoke/models/tiny-seed0.lock/", ["train", "tiny", "--profile", "smoke"]),
     ("_build/smoke/sweeps/tiny.csv/", ["sweep", "tiny", "--profile", "smoke"]),
     ("_build/smoke/notebooks/01-tiny.ipynb/", ["run", "01-tiny", "--profile", "smoke"]),

@@ -16,16 +16,14 @@ class Labels(BaseLabelStyle):
     """Labels of last names and year, as sphinxcontrib-bibtex's ``author_year`` cites them."""
 
     def format_labels(self, sorted_entries: Iterable[Entry]) -> Iterator[str]:
-        labels = [_label(entry) for entry in sorted_entries]
+        labels = []
+        for entry in sorted_entries:
+            names = [" ".join(author.last_names) for author in entry.persons["author"]]
+            shown = " and ".join(names) if len(names) <= NAMED else f"{names[0]} et al."
+            labels.append(f"{shown}, {entry.fields['year']}")
         for place, label in enumerate(labels):
             letter = ascii_lowercase[labels[:place].count(label)] if labels.count(label) > 1 else ""
             yield label + letter
-
-
-def _label(entry: Entry) -> str:
-    names = [" ".join(author.last_names) for author in entry.persons["author"]]
-    shown = " and ".join(names) if len(names) <= NAMED else f"{names[0]} et al."
-    return f"{shown}, {entry.fields['year']}"
 
 
 class Style(Plain):

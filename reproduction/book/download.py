@@ -15,9 +15,8 @@ from .judged import Judged
 
 
 def write(judged: Judged, saved: Path, folder: Path) -> None:
-    """Write the records, the rules, the scorecard, and ``NAME.csv`` for each page with one row per recorded number.
-
-    Every parameter that differs between the records of a page has its own column, ``parameters.NAME``.
+    """Write the records, the rules, the scorecard, and ``NAME.csv`` for each page: one row per recorded number, one
+    column ``parameters.NAME`` per parameter that differs.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for path in [*saved.glob("*.json"), claims.FILE]:

@@ -64,33 +64,19 @@ COLOURS = 128                                       # of a small picture: a page
 DETAIL = (1.5, 0.65)                                # of rows of pictures: its width by that of the small one, its shape
 
 
-@dataclass(frozen=True)
-class Thumbnail:
-    """A small picture of a figure, in pixels. ``photograph``: it shows photographs, which no theme turns."""
-
-    file: str
-    width: int
-    height: int
-    photograph: bool
-
-
-def thumbnail(figure: Figure, folder: Path, largest: int) -> Thumbnail:
-    """Write a small picture of a figure into a folder, at most ``largest`` pixels wide and high. Curves and dots are
-    shown whole. Of rows of pictures, which draw no series, it shows some of the first.
+def thumbnail(figure: Figure, folder: Path, largest: int) -> dict[str, int | bool]:
+    """Write a small picture of a figure, at most ``largest`` pixels wide and high: of rows of pictures, which draw no
+    series, some of the first. Returns its size in pixels, and whether it shows photographs, which no theme turns.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn, place = Image.open(BytesIO(figure.png)), folder / f"{figure.name}.png"
     picture, dense = drawn.convert("RGB"), polish.density(drawn)
     photograph = polish.is_photograph(picture)                             # small, even lines have many shades
     if not figure.numbers:
-        picture = picture.crop(_detail(picture.size, DETAIL[0] * largest * dense))
+        wide, high = (min(side, round(part)) for side, part in zip(
+            picture.size, (DETAIL[0] * largest * dense, DETAIL[0] * DETAIL[1] * largest * dense), strict=True))
+        left = min(picture.size[0] - wide, round(0.45 * picture.size[0]))  # right of their names
+        picture = picture.crop((left, 0, left + wide, high))
     picture.thumbnail((largest, largest))
     picture.quantize(COLOURS).save(place, optimize=True)
-    return Thumbnail(place.name, *picture.size, photograph)
-
-
-def _detail(size: tuple[int, int], wide: float) -> tuple[int, int, int, int]:
-    """The part of rows of pictures that a small one shows: their first rows, right of their names."""
-    width, height = min(size[0], round(wide)), min(size[1], round(DETAIL[1] * wide))
-    left = min(size[0] - width, round(0.45 * size[0]))
-    return left, 0, left + width, height
+    return {"width": picture.size[0], "height": picture.size[1], "photograph": photograph}

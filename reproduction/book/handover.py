@@ -1,7 +1,5 @@
-"""A table as a notebook hands it over: a data frame with its name, its caption and its formats, and nothing else.
-
-A cell is a number, a text, a truth value, None, a number with its spread (``{"mean", "sd"}``) or a number with its
-interval (``{"mean", "low", "high"}``, for a share ``{"share", "low", "high"}``). ``formats`` turns cells into text.
+"""A table as a notebook hands it over. A cell is a number, a text, a truth value, None, or a mapping: a mean with
+``sd``, or a mean or share with the ends ``low`` and ``high`` of its interval.
 """
 
 import math
@@ -23,10 +21,8 @@ Cell = None | bool | int | float | str | dict[str, float | None]
 
 
 class Table(Strict):
-    """A table that a notebook shows and the site renders.
-
-    ``formats``: column -> format of its numbers if four digits are not right. ``settings``: the table says how a page
-    was made, so the site folds it away and lists below it what all rows share. ``paper``: the paper's own settings.
+    """A table that a notebook shows and the site renders. ``formats``: column -> format, if not four digits.
+    ``settings``: it says how a page was made, so the site folds it away. ``paper``: the paper's own settings.
     """
 
     name: Annotated[str, Field(pattern=r"^[\w ,-]+$", max_length=120)]

@@ -1,6 +1,5 @@
-"""Digests of what decides a page: the code that it imports, the rules of its claims, and the packaged images.
-
-The workflow runs a page again when one of these digests changes. Comments, docstrings and layout do not count.
+"""Digests of what decides a page: the code that it imports, the rules of its claims, and the packaged images. The
+workflow runs a page again when one changes. Comments, docstrings and layout do not count.
 """
 
 import ast

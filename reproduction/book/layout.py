@@ -43,9 +43,7 @@ class Page:
 
 
 def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
-    """Turn a notebook's outputs into what readers see, and write the files that they can download into ``source``, the
-    staged book.
-    """
+    """Turn a notebook's outputs into what readers see, and write their downloads into ``source``, the staged book."""
     _describe_figures(page, judged.of(page.name), source / "vendor/records/figures")
     _put_result(page, judged, root, source)
     _show_tables(page, judged, source / "vendor/records/tables")
@@ -62,8 +60,10 @@ def _put_result(page: Page, judged: Judged, root: Path, source: Path) -> None:
         return
     words = judged.book.pages.get(page.name)
     shown = page.figures.get(words.figure if words else "") or next(iter(page.figures.values()), None)
-    if shown:
-        _move(shown, source / "book/generated/figures")
+    if shown:                                          # on top, and no longer below the code that drew it
+        (folder := source / "book/generated/figures").mkdir(parents=True, exist_ok=True)
+        (folder / f"{shown.name}.png").write_bytes(shown.png)
+        shown.cell.metadata.tags = [*shown.cell.metadata.get("tags", []), "remove-output"]
     first, _, rest = title.source.partition("\n")
     title.source = render.template(
         "result.md", title=first, rest=rest.strip(), page=page, figure=shown,
@@ -87,13 +87,6 @@ def _aim(page: Page, book: Book) -> str:
     return words.finding.format(**told) if words.finding and told.keys() == words.cells.keys() else words.aim
 
 
-def _move(figure: Figure, folder: Path) -> None:
-    """Write a figure into a folder, and show it no longer below the code that drew it. The notebook keeps it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{figure.name}.png").write_bytes(figure.png)
-    figure.cell.metadata.tags = [*figure.cell.metadata.get("tags", []), "remove-output"]
-
-
 def box(found: Sequence[Finding], aim: str) -> str:
     """The findings of a page, or the aim of a page without claims."""
     return render.template("box.html", found=found, aim=aim, brief=len(found) > MANY)
@@ -113,7 +106,8 @@ def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
             file = folder / f"{page.name}-{label.replace(' ', '-')}.csv"
             link = f"../../records/tables/{file.name}"
             if table.name.startswith(VERDICTS):
-                html = _verdicts(page, judged)
+                mine = [judged.verdicts[one.claim] for one in judged.of(page.name)]            # by the rules of today
+                html = render.verdicts([one for one in mine if one.verdict != "not run" or one.readings])
             else:
                 table.to_csv(file)
                 says = [one.sentences[0] for one in judged.of(page.name) if one.table == label and one.sentences]
@@ -122,12 +116,6 @@ def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
             if table.settings:
                 cell.metadata["tags"] = [tag for tag in cell.metadata.tags if tag != "hide-input"] + ["hide-cell"]
                 _prompt(cell, "Settings")
-
-
-def _verdicts(page: Page, judged: Judged) -> str:
-    """The table of verdicts, by the rules as they are now."""
-    mine = [judged.verdicts[one.claim] for one in judged.of(page.name)]
-    return render.verdicts([one for one in mine if one.verdict != "not run" or one.readings])
 
 
 def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> None:

@@ -1,18 +1,16 @@
-"""The live parts of the book: scripts that run a graph in the reader's browser, and the pages that have one.
-
-A part is a Markdown file of ``book/live/parts`` with a line ``{live}`` where the scripts insert it. Staging copies the
-scripts beside the pages and inserts the parts, so notebooks need not mention them. ``scripts/export_live.py`` makes the
-trained weights and other data that the parts load.
+"""The live parts of the book: scripts that run a graph in the reader's browser. A part is a Markdown file of
+``book/live/parts``; staging inserts it into its page. ``scripts/export_live.py`` makes the data that the parts load.
 """
 
 import shutil
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
+from PIL import Image
 
+from . import render
 from .judged import Judged
 
 # page -> its part, and the beginning of the cell before which the part stands (at the end if there is no such cell)
@@ -31,21 +29,18 @@ PARTS = {
     "relaxed": "A task picked from a list, the scores of its runs over relaxed time, and a slider that says what "
                "another time costs",
 }
-SCORED = {"noise": ("gen-e", "noise", "mnist")}                            # experiment -> claim, check and data set
 FOLDER = "live"                                                            # on the website, beside book/
 
 
 def shares(judged: Judged) -> dict[str, str]:
-    """What came of the experiments that a page scored, as per cents, for the part to say."""
-    found = {name: [case.values.mean() for case in judged.verdicts[claim].outcomes[check].cases if case.dataset == data]
-             for name, (claim, check, data) in SCORED.items()}
-    return {name: f"{100 * values[0]:.1f} %" for name, values in found.items() if values}
+    """What came of the experiment ``noise`` on digits, which a page scored, as a per cent, for the part to say."""
+    cases = [case for case in judged.verdicts["gen-e"].outcomes["noise"].cases if case.dataset == "mnist"]
+    return {"noise": f"{100 * cases[0].values.mean():.1f} %"} if cases else {}
 
 
 def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
-    """Copy the scripts and data into a staged book, and write each part as a file that prose pages include.
-
-    ``scored``: what ``shares`` returned.
+    """Copy scripts and data into a staged book, and write the parts that prose pages include. ``scored``: of
+    ``shares``.
     """
     shutil.copytree(root / "book/live", source / "vendor" / FOLDER, ignore=shutil.ignore_patterns("parts"))
     shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages
@@ -73,16 +68,6 @@ def block(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
 
 
 def markup(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
-    """The HTML that the scripts look for: an element with a still picture, and the script that starts the part.
-
-    The picture keeps its place before it comes. Else parts far down would seem near, and start too early.
-    """
-    from PIL import Image  # here: only a site needs it
+    """The HTML that the scripts look for: a still picture, whose size keeps its place, and the script that starts."""
     with Image.open(root / "book/live/stills" / f"{part}.png") as still:
-        width, height = still.size
-    alt, told = escape(PARTS[part]), "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items())
-    return (f'<section class="pc-live" data-part="{part}"{told} aria-label="{alt.partition(":")[0]}">\n'
-            f'<img class="pc-still" src="{up}{FOLDER}/stills/{part}.png" alt="{alt}" loading="lazy"'
-            f' width="{width}" style="aspect-ratio: {width} / {height}">\n'
-            '<p class="pc-without">This is a picture. With JavaScript you can play with it.</p>\n'
-            f'</section>\n<script defer src="{up}{FOLDER}/start.js"></script>')
+        return render.template("live.html", part=part, alt=PARTS[part], up=up + FOLDER, facts=facts, size=still.size)

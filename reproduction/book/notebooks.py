@@ -1,7 +1,5 @@
-"""Run a notebook: MyST Markdown -> checked parameters -> papermill -> an executed notebook.
-
-A notebook's front matter lists the models that it loads (``models: [generative-mnist]``). Its first code cell, tagged
-``parameters``, declares every parameter as ``name: type = value  # what it is``. Both are read without running it.
+"""Run a notebook: MyST Markdown -> checked parameters -> papermill -> an executed notebook. Its first code cell, tagged
+``parameters``, declares every parameter in a line of its own: name, type, value, and in a comment what it is.
 """
 
 import ast
@@ -64,10 +62,8 @@ def source(name: str) -> Path:
 
 
 def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, str]:
-    """The models in a notebook's front matter, each with the parameter that says how many of its seeds are used.
-
-    An entry is a model's name (then the parameter is ``seeds``) or ``name: parameter``. ``models`` lists those whose
-    weights the page needs, ``cards`` those whose cards (evidence.cards) are enough. Raises BadFile, BadInput.
+    """The models in a notebook's front matter -> the parameter that says how many of their seeds are used, usually
+    ``seeds``. Those listed under ``cards`` need no weights where they have a card. Raises BadFile, BadInput.
     """
     match = re.match(r"---\n(.*?)\n---\n", read_text(source(name)), re.DOTALL)
     front, found, entries = strict.mapping(source(name), match.group(1)) if match else {}, {}, []
@@ -113,7 +109,16 @@ def cells(name: str) -> tuple[Cell, ...]:
 @lru_cache
 def _cells(path: Path, text: str) -> tuple[Cell, ...]:
     """Cached: reading the options of all cells takes 0.1 s, and one command reads a notebook many times."""
-    return tuple(_cell(match, path, text) for match in CELL.finditer(text))
+    found = []
+    for match in CELL.finditer(text):
+        body, tags, skipped = match["body"], [], 0
+        if options := OPTIONS.match(body):
+            given = options["block"] or re.sub(r"^:([\w-]+):", r"\1:", options["lines"] or "", flags=re.MULTILINE)
+            tags, skipped = strict.mapping(path, given.strip() or "{}").get("tags") or [], options.end()
+        code = body[skipped:].lstrip("\n")
+        line = text.count("\n", 0, match.end("body") - len(code)) + 1
+        found.append(Cell(code.strip("\n"), tuple(tags if isinstance(tags, list) else [tags]), line))
+    return tuple(found)
 
 
 def parameters(name: str) -> dict[str, Parameter]:
@@ -134,9 +139,8 @@ def parameters(name: str) -> dict[str, Parameter]:
 
 
 def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[str, Any]:
-    """The value of every parameter of a run: the given one, else the profile's, else the notebook's own.
-
-    Text is read as the declared type. Raises UnknownName with the nearest name; BadInput: a value of another type.
+    """The value of every parameter of a run: the given one, else the profile's, else the notebook's own. Text is read
+    as the declared type. Raises UnknownName; BadInput: a value of another type.
     """
     known = parameters(name)
     values = {parameter.name: parameter.default for parameter in known.values()}
@@ -148,15 +152,10 @@ def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[s
 
 def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "",
         plain: bool = False) -> Path:
-    """Check the call, then execute one notebook. Returns its file, or its folder if ``plain``.
-
-    Args:
-        given: parameters that differ from the profile's. Such a run has a folder of its own.
-        out: folder for the notebook, records and figures. Empty: ``_build/<profile>``, or with ``given``
-            ``_build/runs/<name>/<parameters>``.
-        plain: run the code cells in this process and write no notebook, for hosts without papermill.
-
-    Raises UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
+    """Check the call, then execute one notebook. Returns its file, or its folder if ``plain``: then the cells run in
+    this process, for hosts without papermill. ``given``: parameters that differ from the profile's. ``out``: folder for
+    the notebook, records and figures; empty: ``_build/<profile>``, or with ``given`` one named after them. Raises
+    UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
     """
     from pcgraph_lite import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})
@@ -192,16 +191,6 @@ def records_of(made: Path) -> Path:
     return (folder.parent if folder.name == "notebooks" else folder) / "records"
 
 
-def _cell(match: re.Match, path: Path, text: str) -> Cell:
-    body, tags, skipped = match["body"], [], 0
-    if options := OPTIONS.match(body):
-        given = options["block"] or re.sub(r"^:([\w-]+):", r"\1:", options["lines"] or "", flags=re.MULTILINE)
-        tags, skipped = strict.mapping(path, given.strip() or "{}").get("tags") or [], options.end()
-    code = body[skipped:].lstrip("\n")
-    line = text.count("\n", 0, match.end("body") - len(code)) + 1
-    return Cell(code.strip("\n"), tuple(tags if isinstance(tags, list) else [tags]), line)
-
-
 def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:
     if key not in known:
         raise type(error := unknown("parameter", key, known))(f"{origin}: {error}")
@@ -221,9 +210,8 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
 
 
 def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Path) -> Path:
-    """The folder of a run: ``out``, else the usual one, or with parameters of its own one named after them.
-
-    Raises BadInput: parameters that have an option, or parameters of its own for the usual folder.
+    """The folder of a run: ``out``, else the usual one, or with parameters of its own one named after them. Raises
+    BadInput: parameters that have an option, or parameters of its own for the usual folder.
     """
     for key in OWN_OPTION.keys() & given.keys():
         raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")

@@ -40,10 +40,8 @@ class Page:
 
     def models(self, kinds: Sequence[str] | Mapping[str, str], data: Sequence[str] = ("mnist",),
                seeds: int | Mapping[str, int] | None = None) -> dict[Key, Trained]:
-        """Trained models ``<kind>-<data set>`` by ``(dataset, kind, seed)``.
-
-        ``kinds``: names of kinds, or the name in the key -> the kind to load. ``seeds``: the first few alone; a mapping
-        gives a number for each data set.
+        """Trained models ``<kind>-<data set>`` by ``(dataset, kind, seed)``. ``kinds``: names of kinds, or name in the
+        key -> kind. ``seeds``: the first few alone, or so many for each data set.
         """
         kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
@@ -55,10 +53,7 @@ class Page:
         return found
 
     def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0) -> dict[Key, Card]:
-        """Cards of classifiers ``<kind>-<data set>`` by ``(dataset, kind, seed)``, committed ones where they exist.
-
-        ``images``: how many test images they answer; 0: all.
-        """
+        """Cards of classifiers by ``(dataset, kind, seed)``. ``images``: how many test images they answer; 0: all."""
         found = {(name, kind, s): cards.load(f"{kind}-{name}", self.profile, s, str(self.device.type), images)
                  for name in data for kind in kinds for s in self.seeds[:seeds]}
         for one in found.values():
@@ -95,11 +90,8 @@ class Page:
         return kept.subset(min(count, len(kept)))
 
     def tried(self, names: str, columns: Mapping[str, str]) -> Table:
-        """A table of the settings of recorded sweeps, sorted by the first measure, the lowest first.
-
-        Args:
-            names: of the sweeps, separated by spaces.
-            columns: measures on held-out images -> their titles.
+        """A table of the settings of recorded sweeps, the lowest first by the first measure. ``names``: of the sweeps,
+        separated by spaces. ``columns``: measures on held-out images -> their titles.
         """
         parts = []
         for name in names.split():
@@ -145,9 +137,8 @@ def sizes(models: Mapping[Key, Trained]) -> pd.DataFrame:
 
 
 def scores(cards: Mapping[Key, Card], tests: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """One row per classifier: dataset, model, seed, n (test images), accuracy on test and on held-out images, and for
-    graphs the share of queries that converged, the largest energy left in one, and the share of labels whose picture
-    the judge recognises. ``tests``: by data set.
+    """One row per classifier: dataset, model, seed, n (test images), accuracy on ``tests`` (by data set) and on
+    held-out images, and what its card says of convergence, energy and drawings.
     """
     return frames.frame({key: {
         "n": len(tests[key[0]]), "accuracy": metrics.share_right(card.read(tests[key[0]]), tests[key[0]].labels),

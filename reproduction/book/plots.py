@@ -74,14 +74,9 @@ def named(setting: str) -> str:
 
 def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None, columns: Sequence[str] = (),
                marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
-    """Pictures in rows: one row per name, one column per example. Values beyond [0, 1] are cut off.
-
-    Args:
-        rows: name -> ``(count, pixels)``.
-        shape: (height, width); None: that of the data set with as many pixels, else square. Colours are planes, one
-            after the other.
-        columns: titles of the columns.
-        marks: name -> the frame of each picture of that row: green with a tick (True) or red with a cross (False).
+    """Pictures in rows, cut off at 0 and 1. ``rows``: name -> ``(count, pixels)``. ``shape``: (height, width); None:
+    that of the data set with as many pixels, else square. ``columns``: their titles. ``marks``: name -> whether each
+    picture of the row has a green frame with a tick or a red one with a cross.
     """
     pictures = {name: _pictures(images, shape) for name, images in rows.items()}
     if len({len(p) for p in pictures.values()}) != 1:
@@ -113,12 +108,7 @@ def _frame(axis: Axes, k: int, row: int, right: bool | None) -> None:
 
 
 def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequence[str] = ()) -> Figure:
-    """The first pictures of trials and of plain images in rows. Frames show whether those of trials agree.
-
-    Args:
-        rows: name -> a trial, or images ``(batch, pixels)``.
-        count: how many pictures of each: the first ones, not chosen ones.
-    """
+    """The first ``count`` pictures of trials, framed by whether they agree, and of images ``(batch, pixels)``."""
     pictures = {name: (row.images if isinstance(row, Trial) else row)[:count] for name, row in rows.items()}
     marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
     return image_rows(pictures, columns=columns, marks=marks)
@@ -126,14 +116,8 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
 
 def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words: Mapping[str, str],
             count: int = 10) -> Figure:
-    """``trials`` for one data set after the other, with the originals. Of each model only the lowest seed is shown.
-
-    The rows name the data set if there are several.
-
-    Args:
-        rows: by (dataset, model, seed).
-        cases: by data set; their test images are the originals.
-        words: names of data sets and models for readers.
+    """``trials`` for one data set after the other, with the test images of ``cases`` as originals. Of each model only
+    the lowest seed is shown. ``rows``: by (dataset, model, seed). ``words``: names of data sets and models for readers.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
     rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
@@ -143,24 +127,19 @@ def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words
 
 def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = False,
            levels: Mapping[str, float] | None = None, marks: Mapping[str, float] | None = None) -> Figure:
-    """Lines through the means of repeats, with a band from their minimum to their maximum.
-
-    Args:
-        log, log_x: logarithmic y and x axis. On the x axis, a zero stands one place before the smallest other number.
-        levels: name -> height of a dashed line to compare with.
-        marks: name -> position of an upright line.
+    """Lines through the means of repeats, with a band from their minimum to their maximum. ``levels``: name -> height
+    of a dashed line; ``marks``: name -> position of an upright one. On a logarithmic x axis a zero stands one place
+    before the smallest other number.
     """
     figure, axis = plt.subplots(figsize=(PHONE, 3.1))
-    _lines(axis, lines, levels or {}, log, log_x, marks=marks or {})
+    rows = _lines(axis, "", lines, x, y, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=y)
     legend(figure, *axis.get_legend_handles_labels())
-    return series.keep(figure, _rows("", lines, x, y, levels, marks))
+    return series.keep(figure, rows)
 
 
 def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str], title: str | None = None) -> None:
-    """Names above the axes, where they cover no line, on the left, which a phone shows of a wide figure. They make the
-    figure taller.
-    """
+    """Names above the axes, on the left, which a phone shows of a wide figure. They make the figure taller."""
     columns = max(1, min(len(names), 3, int(PHONE / (0.6 + 0.07 * max(map(len, names), default=0)))))     # in inches
     rows = -(-len(names) // columns) + bool(title)
     figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * rows)
@@ -183,8 +162,7 @@ def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[
 
 def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:
     """Bars of counts: the mean over repeats with a line from minimum to maximum, inside an outline of the whole number.
-
-    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats, each at most the number.
+    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats.
     """
     figure, axes = _grid(len(parts), 2, 3.9, 2.9)
     for axis, (title, groups) in zip(axes, parts.items(), strict=True):
@@ -209,10 +187,9 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
 
 
 def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figure:
-    """ROC curves of several scores of the same examples, with their areas in the legend.
-
-    ``scores``: name -> ``(batch,)``; a higher score means more ``positive``, ``(batch,)`` bool. The first ``simple``
-    ones are grey. The x axis is logarithmic and starts at half a negative example, because good scores differ there.
+    """ROC curves of scores of the same examples, with their areas in the legend. ``scores``: name -> ``(batch,)``;
+    higher means more ``positive``, ``(batch,)`` bool. The first ``simple`` ones are grey. The logarithmic x axis starts
+    at half a negative example.
     """
     figure, axis = plt.subplots(figsize=(PHONE, 3.6))
     x, y = "share of familiar images called foreign", "share of foreign images found"
@@ -233,14 +210,14 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
 
 def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapping[str, float]] | None = None, *,
            log: bool = False, log_x: bool = False, one_legend: bool = False) -> Figure:
-    """Small multiples of ``curves`` on common axes, by title. The first line of each part is grey.
-
-    ``one_legend``: show the legend of the first part above the whole figure. Legends that agree are shown so anyway.
+    """Small multiples of ``curves`` on common axes, by title. The first line of each part is grey. ``one_legend``: show
+    the first legend above the whole figure, as legends that agree are shown anyway.
     """
     columns = 1 if len(parts) < 3 else 2 if len(parts) in (4, 8) else 3    # two stand below each other for a phone
     figure, axes = _grid(len(parts), columns, PHONE if columns == 1 else 3.5, 2.5, sharex=True, sharey=True)
+    rows = []
     for axis, (title, lines) in zip(axes, parts.items(), strict=True):
-        _lines(axis, lines, (levels or {}).get(title, {}), log, log_x, ["0.35", *COLORS])
+        rows += _lines(axis, title, lines, x, y, (levels or {}).get(title, {}), log, log_x, ["0.35", *COLORS])
         axis.set(title=title)
     told = [axis.get_legend_handles_labels()[1] for axis in axes]
     one_legend |= len(told) > 1 and all(names == told[0] for names in told)
@@ -250,14 +227,12 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
         legend(figure, *axes[0].get_legend_handles_labels())
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
-    return series.keep(figure, [row for title, lines in parts.items()
-                                for row in _rows(title, lines, x, y, (levels or {}).get(title))])
+    return series.keep(figure, rows)
 
 
 def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: str) -> Figure:
     """Small multiples on common logarithmic y axes: every line as it is, and one colour for lines of the same name.
-
-    ``frame``: one row per point. ``x`` and ``y`` label the axes; ``panel``, ``color`` and ``line`` name columns.
+    ``x`` and ``y`` label the axes; ``panel``, ``color`` and ``line`` name columns of ``frame``.
     """
     figure, axes = _grid(frame[panel].nunique(), 2, 3.9, 2.7, sharex=True, sharey=True)
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
@@ -269,11 +244,8 @@ def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: s
 
 
 def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figure:
-    """Rows of dots that do not cover one another, green if good and red if not, on a logarithmic axis.
-
-    Args:
-        frame: one row per dot. ``x`` labels the axis, ``y`` and ``good`` (bool) name columns.
-        limit: name of the upright line at 1.
+    """Rows of dots that do not cover one another, green if ``good`` and red if not, on a logarithmic axis. ``frame``:
+    one row per dot with columns ``x``, ``y`` and ``good`` (bool). ``limit``: name of the upright line at 1.
     """
     names = {True: good, False: f"not {good}"}
     figure, axis = plt.subplots(figsize=(7.4, 0.75 * frame[y].nunique() + 1))
@@ -290,10 +262,8 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
 
 
 def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:
-    """What each setting changes: one column per measure, one row per setting, one dot per seed and a bar at their mean.
-
-    ``measures``: axis label -> setting -> ``(seeds,)`` differences to the base; every measure has the same settings.
-    The better side is shaded, which is the left one for measures in ``less_is_better``.
+    """What each setting changes: one dot per seed and a bar at their mean. ``measures``: axis label -> setting ->
+    ``(seeds,)`` differences to the base. The better side is shaded, the left one for measures in ``less_is_better``.
     """
     settings = list(next(iter(measures.values()), ()))
     figure, axes = _grid(len(measures), 9, 2.7, 0.27 * len(settings) + 1, margin=2.6, sharey=True)
@@ -312,14 +282,9 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
 
 def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, Mapping[str, float]] | None = None, *,
          colors: Mapping[str, Sequence[float]] | None = None, common: bool = True) -> Figure:
-    """One panel per part, one row per name, one dot per repeat; published ``marks`` are black bars.
-
-    The panels stand one below the other, so that a phone shows whole rows.
-
-    Args:
-        parts: title -> name -> ``(repeats,)``; every part has the same names.
-        colors: of the dots, by name; where none is given, all dots are blue.
-        common: whether all panels share one axis.
+    """One panel per part, one below the other, one row per name, one dot per repeat; published ``marks`` are black
+    bars. ``parts``: title -> name -> ``(repeats,)``. ``colors``: of the dots, by name; blue where none is given.
+    ``common``: whether all panels share one axis.
     """
     names = list(next(iter(parts.values()), ()))
     figure, axes = _grid(len(parts), 1, PHONE, 0.25 * len(names) + 0.75, sharex=common)
@@ -350,9 +315,8 @@ def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str],
 
 
 def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figure:
-    """Confusion matrices without their diagonals, in per cent of the true class.
-
-    ``parts``: title -> predicted ``(count,)`` int, true ``(count,)`` int, and the names of the classes.
+    """Confusion matrices without their diagonals, in per cent of the true class. ``parts``: title -> predicted and true
+    classes ``(count,)`` int, and their names.
     """
     (figure, axes), kept = _grid(len(parts), 9, 4.9, 4.3), []
     for axis, (title, (predicted, true, names)) in zip(axes, parts.items(), strict=True):
@@ -369,10 +333,8 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
 
 
 def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
-    """The adjacency matrix of each topology with sources in rows and the names of the groups beside them.
-
-    A large matrix is drawn in blocks, shaded by their share of edges (by its square root, so that few edges are seen).
-    The paper's mask figure has sources in columns (ambiguity log, point 15).
+    """The adjacency matrix of each topology, sources in rows (in the paper: in columns, see the ambiguity log), with
+    the names of the groups. A large one is drawn in blocks, shaded by the root of their share of edges.
     """
     figure, axes = _grid(len(topologies), 3, 3.4, 2.9)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
@@ -442,10 +404,7 @@ def lines_drawn(axis: Axes) -> set[tuple[int, int]]:
 
 
 def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Figure:
-    """Neurons and wires. Excitatory wires end in an arrow, inhibitory ones in a bar.
-
-    ``around``: place the vertices on a circle, error neurons inside, instead of side by side.
-    """
+    """Neurons and wires: excitatory ones end in an arrow, inhibitory ones in a bar. ``around``: on a circle."""
     size = (5.4, 5.0) if around else (7.6, 3.1)
     figure, axes = _grid(len(circuits), 1, *size)
     for axis, (title, circuit) in zip(axes, circuits.items(), strict=True):
@@ -483,10 +442,7 @@ def wires_drawn(axis: Axes) -> set[tuple[Neuron, Neuron, bool]]:
 
 def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mapping[str, Tensor],
               names: Sequence[str]) -> Figure:
-    """The energy over two free vertices with the rest held at ``start`` ``(n,)``, and paths ``(steps, n)`` of queries.
-
-    Each path has its name at its beginning.
-    """
+    """The energy over two free vertices, the others held at ``start`` ``(n,)``, and paths ``(steps, n)`` of queries."""
     axis_values = torch.linspace(-1.5, 1.5, 121, dtype=graph.dtype)
     grid = start.repeat(121 * 121, 1)
     grid[:, free[0]], grid[:, free[1]] = (part.flatten() for part in torch.meshgrid(axis_values, axis_values,
@@ -539,20 +495,31 @@ def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, floa
     return radius * float(np.cos(angle)), radius * float(np.sin(angle))
 
 
-def _lines(axis: Axes, lines: Lines, levels: Mapping[str, float], log: bool, log_x: bool, colors: Sequence = COLORS,
-           marks: Mapping[str, float] | None = None) -> None:
-    """Draw lines, a band from minimum to maximum if values repeat, upright marks and dashed levels."""
+def _lines(axis: Axes, panel: str, lines: Lines, x: str, y: str, levels: Mapping[str, float], log: bool, log_x: bool,
+           colors: Sequence = COLORS, marks: Mapping[str, float] = {}) -> list[dict[str, object]]:
+    """Draw lines, bands from minimum to maximum of repeats, upright marks and dashed levels. Returns their numbers."""
+    rows = []
     for k, (name, (at, values)) in enumerate(lines.items()):
         values, color = _numbers(values).reshape(len(at), -1), colors[k % len(colors)]
         axis.plot(at, values.mean(1), color=color, linestyle=STYLES[k // 3 % len(STYLES)], label=name)
         if values.shape[1] > 1:
             axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0,
                               label=f"_{name}")
-    for name, position in (marks or {}).items():
+        for place, repeats in zip(at, values, strict=True):
+            band = {"low": repeats.min(), "high": repeats.max()} if len(repeats) > 1 else {}
+            rows.append({"panel": panel, "series": name, x: float(place), y: repeats.mean()} | band)
+    for name, position in marks.items():
         axis.axvline(position, color="0.35", linestyle=(0, (6, 2, 1, 2, 1, 2)), linewidth=1.2, label=name)
     for k, (name, height) in enumerate(levels.items()):
         axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
     axis.set(yscale="log" if log else "linear")
+    _positions(axis, lines, log_x)
+    rows += [{"panel": panel, "series": name, y: height} for name, height in levels.items()]
+    return rows + [{"panel": panel, "series": name, x: position} for name, position in marks.items()]
+
+
+def _positions(axis: Axes, lines: Lines, log_x: bool) -> None:
+    """Scale and label the x axis of lines."""
     if not log_x:
         axis.xaxis.get_major_locator().set_params(integer=True)
         return
@@ -573,45 +540,27 @@ def _number(axis: Axes) -> None:
     axis.xaxis.set_minor_locator(NullLocator())
 
 
-def _rows(panel: str, lines: Lines, x: str, y: str, levels: Mapping[str, float] | None = None,
-          marks: Mapping[str, float] | None = None) -> list[dict[str, object]]:
-    """The numbers that ``_lines`` draws: mean, minimum and maximum at each position, and places of levels and marks."""
-    rows: list[dict[str, object]] = []
-    for name, (at, values) in lines.items():
-        for place, repeats in zip(at, _numbers(values).reshape(len(at), -1), strict=True):
-            band = {"low": repeats.min(), "high": repeats.max()} if len(repeats) > 1 else {}
-            rows.append({"panel": panel, "series": name, x: float(place), y: repeats.mean()} | band)
-    return (rows + [{"panel": panel, "series": name, y: height} for name, height in (levels or {}).items()]
-            + [{"panel": panel, "series": name, x: place} for name, place in (marks or {}).items()])
-
-
 def _numbers(values: Tensor) -> np.ndarray:
     return np.asarray(torch.as_tensor(values).detach().cpu(), dtype=float)
 
 
 def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
     """``(count, pixels)`` as ``(count, height, width)``, or as ``(count, height, width, 3)`` in [0, 1] for colours."""
-    shape = shape or SHAPES.get(images.shape[1]) or _square(images.shape[1])
+    shape, pixels = shape or SHAPES.get(images.shape[1]), images.shape[1]
+    if shape is None:
+        sides = [(side, side) for planes in (1, 3) if (side := math.isqrt(pixels // planes)) ** 2 * planes == pixels]
+        if not sides:
+            raise WrongShape(f"pictures of {pixels} pixels are not square, grey or in three colours; give "
+                             "shape=(height, width).")
+        shape = sides[0]
     pictures = np.asarray(images.detach().cpu()).reshape(len(images), -1, *shape[-2:])
     return pictures[:, 0] if pictures.shape[1] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
 
 
-def _square(pixels: int) -> tuple[int, int]:
-    """Height and width of square pictures, grey or of three colour planes. Raises WrongShape: they are not square."""
-    for planes in (1, 3):
-        if (side := math.isqrt(pixels // planes)) ** 2 * planes == pixels:
-            return side, side
-    raise WrongShape(f"pictures of {pixels} pixels are not square, grey or in three colours; give "
-                     "shape=(height, width).")
-
-
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figure:
-    """Small multiples with a y axis each: one point per row. Means of each colour are joined where x is a number, also
-    one in words, and are bars where x is a category.
-
-    Args:
-        frame: one row per measurement. ``panel`` and ``color`` name its columns of words; ``x`` and ``y`` label the
-            axes. Numbers on x have a logarithmic axis. Words and panels keep their order.
+    """Small multiples with a y axis each: one point per row of ``frame``. Means of each colour are joined where x is a
+    number, also one in words, and are bars where x is a category. ``panel`` and ``color`` name columns of words; ``x``
+    and ``y`` label the axes.
     """
     if frame.empty:
         raise BadInput("facets needs at least one row.")
@@ -625,21 +574,16 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
         sns.scatterplot(part, s=28, ax=axis, **look)
         named = axis.get_legend_handles_labels()
         axis.get_legend().remove()
-        _facet(axis, str(title))
+        title = str(title).replace("\n", ": ")
+        axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), 31))    # units stay with their words
+        axis.margins(y=0.12)
+        low, high = axis.get_ylim()
+        if "%" in title:                                                   # no share beyond 100 % has a label
+            axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
+            axis.set_ylim(low, high)
         axis.tick_params("x", rotation=0 if numbers else 25)
         if numbers:
             axis.set_xscale("log")
             _number(axis)
     legend(figure, *named, color)
     return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
-
-
-def _facet(axis: Axes, title: str) -> None:
-    """Wrap a panel's title, leave room below it, and label no share beyond 100 %."""
-    title = title.replace("\n", ": ")
-    axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), 31))        # units stay with their words
-    axis.margins(y=0.12)
-    low, high = axis.get_ylim()
-    if "%" in title:
-        axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
-        axis.set_ylim(low, high)

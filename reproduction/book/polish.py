@@ -64,25 +64,19 @@ def lighten(file: Path) -> None:
         if picture.mode != "RGB" and (picture.mode != "RGBA" or picture.getextrema()[3] != (255, 255)):
             return
         plain = picture.convert("RGB")
-    (plain if is_photograph(plain) else _by_palette(plain)).save(file, optimize=True)
-
-
-def _by_palette(picture: Image.Image) -> Image.Image:
-    """The drawing with as few colours as no eye can tell from it; bit for bit if it has few."""
-    if picture.getcolors(256):
-        return picture.quantize(256)
-    pixels = np.asarray(picture, int)                                      # (height, width, 3)
-    for colours in PALETTES:
-        few = picture.quantize(colours, kmeans=2)                          # else rare colours, such as frames, pale
-        if np.abs(np.asarray(few.convert("RGB"), int) - pixels).mean() < SEEN:
-            break
-    return few
+    few = plain
+    if not is_photograph(plain):
+        few = plain.quantize(256)                                          # bit for bit, where there are so few colours
+        for colours in () if plain.getcolors(256) else PALETTES:
+            few = plain.quantize(colours, kmeans=2)                        # else rare colours, such as frames, pale
+            if np.abs(np.asarray(few.convert("RGB"), int) - np.asarray(plain, int)).mean() < SEEN:
+                break
+    few.save(file, optimize=True)
 
 
 def polished(page: str, folder: Path) -> str:
     """The page with lazy images, without unused scripts, with icons from its style sheet and with a description.
-
-    ``folder``: that of the page, to find the sizes of its images, so that lazy images keep their room.
+    ``folder``: of the page, to find the sizes of its images.
     """
     page = LIVE_CODE.sub("", ICONS.sub("", page))
     for unclear, clear in SPOKEN.items():

@@ -3,17 +3,16 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..evidence import claims, words
-from ..evidence.verdicts import Beside, Verdict
+from ..evidence.verdicts import LEVELS, Beside, Verdict
 from ..evidence.words import Book
 from . import formats
 from .handover import Table
@@ -21,7 +20,6 @@ from .handover import Table
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
 RIVAL = "beside the simple rival"
-OUTCOMES = {"better than": "better", "not told apart from": "level", "worse than": "worse"}
 SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")                                 # a setting's name in the code
 NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # a text that begins with one; its whole part
 # If such a column has the same value in all rows, the value stands below the table instead.
@@ -58,28 +56,8 @@ def per_cent(mean: float, sd: float, seeds: int) -> str:
     return f"{mean:.1f}" + f" ± {sd:.{1 + (sd < 0.05)}f}" * (seeds > 1) + " %"
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column in its shown form. ``kind``: the class of its cells."""
-
-    title: str
-    texts: list[str]
-    kind: str
-
-    @property
-    def long_title(self) -> bool:
-        """Whether the title would wrap onto many lines on a phone."""
-        return len(self.title) > WIDE
-
-
 def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
-    """The HTML of a table that a notebook handed over.
-
-    Args:
-        book: readers' words for columns, settings and models.
-        says: the finding that the table shows, which stands above it.
-        csv: the address of its numbers.
-    """
+    """The HTML of a table. ``says``: the finding that stands above it. ``csv``: the address of its numbers."""
     columns, alike, rules = [], {}, claims.load_claims() if "claim" in shown.data else {}
     for name, values in shown.data.items():
         title = book.columns.get(name, name)
@@ -95,33 +73,27 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
     below = [f"{lead}: {'; '.join(_counted(key, formats.cell(value)) for key, value in facts.items())}."
              for lead, facts in said.items() if facts]
     return template("table.html", name=shown.name, caption=shown.caption, columns=columns, says=says, csv=csv, few=FEW,
-                    rows=list(zip(*(column.texts for column in columns), strict=True)), below=below)
+                    rows=list(zip(*(column["texts"] for column in columns), strict=True)), wide=WIDE, below=below)
 
 
 def in_words(text: str, book: Book) -> str:
     """A cell with readers' words in place of the code's names of models, data sets and settings."""
-    if text.startswith('{"'):
-        return _settings(text)
+    if text.startswith('{"'):                          # a sweep's setting: labels to hidden1 1, hidden1 to hidden1 0
+        with suppress(json.JSONDecodeError):
+            settings = json.loads(text)
+            return ", ".join(f"{name.replace('->', 'to')} {formats.cell(settings[name])}" for name in settings)
     return book.words.get(text) or SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
 
 
-def _settings(text: str) -> str:
-    """Settings that a sweep keeps as JSON, in words: ``labels to hidden1 1, hidden1 to hidden1 0``."""
-    try:
-        settings: Mapping[str, Any] = json.loads(text)
-    except json.JSONDecodeError:
-        return text
-    return ", ".join(f"{name.replace('->', 'to')} {formats.cell(value)}" for name, value in settings.items())
-
-
-def _column(title: str, texts: Sequence[str]) -> Column:
-    """A column whose numbers are aligned at their points by figure spaces before the shorter ones."""
+def _column(title: str, texts: Sequence[str]) -> dict[str, object]:
+    """A column as shown, with the class of its cells. Figure spaces before the shorter numbers align their points."""
     numbers = [NUMBER.match(text) for text in texts]
     if not all(found or text == formats.DASH for found, text in zip(numbers, texts, strict=True)):
-        return Column(title, list(texts), "long" if any(len(text) > LONG for text in texts) else "")
+        return {"title": title, "texts": texts, "kind": "long" if any(len(text) > LONG for text in texts) else ""}
     width = max((len(found[1]) for found in numbers if found), default=0)
-    return Column(title, [FIGURE_SPACE * (width - len(found[1])) + text if found else text
-                          for found, text in zip(numbers, texts, strict=True)], "number")
+    return {"title": title, "kind": "number", "texts": [
+        FIGURE_SPACE * (width - len(found[1])) + text if found else text
+        for found, text in zip(numbers, texts, strict=True)]}
 
 
 def _counted(title: str, value: str) -> str:
@@ -133,8 +105,8 @@ def _counted(title: str, value: str) -> str:
 
 def counted(rivals: Iterable[Beside]) -> dict[str, int]:
     """How often results are better than a simple method, level with it, or worse."""
-    said = Counter(rival.word for rival in rivals)
-    return {word: said[outcome] for outcome, word in OUTCOMES.items()}
+    said = Counter(rival.level for rival in rivals)
+    return {level: said[level] for level in LEVELS}
 
 
 def verdicts(shown: Sequence[Verdict]) -> str:

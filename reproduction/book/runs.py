@@ -15,21 +15,17 @@ ALIKE = ("profile", "device", "versions", "numerics")      # equal columns of th
 
 
 def of(record: Path) -> dict[str, str]:
-    """The known facts of the run behind a page, in Markdown, from its file of records. Without it there are none.
-
-    The keys are the columns of the ledger, and ``words``, which has the same in one line.
+    """The facts of the run behind a page, in Markdown, from its file of records, if it keeps one: the columns of the
+    ledger, and ``words``, which has the same in one line.
     """
     if not record.is_file():
         return {"words": ""}
     saved = json.loads(record.read_text(encoding="utf-8"))
-    known = saved["provenance"] | {"profile": saved["profile"]}
-    seconds = known.get("seconds")
-    run = {"profile": _said(known, "profile"), "device": _said(known, "device"),
-           "seconds": f"{seconds:.0f}" if isinstance(seconds, int | float) else "", "memory": _said(known, "memory"),
-           "date": date(known.get("date") or ""), "commit": commit(known) if known.get("commit") else "",
-           "versions": escaped(versions(known)), "numerics": f"`{known['numerics']}`" if known.get("numerics") else ""}
-    words = {"profile": "Profile `{}`", "device": "{}", "seconds": "{}\u00a0s", "commit": "commit {}"}
-    return run | {"words": ", ".join(text.format(run[key]) for key, text in words.items() if run[key])}
+    known = saved["provenance"]
+    run = {"profile": escaped(saved["profile"]), "device": escaped(known["device"]),
+           "seconds": f"{known['seconds']:.0f}", "memory": escaped(known["memory"]), "date": date(known["date"]),
+           "commit": commit(known), "versions": escaped(versions(known)), "numerics": f"`{known['numerics']}`"}
+    return run | {"words": "Profile `{profile}`, {device}, {seconds}\u00a0s, commit {commit}".format(**run)}
 
 
 def ledger(runs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -60,7 +56,3 @@ def commit(run: Mapping[str, Any]) -> str:
 def date(moment: str) -> str:
     """Date and time to the minute."""
     return str(moment)[:16].replace("T", " ")
-
-
-def _said(known: Mapping[str, Any], key: str) -> str:
-    return escaped(known[key]) if known.get(key) else ""

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..evidence import claims, findings, grid, strict
-from ..evidence.claims import Check, Claim
 from ..evidence.findings import KINDS, Finding
 from ..evidence.verdicts import Verdict
 from . import figures, render
@@ -25,19 +24,18 @@ CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
 
 
 def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path) -> dict[str, str]:
-    """The files that prose pages include, by name. Writes the pictures beside causes into the staged book, ``source``.
-
-    ``pages``: the pages of the book, which alone are linked.
+    """The files that prose pages include, by name. Writes small pictures into the staged book, ``source``. ``pages``:
+    those of the book, which alone are linked.
     """
     shown, groups = list(judged.found.values()), {}
     for title in (TRAINED, EXACT, BEYOND):
-        if group := [one for one in shown if _group(one) == title]:
+        if group := [one for one in shown if title == (BEYOND if one.beyond else EXACT if one.exact else TRAINED)]:
             groups[title] = group
     rivals = render.counted(rival for one in judged.verdicts.values() if not one.claim.beyond for rival in one.rivals)
     summaries = {title: summary(group) for title, group in groups.items()}
     outside = {name: grid.departures_of(tuple(one.claim.decided_by)) for name, one in judged.verdicts.items()}
     given = {"rules": {name: one.claim for name, one in judged.verdicts.items()}, "pages": pages}
-    static = source / "book/_static"
+    static, work = source / "book/_static", strict.read_yaml(root / "CITATION.cff")
     return {
         "score.html": render.template("score.html", **given, summaries=summaries, exact=EXACT, groups={title: in_brief(
             group, judged, pages, static / "score") for title, group in groups.items() if title != EXACT}),
@@ -50,21 +48,14 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
              "ticks": ticks(judged.verdicts[one.claim]), "changes": changes(one, root),
              "departures": outside[one.claim]} for one in sorted(shown, key=lambda one: one.exact)]),
         "why.md": render.template("why.md", **given, kinds=causes(judged, pages, static / "causes")),
-        "cite.md": render.template("cite.md", **cite(root / "CITATION.cff"))}
+        "cite.md": render.template("cite.md", work=work, paper=work["references"][0])}
 
 
 def in_brief(group: Sequence[Finding], judged: Judged, pages: Mapping[str, Page], folder: Path) -> list[dict[str, Any]]:
     """A row for each claim of the home page, those that hold first: a small picture, what holds and what does not."""
-    order, rows = list(findings.LEADS), []
-    for one in sorted(group, key=lambda one: order.index(one.verdict)):
-        rows.append(_pictured(one, judged, pages, folder) | {"ticks": ticks(judged.verdicts[one.claim])})
-    return rows
-
-
-def _figure(one: Finding, judged: Judged, pages: Mapping[str, Page]) -> figures.Figure | None:
-    """The figure that shows what was found about a claim, if that was measured."""
-    page = pages.get(judged.verdicts[one.claim].claim.notebook)
-    return page.figures.get(one.figure) if page and one.verdict != "not run" else None
+    order = list(findings.LEADS)
+    return [_pictured(one, judged, pages, folder) | {"ticks": ticks(judged.verdicts[one.claim])}
+            for one in sorted(group, key=lambda one: order.index(one.verdict))]
 
 
 def lead(judged: Judged) -> bool | None:
@@ -72,11 +63,6 @@ def lead(judged: Judged) -> bool | None:
     ran = [outcome for claim in CLASSIFIERS for name, outcome in judged.verdicts[claim].outcomes.items()
            if name.startswith("over_") and outcome.cases] if judged.verdicts.keys() >= CLASSIFIERS else []
     return all(outcome.passed for outcome in ran) if ran else None
-
-
-def _group(one: Finding) -> str:
-    """The title under which a claim is counted."""
-    return BEYOND if one.beyond else EXACT if one.exact else TRAINED
 
 
 def summary(group: Sequence[Finding]) -> dict[str, Any]:
@@ -123,18 +109,19 @@ def causes(judged: Judged, pages: Mapping[str, Page], folder: Path) -> dict[str,
 
 def _pictured(one: Finding, judged: Judged, pages: Mapping[str, Page], folder: Path) -> dict[str, Any]:
     """A claim with the figure that shows it and a small picture of that, if it was run."""
-    figure = _figure(one, judged, pages)
+    page = pages.get(judged.verdicts[one.claim].claim.notebook)
+    figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
     return {"one": one, "figure": figure, "image": figures.thumbnail(figure, folder, SMALL) if figure else None}
 
 
 def dots(judged: Judged) -> dict[str, Any] | None:
     """The paper's accuracies and ours by claim, one row per number, on a common scale; None if there are none."""
     groups = {one.claim.name: rows for one in judged.verdicts.values() if (rows := _accuracies(one, judged.book.words))}
-    values = [value for rows in groups.values() for row in rows for value in (row["paper"], row["ours"]) if value]
-    if not values:
+    every = [row for rows in groups.values() for row in rows]
+    if not (values := [value for row in every for value in (row["paper"], row["ours"]) if value]):
         return None
     low = 10 * np.floor(min(values) / 10)
-    for row in (row for rows in groups.values() for row in rows):
+    for row in every:
         row["marks"] = [_mark(side, row[side], row[f"{side}_sd"], low) for side in ("paper", "ours")
                         if row[side] is not None]
     return {"groups": groups, "low": low}
@@ -142,34 +129,24 @@ def dots(judged: Judged) -> dict[str, Any] | None:
 
 def _accuracies(one: Verdict, words: Mapping[str, str]) -> list[dict[str, Any]]:
     """The rows of one claim, in per cent: model, the paper's value, ours (None if not measured), deviations, seeds."""
-    rows = []
+    pairs, rows = re.findall(r"(\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)", one.claim.paper), []        # where it prints them
     for outcome in one.outcomes.values():
         check = outcome.check
         if not (check.near and check.percent and check.quantity == "accuracy"):
             continue
+        paper = 100 * check.near.value
+        paper_sd = next((float(sd) for value, sd in pairs if np.isclose(float(value), paper)), 0.)
         for case in outcome.cases or [None]:
             values = 100 * case.values if case else np.empty(0)
             model = check.model or (case.model if case else one.name)
             rows.append({"model": words.get(model, model), "printed": findings.printed(check, one.claim.paper),
-                         "paper": 100 * check.near.value, "paper_sd": _paper_sd(check, one.claim),
+                         "paper": paper, "paper_sd": paper_sd,
                          "ours": values.mean() if case else None, "seeds": len(values),
                          "ours_sd": values.std(ddof=1) if len(values) > 1 else 0.})
     return rows if any(row["ours"] is not None for row in rows) else []
-
-
-def _paper_sd(check: Check, claim: Claim) -> float:
-    """The standard deviation that the paper prints after a value; 0 if it prints none."""
-    pairs = re.findall(r"(\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)", claim.paper)
-    return next((float(sd) for value, sd in pairs if np.isclose(float(value), 100 * check.near.value)), 0.)
 
 
 def _mark(side: str, value: float, sd: float, low: float) -> dict[str, Any]:
     """The position of a mark on its track, and the beginning and width of its band, in per cent of the track."""
     at, begin, end = (100 * np.clip((place - low) / (100 - low), 0, 1) for place in (value, value - sd, value + sd))
     return {"side": side, "at": round(at, 2), "begin": round(begin, 2), "width": round(end - begin, 2)}
-
-
-def cite(file: Path) -> dict[str, Any]:
-    """This work and the paper, from ``CITATION.cff``."""
-    work = strict.read_yaml(file)
-    return {"work": work, "paper": work["references"][0]}

@@ -14,9 +14,7 @@ _KEPT: WeakKeyDictionary[Figure, pd.DataFrame] = WeakKeyDictionary()
 
 
 def keep(figure: Figure, rows: Sequence[dict[str, Any]] | pd.DataFrame) -> Figure:
-    """Keep the numbers of a figure, one row per point: its panel and series if any, and its coordinates by the names of
-    the axes.
-    """
+    """Keep the numbers of a figure: one row per point, with panel, series, and coordinates by names of the axes."""
     _KEPT[figure] = pd.DataFrame(rows).replace("", np.nan).dropna(axis=1, how="all")
     return figure
 

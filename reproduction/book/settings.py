@@ -15,9 +15,8 @@ COMMENT = re.compile(r"((?:^#.*\n)+)([\w-]+):", re.MULTILINE)
 
 
 def includes(words: Mapping[str, str]) -> dict[str, str]:
-    """``settings.html``, made from ``config/models.yaml`` with its comments and from ``config/paper-grid.yaml``.
-
-    ``words``: names of the code -> readers' words, for kinds of model of which the paper names no settings.
+    """``settings.html``, from ``config/models.yaml`` with its comments and ``config/paper-grid.yaml``. ``words``:
+    readers' words for kinds of model of which the paper names no settings.
     """
     file = checkout.part("config") / "models.yaml"
     why = {name: " ".join(line.removeprefix("#").strip() for line in text.splitlines())
@@ -25,19 +24,18 @@ def includes(words: Mapping[str, str]) -> dict[str, str]:
     kinds: dict[str, dict[str, Any]] = {}
     for name, model in read_yaml(file).items():
         found = grid.entry(model)
-        kind = kinds.setdefault(found[0] if found else _kind(model, words), {"entry": found and found[1], "models": {}})
+        title = model["kind"]
+        if found:
+            title = found[0]
+        else:                                                              # the paper names no settings of its kind
+            title = f"{model['topology']['constructor']} graph" if title == "pcgraph" else words.get(title, title)
+            title = title.replace("_", " ").replace("-", " ")
+        kind = kinds.setdefault(title, {"entry": found and found[1], "models": {}})
         kind["models"][name] = model
     return {"settings.html": render.template("settings.html", kinds=[
         {"title": title, "place": one["entry"].place.partition('"')[0].strip(" ,") if one["entry"] else "",
          "rows": _rows(**one), "why": {name: why[name] for name in one["models"] if name in why}}
         for title, one in kinds.items()])}
-
-
-def _kind(model: Mapping[str, Any], words: Mapping[str, str]) -> str:
-    """What to call a model of which the paper names no settings."""
-    kind = model["kind"]
-    name = f"{model['topology']['constructor']} graph" if kind == "pcgraph" else words.get(kind, kind)
-    return name.replace("_", " ").replace("-", " ")
 
 
 def _rows(entry: grid.Entry | None, models: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,15 +1,10 @@
-"""Gather the book's prose, executed notebooks and tables from records in one folder, and build the website there.
-
-``pcgraph book --profile laptop`` builds what ran on this machine, ``pcgraph book --published`` the committed results.
-This executes nothing and writes only below ``_build/``.
-"""
+"""Gather prose, executed notebooks and tables in one folder below ``_build/``, and build the website there."""
 
 import importlib.util
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import jupytext
@@ -32,11 +27,9 @@ MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that page
 
 
 def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
-    """Gather everything that the book needs in ``_build/<profile>/site-source``, and return that folder for ``build``.
-
-    ``published``: use the committed notebooks and records, which are of the paper profile, and ``_build/published``.
-    A page that has not run yet then says so and has no results. Raises BadFile: a listed notebook is missing, damaged
-    or stopped with an error, or a records file is damaged.
+    """Gather everything that the book needs in ``_build/<profile>/site-source`` and return that folder. ``published``:
+    the committed notebooks and records, of the paper profile; a page that has not run yet then says so. Raises BadFile:
+    a listed notebook is missing, damaged or stopped with an error, or a records file is damaged.
     """
     made = root / "_build" / ("published" if published else profile)
     executed, saved = ((root / "book/notebooks", root / "results/records") if published
@@ -47,7 +40,14 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     source = _copy_prose(root, made / "site-source")
     download.write(judged, saved, source / "vendor/records")
     live.place(root, source, live.shares(judged))
-    _write_includes(source, judged, pages, root)
+    folder = source / "book/generated"                                     # what prose pages include
+    texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
+    texts |= speed.includes(root / "results/bench", folder, judged.book.words)
+    texts |= score.includes(judged, pages, root, source)
+    texts |= settings.includes(judged.book.words)
+    texts["licences.csv"] = licences.licences().to_csv(index=False)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
     for name, page in pages.items():
         lay_out(page, judged, root, source)
         nbformat.write(page.notebook, source / "book/notebooks" / f"{name}.ipynb")
@@ -63,18 +63,6 @@ def _page(name: str, executed: Path, saved: Path, root: Path, profile: str) -> P
     return Page(name, notebook, ran=True, older=gate.outdated(notebook, name, root), run=runs.of(record))
 
 
-def _write_includes(source: Path, judged: Judged, pages: Mapping[str, Page], root: Path) -> None:
-    """Write the files that prose pages include."""
-    folder = source / "book/generated"
-    texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
-    texts |= speed.includes(root / "results/bench", folder, judged.book.words)
-    texts |= score.includes(judged, pages, root, source)
-    texts |= settings.includes(judged.book.words)
-    texts["licences.csv"] = licences.licences().to_csv(index=False)
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
 def make(profile: str, published: bool = False) -> Path:
     """``stage`` and ``build`` a book. Returns the first page. Raises PCGraphError: nothing can be written there."""
     ready(ROOT / "_build" / ("published" if published else profile) / "site-source/_toc.yml")
@@ -83,16 +71,21 @@ def make(profile: str, published: bool = False) -> Path:
 
 
 def build(source: Path, target: Path) -> Path:
-    """Build a staged book with warnings as errors, move it to ``target`` and return its first page.
-
-    An older site at ``target`` is replaced only if the new one is complete. Raises PCGraphError: the build failed; the
-    message ends with the last warnings.
+    """Build a staged book with warnings as errors, replace ``target`` by it once it is whole, and return its first
+    page. Raises PCGraphError with the last warnings: the build failed.
     """
     aside = target.with_name(f"{target.name}.part")
     shutil.rmtree(aside, ignore_errors=True)
-    made = _run_builder(source, aside)
+    arguments = ["build", str(source), "--path-output", str(aside), "-W", "-n", "--keep-going"]
+    run = subprocess.run([sys.executable, "-c", BUILDER, *arguments], capture_output=True, text=True)
+    if run.returncode:
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", run.stdout + run.stderr).strip().splitlines()
+        warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)] or lines
+        raise PCGraphError(f"the book was not built from {relative(source)}. Last warnings:\n"
+                           + "\n".join(warnings[-12:]))
+    polish.polish(aside / "_build/html")
     shutil.rmtree(target, ignore_errors=True)
-    made.rename(target)
+    (aside / "_build/html").rename(target)
     shutil.rmtree(aside)
     return target / "index.html"
 
@@ -123,19 +116,6 @@ def read_notebook(path: Path, profile: str) -> NotebookNode:
     if failed:
         raise BadFile(f"{relative(path)} stopped with {failed[0].ename}: {failed[0].evalue}. {again}")
     return notebook
-
-
-def _run_builder(source: Path, folder: Path) -> Path:
-    """Build ``source`` below ``folder`` and return the website's folder. Raises PCGraphError: the build is not good."""
-    arguments = ["build", str(source), "--path-output", str(folder), "-W", "-n", "--keep-going"]
-    run = subprocess.run([sys.executable, "-c", BUILDER, *arguments], capture_output=True, text=True)
-    if run.returncode:
-        lines = re.sub(r"\x1b\[[0-9;]*m", "", run.stdout + run.stderr).strip().splitlines()
-        warnings = [line for line in lines if re.search(r"WARNING|ERROR|CRITICAL", line)] or lines
-        raise PCGraphError(f"the book was not built from {relative(source)}. Last warnings:\n"
-                           + "\n".join(warnings[-12:]))
-    polish.polish(folder / "_build/html")
-    return folder / "_build/html"
 
 
 def _copy_prose(root: Path, source: Path) -> Path:

@@ -50,22 +50,17 @@ def _part(heading: str, place: Path, device: str, command: str, made: Path,
     """A section of the page: the run behind it, and its tables and figures."""
     run = json.loads(made.read_text(encoding="utf-8"))
     run = run.get("provenance", run)
+    texts = {file.name: file.read_text(encoding="utf-8") for file in place.glob("*.csv")}
     return {"heading": heading, "command": command, "device": runs.escaped(run["device"]),
             "date": runs.date(run["date"]), "commit": runs.commit(run),
             "versions": runs.escaped(runs.versions(run)), "shown": [
-                {"file": f"{device}/{name}".lstrip("/"), "caption": caption + SLOPE * _has_slope(place / name),
-                 "label": f"{Path(name).stem}-{device}".rstrip("-")}
+                {"file": f"{device}/{name}".lstrip("/"), "label": f"{Path(name).stem}-{device}".rstrip("-"),
+                 "caption": caption + SLOPE * ("slope of" in texts.get(name, ""))}
                 for name, caption in files.items() if (place / name).is_file()]}
 
 
-def _has_slope(file: Path) -> bool:
-    return file.suffix == ".csv" and "slope of" in file.read_text(encoding="utf-8")
-
-
 def _found(targets: Path, where: str) -> str:
-    """The findings of a benchmark, ``where`` it ran, in two sentences: the ratios to the bare products, and which
-    targets are met.
-    """
+    """A benchmark in two sentences: the ratios to the bare products ``where`` it ran, and which targets are met."""
     asked = pd.read_csv(targets, dtype=str, keep_default_na=False)
     asked = asked[asked.get("measured", pd.Series(DASH, asked.index)) != DASH]
     if asked.empty:

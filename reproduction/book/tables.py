@@ -28,10 +28,7 @@ def plain(frame: pd.DataFrame, name: str) -> Table:
 
 
 def verdicts(saved: Path) -> Table:
-    """Verdicts on a notebook's claims from its own records. The site judges again, with the records of all pages.
-
-    ``saved``: the records file that ``Recorder.save`` returned.
-    """
+    """Verdicts on a notebook's claims from its own file of records. The site judges again, with all records."""
     judged = judge.verdicts([row for row in records.read(saved.parent) if row["notebook"] == saved.stem])
     rows = [one.row() for one in judged.values() if one.claim.notebook == saved.stem
             and (one.verdict != "not run" or one.readings)]
@@ -41,29 +38,20 @@ def verdicts(saved: Path) -> Table:
 
 def over_seeds(measured: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str] | Sequence[str],
                words: Mapping[str, str] | None = None) -> Table:
-    """Mean and standard deviation over the rows of each group, and the number of rows (seeds).
-
-    Args:
-        measured: one row per seed with the columns ``by`` and numbers.
-        by: the columns that make a group.
-        columns: the shown numbers, or the numbers -> their titles; ``_`` stands for a space. Shares whose title has a %
-            are shown in per cent.
-        words: readers' names of groups.
+    """Mean and standard deviation over the rows of each group, and the number of rows (seeds). ``measured``: one row
+    per seed. ``by``: the columns that make a group. ``columns``: the numbers, or numbers -> titles; shares whose title
+    has a % are shown in per cent. ``words``: readers' names of groups.
     """
     titles = dict(columns) if isinstance(columns, Mapping) else dict(zip(columns, columns, strict=True))
     unit = {name: 100 if "%" in title else 1 for name, title in titles.items()}
     scaled = measured.assign(**{name: factor * measured[name] for name, factor in unit.items()})
     groups = _groups(scaled, by, words)[list(titles)]
     mean, sd, count = groups.mean(), groups.std(ddof=1), groups.size()
-    cells = pd.DataFrame({title: list(map(_spread, mean[name], sd[name])) for name, title in titles.items()},
-                         index=mean.index).assign(seeds=count).reset_index()
+    cells = pd.DataFrame({title: [{"mean": middle, "sd": spread} if spread > 0 else middle
+                                  for middle, spread in zip(mean[name], sd[name], strict=True)]
+                          for name, title in titles.items()}, index=mean.index).assign(seeds=count).reset_index()
     return Table.of(cells.rename(columns=lambda name: name.replace("_", " ")), f"by-{'-'.join(by)}",
                  settings=len(by) >= MANY)
-
-
-def _spread(mean: float, sd: float) -> object:
-    """A mean, with its deviation if there is one."""
-    return {"mean": mean, "sd": sd} if sd > 0 else mean
 
 
 def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | None) -> Any:
@@ -75,34 +63,26 @@ def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | N
 
 def models(trained: Mapping[tuple, Trained | Card], words: Mapping[str, str] | None = None, name: str = "models",
            paper: Mapping[str, object] | None = None, **more: Callable[[Trained | Card], object]) -> Table:
-    """How models were trained: one row per data set and model, from its first seed.
-
-    Args:
-        trained: by ``(dataset, model, seed)``.
-        words: readers' names of models and data sets.
-        paper: the paper's settings, by column.
-        more: further columns -> how to get the value of a trained model; ``_`` stands for a space.
+    """How models were trained: one row per data set and model of ``trained``, from its first seed. ``words``: readers'
+    names. ``paper``: the paper's settings, by column. ``more``: further columns -> the value of a trained model; ``_``
+    stands for a space.
     """
     words, first = TITLES | dict(words or {}), {}
     for key, t in trained.items():
         first.setdefault(key[:2], t)
     frame = pd.DataFrame([
-        {"model": words.get(kind, kind), "images of": words.get(data, data)} | _trained_row(t)
+        {"model": words.get(kind, kind), "images of": words.get(data, data)}
+        | {"vertices": t.vertices or None, "parameters": t.parameters,
+           "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
+           "f": named(getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else ""))}
+        | _relaxation(t)
+        | {"weight step": weight_step(t.spec.train), "weight decay": getattr(t.spec.train, "weight_decay", None),
+           "seconds": round(t.seconds), "device": t.provenance["device"]}
         | {"seeds": sum(key[:2] == (data, kind) for key in trained)}
         | {column.replace("_", " "): value(t) for column, value in more.items()}
         for (data, kind), t in first.items()])
     return Table.of(frame, name, formats={"parameters": ",", "value step": STEP, "relaxed time": STEP}, settings=True,
                  paper=paper or {})
-
-
-def _trained_row(t: Trained | Card) -> dict[str, object]:
-    train = t.spec.train
-    return {"vertices": t.vertices or None, "parameters": t.parameters,
-            "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
-            "f": named(getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else "")),
-            **_relaxation(t),
-            "weight step": weight_step(train), "weight decay": getattr(train, "weight_decay", None),
-            "seconds": round(t.seconds), "device": t.provenance["device"]}
 
 
 def weight_step(train: BaseModel) -> float | str | None:
@@ -123,13 +103,9 @@ def _relaxation(t: Trained | Card) -> dict[str, object]:
 
 def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str], name: str,
                 words: Mapping[str, str] | None = None, same_images: bool = False) -> Table:
-    """Mean and 95 % interval over all images of each group, with the images of all seeds together.
-
-    Args:
-        each: one row per image, as ``frames.images`` returns them.
-        by, words: as in ``over_seeds``.
-        columns: measures -> their titles, in order.
-        same_images: all seeds saw the same images in the same order, so each image counts once, with its mean.
+    """Mean and 95 % interval over all images of each group, of all seeds together. ``each``: one row per image.
+    ``columns``: measures -> titles. ``same_images``: all seeds saw the same images in the same order, so each image
+    counts once, with its mean.
     """
     def over(rows: pd.DataFrame, column: str) -> object:
         values = rows[column].dropna().infer_objects()
@@ -144,10 +120,7 @@ def over_images(each: pd.DataFrame, by: Sequence[str], columns: Mapping[str, str
 
 
 def interval(values: Sequence[float] | Sequence[bool], share: bool = False) -> dict[str, float]:
-    """Mean and 95 % interval over images, taken as independent although images of one seed share a graph.
-
-    Shares have Wilson's interval, numbers Student's.
-    """
+    """Mean and 95 % interval over images, taken as independent: Wilson's for shares, Student's for numbers."""
     values = np.asarray(values)
     if share:
         low, high = decimals.share_interval(round(values.sum()), len(values))

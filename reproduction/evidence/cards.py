@@ -1,38 +1,64 @@
-"""Cards: what a page needs of a trained model without its weights, that is, its training and its answers.
-
-A classifier answers with a class for each test image, a memory with what comes back of its stored images. All weights
-together take gigabytes, and training them takes days. A card takes some kilobytes, so ``results/cards`` has those of
-the paper profile, and a page trains only models without a card. A card of other settings, or of code that computes
-other numbers, does not count.
+"""Cards: what a page needs of a trained model without its weights: its training and its answers. All weights together
+take gigabytes and days; a card takes kilobytes, so ``results/cards`` has them. One of other settings or other numbers
+does not count.
 """
 
+from base64 import b64decode, b64encode
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import torch
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.files import read_text, write_aside
+from pcgraph_lite.images import datasets
 from pcgraph_lite.images.datasets import ImageSet
 
 from .. import checkout
-from . import config, recalls, strict, zoo
+from . import config, strict, zoo
 from .config import Model
-from .recalls import Recalled
 from .records import Name, Scalar
 from .strict import Strict
 from .zoo import ModelRun
 
+if TYPE_CHECKING:
+    from pcgraph_lite.studies.trials import Trial
+
 PUBLISHED = "paper"                                # only cards of this profile are committed
+USUAL = {"variance": 0.2, "steps": 2000}           # the paper's noise on scaled pixels, and its T
+ASKED, SHOWN = 100, 8                              # the largest numbers of recalled images and of kept pictures
+
+
+class Recalled(Strict):
+    """Recalls in one way of asking: squared errors, whether queries converged, first pictures as bytes in base64."""
+
+    mse: Annotated[list[Annotated[float, Field(ge=0, allow_inf_nan=False)]], Field(min_length=1)]
+    converged: list[bool]
+    pictures: str
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Recalled":
+        count = len(b64decode(self.pictures, validate=True))
+        if len(self.converged) != len(self.mse) or not count or count % min(SHOWN, len(self.mse)):
+            raise ValueError(f"{len(self.mse)} errors, {len(self.converged)} ends, {count} bytes of pictures")
+        return self
+
+    def trial(self) -> "Trial":
+        """The result as ``trials.recalled`` returns it, with only the kept pictures."""
+        from pcgraph_lite.studies import memory, trials  # here: these imports take seconds
+        each = pd.DataFrame({"mse": self.mse, "agrees": [one < memory.RETRIEVED for one in self.mse],
+                             "converged": self.converged})
+        shown = min(SHOWN, len(self.mse))
+        images = torch.frombuffer(bytearray(b64decode(self.pictures)), dtype=torch.uint8).view(shown, -1).float() / 255
+        return trials.Trial(images, torch.arange(shown), each)
 
 
 class Card(Strict):
-    """A trained model. A classifier has ``answers``, one digit for the class of each test image; if it is a graph,
-    ``converged`` is the share of queries that came to rest and ``energy`` the largest energy left in one; if it can
-    also draw, ``drawn`` is the share of the ten labels whose picture the judge reads as that class. A memory has
-    ``recalled``, the result of each way of asking.
+    """A trained model. A classifier has ``answers``, the digit of each test image's class; a graph also the share of
+    queries that ``converged`` and the largest ``energy`` left; one that can draw, the share ``drawn`` of the ten labels
+    whose picture the judge reads as that class. A memory has ``recalled``, by way of asking.
     """
 
     model: Name
@@ -74,15 +100,12 @@ class Card(Strict):
 
 
 def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: int = 0, **asked: float) -> Card:
-    """The committed card of a model, or one made from its weights, which are trained first if they are missing.
-
-    A card of the usual questions is also written. Raises as ``zoo.ModelRun.load``, and BadFile: the card is damaged.
-
-    Args:
-        images: number of test images that a classifier reads, drawn at random; 0: all, as usual.
-        asked: variance of the noise and steps with which a memory is asked; ``recalls.USUAL`` has the usual ones.
+    """The committed card of a model, or one made from its weights, which are trained first if they are missing; with
+    the usual questions it is also written. ``images``: number of test images, drawn at random; 0: all. ``asked``:
+    variance and steps with which a memory is asked, if not the usual ones. Raises as ``zoo.ModelRun.load``, and
+    BadFile: the card is damaged.
     """
-    training, asked = ModelRun(name, profile, seed), dict(asked.items() - recalls.USUAL.items())
+    training, asked = ModelRun(name, profile, seed), dict(asked.items() - USUAL.items())
     usual = not images and not asked
     if usual and is_committed(training):
         return _read(committed_path(training))
@@ -95,10 +118,25 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: i
 def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float) -> Card:
     """The card of a model, made from its weights. Arguments and errors are those of ``load``."""
     trained = training.load(device, progress=False)
-    said = {"recalled": recalls.of(trained, **asked)} if recalls.is_memory(trained.spec) else _answers(trained, images)
+    spec = trained.spec                                # a memory holds no images out: it is asked for those it stores
+    memory = spec.kind == "pcgraph" and not spec.validation_count and spec.train.score == "energy"
+    said = {"recalled": _recalls(trained, **asked)} if memory else _answers(trained, images)
     return Card(model=trained.name, profile=trained.profile, seed=trained.seed, provenance=trained.provenance,
                 fingerprint=zoo.fingerprint_of(trained.path), weights=trained.weights, vertices=trained.vertices,
                 parameters=trained.parameters, epochs=trained.history.astype(float).to_dict("list"), **said)
+
+
+def _recalls(trained: zoo.Trained, **asked: float) -> dict[str, Recalled]:
+    """Recalls of a memory's first images, by way of asking. ``asked``: variance and steps, if not the usual ones."""
+    from pcgraph_lite.studies import memory, trials
+    images = trained.images()[0].images[:ASKED]
+    found, shape = {}, datasets.SHAPES[trained.spec.data]
+    for way, recall in memory.asked(trained.graph, images, shape, seed=trained.seed, **USUAL | asked).items():
+        trial = trials.recalled(recall, images)
+        pictures = (trial.images[:SHOWN] * 255).round().to(torch.uint8)
+        found[way] = Recalled(mse=trial.each["mse"].tolist(), converged=trial.each["converged"].tolist(),
+                              pictures=b64encode(pictures.numpy().tobytes()).decode())
+    return found
 
 
 def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
@@ -106,7 +144,10 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
     from pcgraph_lite.studies import trials  # here: the import takes seconds, and finding a card does not need it
     test = zoo.images(trained.spec.data, "test", config.load_profile(trained.profile))
     test = test.subset(images, torch.Generator().manual_seed(0)) if images else test
-    trial, known = trials.classify(trained.graph, test, **_how(trained)), {}
+    topology = getattr(trained.graph, "topology", None)
+    onwards = topology is not None and topology.leads_on(["pixels"])       # then the predictions are the answer
+    how = {"start": "prediction", "steps": 10} if onwards else {}
+    trial, known = trials.classify(trained.graph, test, **how), {}
     if "converged" in trial.each:
         known = {"converged": float(trial.each["converged"].mean()), "energy": float(trial.each["energy"].max())}
     return {"answers": "".join(map(str, trial.read.tolist())), "drawn": _drawn(trained, test)} | known
@@ -124,9 +165,8 @@ def _drawn(trained: zoo.Trained, test: ImageSet) -> float | None:
 
 
 def keep(training: ModelRun, device: str = "auto", force: bool = False) -> Path:
-    """The path of a model's card: the committed one, or one's own, trained and written now.
-
-    ``force``: train anew in any case. Raises as ``zoo.ModelRun.train``.
+    """The path of a model's card: the committed one, or one's own, trained (anew by ``force``) and written now. Raises
+    as ``zoo.ModelRun.train``.
     """
     if not force and is_committed(training):
         return committed_path(training)
@@ -140,13 +180,6 @@ def write(card: Card) -> Path:
     with write_aside(target) as part:
         part.write_text(card.model_dump_json() + "\n", encoding="utf-8")
     return target
-
-
-def _how(trained: zoo.Trained) -> dict[str, Any]:
-    """How to query a model. If its edges only lead onwards from the pixels, the predictions are the answer."""
-    topology = getattr(trained.graph, "topology", None)
-    onwards = topology is not None and topology.leads_on(["pixels"])
-    return {"start": "prediction", "steps": 10} if onwards else {}
 
 
 def path(training: ModelRun) -> Path:

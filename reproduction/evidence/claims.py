@@ -1,9 +1,11 @@
-"""The paper's claims, each with the checks that decide it and the sentences that tell of it: what ``claims.yaml`` may
-say, and a check in words.
-"""
+"""The paper's claims, their checks and sentences: what ``claims.yaml`` may say, and a check in words."""
 
+import csv
+import math
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from string import Formatter
 from typing import Annotated, Literal
 
@@ -11,8 +13,8 @@ from pydantic import Field, model_validator
 
 from pcgraph_lite.errors import UnknownName, one_of, unknown
 
+from .. import checkout
 from . import strict
-from .causes import Test
 from .strict import Strict
 from .words import called, quantity
 
@@ -47,15 +49,7 @@ class Close(Other):
 
 
 class Check(Strict):
-    """One comparison over the records of a claim.
-
-    ``guard``: what must hold beside the claim, such as an answer better than a blank picture. Where it fails, the claim
-    is not reproduced in full; where it holds, that says nothing for the claim. ``further``: measured and shown, but not
-    what the paper says of the claim, so no verdict counts it. ``any_case``: one of the data sets,
-    models and settings that fit is enough; else all must hold. ``seeds``: how many it needs, if fewer than the claim.
-    ``tested``: a mean beyond ``at_least`` or ``at_most`` counts only where the t-test tells it from that.
-    ``of``: the claims whose records a reading looks at, where they are not its own. ``level``: of its t-test.
-    """
+    """One comparison over the records of a claim, see the head of ``claims.yaml``. ``level``: of its t-test."""
 
     quantity: str
     dataset: str | None = None
@@ -103,20 +97,59 @@ class Rival(Check):
 
 
 class Needs(Strict):
-    """What a run must have for its verdict not to be preliminary.
-
-    ``least``: recorded quantities, none of whose records may be smaller; they catch a run that was cut by parameters.
-    """
+    """What a final verdict needs. ``least``: quantities, none of whose records may be smaller."""
 
     profile: Literal["any", "smoke", "laptop", "paper"]
     seeds: Annotated[int, Field(ge=1)]
     least: dict[str, float] = Field(default_factory=dict)
 
 
-class Cause(Strict):
-    """Why a claim is not reproduced, where the checks ``fails`` fail and those of ``holds`` hold.
+class Search(Strict):
+    """Settings that were tried on held-out images, none of which reached the accuracy ``least``."""
 
-    ``unmeasured``: the sentence where nothing was measured. ``tested``: what turned it, see ``causes.py``.
+    says: str
+    sweeps: Annotated[list[str], Field(min_length=1)]
+    least: float
+
+    def told(self) -> str:
+        """What it found, in a sentence; nothing where a setting reaches ``least`` or nothing was tried."""
+        means = [fmean(best.values()) for sweep in self.sweeps for best in _best_epochs(sweep).values()]
+        if not means or max(means) >= self.least:
+            return ""
+        return (f"{self.says}: of {len(means)} settings the best reaches {100 * max(means):.1f} % of held-out images "
+                f"({', '.join(self.sweeps)} in config/sweeps).")
+
+
+class Test(Strict):
+    """One of three: a ``reading`` under which every check holds, readings that were ``tried`` and fail, or a
+    ``search``.
+    """
+
+    reading: str = ""
+    tried: list[str] = Field(default_factory=list)
+    search: Search | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> "Test":
+        if sum(map(bool, (self.reading, self.tried, self.search))) != 1:
+            raise ValueError("expected one of reading, tried, search")
+        return self
+
+    def told(self, readings: Mapping[str, str]) -> str:
+        """What the records say, in a sentence, if they turn the claim. ``readings``: verdicts under other readings."""
+        if self.reading:
+            held = readings.get(self.reading) == "reproduced"
+            return f"Every check holds in another case: {self.reading}." if held else ""
+        if self.tried:
+            failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
+            these = "these other cases" if len(self.tried) > 1 else "this other case"
+            return f"Not every check holds in {these}, either: {'; '.join(self.tried)}." if failed else ""
+        return self.search.told()
+
+
+class Cause(Strict):
+    """Why a claim is not reproduced, where the checks ``fails`` fail and ``holds`` hold. ``unmeasured``: without
+    records.
     """
 
     kind: Literal["paper", "setting", "data", "means"]
@@ -148,10 +181,8 @@ class Words(Strict):
 
 
 class InGrid(Strict):
-    """A claim inside the settings that the paper names. A key that is left out is the claim's own.
-
-    ``decided_by``: the models or sweeps behind its records. ``along``: a parameter that the paper leaves open -> the
-    values that it names: the claim holds where all its checks hold at one and the same value.
+    """A claim inside the settings that the paper names; a key that is left out is the claim's own. ``along``: a
+    parameter that the paper leaves open -> the values that it names: all checks must hold at one and the same value.
     """
 
     decided_by: Annotated[list[str], Field(min_length=1)]
@@ -169,14 +200,7 @@ class InGrid(Strict):
 
 
 class Claim(Words):
-    """One row of the scorecard.
-
-    ``comparable`` false: the paper's number belongs to its machine; ours is shown beside it and nothing is judged.
-    ``readings``: what else the text may mean -> the checks under that reading; their verdict stands beside the first.
-    ``rivals``: simple ones, beside which the quantities of the claim are set.
-    ``decided_by``: the models or sweeps behind its records; ``grid.departures`` says where they leave the settings that
-    the paper names. ``in_grid``: the same claim inside those settings, which decides as soon as it has records.
-    """
+    """One row of the scorecard; the head of ``claims.yaml`` explains the keys."""
 
     section: str
     kind: str
@@ -193,16 +217,12 @@ class Claim(Words):
     in_grid: InGrid | None = None
 
     @model_validator(mode="after")
-    def _more_than_guards(self) -> "Claim":
+    def _whole(self) -> "Claim":
         rules = (self.checks.values(), *self.readings.values())
         if any(all(check.guard or check.further for check in checks) for checks in rules):
             raise ValueError("expected at least one check that is neither a guard nor a further measure")
         if missing := self.named() - self.checks.keys():
             raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
-        return self
-
-    @model_validator(mode="after")
-    def _inside_is_a_claim(self) -> "Claim":
         for one in self.inside():
             Claim.model_validate(one.model_dump())
         return self
@@ -217,10 +237,7 @@ class Claim(Words):
                 for key, values in self.in_grid.along.items() for value in values] or [claim]
 
     def _at(self, where: Condition, tries: int) -> "Claim":
-        """With all checks at some parameters, and a level divided by the number of tries (Bonferroni).
-
-        A reading names its own parameters.
-        """
+        """With all checks, not readings, at some parameters, and levels divided by the number of tries (Bonferroni)."""
         def fixed(check: Check) -> Check:
             return check.model_copy(update={"where": check.where | where, "level": check.level / tries})
 
@@ -304,3 +321,15 @@ def _within(near: Near | Close, what: str, check: Check) -> str:
 def _asked(value: float, check: Check) -> str:
     """A number of a rule: 88 %, not 88.00 %."""
     return f"{round(100 * value, 6):g} %" if check.percent else f"{value:.4g}"
+
+
+def _best_epochs(sweep: str) -> dict[str, dict[str, float]]:
+    """The best epoch of each run of a committed sweep that ended well: setting -> seed -> validation score."""
+    file, best = checkout.ROOT / "results" / "sweeps" / f"{sweep}.csv", defaultdict(dict)
+    if file.is_file():
+        with file.open(encoding="utf-8", newline="") as lines:             # not pandas, whose import takes longer
+            for row in csv.DictReader(lines):
+                if row["status"] == "ok":
+                    seeds = best[row["setting"]]
+                    seeds[row["seed"]] = max(float(row["validation"] or "-inf"), seeds.get(row["seed"], -math.inf))
+    return best

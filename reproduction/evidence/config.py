@@ -1,7 +1,5 @@
-"""Settings files and their schemas, which refuse wrong settings before anything runs.
-
-``config/models.yaml`` defines the models. ``config/profiles/NAME.yaml`` defines the size of a run: the data, changes of
-models' settings, and parameters of notebooks. Profiles override models, never the other way round.
+"""Settings files and their schemas, which refuse wrong settings before anything runs: ``config/models.yaml`` has the
+models, ``config/profiles/NAME.yaml`` the size of a run, with changes of models' settings and parameters of notebooks.
 """
 
 import hashlib
@@ -31,9 +29,8 @@ from .strict import Strict, in_file, mapping, merged, read_yaml, refuse_unknown,
 
 def schema(name: str, base: type[Strict], takes: Callable[..., object], leave_out: Collection[str] = (),
            **more: Any) -> type[Strict]:
-    """A schema of the arguments of a function or class, with the names, types, limits and defaults of its signature.
-
-    ``leave_out``: arguments that settings files do not give. ``more``: further fields for ``pydantic.create_model``.
+    """A schema of the arguments of a function or class, by its signature. ``leave_out``: arguments that settings files
+    do not give. ``more``: further fields for ``pydantic.create_model``.
     """
     hints = get_type_hints(takes.__init__ if isinstance(takes, type) else takes, include_extras=True)
     fields = {}
@@ -110,10 +107,8 @@ class DataSettings(Strict):
 
 
 class Profile(Strict):
-    """A size of run. ``models`` and ``notebooks`` contain only differences from the defaults.
-
-    ``dtype`` is the precision of models and images. ``published`` contains further differences of the published runs,
-    for which there was less time.
+    """A size of run. ``models`` and ``notebooks`` contain only differences from the defaults, ``published`` further
+    ones of the published runs, for which there was less time. ``dtype``: the precision of models and images.
     """
 
     name: str
@@ -133,10 +128,7 @@ def notebook_names() -> list[str]:
 
 
 def load_profile(name: str) -> Profile:
-    """Read and check a profile with its changes of models.
-
-    Raises UnknownName; BadInput: the schema refuses something; BadFile: a file is not YAML.
-    """
+    """A profile with its changes of models. Raises UnknownName; BadInput: the schema refuses it; BadFile: no YAML."""
     one_of("profile", name, profile_names())
     file, models = profile_file(name), models_file()
     return _profile(name, file, text_of(file), text_of(models), tuple(notebook_names()))
@@ -173,9 +165,8 @@ def load_model(name: str, profile: Profile) -> Model:
 
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
     """The changes that a profile makes to a model. A copy under a new name gets those of its ``original``, except for
-    settings that the copy itself has changed.
-
-    Raises BadInput: there is no entry and no original; nothing is trained at full size on the sample unasked.
+    settings that it has changed itself. Raises BadInput: neither exists; nothing is trained at full size on the sample
+    unasked.
     """
     if name in profile.models or not profile.data.sample:
         return profile.models.get(name, {})

@@ -99,7 +99,8 @@ def sentences(every: pd.DataFrame) -> pd.DataFrame:
         "A feedforward graph copies noise (appendix B.2)": noise["feedforward"] < grey["feedforward"],
         "A recurrent graph copies less noise than a feedforward one (B.2)": noise["recurrent"] > noise["feedforward"],
         "A recurrent graph copies foreign images less (B.2)": foreign["recurrent"] > foreign["feedforward"],
-        "A noisy picture settles on one that is recognised more often (section 3), feedforward": read["feedforward"] > 0,
+        "A noisy picture settles on one that is recognised more often (section 3), feedforward":
+            read["feedforward"] > 0,
         "The same, recurrent": read["recurrent"] > 0,
         "Completion is best at 0.01 (B.1)": fills == fills.min(),
         "Denoising is best at 0.01 (B.1)": cleans == cleans.min(),
@@ -116,9 +117,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The runs of sweeps whose graphs were each chosen for one task, at the decay that the paper calls the best.
-
-    ``swept``: sweep -> rows of ``sweeps.finals``, with a column dataset for those that do not vary it. A model is named
-    by its sweep, its constructor where that varies, and its labels; measures as records name them.
+    ``swept``: sweep -> rows of ``sweeps.finals``. A model is named by its sweep, its constructor where that varies, and
+    its labels.
     """
     ends = pd.concat([rows.query("status == 'ok'").assign(sweep=name, model=name) for name, rows in swept.items()])
     ends = ends.reindex(columns=list(dict.fromkeys([*ends, *VARIED])))
@@ -130,9 +130,7 @@ def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def beside(ends: pd.DataFrame, measure: str, simple: str, words: str) -> dict[str, dict[str, Tensor]]:
-    """Data set -> graph in words -> a measure of its runs in ``own_task``, none where there is no such graph; last,
-    the mean of something ``simple`` for each seed.
-    """
+    """Data set -> graph in words -> a measure of its runs; last, the mean of something ``simple`` for each seed."""
     kinds = ends.dropna(subset=measure)["model"].unique()
     return {name: {WORDS[kind]: torch.tensor(of.loc[of["model"] == kind, measure].tolist()) for kind in kinds}
             | {words: torch.tensor(of.dropna(subset=simple).groupby("seed")[simple].mean().tolist())}
@@ -152,10 +150,9 @@ def placed(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) -> pd.DataFrame:
-    """The runs of sweeps of fully connected classifiers, ``plans`` being a run of each.
-
-    A model is named by its sweep, by f, by a weight step that falls, and by pixels that were set in training. To those
-    no edge leads, so that it is the same to observe them.
+    """The runs of sweeps of fully connected classifiers, ``plans`` being a run of each. A model is named by its sweep,
+    f, a weight step that falls, and pixels that were set in training; to those no edge leads, so that it is the same to
+    observe them.
     """
     read = pd.concat([rows.query("status == 'ok'").assign(
         sweep=name, claim=READERS[name], n=plans[name].spec.validation_count, dataset=plans[name].spec.data)

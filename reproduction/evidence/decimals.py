@@ -35,9 +35,8 @@ def between(mean: float, low: float, high: float) -> str:
 
 
 def share_interval(hits: int, count: int) -> tuple[float, float]:
-    """Wilson's 95 % confidence interval of a share, ``(low, high)``, from ``hits`` of ``count`` independent images.
-
-    The closed form avoids importing scipy.stats, which takes longer than all verdicts. Raises BadInput.
+    """Wilson's 95 % interval ``(low, high)`` of ``hits`` among ``count`` images, without slow scipy.stats. Raises
+    BadInput.
     """
     if not 0 <= hits <= count or count < 1:
         raise BadInput(f"{hits} hits of {count}; expected at most as many, of at least one.")

@@ -1,7 +1,5 @@
-"""The finding about each claim in sentences: ``claims.yaml`` + verdicts -> words.
-
-The sentences take their numbers from the claim's checks. The verdict in words precedes them, so a claim that failed
-cannot read as if it held.
+"""The finding about each claim in sentences, which take their numbers from its checks. The verdict in words precedes
+them, so a claim that failed cannot read as if it held.
 """
 
 import math
@@ -26,7 +24,6 @@ KINDS = {"paper": "The paper itself", "setting": "Settings that the paper leaves
          "open": "Not known yet"}
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-LEVELS = {"better than": "better", "worse than": "worse", "not told apart from": "level"}              # of a rival
 FEW = 3                                            # up to so many cases are listed; more are given as a range
 
 
@@ -34,9 +31,8 @@ FEW = 3                                            # up to so many cases are lis
 class Finding:
     """A claim in words. ``title``: what was found, in a line; the claim's name where nothing was measured.
 
-    ``hangs``: what its verdict depends on, one sentence each. ``cause`` empty: none is needed.
-
-    ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: how the cause was
+    ``hangs``: what its verdict depends on (other readings, simple methods), one sentence each. ``cause`` empty: none is
+    needed. ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: how the cause was
     tested, and the result; empty if it was not. ``beyond``: who asks, where the paper does not.
     """
 
@@ -62,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Quantity:
-    """The cases of one check, for which ``{name}`` stands in a sentence."""
+    """The cases of one check, for which ``{name}`` stands in a sentence. ``claims.yaml`` explains the forms."""
 
     check: Check
     cases: Sequence[Case]
@@ -81,12 +77,10 @@ class Quantity:
 
     @property
     def theirs(self) -> str:
-        """The other side of a comparison."""
         return self._listed([case.theirs.mean() for case in self.cases])
 
     @property
     def both(self) -> str:
-        """Both sides of a comparison, case by case: ``digits: 16.0 compared with 15.4, clothing: 16.1 ...``."""
         if len(self.cases) > FEW:
             return f"{self} compared with {self.theirs}"
         shown = [" compared with ".join(rounded(side.mean(), self.check, self._places)
@@ -97,7 +91,6 @@ class Quantity:
 
     @property
     def held(self) -> str:
-        """The number of cases in which the check holds."""
         holding = sum(case.holds for case in self.cases)
         if holding == len(self.cases) > 1:
             return "both" if holding == 2 else f"all {count(holding)}"
@@ -105,7 +98,6 @@ class Quantity:
 
     @property
     def leaning(self) -> str:
-        """The number of cases in which the means are in the right order, whether or not the test confirms it."""
         sign = 1 if self.check.greater_than else -1
         so = sum(sign * (case.values.mean() - case.theirs.mean()) > 0 for case in self.cases)
         return f"{count(so)} of {count(len(self.cases))}"
@@ -123,23 +115,19 @@ class Quantity:
 
     @property
     def asked(self) -> str:
-        """The limit of the rule."""
         limit = next(limit for limit in (self.check.at_least, self.check.at_most) if limit is not None)
         return rounded(limit, self.check) if self.check.percent else f"{limit:g}"
 
     @property
     def place(self) -> str:
-        """A rank as a word: first, second."""
         return self._listed(self._means, _place)
 
     @property
     def lowered(self) -> str:
-        """A gain as the change of an error: ``lower by 0.2``, or ``higher by 0.2`` for a loss."""
         return self._changes("lower", "higher", self._means, lambda gain: rounded(gain, self.check))
 
     @property
     def lessened(self) -> str:
-        """A ratio as a change: ``smaller by 10 %``, or ``larger by 5 %`` above 1."""
         parts = [1 - mean for mean in self._means]
         return self._changes("smaller", "larger", parts, lambda part: f"{100 * part:.0f} %")
 
@@ -152,7 +140,6 @@ class Quantity:
 
     @property
     def beside(self) -> str:
-        """The distance from the paper's number."""
         difference = self.cases[0].values.mean() - self.check.near.value
         shown = f"{abs(100 * difference):.{self._places}f}" if self.check.percent else f"{abs(difference):.3g}"
         if not float(shown):
@@ -162,24 +149,20 @@ class Quantity:
 
     @property
     def span(self) -> str:
-        """The range from the lowest case to the highest."""
         ends = [rounded(end, self.check) for end in sorted(self._means)]
         return ends[0] if ends[0] == ends[-1] else f"{ends[0]} to {ends[-1]}"
 
     @property
     def about(self) -> str:
-        """The measurement in few digits, as a title has it: ``94 %``, or ``96 to 98 %`` for several cases."""
         shown = [_about(end, self.check) for end in sorted(self._means)]
         return shown[0] if shown[0] == shown[-1] else f"{shown[0].removesuffix(' %')} to {shown[-1]}"
 
     @property
     def each(self) -> str:
-        """The same with the names of the cases, if they are few."""
         return self._listed(self._means, _about)
 
     @property
     def at(self) -> str:
-        """The parameters that the check names."""
         return ", ".join(self._called(key, value) for key, value in self.check.where.items())
 
     @property
@@ -233,10 +216,7 @@ def told(judged: Mapping[str, Verdict]) -> list[str]:
 
 
 def rounded(value: float, check: Check, places: int = 1) -> str:
-    """A number for a sentence: a per cent with ``places`` decimals, or three digits. No share is rounded to 0 or 100 %.
-
-    Only whole numbers have no decimals: 16.04 becomes 16.0.
-    """
+    """A number for a sentence: 16.04 becomes 16.0, and no share 0 or 100 %. ``places``: the decimals of a per cent."""
     value = 100 * value if check.percent else value
     whole, tail = np.isclose(value, round(value), rtol=1e-9, atol=0), " %" if check.percent else ""
     if whole or abs(value) >= 1000:
@@ -269,15 +249,19 @@ def _finding(one: Verdict, book: Book) -> Finding:
     quantities = {name: _quantity(outcome, claim, book) for name, outcome in one.outcomes.items()}
     held, cause = one.verdict == "reproduced", _cause(claim.cause, one.verdict, quantities)
     ours = claim.ours or f"{{{next(iter(claim.checks))}}}"
+    tested = claim.cause.tested.told({name: reading.verdict for name, reading in one.readings.items()}) if (
+        cause[1] and claim.cause.tested) else ""
     return Finding(
         claim=one.name, name=claim.name, title="".join(said([claim.title], quantities)) or claim.name,
         verdict=one.verdict, remark=claim.remark if held else "",
         lead=f"It holds {claim.remark}." if held and claim.remark else LEADS[one.verdict],
         sentences=tuple(said(claim.finding, quantities)), ours="".join(said([ours], quantities)),
-        paper=claim.paper, lacks=one.lacks, hangs=tuple(_hangs(one, book)),
+        paper=claim.paper, lacks=one.lacks,
+        hangs=(*(_read_so(name, reading, claim, book) for name, reading in one.readings.items()),
+               *_beside_simple(one.rivals, book.words)),
         figure=(claim.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
         cause=tuple(cause[1]), exact=claim.needs.profile == "any", table=claim.table,
-        tested=_tested(claim.cause, one.readings) if cause[1] else "", beyond=claim.beyond)
+        tested=tested, beyond=claim.beyond)
 
 
 def _quantity(outcome: Outcome, claim: Claim, book: Book) -> Quantity:
@@ -299,11 +283,6 @@ def _cause(cause: Cause | None, verdict: str, quantities: Mapping[str, Quantity]
     return (cause.kind, sentences) if sentences else ("open", [UNKNOWN])
 
 
-def _tested(cause: Cause | None, readings: Mapping[str, Reading]) -> str:
-    """How a cause was tested; an empty text if it was not."""
-    return cause.tested.told({name: one.verdict for name, one in readings.items()}) if cause and cause.tested else ""
-
-
 def said(sentences: list[str], quantities: Mapping[str, Quantity]) -> list[str]:
     """The sentences with their numbers, without those for which something was not measured."""
     return [text.format(**quantities) for text in sentences
@@ -318,12 +297,6 @@ def printed(check: Check, paper: str) -> str:
     found = re.findall(r"\d+(?:\.\d+)?", paper)
     digits = next((text for text in found if np.isclose(float(text), value)), f"{value:g}")
     return f"{digits} %" if check.percent else digits
-
-
-def _hangs(one: Verdict, book: Book) -> list[str]:
-    """What a verdict depends on: other readings of the text, and how the result compares with simple methods."""
-    return [_read_so(name, reading, one.claim, book) for name, reading in one.readings.items()] + _beside_simple(
-        one.rivals, book.words)
 
 
 def _read_so(name: str, reading: Reading, claim: Claim, book: Book) -> str:
@@ -342,7 +315,7 @@ def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[s
         where = words.get(quantity) or words.get(quantity.removeprefix("swept "), quantity)
         where = where if where.startswith(("in ", "at ")) else f"in {where}"
         about, unit = ", ".join(words.get(part, part) for part in one.about), " dB" * quantity.endswith("psnr")
-        told.setdefault(one.rival.name, {}).setdefault(f"{LEVELS[one.word]} {where}", []).append(
+        told.setdefault(one.rival.name, {}).setdefault(f"{one.level} {where}", []).append(
             f"{about}: ".removeprefix(": ") + _evened(one) + unit)
     return [f"Compared with {name}: "
             + "; ".join(f"{so} ({', '.join(numbers)})" for so, numbers in levels.items()) + "."

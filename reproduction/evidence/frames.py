@@ -1,8 +1,4 @@
-"""Trials of many models as data frames and as lines.
-
-A page keeps its models and trials in dicts with keys ``(dataset, model, seed, ...)``. The frames made here fit tables
-(``tables.over_images``, ``tables.over_seeds``), records (``Recorder.add_frame``) and curves (``plots.curves``).
-"""
+"""Trials of many models, by keys ``(dataset, model, seed, ...)``, as data frames and as lines for curves."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
-"""The settings that the paper names, ``config/paper-grid.yaml``, and where a model leaves them.
-
-It reads settings files as they are written, because the scorecard asks and must not wait for torch. Whether a model is
-valid is for ``config`` to say.
+"""The settings that the paper names, ``config/paper-grid.yaml``, and where a model leaves them. It reads settings files
+as they are written, because the scorecard must not wait for torch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +26,6 @@ FUNCTIONS = {"hardtanh": "HardTanh", "relu": "ReLU"}
 
 class Entry(Strict):
     """What the paper names for one kind of graph: dotted key of a model's settings -> values, or the largest.
-
     ``place``: where in the paper. ``fits``: the models that it speaks of, in the same form.
     """
 

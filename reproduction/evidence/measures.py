@@ -23,10 +23,9 @@ LIT = 0.1                                                                 # devi
 
 def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, seed: int, parts: Collection[str],
             steps: int, foreign: ImageSet | None = None) -> dict[str, float]:
-    """Final measures on validation images, for those ``parts`` that make sense for the model; see their functions.
-
-    A classifier has only an accuracy, of labels queried from pixels. ``images``: how many are completed and denoised.
-    ``steps``: T of the queries of ``rest``, ``start`` and ``resting``. ``foreign``: images for ``strangeness``.
+    """Measures on validation images, for those ``parts`` that make sense for the model; a classifier has only an
+    accuracy. ``images``: how many are completed and denoised. ``steps``: T of ``rest``, ``start`` and ``resting``.
+    ``foreign``: images for ``strangeness``.
     """
     if hasattr(model, "classify"):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
@@ -52,9 +51,8 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
 
 
 def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor, top: Tensor) -> dict[str, float]:
-    """Completion of the lower half, beside the mean image, ridge regression, and the training image whose upper half is
-    nearest. choice_mse and other_mse are its errors on every second image and on the others, so that a choice made on
-    the former is tested on the latter.
+    """Completion of the lower half, beside the mean image, ridge regression and the nearest training image. choice_mse
+    and other_mse are its errors on every second image and on the others: to choose, and to test the choice.
     """
     pictures = {"completion": tasks.complete(model, truth, top)} | {                            # (batch, pixels) each
         name: simple(train.images, truth.cpu(), top.cpu()).to(truth.device)
@@ -71,14 +69,10 @@ def _completed(model: nn.Module, train: ImageSet, some: ImageSet, truth: Tensor,
                     "other_mse": float(each["completion"][1::2].mean())}
 
 
-def _read(some: ImageSet, images: Tensor) -> float:
-    """The share of images that the judge reads as the class of the originals."""
-    return _share_read(some.name, images, some.labels)
-
-
-def _share_read(name: str, images: Tensor, classes: Tensor) -> float:
-    """The share of images that a data set's judge reads as these classes."""
-    return float((tasks.judge_reads(load_judge(name), images) == classes).double().mean())
+def _read(some: ImageSet, images: Tensor, classes: Tensor | None = None) -> float:
+    """The share of images that the judge of a data set reads as some classes; None: those of the originals."""
+    wanted = some.labels if classes is None else classes
+    return float((tasks.judge_reads(load_judge(some.name), images) == wanted).double().mean())
 
 
 def _noisy(some: ImageSet, truth: Tensor, seed: int) -> Tensor:
@@ -125,11 +119,10 @@ def _at_rest(model: nn.Module, some: ImageSet, truth: Tensor, seed: int, steps: 
 
 def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, foreign: ImageSet, top: Tensor,
                  seed: int) -> dict[str, float]:
-    """How well the graph predicts what it is held at: half a picture over half noise, and pictures of another set.
-
-    noise_residual and digit_residual: mean squared residual of either half, over pixels that are not always dark;
-    constant_residual, that of one grey value. familiar_distance, foreign_distance: of whole images; auroc: how well
-    the distance finds the foreign ones; brightness_auroc: how well their brightness does.
+    """How well the graph predicts what it is held at. noise_residual, digit_residual, constant_residual: mean squared
+    residual of half noise and half picture, over pixels that are not always dark, and of one grey value.
+    familiar_distance, foreign_distance: of whole images; auroc, brightness_auroc: how well distance and brightness find
+    the foreign ones.
     """
     lit = (held_out.images.std(0) > LIT).to(top.device)                                         # (pixels,)
     noise = torch.rand(some.images.shape, generator=datasets.noise_generator(seed, "half-noise"))
@@ -185,7 +178,7 @@ def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[s
     drawn = tasks.generate(model, classes.to(device)).values["pixels"].cpu().clamp(0, 1)
     whole, guided = (tasks.complete(model, some.images.to(device), half.to(device), some.labels.to(device)).cpu()
                      for half in (bottom, ~bottom))                                             # (batch, pixels)
-    return {"generated": _share_read(some.name, drawn, classes), "labelled_agreement": _read(some, whole),
+    return {"generated": _read(some, drawn, classes), "labelled_agreement": _read(some, whole),
             "seam": float(metrics.seam(whole, bottom, some.shape).mean()),
             "guided_mse": float(metrics.mse(guided[:, bottom], some.images[:, bottom]).mean()),
             "guided_ssim": float(metrics.ssim(guided, some.images, some.shape).mean()),
@@ -201,5 +194,5 @@ def _told(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, flo
                        for labels in (None, wrong.to(device)))                                  # (batch, pixels)
     leaving = model.weight[model.topology.slice("labels")]                                      # (labels, n)
     return {"unlabelled_agreement": _read(some, untold),
-            "mislabelled_agreement": _share_read(some.name, mistold, wrong),
+            "mislabelled_agreement": _read(some, mistold, wrong),
             "label_weight_scale": float(leaving[leaving != 0].square().mean().sqrt())}

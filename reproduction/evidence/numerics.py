@@ -1,9 +1,6 @@
-"""The version of the numbers that the code computes: a digest of small trainings in numerics.json.
-
-Weights depend on their settings and on the code. A hash of the sources would change with every comment. Instead, the
-code counts as changed when one of these trainings gives other numbers (tests/golden.py). Each training stands for one
-part that settings can name, and a model has the version of its parts. So a changed baseline does not affect graphs,
-and a new activation affects nothing else.
+"""The version of the numbers that the code computes: a digest of small trainings in numerics.json, one for each part of
+a model that settings can name (tests/golden.py). So neither a comment nor a changed baseline makes weights of graphs
+stale.
 """
 
 import hashlib

@@ -29,10 +29,8 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w-]*$", max_length=100)]
 
 
 class Record(Strict):
-    """One measured number.
-
-    ``seed`` None: nothing was drawn. ``n``: the number of examples behind the value. ``parameters``: other differences
-    between records of the same quantity (noise variance, steps, ...).
+    """One measured number. ``seed`` None: nothing was drawn. ``n``: the number of examples behind the value.
+    ``parameters``: other differences between records of the same quantity (noise variance, steps, ...).
     """
 
     claim: str
@@ -58,11 +56,7 @@ class Used(Strict):
 
 
 class Saved(Strict):
-    """A file of records. ``provenance``: what the function ``provenance`` returns.
-
-    ``parameters``: those of the run. ``models``: by the name in ``config/models.yaml`` and the seed. Records of earlier
-    runs have neither.
-    """
+    """A file of records. ``parameters``: of the run. ``models``: by name and seed. Older ones have neither."""
 
     notebook: Name
     profile: Name
@@ -76,10 +70,8 @@ COLUMNS = ["notebook", "profile", *Record.model_fields, *PROVENANCE]
 
 
 class Recorder:
-    """Collects the records of a notebook and writes them to one JSON file in the folder of the run (see ``folder``).
-
-    ``device``: the computing device, as text or ``torch.device``. Raises UnknownName: no such profile. BadInput: the
-    notebook's name cannot be a file's name.
+    """Collects the records of a notebook for one JSON file in the folder of the run. ``device``: as text or
+    ``torch.device``. Raises UnknownName: no such profile. BadInput: the notebook's name cannot be a file's name.
     """
 
     def __init__(self, notebook: str, profile: str, device: object, out: str | Path = "") -> None:
@@ -97,14 +89,15 @@ class Recorder:
 
     def add(self, *, claim: str, quantity: str, value: float, dataset: str | None = None, model: str | None = None,
             seed: int | None = None, n: int | None = None, **parameters: Scalar) -> Record:
-        """Add one number.
-
-        Raises UnknownName: ``claims.yaml`` has no such claim or quantity. BadValues: NaN or infinite. BadInput: the
-        record exists already, or JSON cannot hold a parameter.
+        """Add one number. Raises UnknownName: ``claims.yaml`` has no such claim or quantity. BadValues: NaN or
+        infinite. BadInput: the record exists already, or JSON cannot hold a parameter.
         """
         claims.check_known(claim, quantity, self._claims)
         what = f"{quantity} of claim {claim} (dataset {dataset}, model {model}, seed {seed})"
-        number = _number(value, what)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError, RuntimeError):
+            raise BadInput(f"{what} is {shown(value)}; a record holds a finite number.") from None
         if not math.isfinite(number):
             raise BadValues(f"{what} is {number}; a record holds a finite number. Find out why before recording it.")
         try:
@@ -121,15 +114,9 @@ class Recorder:
 
     def add_frame(self, frame: "pd.DataFrame", quantities: Sequence[str] | Mapping[str, str], *,
                   parameters: Sequence[str] = (), **common: Any) -> None:
-        """Add one number for each row of a frame and each column in ``quantities``.
-
-        Args:
-            frame: its columns claim, dataset, model, seed and n are used if they exist.
-            quantities: columns, or column -> the name of its quantity.
-            parameters: columns that become parameters of every record.
-            common: arguments of ``add`` that all records share.
-
-        Raises as ``add``, and BadInput: the frame has no such column.
+        """Add one number per row of a frame and column in ``quantities`` (columns, or column -> quantity). Its columns
+        claim, dataset, model, seed and n are used if they exist, ``parameters`` are further ones; ``common``: arguments
+        of ``add`` that all records share. Raises as ``add``, and BadInput: the frame has no such column.
         """
         named = quantities if isinstance(quantities, Mapping) else {name: name for name in quantities}
         for column in (*named, *parameters):
@@ -174,10 +161,8 @@ def folder(profile: str, out: str | Path = "") -> Path:
 
 def provenance(device: object, seconds: float | None = None,
                version: tuple[str, bool] | None = None) -> dict[str, Any]:
-    """The origin of a number: code, versions, device, time, and the peak memory of the process.
-
-    ``dirty`` says whether the code differs from the commit (see ``checkout.py``). ``version``: commit and ``dirty`` at
-    the beginning of a long run, during which the checkout may change; None: those of now.
+    """The origin of a number: code, versions, device, time, peak memory. ``version``: commit, and whether the code
+    differed from it, at the beginning of a long run; None: those of now.
     """
     import platform
 
@@ -197,14 +182,20 @@ def made(device: object, began: float, version: tuple[str, bool] | None = None) 
 
 
 def read(*folders: Path | str) -> list[dict[str, Any]]:
-    """All records in some folders, each with the keys ``COLUMNS``.
-
-    If two folders contain the same notebook and profile, the later folder counts. A missing folder counts as empty.
-    Raises BadFile, naming the file: it is not a file of records.
+    """All records in some folders, each with the keys ``COLUMNS``. Of the same notebook and profile the later folder
+    counts. A missing folder counts as empty. Raises BadFile, naming the file: it is not a file of records.
     """
     files: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for path in (path for place in folders for path in sorted(Path(place).glob("*.json"))):
-        files |= _read(path)
+        try:
+            saved = Saved.model_validate_json(read_text(path))
+            common = {key: saved.provenance[key] for key in PROVENANCE} | {
+                "notebook": saved.notebook, "profile": saved.profile}
+        except (BadFile, ValueError, KeyError) as error:
+            why = strict.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
+            raise BadFile(f"{checkout.relative(path)} is not a records file ({type(error).__name__}: {why}). Delete it "
+                          f"and run the notebook again: pcgraph run {path.stem}") from error
+        files[saved.notebook, saved.profile] = [row.model_dump() | common for row in saved.records]
     return [row for key in sorted(files) for row in files[key]]
 
 
@@ -214,32 +205,12 @@ def places(profiles: Iterable[str], published: bool = True) -> list[Path]:
     return committed + [checkout.ROOT / "_build" / name / "records" for name in profiles]
 
 
-def _read(path: Path) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """The rows of a file, by its notebook and profile."""
-    try:
-        saved = Saved.model_validate_json(read_text(path))
-        common = {key: saved.provenance[key] for key in PROVENANCE} | {
-            "notebook": saved.notebook, "profile": saved.profile}
-        return {(saved.notebook, saved.profile): [row.model_dump() | common for row in saved.records]}
-    except (BadFile, ValueError, KeyError) as error:
-        why = strict.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
-        raise BadFile(f"{checkout.relative(path)} is not a records file ({type(error).__name__}: {why}). Delete it and "
-                      f"run the notebook again: pcgraph run {path.stem}") from error
-
-
 def _device_words(device: object) -> str:
     """The name of a device. Raises BadInput: it is no device or not available."""
     if isinstance(device, str) and device not in ("auto", "cpu", "cuda"):
         return device
     from pcgraph_lite import hardware  # only here: it needs torch
     return hardware.describe(hardware.pick_device(device) if isinstance(device, str) else device)
-
-
-def _number(value: Any, what: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError):
-        raise BadInput(f"{what} is {shown(value)}; a record holds a finite number.") from None
 
 
 def _plain(value: Any) -> Any:

@@ -1,10 +1,6 @@
-"""Studies of training settings, first of all of the relaxed time T x gamma that different tasks need.
-
-Every setting trains one graph on training images and is measured on held-out training images (memories on their stored
-images). The test set is never read. ``config/studies/relaxed-time.yaml`` lists the runs; the other files of that folder
-answer other questions about settings. ``sweeps`` runs them, keeps their rows and finds them again:
-
-    pcgraph sweep relaxed-time --profile paper
+"""Studies of training settings, first of all of the relaxed time T x gamma that tasks need. Each trains one graph and
+measures it on held-out training images (memories on their stored images), never on test images. ``sweeps`` runs them
+and keeps their rows.
 """
 
 import hashlib
@@ -43,10 +39,7 @@ Run = dict[str, Any]             # task, data, scale, steps, gamma, decay, activ
 
 
 def plan(settings: dict[str, Any]) -> list["Point"]:
-    """Every run of a settings file in order, each once. The lists of an entry are crossed.
-
-    Raises UnknownName: an entry has an unknown key.
-    """
+    """Every run of a settings file in order, each once; the lists of an entry are crossed. Raises UnknownName."""
     runs: dict[str, Point] = {}
     for key in {key for entry in settings["queue"] for key in entry}:
         one_of("key of an entry of the queue", key, [*USUAL, "tasks", "points"])
@@ -130,12 +123,10 @@ def of_classifier(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict
 
 
 def of_pictures(graph: PCGraph, held_out: datasets.ImageSet, run: Run) -> dict[str, float]:
-    """Measures of pictures: drawn from labels, completed with and without labels, and denoised.
-
-    drawn, drawn_over_max: the share of ten labels whose picture the judge reads as the label, unchanged and divided by
-    its maximum. label_agreement: the share of pictures that the judge reads as the given label, where the lower third
-    comes from one of two digits that look alike there and the label is either of them. Completion: the MSE of the lower
-    half. Denoising: the PSNR in dB at the best of LOOKS steps and at the last, with noise in [0, 1] and scaled units.
+    """Shares of labels whose drawing the judge reads as the label, unchanged (drawn) and divided by its maximum
+    (drawn_over_max), and of completions read as the given label, where the known lower third fits two digits
+    (label_agreement); MSE of the completed lower half; PSNR in dB at the best of LOOKS steps and at the last, with
+    noise in [0, 1] and scaled units.
     """
     judge, known = load_judge(run["data"]), datasets.top_half((1, 28, 28))
     some = held_out.subset(run["fixed"]["held_out"])
@@ -191,9 +182,7 @@ SCORES = {("layered", "accuracy"): ("layered, accuracy (%)", 100, True),
 
 
 def scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a study in long form: one row per score, with ``task`` in words, ``score`` and ``more`` (whether more is
-    better). Diverged runs are left out.
-    """
+    """Rows of a study that did not diverge, one per score: ``task`` in words, ``score`` and ``more`` (is better)."""
     parts = []
     for (task, column), (title, factor, more) in SCORES.items():
         if column in rows:
@@ -204,10 +193,8 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the study ``transfer`` that did not diverge, with what their graphs differ in.
-
-    New columns: property (depth, vertices or density), graph (in words), edges, and usual (a run whose weight step is
-    that of most). The graph with all edges stands in two series.
+    """Rows of the study ``transfer`` that did not diverge, with new columns property (depth, vertices or density),
+    graph (in words), edges, and usual (its weight step is that of most). The graph with all edges stands in two series.
     """
     vertices, edges = (rows["model"].str.extract(rf"(\d+) {word}")[0].astype(int) for word in ("vertices", "edges"))
     words = {"discriminative": ("depth", rows["model"].str.count("hidden").astype(str) + " hidden"),

@@ -1,7 +1,4 @@
-"""Read YAML files into strict schemas, which refuse what they do not know.
-
-Nothing here needs torch, so commands that only read rules and records start quickly.
-"""
+"""Read YAML files into strict schemas, which refuse what they do not know, without waiting for torch."""
 
 import itertools
 import re

@@ -1,10 +1,7 @@
-"""Recorded sweeps: one model trained with many settings, so that the effect of a setting can be looked up.
-
-``config/sweeps/NAME.yaml`` names a model, changes of it (the base), and grids of settings. Each setting is trained on
-training images and measured on validation images; the test set is never read. A seed gives every setting the same
-images, so settings are compared in pairs. ``_build/<profile>/sweeps/NAME.csv`` has one row per epoch;
-``results/sweeps`` has the published rows. A run whose rows exist is not trained again. A study (``relaxed_time.py``)
-lists its runs in another way, in ``config/studies/NAME.yaml``; everything else is the same.
+"""Recorded sweeps: one model trained with many settings on training images and measured on validation images, never on
+test images. A seed gives every setting the same images, so settings are compared in pairs. Rows lie in
+``_build/<profile>/sweeps/NAME.csv``, published ones in ``results/sweeps``, and are not computed twice. A study
+(``relaxed_time.py``) lists its runs in another way.
 """
 
 import hashlib
@@ -62,27 +59,21 @@ class ProfilePart(Strict):
     """Changes of a sweep for one profile. ``base`` is merged; the others replace."""
 
     base: dict[str, Any] = Field(default_factory=dict)
-    seeds: Count | None = None
-    images: Count | None = None
-    query_steps: Rests | None = None
-    measured: list[Literal[PARTS]] | None = None
-    vary: list[Grid] | None = None
-
-
-class Sweep(Strict):
-    """A sweep file. ``vary`` is a list of grids: dotted key of the model's specification -> values, all crossed.
-
-    ``images``: how many validation images are completed and denoised. ``query_steps``: T of queries that are judged at
-    their end. ``measured``: the measured parts; an existing run is not measured again. The base also runs, once.
-    """
-
-    description: str
-    model: str
-    base: dict[str, Any] = Field(default_factory=dict)
     seeds: Count = 1
     images: Count = 100
     query_steps: Rests = 2000                                              # of every query in the paper
     measured: list[Literal[PARTS]] = Field(default_factory=lambda: list(USUAL))
+    vary: list[Grid] = Field(default_factory=list)
+
+
+class Sweep(ProfilePart):
+    """A sweep file. ``vary``: grids of dotted keys of the model's specification -> values, all crossed; the base runs
+    once. ``images``: how many validation images are completed and denoised. ``query_steps``: T of queries that are
+    judged at their end. ``measured``: the measured parts; an existing run is not measured again.
+    """
+
+    description: str
+    model: str
     vary: list[Grid]
     profiles: dict[str, ProfilePart] = Field(default_factory=dict)
 
@@ -93,12 +84,9 @@ class Run:
 
     setting: str
     values: Mapping[str, object]
-    model: str
     spec: Model
     seed: int
-    images: int
-    query_steps: int
-    measured: Collection[str]
+    sweep: Sweep
     identity: str
 
     def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
@@ -109,18 +97,18 @@ class Run:
         generator = torch.Generator().manual_seed(self.seed)               # all graphs of a seed see the same images
         foreign = None
         rest, held_out = zoo.split(self.spec, settings, generator)
-        if "strangeness" in self.measured:
+        if "strangeness" in self.sweep.measured:
             foreign = zoo.images(FOREIGN[self.spec.data], "train", settings)
         from .measures import measure  # here: the import takes seconds, and a plan does not need it
         try:
             rows, status = zoo.fit(model, self.spec, rest, held_out, generator=generator, progress=False), "ok"
-            for key, value in measure(model, rest, held_out, self.images, self.seed, self.measured, self.query_steps,
-                                      foreign).items():
+            for key, value in measure(model, rest, held_out, self.sweep.images, self.seed, self.sweep.measured,
+                                      self.sweep.query_steps, foreign).items():
                 rows.loc[rows.index[-1], key] = value
         except (UnstableStep, BadValues) as error:
             rows, status = pd.DataFrame({"epoch": [0]}), f"{type(error).__name__}: {error}"
         facts = records.made(hardware.describe(device), began, version)
-        return rows.assign(seed=self.seed, status=status, profile=profile, model=self.model, n=len(rest),
+        return rows.assign(seed=self.seed, status=status, profile=profile, model=self.sweep.model, n=len(rest),
                            run_seconds=facts.pop("seconds"), identity=self.identity, **facts)
 
     def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -144,19 +132,17 @@ def runs(name: str, profile: str) -> "list[Run] | list[Point]":
 
 
 def plan(name: str, profile: str) -> list[Run]:
-    """Every run of a sweep: the base first, then each grid in order, with all seeds of a setting together.
-
-    A setting is the model of ``config/models.yaml``, changed by the sweep's base, the profile's entry for the model,
-    the sweep's base for the profile, and the point of the grid, in this order.
-
-    Raises UnknownName, BadFile; BadInput: a schema refuses something, or no validation images are kept.
+    """Every run of a sweep: the base first, then each grid in order, with all seeds of a setting together. A setting is
+    the model, changed by the sweep's base, the profile's entry for the model, the sweep's base for the profile, and the
+    point of the grid, in this order. Raises UnknownName, BadFile; BadInput: a schema refuses something, or no
+    validation images are kept.
     """
     source, settings = _source(name), config.load_profile(profile)
     sweep = strict.validated(Sweep, strict.read_yaml(source), source)
     strict.refuse_unknown(source, "model", [sweep.model], config.load_models())
     strict.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
     part = sweep.profiles.get(profile, ProfilePart())
-    sweep = sweep.model_copy(update=part.model_dump(exclude={"base"}, exclude_none=True))
+    sweep = sweep.model_copy(update=part.model_dump(exclude={"base"}, exclude_unset=True))
     points = [{}, *strict.crossed(sweep.vary)]
     keys = list(dict.fromkeys(key for point in points for key in point))
     runs: dict[str, Run] = {}
@@ -169,16 +155,13 @@ def plan(name: str, profile: str) -> list[Run]:
         identity = hashlib.sha256(f"{weights} {sweep.images}".encode()).hexdigest()[:16]
         values = _values(spec, keys)
         differs = ", ".join(f"{key} = {value}" for key, value in values.items() if value != usual[key])
-        runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, sweep.images,
-                                      sweep.query_steps, sweep.measured, identity))
+        runs.setdefault(identity, Run(differs or "base", values, spec, seed, sweep, identity))
     return list(runs.values())
 
 
 def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
     """Train and measure the missing runs of a sweep, and print one line per run. A killed sweep resumes after its last
-    complete run.
-
-    Returns the file of rows, see ``load``. Raises UnknownName, BadInput; BadFile: rows or data are damaged.
+    complete run. Returns the file of rows. Raises UnknownName, BadInput; BadFile: rows or data are damaged.
     """
     wanted, target, picked = runs(name, profile), path(name, profile), hardware.pick_device(device)
     lock, _ = map(ready, (target.with_suffix(".lock"), target))
@@ -199,12 +182,9 @@ def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
 
 
 def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
-    """The rows of a sweep or study. Missing runs are trained first, with a message.
-
-    Returns:
-        one row per epoch in the order of ``plan``: setting (the differences from the base), the varied keys, seed, the
-        columns EPOCHS, MEASURES (in the last row of a run, with the weights of its best epoch) and FACTS. A failed run
-        has one row of epoch 0, whose status says how it failed. A study has one row per run, see ``relaxed_time``.
+    """The rows of a sweep or study; missing runs are trained first. One row per epoch (of a study, per run) with
+    setting, the varied keys, seed, EPOCHS, MEASURES (in the last row of a run, of its best epoch) and FACTS. A failed
+    run has one row of epoch 0, whose status says how.
     """
     wanted = runs(name, profile)
     if lacking := {one.identity for one in wanted}.difference(_rows(name, profile)["identity"]):
@@ -231,10 +211,9 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
 
 def ranks(rows: pd.DataFrame, key: str, value: object, measure: str,
           among: Collection[object] | None = None) -> dict[int, int]:
-    """The rank of a value of a varied key among the settings that differ from the base only in this key, by seed.
-
-    Rank 1 has the smallest ``measure``; a failed setting comes last. ``among``: the compared values; None: all.
-    Raises BadInput: the sweep has no such value.
+    """Seed -> the rank of a value of ``key`` among the settings that differ from the base only in it: 1 has the
+    smallest ``measure``, a failed setting comes last. ``among``: the compared values; None: all. Raises BadInput: there
+    is no such value.
     """
     ends = finals(rows)
     ends = ends[ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")]
@@ -255,21 +234,15 @@ def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataF
 
 
 def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
-    """Seed -> the value of ``key`` with the lowest mean ``measure`` over the *other* seeds of ``finals`` rows.
-
-    So a seed's own result does not influence the choice under which it is compared. A single seed uses its own result.
-    """
+    """Seed -> the value of ``key`` with the lowest mean ``measure`` over the other seeds, or its own if it is alone."""
     seeds = ends["seed"].unique()
     others = {seed: ends[(ends["seed"] != seed) | (len(seeds) == 1)] for seed in seeds}
     return pd.Series({seed: some.groupby(key)[measure].mean().idxmin() for seed, some in others.items()})
 
 
 def own_penalties(ends: pd.DataFrame) -> pd.DataFrame:
-    """The error of the widest graph minus that of the best width, one row per model, decay and seed.
-
-    Args:
-        ends: rows of ``finals`` with dataset, model, n, width, decay. For each decay the best width has the lowest mean
-            ``choice_mse`` over seeds. The errors are ``other_mse``, from images that were not used for this choice.
+    """The error ``other_mse`` of the widest graph minus that of the width with the lowest mean ``choice_mse``, one row
+    per dataset, model, decay and seed. ``ends``: rows of ``finals`` with these columns, n and width.
     """
     keys = ["dataset", "model", "decay"]
     best = ends.groupby([*keys, "width"])["choice_mse"].mean().groupby(keys).idxmin().str[-1].rename("best")

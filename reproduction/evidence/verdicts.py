@@ -15,6 +15,7 @@ from . import claims, decimals, words
 from .claims import Check, Claim, Condition, Rival
 
 SIZES = ("any", "smoke", "laptop", "paper")       # profiles in rising order
+LEVELS = {"better": "better than", "level": "not told apart from", "worse": "worse than"}             # of a rival
 SHOWN = 2                                         # how many checks without records are named
 MISSING = {"dataset": "", "model": "", "seed": -1, "n": math.nan}        # seed -1: nothing was drawn
 Row = Mapping[str, Any]                           # a record without empty fields; ``case``: its parameters as text
@@ -22,10 +23,8 @@ Row = Mapping[str, Any]                           # a record without empty field
 
 @dataclass(frozen=True)
 class Case:
-    """The records of a check for one data set, model and setting; in a comparison paired with the other side by seed.
-
-    ``n``: the fewest examples behind a value; NaN if a record does not say it. ``opposite``: for an order, whether the
-    test finds the opposite order.
+    """The records of a check for one data set, model and setting, in a comparison paired with the other side by seed.
+    ``n``: the fewest examples behind a value, or NaN. ``opposite``: whether the test finds the opposite of an order.
     """
 
     dataset: str
@@ -80,20 +79,20 @@ class Beside:
     about: tuple[str, ...]
 
     @property
-    def word(self) -> str:
-        """The outcome of the test of an order."""
-        return "better than" if self.case.holds else "worse than" if self.case.opposite else "not told apart from"
+    def level(self) -> str:
+        """The outcome of the test of an order, a key of ``LEVELS``."""
+        return "better" if self.case.holds else "worse" if self.case.opposite else "level"
 
     def __str__(self) -> str:
         """A line of the scorecard."""
         ours, theirs = (claims.in_unit(side.mean(), self.rival) for side in (self.case.values, self.case.theirs))
         about = ", ".join([words.quantity(self.rival.quantity), *map(words.called, self.about)])
-        return f"{about}: {self.word} {self.rival.name} ({ours} compared with {theirs})"
+        return f"{about}: {LEVELS[self.level]} {self.rival.name} ({ours} compared with {theirs})"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The verdict and outcomes under another reading of the text."""
+    """The verdict and outcomes under another reading, preliminary if one of its checks has no record."""
 
     verdict: str
     outcomes: tuple[Outcome, ...]
@@ -101,10 +100,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a claim. ``outcomes``: by the names of its checks.
-
-    ``lacks``: what a final verdict still needs, one sentence each.
-    """
+    """The verdict on a claim. ``outcomes``: by check. ``lacks``: what a final verdict still needs, in sentences."""
 
     name: str
     claim: Claim
@@ -154,18 +150,11 @@ class Verdict:
 
 
 def verdicts(records: Iterable[Mapping[str, Any]], rules: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
-    """The verdict on every claim, by its id, in the order of the claims file.
-
-    Only ``records`` of the largest profile of a claim count. ``rules`` None: those of the package.
-    """
-    of_claim = {name: rows for (name,), rows in _grouped(map(_row, records), ["claim"])}
+    """Verdicts by claim of ``rules`` (None: the package's). Only records of a claim's largest profile count."""
+    rows = [MISSING | {name: value for name, value in record.items() if value is not None}
+            | {"case": json.dumps(record["parameters"], sort_keys=True)} for record in records]
+    of_claim = {name: some for (name,), some in _grouped(rows, ["claim"])}
     return {name: _decided(name, claim, of_claim) for name, claim in (rules or claims.load_claims()).items()}
-
-
-def _row(record: Mapping[str, Any]) -> Row:
-    """A record with defaults in place of missing values."""
-    given = {name: value for name, value in record.items() if value is not None}
-    return MISSING | given | {"case": json.dumps(record["parameters"], sort_keys=True)}
 
 
 def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
@@ -189,17 +178,15 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
     outcomes = dict(zip(claim.checks, applied(claim.checks.values()), strict=True))
     counted = [outcome for outcome in outcomes.values() if not outcome.check.further]
     lacks = _lacks(claim, own, profile, counted)
-    readings = {other: _reading(claim, applied(checks)) for other, checks in claim.readings.items() if own}
+    readings = {}
+    for other, checks in claim.readings.items() if own else ():
+        under = applied(checks)
+        missing = any(outcome.passed is None for outcome in under)
+        readings[other] = Reading(_verdict(claim, under, preliminary=missing), tuple(under))
     verdict = _verdict(claim, counted, preliminary=bool(lacks))
     return Verdict(name, claim, verdict, profile, tuple(sorted({row["device"] for row in own})), outcomes,
                    () if verdict == "not comparable" else tuple(lacks), readings,
                    tuple(line for rival in claim.rivals for line in _beside(rival, own)))
-
-
-def _reading(claim: Claim, outcomes: list[Outcome]) -> Reading:
-    """The verdict under another reading, which is preliminary if one of its checks has no record."""
-    missing = any(outcome.passed is None for outcome in outcomes)
-    return Reading(_verdict(claim, outcomes, preliminary=missing), tuple(outcomes))
 
 
 def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) -> list[str]:
@@ -255,8 +242,13 @@ def _size(profile: str) -> int:
 def _applied(check: Check, rows: list[Row]) -> Outcome:
     """Apply a check to every case (data set, model, parameters): to its mean, or seed by seed to a comparison."""
     mine = _select(rows, check, check.where)
-    cases, alone = _paired(check, mine, rows) if check.other else (_alike(check, mine), 0)
-    return Outcome(check, tuple(cases), alone if cases else 0)
+    if check.other:
+        cases, alone = _paired(check, mine, rows)
+        return Outcome(check, tuple(cases), alone if cases else 0)
+    return Outcome(check, tuple(
+        _case(check, dataset, model, some[0]["parameters"], [row["value"] for row in some],
+              seeds=len({row["seed"] for row in some}), n=float(np.min([row["n"] for row in some])))
+        for (dataset, model, _), some in _grouped(mine, ("dataset", "model", "case"))))
 
 
 def _select(rows: list[Row], what: Check, where: Condition) -> list[Row]:
@@ -265,25 +257,17 @@ def _select(rows: list[Row], what: Check, where: Condition) -> list[Row]:
             and what.model in (None, row["model"]) and where.items() <= row["parameters"].items()]
 
 
-def _alike(check: Check, mine: list[Row]) -> list[Case]:
-    """The cases of a check that compares with a number."""
-    return [_case(check, dataset, model, some[0]["parameters"], [row["value"] for row in some],
-                  seeds=len({row["seed"] for row in some}), n=float(np.min([row["n"] for row in some])))
-            for (dataset, model, _), some in _grouped(mine, ("dataset", "model", "case"))]
-
-
 def _paired(check: Check, mine: list[Row], rows: list[Row]) -> tuple[list[Case], int]:
-    """The cases of a comparison, and the number of records without a counterpart.
-
-    Records are compared if they have the same data set and seed, and the same model and parameters if both sides share
-    some.
+    """The cases of a comparison, and the number of records without a counterpart: one of the same data set and seed,
+    and of the same model and parameters if both sides share some.
     """
     other = check.other
     given = {key: value for key, value in other if key in ("quantity", "model") and value is not None}
     others = _select(rows, check.model_copy(update=given), check.where if other.where is None else other.where)
     keys = ["dataset", *(key for key, named in {"model": other.model, "case": other.where}.items() if named is None
                          and {row[key] for row in mine} & {row[key] for row in others})]
-    ours, theirs = (_means(side, (*keys, "seed")) for side in (mine, others))
+    ours, theirs = ({key: fmean(row["value"] for row in some) for key, some in _grouped(side, (*keys, "seed"))}
+                    for side in (mine, others))
     cases = []
     for key, some in itertools.groupby((key for key in ours if key in theirs), key=lambda key: key[:-1]):
         about, seeds = dict(zip(keys, key, strict=True)), list(some)
@@ -308,10 +292,6 @@ def _grouped(rows: Iterable[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, 
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
     return sorted(groups.items())
-
-
-def _means(rows: list[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], float]:
-    return {key: fmean(row["value"] for row in some) for key, some in _grouped(rows, keys)}
 
 
 def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None) -> bool:

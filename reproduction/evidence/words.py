@@ -42,29 +42,25 @@ class Book(Strict):
     pages: dict[str, PageWords]
 
 
-def load(path: Path = FILE) -> Book:
+@cache
+def load() -> Book:
     """The words of the book. Raises BadFile, BadInput: the file is not as it should be."""
-    return strict.validated(Book, strict.read_yaml(path), path)
+    return strict.validated(Book, strict.read_yaml(FILE), FILE)
 
 
 def called(part: str) -> str:
     """A data set, a model, or a setting and its value in words: ``dtype float64`` becomes double precision."""
-    return _words().get(part) or NAME.sub(lambda word: _words().get(word[0], word[0]), part)
+    return load().words.get(part) or NAME.sub(lambda word: load().words.get(word[0], word[0]), part)
 
 
 def quantity(name: str) -> str:
     """A quantity in words: ``completion_mse`` becomes completion MSE, and so does that of a sweep."""
     end = " at the end" if name.startswith(AT_THE_END) else ""
     text = name.removeprefix(AT_THE_END).removeprefix(SWEPT).replace("_", " ") + end
-    return NAME.sub(lambda word: MEASURES.get(word[0]) or _words().get(word[0], word[0]), text)
+    return NAME.sub(lambda word: MEASURES.get(word[0]) or load().words.get(word[0], word[0]), text)
 
 
 def count(number: int, noun: str = "") -> str:
     """``one seed``, ``five seeds``; numbers above ten have digits."""
     word = COUNTS[number] if number < len(COUNTS) else str(number)
     return f"{word} {noun}{'s' if noun and number != 1 else ''}".strip()
-
-
-@cache
-def _words() -> dict[str, str]:
-    return load().words

@@ -1,7 +1,5 @@
-"""Named models: from a specification to trained, cached and verified weights.
-
-Weights are safetensors files in ``_build/<profile>/models``, with the specification, its hash and the provenance in the
-header and the training history beside them as CSV. ``ModelRun(name, profile, seed).load()`` returns a trained model.
+"""Named models: from a specification to trained, cached and verified weights, safetensors files in
+``_build/<profile>/models`` with specification, hash, provenance and history in the header.
 """
 
 import json
@@ -25,10 +23,9 @@ from pcgraph_lite import hardware, valid
 from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
-from pcgraph_lite.engine.scale import Scale
 from pcgraph_lite.engine.topology import CONSTRUCTORS, Topology
 from pcgraph_lite.errors import BadFile, BadInput
-from pcgraph_lite.files import load_tensors, ready, save_tensors, tensor_digest, write_aside
+from pcgraph_lite.files import load_tensors, ready, save_tensors, tensor_digest
 from pcgraph_lite.images import datasets
 from pcgraph_lite.images import scale as scales
 from pcgraph_lite.images.datasets import ImageSet
@@ -44,10 +41,7 @@ HEADER = ("model", "profile", "seed", "identity", "numerics", "spec", "provenanc
 @valid.checked
 @dataclass(frozen=True)
 class ModelRun:
-    """A model as a profile trains it from a seed: the handle of its settings and weights.
-
-    Raises UnknownName, BadInput: a wrong model, profile or seed.
-    """
+    """A model as a profile trains it from a seed: handle of settings and weights. Raises UnknownName, BadInput."""
 
     name: str
     profile: str
@@ -74,17 +68,13 @@ class ModelRun:
 
     @property
     def fingerprint(self) -> str:
-        """Everything that decides the weights: the settings, and the numbers that the code computes from them.
-
-        The edges need no digest: they follow from settings, seed and constructor, and numerics.json contains a small
-        graph of each constructor.
-        """
+        """What decides the weights: the settings, from which also the edges follow, and the numbers of the code."""
         return f"{self.identity} {numerics.version(self.spec)}"
 
     @property
     def is_done(self) -> bool:
-        """Whether weights and history of exactly these settings and numerics exist."""
-        return self.path.with_suffix(".csv").is_file() and self.fingerprint == fingerprint_of(self.path)
+        """Whether weights of exactly these settings and numerics exist."""
+        return self.fingerprint == fingerprint_of(self.path)
 
     @property
     def is_of_other_code(self) -> bool:
@@ -103,20 +93,18 @@ class ModelRun:
         return split(self.spec, config.load_profile(self.profile), generator)
 
     def train(self, device: str = "auto", progress: bool = True, force: bool = False) -> Path:
-        """Train unless weights of the same settings and numerics exist. A killed training resumes. Returns the file.
-
-        ``force``: train anew in any case, from the first epoch. Raises BadInput: a wrong device. BadFile: missing or
-        damaged data. UnstableStep: the value step is too large.
+        """Train unless weights of the same settings and numerics exist, or anew by ``force``. A killed training
+        resumes. Returns the file. Raises BadInput: a wrong device. BadFile: missing or damaged data. UnstableStep: the
+        value step is too large.
         """
         target, picked = self.path, hardware.pick_device(device)           # checked before a folder is made
         version = numerics.version(self.spec)
         checkpoint = target.with_suffix(f".{self.identity[:12]}-{version[:8]}.checkpoint")
-        lock, *_ = map(ready, (target.with_suffix(".lock"), target.with_suffix(".csv"), target))
+        lock, _ = map(ready, (target.with_suffix(".lock"), target))
         with FileLock(lock):                           # two notebooks may want the same model at once
             if force:
                 checkpoint.unlink(missing_ok=True)
-            elif fingerprint_of(target) == self.fingerprint:
-                _copy_history(target, read_header(target)["history"])
+            elif self.is_done:
                 return target
             _train_and_save(self, picked, progress, checkpoint)
             for old in target.parent.glob(f"{target.stem}.*.checkpoint"):
@@ -125,7 +113,6 @@ class ModelRun:
 
     def load(self, device: str = "auto", progress: bool = True) -> "Trained":
         """The trained model. It is trained first, with a message, if its weights are missing or of other settings.
-
         Raises as ``train``, and BadFile, with the command that trains it again: the file is damaged.
         """
         target, wanted = self.path, self.identity
@@ -157,19 +144,17 @@ class Trained(ModelRun):
     weights: str
 
     @property
-    def scale(self) -> Scale:
-        """The scale of the model's pixels, which queries apply themselves."""
-        return scales.of(self.graph)
-
-    @property
     def seconds(self) -> float:
         """Time of all epochs, including those before a kill."""
         return float(self.history["seconds"].sum())
 
     @property
     def parameters(self) -> int:
-        """The number of trained parameters, see ``parameter_count``."""
-        return parameter_count(self.graph)
+        """The number of trained parameters: of a graph its edges (without masked pairs) and biases."""
+        if not isinstance(self.graph, PCGraph):
+            return sum(parameter.numel() for parameter in self.graph.parameters())
+        biases = 0 if self.graph.bias is None else self.graph.topology.n
+        return self.graph.topology.edge_count() + biases
 
     @property
     def vertices(self) -> int | None:
@@ -193,9 +178,8 @@ def committed_path(name: str) -> Path:
 
 
 def committed(name: str) -> nn.Module:
-    """A small model with weights from the repository. This trains nothing and needs no data set.
-
-    Raises BadInput: the repository has no weights of it. BadFile: they are damaged or of other settings.
+    """A small model with weights from the repository, which needs no training and no data set. Raises BadInput: there
+    are none. BadFile: they are damaged or of other settings.
     """
     if not (file := committed_path(name)).is_file():
         known = ", ".join(sorted(other.stem for other in file.parent.glob("*.safetensors")))
@@ -216,19 +200,10 @@ def fingerprint_of(target: Path) -> str:
     return f"{found.get('identity')} {found.get('numerics')}"
 
 
-def parameter_count(model: nn.Module) -> int:
-    """The number of trained parameters: edges (without masked pairs) and biases."""
-    if isinstance(model, PCGraph):
-        biases = 0 if model.bias is None else model.topology.n
-        return model.topology.edge_count() + biases
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
 def build(settings: Model, seed: int, device: torch.device,
           dtype: str = "float32") -> tuple[nn.Module, torch.Generator]:
-    """The model before training, and the generator that then splits and shuffles the data.
-
-    The first weights are drawn in single precision, so they are the same in any ``dtype``.
+    """The model before training, and the generator that then splits and shuffles the data. The first weights are drawn
+    in single precision, so they are the same in any ``dtype``.
     """
     generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
@@ -250,10 +225,7 @@ def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
 
 
 def images(data: str, split: str, profile: config.Profile) -> ImageSet:
-    """The ``split`` ("train" or "test") of a data set in a profile: all images or the sample, in its precision.
-
-    Raises as ``datasets.load``.
-    """
+    """The ``split`` ("train" or "test") of a data set in a profile: all images or the sample, in its precision."""
     found = datasets.load(data, split, sample=profile.data.sample)
     return replace(found, images=found.images.to(getattr(torch, profile.dtype)))
 
@@ -271,9 +243,8 @@ def split(settings: Model, profile: config.Profile,
 
 def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | None,
         **options: Any) -> pd.DataFrame:
-    """Train a model in place as its specification says. ``options`` go to the ``fit`` of its kind.
-
-    Returns the history with one row per epoch. Raises UnstableStep, BadValues: the training diverges.
+    """Train a model in place as its specification says. ``options`` go to the ``fit`` of its kind. Returns the history
+    with one row per epoch. Raises UnstableStep, BadValues: the training diverges.
     """
     seen = None if held_out is None else (held_out.images, held_out.labels)
     train, data = (learning.fit, [(rest.images, rest.labels)]) if settings.kind == "pcgraph" else (
@@ -298,15 +269,6 @@ def _train_and_save(training: ModelRun, device: torch.device, progress: bool, ch
               settings.model_dump_json(), json.dumps(facts), tensor_digest(model.state_dict()),
               history.to_csv(index=False))
     save_tensors(target, model.state_dict(), dict(zip(HEADER, header, strict=True)))
-    _copy_history(target, header[-1])
-
-
-def _copy_history(target: Path, history: str) -> None:
-    """Write the history beside a weights file, for readers and the workflow, unless it is there already."""
-    csv = target.with_suffix(".csv")
-    if not (csv.is_file() and csv.read_bytes() == history.encode()):
-        with write_aside(csv) as part:
-            part.write_bytes(history.encode())
 
 
 def read_header(target: Path) -> dict[str, str]:

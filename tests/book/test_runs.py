@@ -12,7 +12,8 @@ from reproduction.book.formats import DASH
 def saved(folder: Path, **provenance: object) -> Path:
     """A records file, as the Recorder writes it."""
     origin = {"commit": "0123456789abcdef", "dirty": False, "device": "a CPU [x86]", "seconds": 41.26,
-              "date": "2030-01-02T03:04:05+00:00", "python": "3.11.7", "torch": "2.14.1"} | provenance
+              "date": "2030-01-02T03:04:05+00:00", "python": "3.11.7", "torch": "2.14.1", "memory": "1.2 GiB",
+              "numerics": "0123"} | provenance
     (path := folder / "02-pc-graphs.json").write_text(json.dumps({"profile": "laptop", "provenance": origin}))
     return path
 
@@ -25,18 +26,16 @@ def test_the_ledger_says_who_ran_what_for_how_long(tmp_path: Path) -> None:
     first, second = rows(runs.ledger({"02-pc-graphs": runs.of(saved(tmp_path)), "mine": runs.of(tmp_path / "no")}))
     assert first == {"page": "{doc}`notebooks/02-pc-graphs`", "profile": "laptop", "seconds": "41",
                      "device": r"a CPU \[x86\]", "versions": "python 3.11.7, torch 2.14.1", "commit": "`012345678`",
-                     "date": "2030-01-02 03:04"}
+                     "date": "2030-01-02 03:04", "memory": "1.2 GiB", "numerics": "`0123`"}
     assert set(second.values()) == {"{doc}`notebooks/mine`", DASH}         # a page that keeps no records
 
 
-def test_a_changed_checkout_and_known_memory_are_said(tmp_path: Path) -> None:
-    run = runs.of(saved(tmp_path, dirty=True, memory="1.2 GiB"))
-    assert run["commit"] == "`012345678` with changes" and run["memory"] == "1.2 GiB"
+def test_a_changed_checkout_is_said(tmp_path: Path) -> None:
+    assert runs.of(saved(tmp_path, dirty=True))["commit"] == "`012345678` with changes"
 
 
-def test_the_line_under_a_title_says_only_what_is_known(tmp_path: Path) -> None:
+def test_the_line_under_a_title_says_who_ran_it(tmp_path: Path) -> None:
     assert runs.of(tmp_path / "no")["words"] == ""
-    assert runs.of(saved(tmp_path, seconds=None))["words"] == "Profile `laptop`, a CPU \\[x86\\], commit `012345678`"
     assert runs.of(saved(tmp_path))["words"] == (
         "Profile `laptop`, a CPU \\[x86\\], 41\u00a0s, commit `012345678`")
 
@@ -48,5 +47,6 @@ def test_markdown_in_cells_is_shown_not_obeyed() -> None:
 def test_what_all_runs_share_is_a_sentence_of_the_ledger(tmp_path: Path) -> None:
     texts = runs.ledger({name: runs.of(saved(tmp_path, seconds=seconds)) for name, seconds in (("a", 3), ("b", 4))})
     assert texts["ledger.md"] == (
-        "The same for every page: profile laptop; device a CPU \\[x86\\]; versions python 3.11.7, torch 2.14.1.\n")
-    assert [list(row) for row in rows(texts)] == [["page", "seconds", "date", "commit"]] * 2
+        "The same for every page: profile laptop; device a CPU \\[x86\\]; versions python 3.11.7, torch 2.14.1; "
+        "numerics `0123`.\n")
+    assert [list(row) for row in rows(texts)] == [["page", "seconds", "memory", "date", "commit"]] * 2

@@ -30,7 +30,7 @@ from reproduction.evidence.claims import load_claims
 RECORDS = {
     "notebook": "02-pc-graphs", "profile": "smoke",
     "provenance": {"commit": "0123456789", "dirty": False, "device": "the test's device", "seconds": 7.0,
-                   "date": "now"},
+                   "date": "now", "memory": "1 MiB", "numerics": "0123"},
     "records": [{"claim": "eq3", "quantity": "max_relative_error", "value": 3e-15, "parameters": {"dtype": "float64"}}]}
 HOSTILE = ("g-efficiency", "h-judge", "i-relaxed-time", "j-pixel-scale")
 SECRET = "what-no-page-may-show"

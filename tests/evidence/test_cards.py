@@ -15,7 +15,7 @@ from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.images import datasets, judge
 from pcgraph_lite.studies import tasks
 from reproduction import checkout
-from reproduction.evidence import cards, numerics, recalls, zoo
+from reproduction.evidence import cards, numerics, zoo
 from reproduction.evidence.zoo import ModelRun
 
 
@@ -70,7 +70,7 @@ def answers(trained: zoo.Trained, test: datasets.ImageSet) -> torch.Tensor:
 
 def test_the_card_of_a_memory_says_what_comes_back(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked by hand: the upper half hidden, or noise on pixels from -1 to 1, for as many steps."""
-    monkeypatch.setattr(recalls, "USUAL", {"variance": 0.2, "steps": 40})
+    monkeypatch.setattr(cards, "USUAL", {"variance": 0.2, "steps": 40})
     card = cards.load("memory", "smoke", device="cpu")
     graph = ModelRun("memory", "smoke").load(device="cpu", progress=False).graph
     images = zoo.trained_on("memory", "smoke").images
@@ -88,7 +88,7 @@ def test_the_card_of_a_memory_says_what_comes_back(root: Path, monkeypatch: pyte
 
 
 def test_a_memory_asked_otherwise_has_no_card(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recalls, "USUAL", {"variance": 0.2, "steps": 40})
+    monkeypatch.setattr(cards, "USUAL", {"variance": 0.2, "steps": 40})
     commit("memory")
     own = cards.path(ModelRun("memory", "smoke")).read_bytes()
     usual = cards.load("memory", "smoke", device="cpu", steps=40)
@@ -134,7 +134,7 @@ def test_a_card_of_weights_that_other_code_made_says_so(root: Path, monkeypatch:
     *(("memory", damage) for damage in ({"mse": [0.1]}, {"pictures": "AAAA"}, {"pictures": "?"}, {"converged": []}))])
 def test_a_damaged_card_is_named(root: Path, monkeypatch: pytest.MonkeyPatch, name: str,
                                  damage: dict[str, object]) -> None:
-    monkeypatch.setattr(recalls, "USUAL", {"variance": 0.2, "steps": 40})
+    monkeypatch.setattr(cards, "USUAL", {"variance": 0.2, "steps": 40})
     content = json.loads((file := commit(name)).read_text())
     (content["recalled"]["half"] if name == "memory" else content).update(damage)
     file.write_text(json.dumps(content))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from reproduction.checkout import ROOT
-from reproduction.evidence import causes, claims, records, relaxed_time
+from reproduction.evidence import claims, records, relaxed_time
 
 KEPT = pd.DataFrame(records.read(ROOT / "results/records"))
 
@@ -154,20 +154,20 @@ def test_a_judge_reads_no_more_of_the_clothes_originals_than_the_rule_asks_of_co
 
 def test_a_cause_is_tested_only_where_its_records_turn_it() -> None:
     """By another reading under which all holds; by a search none of whose settings reaches what was asked."""
-    test = causes.Test(reading="at rest")
+    test = claims.Test(reading="at rest")
     assert "at rest" in test.told({"at rest": "reproduced"}) and test.told({"at rest": "partly"}) == test.told({}) == ""
-    both = causes.Test(tried=["wider", "longer"])
+    both = claims.Test(tried=["wider", "longer"])
     assert "wider; longer" in both.told({"wider": "partly", "longer": "not reproduced"})
     for longer in ({"longer": "reproduced"}, {"longer": "not run"}, {}):
         assert both.told({"wider": "partly"} | longer) == ""
     rows = pd.concat(map(sweep, names := ["multilayer-cifar10", "multilayer-cifar10-long"]))
     best = rows["validation"].max()
     for least, found in ((best + 0.01, True), (best - 0.01, False)):
-        told = causes.Test(search={"says": "None does", "sweeps": names, "least": least}).told({})
+        told = claims.Test(search={"says": "None does", "sweeps": names, "least": least}).told({})
         assert bool(told) == found and (f"{100 * best:.1f} %" in told) == found
     for wrong in ({}, {"reading": "a", "search": {"says": "a", "sweeps": ["b"], "least": 1}}):
         with pytest.raises(ValueError, match="expected one of"):
-            causes.Test(**wrong)
+            claims.Test(**wrong)
 
 
 @pytest.mark.parametrize("name", [name for name, claim in claims.load_claims().items()

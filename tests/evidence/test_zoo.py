@@ -87,14 +87,8 @@ def test_damaged_weights_are_named_with_the_command(root: Path, damage: str) -> 
 
 
 def test_the_history_is_part_of_the_weights(root: Path) -> None:
-    """The file beside them is a copy: a damaged one is not read, and is made again; weights without one are damaged."""
+    """Weights without one are damaged."""
     trained = zoo.ModelRun("tiny", "smoke").load(**QUIET)
-    csv, text = trained.path.with_suffix(".csv"), trained.path.with_suffix(".csv").read_bytes()
-    for damage in (csv.unlink, lambda: csv.write_text("epoch,seconds\n1,2\n")):
-        damage()
-        assert zoo.ModelRun("tiny", "smoke").load(**QUIET).history.equals(trained.history)
-        zoo.ModelRun("tiny", "smoke").train(**QUIET)
-        assert csv.read_bytes() == text
     header, tensors = files.load_tensors(trained.path)
     del header["history"]
     save_file(tensors, trained.path, header)
@@ -142,7 +136,7 @@ def test_autoencoders_come_by_the_same_call(root: Path) -> None:
     """Trained, kept and found again like a graph; 784 -> 8 -> 784 with biases."""
     first = zoo.ModelRun("copier", "smoke").load(**QUIET)
     assert same(first.graph, zoo.ModelRun("copier", "smoke").load(**QUIET).graph) and len(first.history) == 2
-    assert zoo.parameter_count(first.graph) == 2 * 784 * 8 + 8 + 784
+    assert first.parameters == 2 * 784 * 8 + 8 + 784
 
 
 @pytest.mark.parametrize("name", ["hopfield", "boltzmann", "almeida-pineda", "linear", "mlp", "rbm", "dam"])
@@ -198,7 +192,7 @@ def test_a_scale_is_that_of_the_settings(root: Path) -> None:
     assert scales.of(zoo.build(plain, 0, torch.device("cpu"))[0]) == scales.PLAIN
     models.write_text(models.read_text().replace("  data: mnist\n", '  data: mnist\n  scale: "[-1, 1]"\n', 1))
     loaded = zoo.ModelRun("tiny", "smoke").load(**QUIET)
-    assert loaded.scale == loaded.graph.pixel_scale == scales.named("[-1, 1]")
+    assert scales.of(loaded.graph) == loaded.graph.pixel_scale == scales.named("[-1, 1]")
     assert loaded.spec.identity(0, True) != plain.identity(0, True)
     assert loaded.spec.model_copy(update={"scale": "[0, 1]"}).identity(0, True) == plain.identity(0, True)
 
