@@ -30,14 +30,6 @@ def test_a_mask_comes_back_as_it_went_in(mask):
     assert torch.equal(t.in_degree(), mask.sum(0))
 
 
-def test_networkx_groups_follow_their_attribute():
-    graph = nx.DiGraph([("x", "y"), ("z", "x")])
-    nx.set_node_attributes(graph, {"x": "seen", "y": "hidden", "z": "seen"}, "group")
-    t = topology.from_networkx(graph)
-    assert t.groups == {"seen": 2, "hidden": 1}
-    assert t.mask().nonzero().tolist() == [[0, 2], [1, 0]]                 # x -> y, z -> x in the order x, z, y
-
-
 NAMES = st.sampled_from("dbca")
 
 
