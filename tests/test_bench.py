@@ -352,7 +352,6 @@ def test_a_fitted_exponent_is_that_of_the_law() -> None:
 
 
 def test_achieved_rate() -> None:
-    """Operations over the median."""
     assert rows.Contender(name="ours", seconds=[1.0, 2.0, 9.0], flops=4 * 10**9).gflops == pytest.approx(2)
 
 
