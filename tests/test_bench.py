@@ -352,7 +352,6 @@ def test_a_fitted_exponent_is_that_of_the_law() -> None:
 
 
 def test_achieved_rate() -> None:
-    """Operations over the median."""
     assert rows.Contender(name="ours", seconds=[1.0, 2.0, 9.0], flops=4 * 10**9).gflops == pytest.approx(2)
 
 
@@ -379,24 +378,13 @@ def test_a_quick_run_through_the_command(tmp_path: Path, capsys: pytest.CaptureF
     assert not list(tmp_path.rglob("*.part"))
 
 
-@pytest.fixture
-def small_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One row that measures nothing; the folder of its results."""
-    row = rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
-    monkeypatch.setattr(suite, "ROWS", {"memory": lambda sizes: row})
-    monkeypatch.setattr(scaling, "measure", lambda sizes: [])
-    monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
-    return tmp_path / "_build/bench"
-
-
 @pytest.mark.parametrize(("arguments", "folder"), [
     ([], "cpu"), (["--quick"], "cpu-quick"), (["--only", "memory"], "cpu-part"),
     (["--only", "memory", "--tf32"], "cpu-tf32-part"), (["--tf32", "--cuda-graphs"], "cpu-tf32-graphs")])
-def test_no_run_replaces_one_of_other_rows_or_switches(arguments: list[str], folder: str, small_suite: Path,
+def test_no_run_replaces_one_of_other_rows_or_switches(arguments: list[str], folder: str, tmp_path: Path,
                                                        monkeypatch: pytest.MonkeyPatch) -> None:
     """--tf32 reaches ``hardware.prepare``, --cuda-graphs the rows; both are noted, and name the folder."""
-    asked, row = {}, suite.ROWS["memory"]
+    asked, made = {}, tmp_path / "_build/bench"
 
     def prepare(threads: int, **switches: bool) -> dict[str, object]:
         asked.update(switches)
@@ -404,14 +392,17 @@ def test_no_run_replaces_one_of_other_rows_or_switches(arguments: list[str], fol
 
     def measured(sizes: rows.Sizes) -> rows.Row:
         asked["cuda_graphs"] = sizes.cuda_graphs
-        return row(sizes)
+        return rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
 
+    monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    monkeypatch.setattr(scaling, "measure", lambda sizes: [])
     monkeypatch.setattr(suite, "ROWS", {"memory": measured})
     monkeypatch.setattr(suite.hardware, "prepare", prepare)
     assert call("bench", *arguments) == 0
     assert asked == {"tf32": "--tf32" in arguments, "cuda_graphs": "--cuda-graphs" in arguments}
-    assert [path.name for path in small_suite.iterdir()] == [folder]
-    assert report.read(small_suite / folder / "bench.json").setting["cuda_graphs"] == asked["cuda_graphs"]
+    assert [path.name for path in made.iterdir()] == [folder]
+    assert report.read(made / folder / "bench.json").setting["cuda_graphs"] == asked["cuda_graphs"]
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

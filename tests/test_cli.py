@@ -30,7 +30,6 @@ def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("command", ["data", "train", "sweep", "run", "scorecard", "book", "bench", "info"])
 def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What it does and a line to copy."""
     assert call(command, "--help") == 0
     text = capsys.readouterr().out
     assert "Usage: " in text and "pcgraph" in text.partition("Example")[2]

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from pictures import seeded
 from torch import Tensor
 
 import pcgraph_lite as pcg
@@ -28,15 +29,11 @@ from pcgraph_lite.images import datasets, judge, metrics
 from pcgraph_lite.images.scale import named
 from pcgraph_lite.studies import convergence
 
-DRAW = torch.Generator().manual_seed(0)
+DRAW = seeded()
 X, Y = torch.rand(8, 16, generator=DRAW), torch.arange(8) % 2
 BIG = torch.rand(130, 784, generator=DRAW)
 KNOWN, KNOWN_BIG = torch.arange(16) < 8, datasets.top_half((1, 28, 28))
 READER = judge.load_judge("mnist")
-
-
-def draw() -> torch.Generator:
-    return torch.Generator().manual_seed(0)
 
 
 def graph(scale: pcg.Scale | None = None, labels: int = 2) -> pcg.PCGraph:
@@ -75,7 +72,7 @@ DOORS: dict[str, tuple[Callable[..., object], dict[str, Tensor]]] = {
                  {"images": X, "mask": KNOWN}),
     "accuracy": (lambda images, labels: pcg.accuracy(graph(), (images, labels)), {"images": X, "labels": Y}),
     "minus_energy": (lambda images, labels: pcg.minus_energy(graph(), (images, labels)), {"images": X, "labels": Y}),
-    "noisy": (lambda images: datasets.noisy(images, 0.1, draw()), {"images": X}),
+    "noisy": (lambda images: datasets.noisy(images, 0.1, seeded()), {"images": X}),
     "ImageSet": (lambda images, labels: datasets.ImageSet("x", images, labels, (1, 4, 4), "").images,
                  {"images": X, "labels": Y}),
     "read": (lambda images: judge.read(READER, images), {"images": BIG}),
@@ -98,9 +95,9 @@ DOORS: dict[str, tuple[Callable[..., object], dict[str, Tensor]]] = {
     "score": (lambda images, labels: MLP(16, 2, [3]).score((images, labels)), {"images": X, "labels": Y}),
     "autoencoder complete": (lambda images, mask: complete(Autoencoder(16, [3]), images, mask),
                              {"images": X, "mask": KNOWN}),
-    "rbm complete": (lambda images, mask: rbm_complete(RBM(16, 2, 3), images, mask, 2, draw()),
+    "rbm complete": (lambda images, mask: rbm_complete(RBM(16, 2, 3), images, mask, 2, seeded()),
                      {"images": X, "mask": KNOWN}),
-    "rbm denoise": (lambda images: rbm_denoise(RBM(16, 2, 3), images, 2, draw()), {"images": X}),
+    "rbm denoise": (lambda images: rbm_denoise(RBM(16, 2, 3), images, 2, seeded()), {"images": X}),
     "mean_image": (lambda images, mask: rivals.mean_image(X, images, mask), {"images": X, "mask": KNOWN}),
     "nearest": (lambda images, mask: rivals.nearest_neighbour(X, images, mask), {"images": X, "mask": KNOWN}),
     "ridge": (lambda images, mask: rivals.ridge(images, X, mask).weight, {"images": X, "mask": KNOWN}),
@@ -209,20 +206,20 @@ SCALED = {
 @pytest.mark.parametrize("name", ["[-1, 1]", "[-2, 2]", "standardized"])
 def test_a_graph_with_a_scale_takes_clean_and_noisy_pictures_and_none_that_are_scaled(door: str, name: str) -> None:
     scale = named(name, "fashion")
-    images = torch.rand(8, 16, generator=draw()).square()
+    images = torch.rand(8, 16, generator=seeded()).square()
     SCALED[door](graph(scale), images)
     with pytest.raises(BadInput, match="pixels run from"):
         SCALED[door](graph(scale), scale.apply(images))
     if door not in ("fit", "validation", "watch"):
         for variance in (0.01, 0.05, 0.2, 0.5, 1.0, 2.0):
-            SCALED[door](graph(scale), datasets.noisy(images, variance, draw()))
+            SCALED[door](graph(scale), datasets.noisy(images, variance, seeded()))
 
 
 @pytest.mark.parametrize("variance", [0.05, 0.5, 1.0, 2.0])
 def test_noise_is_taken_by_every_measure(variance: float) -> None:
     """It is no scale, however large."""
     test = datasets.load("mnist", "test", sample=True).images[:200]
-    noisy = datasets.noisy(test, variance, draw())
+    noisy = datasets.noisy(test, variance, seeded())
     for call in (lambda x: judge.read(READER, x), lambda x: metrics.mse(x, test), lambda x: metrics.psnr(x, test),
                  lambda x: metrics.frechet_judge_distance(READER, test, x)):
         call(noisy)

@@ -128,16 +128,6 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "weight_gradient": (NETWORK.weight_gradient, {"x": START}),
     "Activation": (lambda **given: pcg.PCGraph(topology.generative(1, [1], 1), pcg.Activation(**given)),
                    {"f": torch.tanh, "slope": torch.cos}),
-    "fully_connected": (topology.fully_connected, {"pixels": 4, "labels": 2, "internal": 3, "self_loops": True,
-                                                   "without": [("labels", "labels")]}),
-    "discriminative": (topology.discriminative, {"pixels": 4, "hidden": [3], "labels": 2}),
-    "generative": (topology.generative, {"labels": 2, "hidden": [3], "pixels": 4}),
-    "recurrent": (topology.recurrent, {"labels": 2, "hidden": [3], "pixels": 4, "self_loops": True}),
-    "lateral": (topology.lateral, {"labels": 2, "hidden": [3], "pixels": 4, "self_loops": True}),
-    "assemblies": (topology.assemblies, {"clusters": 2, "size": 6, "p": 0.5, "pixels": 4, "labels": 2,
-                                         "links": [(0, 1)], "generator": GENERATOR}),
-    "small_world": (topology.small_world, {"pixels": 4, "labels": 2, "internal": 6, "neighbours": 2, "rewire": 0.1,
-                                           "generator": GENERATOR}),
     "from_mask": (topology.from_mask, {"mask": [[0, 1], [1, 0]], "groups": {"a": 1, "b": 1}, "sensory": ["a"],
                                        "pools": [["a"], ["b"]]}),
     "from_networkx": (topology.from_networkx, {"graph": WIRES, "attribute": "group", "nodelist": [1, 0, 2],
@@ -191,9 +181,10 @@ CALLS |= {
                 {"images": X, "labels": LABELS, "validation": (X, LABELS), "generator": GENERATOR, "epochs": 1,
                  "weight_lr": 0.1}),
 }
-TINY = {"pixels": 4, "labels": 2, "internal": 3, "hidden": [3], "generator": GENERATOR}
+TINY = {"pixels": 4, "labels": 2, "internal": 6, "hidden": [3], "self_loops": True, "without": [("labels", "labels")],
+        "clusters": 2, "size": 6, "p": 0.5, "links": [(0, 1)], "neighbours": 2, "rewire": 0.1, "generator": GENERATOR}
 CALLS |= {name: (make, {key: TINY[key] for key in signature(make).parameters if key in TINY})
-          for name, make in topology.CONSTRUCTORS.items() if name not in CALLS}
+          for name, make in topology.CONSTRUCTORS.items()}
 LISTS = {"load full"}                                                      # what was tried, a line each
 NOT_A_NUMBER = {"mean_interval"}                                           # which says so: one value has no spread
 

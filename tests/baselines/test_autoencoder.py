@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pcgraph_lite.baselines.autoencoder import Autoencoder, complete, fit_autoencoder
+from pcgraph_lite.baselines.autoencoder import Autoencoder, fit_autoencoder
 
 NONE = torch.zeros(200, dtype=torch.long)                                  # labels, which it leaves aside
 
@@ -23,17 +23,3 @@ def test_training_beats_the_mean_image_and_keeps_the_best_epoch():
     error = float(((model(data).detach() - data) ** 2).mean())
     assert error < 0.1 * float(data.var(0).mean())
     assert -error == pytest.approx(history.validation.max(), rel=1e-4)
-
-
-def test_parameters_and_seed():
-    a, b = (Autoencoder(12, [5, 4], generator=torch.Generator().manual_seed(s)) for s in (1, 2))
-    assert sum(p.numel() for p in a.parameters()) == 12 * 5 + 5 + 5 * 4 + 4 + 4 * 12 + 12
-    assert not torch.equal(a.layers[0].weight, b.layers[0].weight)
-    assert torch.equal(a.layers[0].weight, Autoencoder(12, [5, 4], torch.Generator().manual_seed(1)).layers[0].weight)
-
-
-def test_completion_keeps_the_known_pixels_and_never_sees_the_others():
-    model, data, known = Autoencoder(12, [8]), images(5), torch.arange(12) < 6
-    got = complete(model, data, known)
-    assert torch.equal(got[:, :6], data[:, :6])
-    assert torch.equal(got, complete(model, torch.where(known, data, 0.9), known))

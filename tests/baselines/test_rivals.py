@@ -108,6 +108,5 @@ def test_principal_components_are_the_truncated_singular_vectors(images):
     (lambda x: rivals.best_linear(x, -1), BadInput, "variance = -1"),
 ])
 def test_bad_input_is_named(images, call, error, words):
-    """The value, what was expected."""
     with pytest.raises(error, match=words):
         call(images)

@@ -124,18 +124,6 @@ def test_any_graph_relaxes_and_learns_as_the_paper_says(graph, seed):
             torch.testing.assert_close(got.problem.weight_gradient()[f"weights.{k}"], block, **EXACT)
 
 
-@pytest.mark.parametrize("replicas", [None, 2])
-def test_every_choice_of_free_vertices_relaxes_as_the_paper_says(replicas):
-    """Next to each other or far apart: what is free is cut out of the weights as a slice only where it is one."""
-    every = topology.fully_connected(pixels=6, labels=1, internal=1)
-    graph = PCGraph(every, "tanh", init_std=0.5, replicas=replicas, dtype=torch.float64)
-    x = values(graph)
-    for free in range(1, 2**8):
-        clamped = torch.tensor([not free >> i & 1 for i in range(8)])
-        got = relax(graph, x, clamped, steps=3, value_lr=0.1)
-        torch.testing.assert_close(got.x, equations.relax(x, clamped, graph.weight, *TANH, 3, 0.1), **EXACT)
-
-
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_buffers_are_freed_with_the_answer(name, solver):

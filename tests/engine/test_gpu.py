@@ -37,17 +37,6 @@ def test_the_pretended_gpu_refuses_what_a_gpu_refuses(gpu, broken):
         broken(here.cuda(), here)
 
 
-def test_the_pretended_gpu_computes_and_counts(gpu):
-    there = torch.arange(6.0, device="cuda").view(2, 3)
-    view = there[:, 1:]
-    view += 1                                                              # a view of the same memory
-    there[:, torch.tensor([0])] = 7.0                                      # an index may come from the CPU
-    assert there.is_cuda and (there * torch.tensor(2.0)).device.type == "cuda" and not waited["to the CPU"]
-    assert there.cpu().tolist() == [[7, 2, 3], [7, 5, 6]] and waited["to the CPU"] == 1
-    assert bool(there.any()) and float(there.sum()) == 30 and waited["aten::_local_scalar_dense"] == 2
-    assert there[there > 6].tolist() == [7, 7] and waited["aten::index"] == waited["tolist"] == 1
-
-
 @pytest.mark.parametrize("replicas", [None, 2])
 @pytest.mark.parametrize("ask", [
     {"tolerance": 1e-3, "steps": 40}, {"start": "prediction"}, {"start": "random"}, {"batch_size": 2}])
@@ -89,7 +78,7 @@ def test_a_plain_step_never_waits(gpu, replicas):
         waited.clear()
         relax(there, x, clamped, steps=steps, value_lr=0.1, trace=False)
         counts[steps] = sum(waited.values())
-    assert counts[50] - counts[10] <= 4
+    assert 0 < counts[10] <= counts[50] <= counts[10] + 4
 
 
 def test_the_gpu_s_own_precision_is_measured(gpu):

@@ -177,18 +177,15 @@ def test_bad_arguments_are_refused(arguments, error, says):
         PCGraph(topology.generative(2, [3], 4), **arguments)
 
 
-def test_bad_values_and_weights_are_refused():
-    graph = PCGraph(topology.generative(2, [3], 4))
-    with pytest.raises(WrongShape, match=r"\(5, 8\).*batch, 9"):
-        graph.energy(torch.zeros(5, 8))
-    for wrong in (torch.zeros(9), torch.zeros(1, 5, 9)):
-        with pytest.raises(WrongShape, match="batch, 9"):
-            graph.energy(wrong)
-    with pytest.raises(WrongShape, match=r"float64.*float32"):
-        graph.energy(torch.zeros(5, 9, dtype=torch.float64))
-    with pytest.raises(WrongShape, match=r"\(8, 8\)"):
-        graph.set_weight(torch.zeros(8, 8))
-    with pytest.raises(BadInput, match="no edge"):
-        graph.set_weight(torch.ones(9, 9))
-    with pytest.raises(BadValues, match="NaN"):
-        graph.set_weight(torch.full((9, 9), float("nan")))
+@pytest.mark.parametrize(("give", "error", "says"), [
+    (lambda graph: graph.energy(torch.zeros(5, 8)), WrongShape, r"\(5, 8\).*batch, 9"),
+    (lambda graph: graph.energy(torch.zeros(9)), WrongShape, "batch, 9"),
+    (lambda graph: graph.energy(torch.zeros(1, 5, 9)), WrongShape, "batch, 9"),
+    (lambda graph: graph.energy(torch.zeros(5, 9, dtype=torch.float64)), WrongShape, r"float64.*float32"),
+    (lambda graph: graph.set_weight(torch.zeros(8, 8)), WrongShape, r"\(8, 8\)"),
+    (lambda graph: graph.set_weight(torch.ones(9, 9)), BadInput, "no edge"),
+    (lambda graph: graph.set_weight(torch.full((9, 9), float("nan"))), BadValues, "NaN"),
+])
+def test_bad_values_and_weights_are_refused(give, error, says):
+    with pytest.raises(error, match=says):
+        give(PCGraph(topology.generative(2, [3], 4)))

@@ -100,20 +100,6 @@ def test_float32_goes_where_float64_goes(name):
     torch.testing.assert_close(a.energy[-1].float(), b.energy[-1], rtol=loose, atol=1e-5)
 
 
-@given(graphs(), st.sampled_from(["alternate", "by example", "first group"]))
-def test_one_plain_step_is_eq3(graph, held):
-    """A step moves free vertices by -gamma dE/dx and leaves clamped ones bit for bit, also with masks per example."""
-    x, n = values(graph), graph.topology.n
-    first = next(iter(graph.topology.groups.values()))
-    clamped = {"alternate": torch.arange(n) % 2 == 0, "first group": torch.arange(n) < first,
-               "by example": torch.rand(3, n, generator=torch.Generator().manual_seed(n)) < 0.4}[held]
-    got = relax(graph, x, clamped, steps=1, value_lr=1e-3)
-    expected = x - 1e-3 * graph.value_gradient(x) * ~clamped
-    torch.testing.assert_close(got.x, expected, rtol=1e-10, atol=1e-12)
-    assert torch.equal(got.x[..., clamped], x[..., clamped])
-    torch.testing.assert_close(got.initial_energy, graph.energy(x), rtol=1e-10, atol=1e-12)
-
-
 def test_conditioning_holds_and_initialization_lets_go():
     """eqs. 5 and 6, several groups at once, on parts of groups, with a mask for each example."""
     graph = PCGraph(topology.fully_connected(6, 2, 5), "tanh", dtype=torch.float64)
@@ -213,16 +199,13 @@ def test_a_mask_for_each_example_starts_each_by_itself():
         torch.testing.assert_close(alone.initial_energy[0], together.initial_energy[row])
 
 
-def test_flat_energies_are_answered_and_endless_ones_refused():
-    """No curvature: nothing moves and nothing is NaN. Weights beyond float32: an error, not NaN."""
+def test_flat_energies_are_answered():
+    """No curvature: nothing moves and nothing is NaN."""
     flat = PCGraph(topology.generative(3, [4], 6), init_std=0, prior="flat")
     answer = query(flat, {"pixels": torch.ones(2, 6), "hidden1": torch.ones(2, 4)})
     assert torch.isfinite(answer.x).all() and answer.converged.all()
     silent = query(PCGraph(topology.generative(3, [4], 6)), {"pixels": torch.zeros(2, 6)}, steps=500)
     assert silent.converged.all() and silent.steps < 500                   # at an energy of 0 from the start
-    huge = PCGraph(topology.generative(3, [4], 6), init_std=1e25)
-    with pytest.raises(UnstableStep, match="not finite, or too large"):
-        query(huge, {"pixels": torch.ones(2, 6)})
 
 
 @pytest.mark.parametrize(("top_k", "excess"), [(None, 0.02), (0.2, 0.1)])

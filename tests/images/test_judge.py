@@ -45,14 +45,6 @@ def test_committed_calibration_is_what_was_asked_of_the_judge(name):
             assert row["unreadable"] >= 0.99, kind
 
 
-@pytest.mark.parametrize(("name", "least"), [("mnist", 10), ("fashion", 9)])
-def test_committed_judge_reads_the_class_means_of_the_bundled_images(name, least):
-    data = datasets.load(name, "train", sample=True)
-    means = torch.stack([data.images[data.labels == label].mean(0) for label in range(10)])
-    for contrast in (1, 0.3):
-        assert (judge.read(judge.load_judge(name), contrast * means) == torch.arange(10)).sum() >= least
-
-
 @pytest.mark.parametrize("name", judge.JUDGES)
 def test_committed_judge_finds_pictures_of_nothing_unreadable(name):
     """With noise of another seed than that of the calibration."""
@@ -63,16 +55,6 @@ def test_committed_judge_finds_pictures_of_nothing_unreadable(name):
     pictures |= {variance: datasets.noisy(black, variance, seeded(9), clip=True) for variance in (0.05, 0.3, 1.0)}
     for kind, images in pictures.items():
         assert (judge.read(network, images) == judge.UNREADABLE).float().mean() >= 0.98, kind
-
-
-@pytest.mark.parametrize(("name", "lost"), [("mnist", 0.01), ("fashion", 0.03)])
-def test_committed_judge_reads_blurred_and_faint_images(name, lost):
-    network, data = judge.load_judge(name), datasets.load(name, "test", sample=True)
-
-    def share(images):
-        return (judge.read(network, images) == data.labels).float().mean().item()
-
-    assert share(0.3 * pictures_of.blurred(data.images, 1.0)) >= share(data.images) - lost
 
 
 # ------------------------------------------------------------------------------------------------------- behaviour

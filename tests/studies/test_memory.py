@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pcgraph_lite import PCGraph, query, topology
+from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import WrongShape
 from pcgraph_lite.images import datasets, metrics, scale
 from pcgraph_lite.studies import memory, oracles
@@ -58,14 +58,6 @@ def test_a_part_is_completed_as_the_linear_solution_says(known: int):
     assert (metrics.mse(recall.images, values[:, :PIXELS]) < memory.RETRIEVED).all() == unique
 
 
-def test_unknown_pixels_are_never_looked_at():
-    graph, values = stored()
-    part = torch.arange(PIXELS) < 20
-    other = torch.where(part, values[:, :PIXELS], 0.3)
-    assert torch.equal(memory.from_part(graph, other, part, 50).images,
-                       memory.from_part(graph, values[:, :PIXELS], part, 50).images)
-
-
 @pytest.mark.parametrize("name", ["[0, 1]", "[-1, 1]"])
 def test_a_linear_graph_takes_noise_to_the_span_of_the_memories(name: str):
     """All combinations of stored patterns have no energy, so descent ends on the nearest one: the projection."""
@@ -96,17 +88,6 @@ def test_a_memory_stays_where_it_is(activation: str):
     recall = memory.from_start(graph, values[:, :PIXELS], [5, 50], internal="prediction")
     torch.testing.assert_close(recall.images, values[:, :PIXELS], rtol=0, atol=1e-8)
     assert list(recall.seen) == [5, 50] and recall.energy.shape == (51, COUNT)
-
-
-def test_a_path_in_pieces_is_one_long_query():
-    graph, values = stored("tanh")
-    start = noisy(values)
-    recall = memory.from_start(graph, start, [3, 10, 25])
-    whole = query(graph, init={"pixels": start}, steps=25, tolerance=None)
-    torch.testing.assert_close(recall.images, whole.values["pixels"].clamp(0, 1), rtol=1e-6, atol=1e-8)
-    torch.testing.assert_close(recall.energy[1:], whole.energy, rtol=1e-6, atol=1e-8)
-    torch.testing.assert_close(recall.energy[0], whole.initial_energy)
-    assert not recall.converged.any()                                      # so far from settled
 
 
 def test_at_rest_looks_at_the_last_ten_steps():
