@@ -84,9 +84,12 @@ class Run:
 
     setting: str
     values: Mapping[str, object]
+    model: str
     spec: Model
     seed: int
-    sweep: Sweep
+    images: int
+    query_steps: int
+    measured: Collection[str]
     identity: str
 
     def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
@@ -97,18 +100,18 @@ class Run:
         generator = torch.Generator().manual_seed(self.seed)               # all graphs of a seed see the same images
         foreign = None
         rest, held_out = zoo.split(self.spec, settings, generator)
-        if "strangeness" in self.sweep.measured:
+        if "strangeness" in self.measured:
             foreign = zoo.images(FOREIGN[self.spec.data], "train", settings)
         from .measures import measure  # here: the import takes seconds, and a plan does not need it
         try:
             rows, status = zoo.fit(model, self.spec, rest, held_out, generator=generator, progress=False), "ok"
-            for key, value in measure(model, rest, held_out, self.sweep.images, self.seed, self.sweep.measured,
-                                      self.sweep.query_steps, foreign).items():
+            for key, value in measure(model, rest, held_out, self.images, self.seed, self.measured, self.query_steps,
+                                      foreign).items():
                 rows.loc[rows.index[-1], key] = value
         except (UnstableStep, BadValues) as error:
             rows, status = pd.DataFrame({"epoch": [0]}), f"{type(error).__name__}: {error}"
         facts = records.made(hardware.describe(device), began, version)
-        return rows.assign(seed=self.seed, status=status, profile=profile, model=self.sweep.model, n=len(rest),
+        return rows.assign(seed=self.seed, status=status, profile=profile, model=self.model, n=len(rest),
                            run_seconds=facts.pop("seconds"), identity=self.identity, **facts)
 
     def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -155,7 +158,8 @@ def plan(name: str, profile: str) -> list[Run]:
         identity = hashlib.sha256(f"{weights} {sweep.images}".encode()).hexdigest()[:16]
         values = _values(spec, keys)
         differs = ", ".join(f"{key} = {value}" for key, value in values.items() if value != usual[key])
-        runs.setdefault(identity, Run(differs or "base", values, spec, seed, sweep, identity))
+        runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, sweep.images,
+                                      sweep.query_steps, sweep.measured, identity))
     return list(runs.values())
 
 
