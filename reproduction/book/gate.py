@@ -1,11 +1,15 @@
-"""Admit to the book only what our own runs wrote, and nothing that a browser or the builder would execute. All text of
-a staged page comes from its source, so it can change without a new run; the executed notebook adds outputs and
-parameters.
+"""Admit to the book only what our own runs wrote, and nothing that a browser or the builder would execute. Text,
+settings, captions and alt texts of a staged page come from its source. The executed notebook adds only the outputs of
+its code cells and the parameters that it ran with, so the text of a page can change without a new run.
 """
 
 import ast
+import base64
+import binascii
+import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO, StringIO
 from itertools import chain
 from pathlib import Path
 
@@ -21,6 +25,7 @@ from .. import checkout
 from ..evidence import strict
 from .handover import KIND, Table
 
+LARGEST_PICTURE = 50_000_000                                               # pixels
 LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code that ends where it seems to
 INJECTED = "injected-parameters"                                           # papermill's tag
 # Differences that cannot change an output: the import lines of our own modules, and how a claim keeps its checks.
@@ -141,10 +146,29 @@ def _table(content: object) -> str | None:
     return None
 
 
+def _picture(content: str) -> str | None:
+    from PIL import Image
+    try:
+        with Image.open(BytesIO(base64.b64decode(content)), formats=["PNG"]) as picture:
+            if picture.size[0] * picture.size[1] > LARGEST_PICTURE:
+                return f"a picture of {picture.size[0]} x {picture.size[1]} pixels"
+            picture.verify()
+    except (OSError, SyntaxError, ValueError, binascii.Error, Image.DecompressionBombError):
+        return "a picture that is none"
+    return None
+
+
 def _listing(content: str) -> str | None:
     return None if LISTING.fullmatch(content) else "Markdown that is not one block of code alone"
 
 
-# The first three are shown or offered, and never executed, whatever they hold.
-KINDS = {"text/plain": lambda _: None, "image/png": lambda _: None, "text/csv": lambda _: None, KIND: _table,
-         "text/markdown": _listing}
+def _numbers(content: str) -> str | None:
+    try:
+        whole = len({len(row) for row in csv.reader(StringIO(content))}) == 1
+    except csv.Error:                                                      # a cell without end
+        whole = False
+    return None if whole else "numbers that are no table"
+
+
+KINDS = {"text/plain": lambda text: None, KIND: _table, "text/markdown": _listing, "image/png": _picture,
+         "text/csv": _numbers}

@@ -3,6 +3,7 @@
 Oracle: the source, cell by cell; outputs and text that a browser or the builder would execute, made by the test.
 """
 
+import base64
 import copy
 from pathlib import Path
 
@@ -22,7 +23,10 @@ from reproduction.book.handover import KIND
 from reproduction.checkout import ROOT
 
 TABLE = tables.plain(pd.DataFrame({"a": ["x < y", "<b>"]}), "t").model_dump()  # text is text, whatever it says
-PNG = encoded(Image.new("1", (2, 2)))
+
+
+def png(size: tuple[int, int] = (2, 2)) -> str:
+    return encoded(Image.new("1", size))
 
 
 def executed(*outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -45,7 +49,7 @@ def root(tmp_path: Path) -> Path:
 
 def test_our_own_runs_pass_as_they_are(root: Path) -> None:
     own = executed(new_output("stream", text="done"), new_output("execute_result", {KIND: TABLE}),
-                   new_output("display_data", {"image/png": PNG, "text/plain": "x", "text/csv": "x,y\n1,2\n"}))
+                   new_output("display_data", {"image/png": png(), "text/plain": "x", "text/csv": "x,y\n1,2\n"}))
     passed = gate.admit(copy.deepcopy(own), "page", root)
     assert [(cell.source, cell.get("outputs")) for cell in passed.cells] == [
         (cell.source.strip(), cell.get("outputs")) for cell in own.cells]
@@ -165,8 +169,21 @@ def test_markdown_is_a_listing_or_refused(root: Path, content: str) -> None:
         gate.admit(executed(new_output("display_data", {"text/markdown": content})), "page", root)
 
 
+@pytest.mark.parametrize("content", ["", "x,y\n1\n", "x\n" + "1" * 200_000])
+def test_numbers_are_a_table_or_refused(root: Path, content: str) -> None:
+    """The last one has a cell longer than Python's csv reads."""
+    with pytest.raises(BadFile, match="numbers that are no table"):
+        gate.admit(executed(new_output("display_data", {"text/csv": content})), "page", root)
+
+
 @pytest.mark.parametrize("kind", ["text/html", "application/javascript", "text/latex", "image/svg+xml",
                                   "application/vnd.jupyter.widget-view+json", "image/jpeg"])
 def test_other_kinds_of_output_are_refused(root: Path, kind: str) -> None:
     with pytest.raises(BadFile, match="an output of the kind"):
         gate.admit(executed(new_output("display_data", {kind: "x"})), "page", root)
+
+
+@pytest.mark.parametrize("content", ["", "x", base64.b64encode(b"<svg/>").decode(), png()[:40], png((20_000, 20_000))])
+def test_pictures_are_pictures(root: Path, content: str) -> None:
+    with pytest.raises(BadFile, match="a picture"):
+        gate.admit(executed(new_output("display_data", {"image/png": content})), "page", root)
