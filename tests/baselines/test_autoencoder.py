@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pcgraph_lite.baselines.autoencoder import Autoencoder, fit_autoencoder
+from pcgraph_lite.baselines.autoencoder import Autoencoder, complete, fit_autoencoder
 
 NONE = torch.zeros(200, dtype=torch.long)                                  # labels, which it leaves aside
 
@@ -23,3 +23,9 @@ def test_training_beats_the_mean_image_and_keeps_the_best_epoch():
     error = float(((model(data).detach() - data) ** 2).mean())
     assert error < 0.1 * float(data.var(0).mean())
     assert -error == pytest.approx(history.validation.max(), rel=1e-4)
+
+
+def test_unknown_pixels_are_asked_at_zero():
+    model, data, known = Autoencoder(12, [8]), images(5), torch.arange(12) < 6
+    copied = model(data * known).detach()
+    assert torch.equal(complete(model, data, known), torch.cat([data[:, :6], copied[:, 6:]], -1))
