@@ -47,9 +47,12 @@ def tests(files: Iterable[str], furthest: int | None = None) -> list[Path]:
 
 
 def differing() -> list[str]:
-    """Files that are not committed yet, new ones included; if there are none, those that differ from main."""
+    """Files that are not committed yet, new ones included; if there are none, those that differ from the main branch of
+    where the checkout was cloned from, or else from main here.
+    """
     edited = {*_git("diff", "--name-only", "HEAD"), *_git("ls-files", "--others", "--exclude-standard")}
-    return sorted(edited or _git("diff", "--name-only", *(_git("merge-base", "HEAD", "main") or ["HEAD"])))
+    bases = (_git("merge-base", "HEAD", main) for main in ("origin/HEAD", "origin/main", "main"))
+    return sorted(edited or _git("diff", "--name-only", *next(filter(None, bases), ["HEAD"])))
 
 
 @cache
@@ -118,7 +121,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))                          # benchmarks are not installed
     changed = sys.argv[1:] or differing()
     if not (found := tests(changed)):
-        print(f"no test notices {', '.join(changed)}" if changed else "nothing differs from main")
+        print(f"no test notices {', '.join(changed)}" if changed else "nothing differs from the main branch")
         sys.exit()
     print(f"{len(changed)} changed files, {len(found)} test files that can notice, the nearest first", flush=True)
     os.execv(sys.executable, [

@@ -74,7 +74,7 @@ def named(setting: str) -> str:
 
 def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None, columns: Sequence[str] = (),
                marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
-    """Pictures in rows, cut off at 0 and 1. ``rows``: name -> ``(count, pixels)``. ``shape``: (height, width); None:
+    """Pictures in rows, cut off at 0 and 1. ``rows``: name -> ``(count, ...)``. ``shape``: (height, width); None:
     that of the data set with as many pixels, else square. ``columns``: their titles. ``marks``: name -> whether each
     picture of the row has a green frame with a tick or a red one with a cross.
     """
@@ -545,7 +545,11 @@ def _numbers(values: Tensor) -> np.ndarray:
 
 
 def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
-    """``(count, pixels)`` as ``(count, height, width)``, or as ``(count, height, width, 3)`` in [0, 1] for colours."""
+    """``(count, pixels)``, or pictures in their shape, as ``(count, height, width)``, or colours in [0, 1] as
+    ``(count, height, width, 3)``.
+    """
+    if images.dim() > 2:
+        shape, images = shape or tuple(images.shape[1:]), images.flatten(1)
     shape, pixels = shape or SHAPES.get(images.shape[1]), images.shape[1]
     if shape is None:
         sides = [(side, side) for planes in (1, 3) if (side := math.isqrt(pixels // planes)) ** 2 * planes == pixels]

@@ -26,10 +26,13 @@ COMMANDS = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def apply(edit: re.Match[str], root: Path) -> None:
-    """A new file, or text at the end of one, or below or above the one line of it that holds the words quoted."""
+    """A new file, or text at the end of one, or below or above the one line of it that holds the words quoted. Nothing
+    where the checkout has it: somebody has followed the page and committed the result.
+    """
     file, place, text = root / edit["file"], edit["place"], edit["text"]
+    if file.exists() and (place is None or text in file.read_text(encoding="utf-8")):
+        return
     if place is None:
-        assert not file.exists(), f"{file} is there already"
         file.write_text(text, encoding="utf-8")
         return
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -176,6 +176,8 @@ def test_image_rows_draw_square_pictures_of_any_size(pixels, shape):
     with pytest.raises(WrongShape, match=r"pictures of 35 pixels are not square.*give shape=\(height, width\)"):
         plots.image_rows({"mine": torch.rand(2, 35)})
     assert plots.image_rows({"mine": torch.rand(2, 35)}, shape=(5, 7)).axes[0].images[0].get_array().shape == (5, 7)
+    for known in ((2, 5, 7), (2, 1, 5, 7)):                                # pictures that have their shape
+        assert plots.image_rows({"mine": torch.rand(known)}).axes[0].images[0].get_array().shape == (5, 7)
 
 
 def test_image_rows_take_a_shape_each_and_draw_colours():
