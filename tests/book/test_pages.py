@@ -64,8 +64,12 @@ def test_every_figure_of_a_published_page_is_there(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
 def test_a_published_page_names_no_folder_of_one_machine(page: Path) -> None:
-    """Its run was given a folder relative to the checkout, whose command stands in results/README.md."""
-    run = nbformat.read(page, as_version=4).metadata["papermill"]
+    """Its run was given a folder relative to the checkout, whose command stands in results/README.md; no cell of it
+    warned, which would name the file of the cell.
+    """
+    notebook = nbformat.read(page, as_version=4)
+    assert not [out for cell in notebook.cells for out in cell.get("outputs", []) if "Warning: " in out.get("text", "")]
+    run = notebook.metadata["papermill"]
     assert not Path(run["parameters"]["out"]).is_absolute()
     assert not Path(run["output_path"]).is_absolute()
 
