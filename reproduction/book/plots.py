@@ -585,7 +585,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
         if "%" in title:                                                   # no share beyond 100 % has a label
             axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
             axis.set_ylim(low, high)
-        axis.tick_params("x", rotation=0 if numbers else 25 if part[x].nunique() < 6 else 90)        # else they touch
+        axis.tick_params("x", rotation=0 if numbers else 25 if part[x].nunique() < 5 else 90)        # else they touch
         if numbers:
             axis.set_xscale("log")
             _number(axis)
