@@ -3,8 +3,10 @@
 Run by ``make smoke-outputs``, or for some notebooks alone by ``python tests/renew.py NAME ...``.
 ``tests/notebooks/NAME.ipynb`` is what nbval executes. ``NAME.records.json`` holds the numbers, each with its
 ``spread``: by how much it moves at most when all first weights change by a millionth of themselves (``smoke.py``).
+Times, and numbers that moved by less than that, stay as they were.
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -34,7 +36,9 @@ def main(names: list[str]) -> None:
             keep_notebook(executed, HERE / "notebooks" / f"{name}.ipynb")
             rows = [_rows(root, name) for root in (checkout.ROOT, *changed)]
             kept = [row | {"spread": spread(row, others)} for row, *others in zip(*rows, strict=True)]
-            (HERE / "notebooks" / f"{name}.records.json").write_text(json.dumps({"records": kept}, indent=1) + "\n")
+            if (file := committed(name)).is_file():
+                kept = unmoved(kept, json.loads(file.read_text())["records"])
+            file.write_text(json.dumps({"records": kept}, indent=1) + "\n")
 
 
 def spread(row: dict[str, Any], others: list[dict[str, Any]]) -> float | None:
@@ -42,6 +46,23 @@ def spread(row: dict[str, Any], others: list[dict[str, Any]]) -> float | None:
     if any(word in row["quantity"] for word in OF_THE_MACHINE):
         return None
     return float(f"{1.05 * max(abs(other['value'] - row['value']) for other in others):.1e}")
+
+
+def committed(name: str) -> Path:
+    """The file of a notebook's numbers."""
+    return HERE / "notebooks" / f"{name}.records.json"
+
+
+def unmoved(rows: list[dict[str, Any]], before: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, but those of before where the value moved by no more than their spread: another day's last digits."""
+    known = {_key(row): row for row in before}
+    pairs = [(row, known.get(_key(row))) for row in rows]
+    return [old if old and (old["spread"] is None or abs(row["value"] - old["value"]) <= old["spread"]) else row
+            for row, old in pairs]
+
+
+def _key(row: dict[str, Any]) -> str:
+    return json.dumps({name: value for name, value in row.items() if name not in ("value", "spread")}, sort_keys=True)
 
 
 def keep_notebook(executed: Path, target: Path) -> None:
@@ -78,4 +99,6 @@ def _rows(root: Path, name: str) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="notebooks, such as 05-labels; all if none is named")
+    main(parser.parse_args().names)

@@ -57,7 +57,7 @@ class Training(Schedule):
 
 @valid.checked
 def fit(graph: PCGraph, data: Data, *,
-        validation: float | tuple[Tensor, Tensor] | Batch | Dataset | DataLoader | None = None,
+        validation: float | Data | None = None,
         score: Literal["auto"] | Annotated[str, OneOf(SCORES)] | Callable[[PCGraph, Batch], float] = "auto",
         checkpoint: Path | str | None = None,
         generator: torch.Generator | None = None, progress: bool = True, callback: Callback | None = None,
@@ -68,12 +68,13 @@ def fit(graph: PCGraph, data: Data, *,
     ``graph.history`` holds the rows of the epochs that ended.
 
     Args:
-        data: ``(images, labels)``, images alone where the graph has no labels, or group -> tensor; tensors, arrays, or
-            a torch ``Dataset`` or ``DataLoader`` of the same. Images flatten to the pixels; whole-number labels become
-            one-hot and are left out where the graph has no labels. Pixels are in [0, 1]; a graph with a
-            ``pixel_scale`` scales them itself, and refuses those scaled by hand. A data set is read once, into memory,
-            so that every epoch sees the same examples; a loader's batch size is used where none is set, its order and
-            its batches are not. A loader whose batch size is torch's default of 1 needs ``batch_size`` said here.
+        data: ``(images, labels)`` or an ``ImageSet``, images alone where the graph has no labels, or group -> tensor;
+            tensors, arrays, or a torch ``Dataset`` or ``DataLoader`` of the same. Images flatten to the pixels;
+            whole-number labels become one-hot and are left out where the graph has no labels. Pixels are in [0, 1]; a
+            graph with a ``pixel_scale`` scales them itself, and refuses those scaled by hand. A data set is read once,
+            into memory, so that every epoch sees the same examples; a loader's batch size is used where none is set,
+            its order and its batches are not. A loader whose batch size is torch's default of 1 needs ``batch_size``
+            said here.
         validation: share of ``data`` to hold out, or data of its own, in the same forms. None: no validation, no early
             stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
@@ -238,7 +239,7 @@ def started(graph: PCGraph, batch: Batch, count: int, used: Spreading | None = N
 
 
 def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
-    """Turn ``(images, labels)``, images or a mapping into group -> ``(batch, size)`` float tensors that fit the graph.
+    """Turn ``(images, labels)``, an ``ImageSet``, images or a mapping into group -> ``(batch, size)`` float tensors.
 
     Pixels are in the units of [0, 1]; ``scaled`` brings them to the graph's scale.
 
@@ -246,6 +247,8 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
         UnknownGroup, WrongShape, BadValues, BadInput.
     """
     data = gathered(data) if isinstance(data, Dataset | DataLoader) else data
+    if hasattr(data, "images") and hasattr(data, "labels"):                # an ImageSet
+        data = (data.images, data.labels)
     if hasattr(data, "__array__") and "labels" not in graph.topology.groups:        # a tensor or array
         data = {graph.topology.sensory[0]: data}
     if not isinstance(data, Mapping):

@@ -33,6 +33,7 @@ from pcgraph_lite.errors import (
     UnstableStep,
     WrongShape,
 )
+from pcgraph_lite.images.datasets import ImageSet
 
 
 def small(**arguments: object) -> PCGraph:
@@ -317,6 +318,12 @@ def test_a_data_set_of_images_alone(wrap: Callable):
     fit(graph, data, epochs=1, progress=False)
     fit(twin, {"pixels": images}, epochs=1, batch_size=getattr(data, "batch_size", 100), progress=False)
     assert torch.equal(graph.weight, twin.weight)
+
+
+def test_an_image_set_is_its_images_and_labels():
+    pictures = ImageSet("mine", torch.rand(5, 6), LABELS, (1, 2, 3))
+    batch, pair = (as_batch(small(), data) for data in (pictures, (pictures.images, LABELS)))
+    assert batch.keys() == pair.keys() and all(torch.equal(batch[name], pair[name]) for name in batch)
 
 
 class Endless(IterableDataset):

@@ -142,3 +142,11 @@ def test_the_spread_is_the_furthest_of_the_changed_runs_and_times_have_none() ->
     others = [ROW | {"value": value} for value in (2.0, 1.0, 2.5)]
     assert 1 < renew.spread(ROW, others) < 1.2 and renew.spread(ROW, [ROW]) == 0
     assert renew.spread(ROW | {"quantity": "training_seconds"}, others) is None
+
+
+def test_a_renewal_keeps_what_hardly_moved() -> None:
+    """Within the spread the committed row stays, digit for digit; a time as well. What moved or is new is taken."""
+    timed = ROW | {"quantity": "training_seconds", "spread": None}
+    before = [ROW, ROW | {"seed": 1}, timed]
+    rows = [ROW | {"value": 2.009}, ROW | {"seed": 1, "value": 2.02}, timed | {"value": 9.0}, ROW | {"seed": 2}]
+    assert renew.unmoved(rows, before) == [ROW, rows[1], timed, rows[3]]
