@@ -18,11 +18,19 @@ HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engin
          "observed": ".engine.query", "query": ".engine.query", "Scale": ".engine.scale", "load": ".engine.saving",
          "save": ".engine.saving", "counterfactual": ".engine.counterfactual", "Samples": ".engine.sampling",
          "sample": ".engine.sampling"}
+ROOMS = ("baselines", "errors", "images", "studies")       # modules and packages of their own, which pcg.errors opens
 __all__ = list(HOMES)
+
+
+def __dir__() -> list[str]:
+    """What an interactive shell completes."""
+    return [*HOMES, *ROOMS]
 
 
 def __getattr__(name: str) -> object:
     """A public name is imported when it is first used: commands that need no torch start in a tenth of the time."""
+    if name in ROOMS:
+        return import_module(f".{name}", __name__)
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(HOMES[name], __name__)

@@ -65,7 +65,8 @@ def shown(value: object) -> str:
     """A value in at most 80 characters of one line; of a tensor or array its type and shape."""
     if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type):
         return f"<{type(value).__name__} {tuple(value.shape)} {value.dtype}>"
-    plain = isinstance(value, str | int | float | complex | bytes | list | tuple | dict | set | type(None))
+    plain = (isinstance(value, str | int | float | complex | bytes | list | tuple | dict | set | type(None))
+             or type(value).__name__ == "dtype")
     text = " ".join(brief.repr(value).split()) if plain else f"<{type(value).__name__}>"
     return text if len(text) <= 80 else f"{text[:77]}..."
 

@@ -44,7 +44,7 @@ class PCGraph(Exact):
         init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges). A mapping such
             as ``{"labels -> hidden1": 1.0}`` says it for the edges between two groups, None holding for the others.
             Edges that the topology gives first weights (Edges, ``from_networkx``) start from those.
-        generator: draws the initial weights. None: a new one seeded with 0.
+        generator: draws the initial weights. None: a new one seeded with 0, whatever ``torch.manual_seed`` says.
         pixel_scale: how the group "pixels" is scaled (scale.Scale). Pictures stay in [0, 1] for ``query``, ``fit`` and
             the scores; methods of the graph and ``relax`` take ``x`` as it is inside, scaled. A ``state_dict`` holds
             weights alone, so a graph that loads one is made with the same scale, activation and prior; ``pcg.save``
@@ -126,6 +126,7 @@ class PCGraph(Exact):
         return self.error(x).square().sum(-1) / 2
 
     @exactly
+    @torch.no_grad()
     def value_gradient(self, x: Tensor) -> Tensor:
         """dE/dx_i = eps_i - f'(x_i) sum_k theta_{i,k} eps_k: eq. 3 with the sign reversed. ``(..., batch, n)``.
 
@@ -137,6 +138,7 @@ class PCGraph(Exact):
             feedback[..., self.segments[block.source]] += weight.mT(error[..., self.segments[block.target]])
         return error - self.slope(x) * feedback
 
+    @torch.no_grad()
     def weight_gradient(self, x: Tensor) -> dict[str, Tensor]:
         """dE/dtheta_{i,j} = -f(x_i) eps_j on existing edges, summed over the batch: eq. 4 with the sign reversed.
 

@@ -249,13 +249,21 @@ class Claim(Words):
         """All that decides the verdict, as one text: without the words."""
         return self.model_dump_json(exclude=set(Words.model_fields))
 
+    def rules(self) -> list[Check]:
+        """Every check, that of a reading and of a rival included."""
+        return [*self.checks.values(), *(check for some in self.readings.values() for check in some), *self.rivals]
+
     def quantities(self) -> list[str]:
         """Every quantity that a record of this claim may have, inside the paper's grid or outside."""
         inside = [quantity for one in self.inside()[:1] for quantity in one.quantities()]
-        checks = [*self.checks.values(), *(check for some in self.readings.values() for check in some), *self.rivals]
-        others = [check.other.quantity for check in checks if check.other and check.other.quantity]
-        own = [check.quantity for check in checks] + others + [*self.needs.least] + self.also
+        others = [check.other.quantity for check in self.rules() if check.other and check.other.quantity]
+        own = [check.quantity for check in self.rules()] + others + [*self.needs.least] + self.also
         return list(dict.fromkeys(own + inside))
+
+    def models(self) -> set[str | None]:
+        """Every model that a rule of this claim names, inside the paper's grid or outside."""
+        rules = [check for claim in (self, *self.inside()[:1]) for check in claim.rules()]
+        return {side.model for check in rules for side in (check, check.other) if side}
 
 
 def used(*sentences: str) -> set[str]:

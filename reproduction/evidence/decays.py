@@ -29,6 +29,10 @@ READ = [("hyper", "feedforward", {"completing digits (squared error)": "completi
         ("fully-connected", "fully connected", {"classifying digits (%)": "100 * accuracy"})]
 WORDS = {                                                                 # graphs as records name them -> in words
     "grid-denoising": "fully connected, denoising", "grid-completion": "fully connected, completion",
+    "grid-denoising-equal": "fully connected, as many edges as the layers, denoising",
+    "grid-completion-equal": "fully connected, as many edges as the layers, completion",
+    "grid-layered-generative-0": "feedforward layers, no decay",
+    "grid-layered-recurrent-0.001": "recurrent layers, decay 0.001",
     "grid-completion-labels": "fully connected, completion, labels",
     "grid-pictures": "feedforward layers, all images", "grid-autoencoder": "autoencoder, all images",
     "grid-pictures-recurrent": "recurrent layers, all images", "grid-assemblies": "assemblies, all images once",
@@ -63,7 +67,8 @@ BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_backgroun
 
 WHOLE = ("grid-pictures", "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder",
          "grid-assemblies")                                               # all images
-TASKS = ("grid-denoising", "grid-completion", "grid-layered", "grid-completion-layers", *WHOLE)
+EQUAL = ("grid-denoising-equal", "grid-completion-equal")                 # as many edges as the feedforward graph
+TASKS = ("grid-denoising", "grid-completion", *EQUAL, "grid-layered", "grid-completion-layers", *WHOLE)
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
 
@@ -115,17 +120,18 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The runs of sweeps whose graphs were each chosen for one task, at the decay that the paper calls the best.
-    ``swept``: sweep -> rows of ``sweeps.finals``. A model is named by its sweep, its constructor where that varies, and
-    its labels.
+def own_task(swept: Mapping[str, pd.DataFrame], decay: float = BEST) -> pd.DataFrame:
+    """The runs of sweeps whose graphs were each chosen for one task, at one decay. ``swept``: sweep -> rows of
+    ``sweeps.finals``. A model is named by its sweep, its constructor where that varies, its labels, and a decay that
+    the paper does not call the best.
     """
     ends = pd.concat([rows.query("status == 'ok'").assign(sweep=name, model=name) for name, rows in swept.items()])
     ends = ends.reindex(columns=list(dict.fromkeys([*ends, *VARIED])))
-    ends = ends[ends[DECAY].fillna(BEST) == BEST]
+    ends = ends[ends[DECAY].fillna(BEST) == decay]
     kind = ("-" + ends["topology.constructor"]).fillna("")
     told = (ends["topology.labels"].fillna(0) > 0).map({True: "-labels", False: ""})
-    return ends.assign(dataset=ends["data"].fillna(ends["dataset"]), model=ends["model"] + kind + told).rename(
+    other = "" if decay == BEST else f"-{decay:g}"
+    return ends.assign(dataset=ends["data"].fillna(ends["dataset"]), model=ends["model"] + kind + told + other).rename(
         columns={name: f"swept_{name}" for name in sweeps.MEASURES})
 
 

@@ -189,3 +189,19 @@ def test_bad_arguments_are_refused(arguments, error, says):
 def test_bad_values_and_weights_are_refused(give, error, says):
     with pytest.raises(error, match=says):
         give(PCGraph(topology.generative(2, [3], 4)))
+
+
+def test_gradients_by_hand_stand_beside_those_of_autograd():
+    """Also of tensors that require one: eqs. 3 and 4 return numbers, and build no graph of their own."""
+    graph = PCGraph(topology.fully_connected(3, 2, 2), "tanh", dtype=torch.float64).requires_grad_()
+    x = torch.randn(4, 7, dtype=torch.float64, requires_grad=True)
+    graph.energy(x).sum().backward()
+    assert torch.allclose(graph.value_gradient(x), x.grad)
+    for name, gradient in graph.weight_gradient(x).items():
+        edges = gradient != 0                                              # a missing edge has no gradient of ours
+        assert torch.allclose(gradient[edges], dict(graph.named_parameters())[name].grad[edges])
+
+
+def test_a_type_of_numbers_is_named_as_it_is():
+    with pytest.raises(BadInput, match=r"dtype = torch\.float16"):
+        PCGraph(topology.generative(2, [2], 2), dtype=torch.float16)

@@ -321,7 +321,7 @@ def test_a_data_set_of_images_alone(wrap: Callable):
 
 
 def test_an_image_set_is_its_images_and_labels():
-    pictures = ImageSet("mine", torch.rand(5, 6), LABELS, (1, 2, 3))
+    pictures = ImageSet("mine", torch.rand(len(LABELS), 6), LABELS, (1, 2, 3))
     batch, pair = (as_batch(small(), data) for data in (pictures, (pictures.images, LABELS)))
     assert batch.keys() == pair.keys() and all(torch.equal(batch[name], pair[name]) for name in batch)
 

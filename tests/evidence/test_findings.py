@@ -238,6 +238,16 @@ def test_a_claim_without_a_sentence_or_with_one_of_no_check_is_refused(change: d
         claims.Claim.model_validate(RULES["eq1"].model_dump() | change)
 
 
+def test_every_rival_that_was_measured_is_shown() -> None:
+    """A rule that asks for records of another model than those that are there would say nothing at all."""
+    kept = records.read(ROOT / "results/records")
+    for name, one in verdicts.verdicts(kept).items():
+        found = {beside.rival.name for beside in one.rivals}
+        measured = {record["quantity"] for record in kept if record["claim"] == name}
+        lost = {rival.name for rival in one.claim.rivals if rival.other.quantity in measured} - found
+        assert not lost, (name, lost)
+
+
 def test_committed_records_give_sentences_without_gaps() -> None:
     """Of every claim that has a verdict; the numbers of one are looked up in its records."""
     kept = records.read(ROOT / "results/records")
