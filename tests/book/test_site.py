@@ -187,7 +187,7 @@ def test_records_reach_the_pages(built: Path, page: str) -> None:
 
 def test_the_page_of_causes_has_every_claim_that_is_not_reproduced(built: Path) -> None:
     page = (built / "book/why.html").read_text()
-    assert "Classifying house numbers with all edges" in page and "SVHN" in page
+    assert "Classifying house numbers with a fully connected graph" in page and "SVHN" in page
     assert "Equation 3" not in page.partition("<article")[2]
 
 

@@ -49,10 +49,10 @@ def test_an_accuracy_stands_beside_the_papers() -> None:
     kept = rows("class-mnist", *(("accuracy", "mnist", model, share) for model, share in read.items()), seeds=2)
     one = told(kept, "class-mnist")
     assert one.sentences[0] == (
-        "The graph classifies 92.90 % of test digits correctly; it beats the Hopfield network, loses to the Boltzmann "
+        "The graph classifies 92.90 % of test digits correctly. It beats the Hopfield network, loses to the Boltzmann "
         "machine and loses to recurrent backpropagation (Almeida-Pineda)."
     )
-    assert one.sentences[1].startswith("That is 1.14 points more than the paper's 91.76 %.")
+    assert one.sentences[1].startswith("Its accuracy is 1.14 points more than the paper's 91.76 %.")
     assert one.lead == "So far it holds in part." and one.lacks == ("Two seeds so far; the rule asks for five.",)
     assert one.kind == "paper" and "14.17 points more than the paper's 79.23 %" in one.cause[0]
 
