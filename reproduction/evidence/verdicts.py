@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr  # Student's distribution; all of scipy.stats would take seconds to import
+from scipy.special import gammaln, stdtr  # all of scipy.stats would take seconds to import
 
 from . import claims, decimals, words
 from .claims import Check, Claim, Condition, Rival
@@ -247,7 +247,7 @@ def _applied(check: Check, rows: list[Row]) -> Outcome:
         return Outcome(check, tuple(cases), alone if cases else 0)
     return Outcome(check, tuple(
         _case(check, dataset, model, some[0]["parameters"], [row["value"] for row in some],
-              seeds=len({row["seed"] for row in some}), n=float(np.min([row["n"] for row in some])))
+              seeds=len({row["seed"] for row in some}), n=[row["n"] for row in some])
         for (dataset, model, _), some in _grouped(mine, ("dataset", "model", "case"))))
 
 
@@ -268,22 +268,23 @@ def _paired(check: Check, mine: list[Row], rows: list[Row]) -> tuple[list[Case],
                          and {row[key] for row in mine} & {row[key] for row in others})]
     ours, theirs = ({key: fmean(row["value"] for row in some) for key, some in _grouped(side, (*keys, "seed"))}
                     for side in (mine, others))
+    asked = [{key: min(row["n"] for row in some) for key, some in _grouped(side, keys)} for side in (mine, others)]
     cases = []
     for key, some in itertools.groupby((key for key in ours if key in theirs), key=lambda key: key[:-1]):
         about, seeds = dict(zip(keys, key, strict=True)), list(some)
         cases.append(_case(check, about["dataset"], about.get("model") or check.model or "",
                            json.loads(about.get("case") or "{}"), [ours[one] for one in seeds],
-                           [theirs[one] for one in seeds], seeds=len(seeds)))
+                           [theirs[one] for one in seeds], seeds=len(seeds), n=[side[key] for side in asked]))
     return cases, len(ours.keys() - theirs.keys())
 
 
 def _case(check: Check, dataset: str, model: str, parameters: Condition, values: Sequence[float],
-          theirs: Sequence[float] | None = None, seeds: int = 0, n: float = math.nan) -> Case:
+          theirs: Sequence[float] | None = None, *, seeds: int, n: Sequence[float]) -> Case:
     ours, others = np.array(values, float), None if theirs is None else np.array(theirs, float)
     turned = check.model_copy(update={"less_than": check.greater_than, "greater_than": check.less_than})
     ordered = bool(check.less_than or check.greater_than)
-    return Case(dataset, model, parameters, seeds, n, ours, others, _holds(check, ours, others),
-                ordered and _holds(turned, ours, others))
+    return Case(dataset, model, parameters, seeds, float(np.min(n)), ours, others, _holds(check, ours, others, n),
+                ordered and _holds(turned, ours, others, n))
 
 
 def _grouped(rows: Iterable[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:
@@ -294,8 +295,10 @@ def _grouped(rows: Iterable[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, 
     return sorted(groups.items())
 
 
-def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None) -> bool:
-    """Whether a check holds: for a number by the mean, for pairs by their mean difference or, for an order, a test."""
+def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None, n: Sequence[float]) -> bool:
+    """Whether a check holds: for a number by the mean, for pairs by their mean difference or, for an order, a test.
+    ``n``: of a comparison, the examples behind a value of either side.
+    """
     if check.tested:
         beyond = check.at_least - values if check.at_most is None else values - check.at_most
         return not _falls(-beyond, check.level)
@@ -304,7 +307,22 @@ def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None) -> bool:
     if check.close_to:
         difference = float((values - theirs).mean())
         return (-difference if check.close_to.or_more else abs(difference)) <= check.close_to.tolerance
-    return _falls((values - theirs) * (1 if check.less_than else -1), check.level)
+    low, high = ((values, n[0]), (theirs, n[-1])) if check.less_than else ((theirs, n[-1]), (values, n[0]))
+    if check.percent and len(values) == 1 and not np.isnan(n).any():
+        return _of_chance(*low, *high) < check.level
+    return _falls(low[0] - high[0], check.level)
+
+
+def _of_chance(share: np.ndarray, n: float, other: np.ndarray, m: float) -> float:
+    """The chance of a share this far below another where both are alike: Fisher's exact test, one-sided."""
+    hits = round(share.item() * n)
+    both = hits + round(other.item() * m)
+
+    def ways(of: float, some: np.ndarray | int) -> np.ndarray:             # logarithm of the binomial coefficient
+        return gammaln(of + 1) - gammaln(some + 1) - gammaln(of - some + 1)
+
+    few = np.arange(max(0, both - m), hits + 1)
+    return float(np.exp(ways(n, few) + ways(m, both - few) - ways(n + m, both)).sum())
 
 
 def _falls(values: np.ndarray, level: float) -> bool:

@@ -57,6 +57,30 @@ def test_standardized_pixels_read_more_clothes_inside_the_grid_and_too_few() -> 
     assert best["[0, 1]"] < best["standardized"] < 0.8272 and best.idxmax() == "standardized"
 
 
+def layered(kind: str, measure: str) -> pd.Series:
+    """Of digits, by weight decay: the mean over seeds of one kind of layered graph of grid-layered.yaml."""
+    rows = sweep("grid-layered")
+    return rows[rows["topology.constructor"] == kind].groupby("train.weight_decay")[measure].mean()
+
+
+def rivals(name: str, data: str, measure: str) -> float:
+    """The mean of the fully connected graph without labels of a sweep; the base of those sweeps is digits."""
+    rows = sweep(name)
+    of = rows["data"].fillna("mnist") == data
+    return float(rows.loc[of & rows.get("topology.labels", pd.Series(0, rows.index)).fillna(0).eq(0), measure].mean())
+
+
+def test_layers_denoise_clothing_better_and_digits_as_their_decay_says() -> None:
+    """Any-ff and any-rec: what their causes say."""
+    everything = sweep("grid-pictures").fillna({"data": "mnist"}).groupby("data")["rest_psnr"].mean()
+    theirs = {data: rivals("grid-denoising", data, "rest_psnr") for data in ("mnist", "fashion")}
+    assert everything["fashion"] > theirs["fashion"] + 1 and everything["mnist"] < theirs["mnist"] - 1
+    bare, decayed = (layered("generative", "completion_mse")[decay] for decay in (0.0, 0.01))
+    assert abs(layered("generative", "rest_psnr")[0.0] - theirs["mnist"]) < 0.2 and bare > decayed
+    assert layered("recurrent", "rest_psnr")[0.001] > theirs["mnist"] + 0.5
+    assert (layered("recurrent", "completion_mse") > rivals("grid-completion", "mnist", "completion_mse")).all()
+
+
 def test_halves_join_without_a_label_unless_its_first_weights_are_strong() -> None:
     """Decay: the judge's readings with the label and without, and how much decay changes them."""
     ends = sweep("grid-decay")

@@ -333,6 +333,17 @@ def test_a_difference_counts_at_five_per_cent():
         assert verdict(claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}}), frame(*pairs)) == expected
 
 
+@pytest.mark.parametrize(("ours", "theirs", "n", "m"), [(81, 86, 100, 100), (20, 26, 100, 100), (5, 20, 100, 100),
+                                                        (50, 50, 50, 50), (180, 50, 200, 50)])
+def test_shares_of_one_seed_are_told_apart_by_fishers_test(ours: int, theirs: int, n: int, m: int) -> None:
+    """Oracle: the test of scipy.stats."""
+    found = [{"quantity": name, "value": hits / of, "seed": 0, "n": of}
+             for name, hits, of in (("ours", ours, n), ("theirs", theirs, m))]
+    case, = cases(frame(*found), claim(LESS | {"percent": True}, needed=1))[0]
+    for holds, side in ((case.holds, "less"), (case.opposite, "greater")):
+        assert holds == (stats.fisher_exact([[ours, n - ours], [theirs, m - theirs]], side).pvalue < 0.05)
+
+
 def test_a_number_can_be_beyond_a_threshold_by_chance():
     """The same numbers: 1, 2, 0.5 are not told from 0 at five per cent, 1, 2, 1 are; a lone seed counts by its sign."""
     rule = {"quantity": "q", "at_most": 0, "tested": True}
