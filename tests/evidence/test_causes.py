@@ -77,6 +77,8 @@ def test_layers_denoise_clothing_better_and_digits_as_their_decay_says() -> None
     assert everything["fashion"] > theirs["fashion"] + 1 and everything["mnist"] < theirs["mnist"] - 1
     bare, decayed = (layered("generative", "completion_mse")[decay] for decay in (0.0, 0.01))
     assert abs(layered("generative", "rest_psnr")[0.0] - theirs["mnist"]) < 0.2 and bare > decayed
+    for data, of in sweep("grid-pictures").fillna({"data": "mnist"}).groupby("data"):
+        assert abs(of["completion_mse"].mean() - rivals("grid-completion-equal", data, "completion_mse")) < 0.002
     assert layered("recurrent", "rest_psnr")[0.001] > theirs["mnist"] + 0.5
     assert (layered("recurrent", "completion_mse") > rivals("grid-completion", "mnist", "completion_mse")).all()
 
