@@ -8,6 +8,7 @@ from torch import Tensor
 
 from .. import checkout
 from . import sweeps
+from .claims import Claim
 
 DECAY = "train.weight_decay"
 BEST = 0.01                                                               # of the paper's (appendix B.1)
@@ -133,6 +134,12 @@ def own_task(swept: Mapping[str, pd.DataFrame], decay: float = BEST) -> pd.DataF
     other = "" if decay == BEST else f"-{decay:g}"
     return ends.assign(dataset=ends["data"].fillna(ends["dataset"]), model=ends["model"] + kind + told + other).rename(
         columns={name: f"swept_{name}" for name in sweeps.MEASURES})
+
+
+def asked(ends: pd.DataFrame, claim: Claim) -> list[tuple[pd.DataFrame, list[str]]]:
+    """The runs of each model that the rules of a claim name, and which of its quantities they have all been asked."""
+    return [(some, [name for name in claim.quantities() if name in some and some[name].notna().all()])
+            for model, some in ends.groupby("model") if model in claim.models()]
 
 
 def beside(ends: pd.DataFrame, measure: str, simple: str, words: str) -> dict[str, dict[str, Tensor]]:
