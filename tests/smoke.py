@@ -34,7 +34,7 @@ def run(folder: Path, pages: Sequence[str]) -> None:
     profile = folder / "config/profiles/smoke.yaml"
     profile.write_text(profile.read_text().replace("threads: 1", f"threads: {os.environ.get('OMP_NUM_THREADS', '1')}"))
     checkout.ROOT, cells = folder.absolute(), notebooks.cells
-    notebooks.cells = lambda page: tuple(cell for cell in cells(page) if "science" not in cell.tags)
+    notebooks.cells = lambda page: [cell for cell in cells(page) if "science" not in cell.metadata.get("tags", [])]
     for page in pages:
         notebooks.run(page, "smoke", plain=True)
 

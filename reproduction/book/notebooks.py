@@ -5,6 +5,7 @@
 import ast
 import contextlib
 import hashlib
+import linecache
 import os
 import re
 import sys
@@ -16,7 +17,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import jupytext
+import nbformat
+from jupytext.myst import MystMetadataParsingError
+from nbformat import NotebookNode
 from pydantic import TypeAdapter, ValidationError
+from yaml import YAMLError
 
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, shown, unknown
 from pcgraph_lite.files import placed, read_text, ready, write_aside
@@ -32,17 +38,6 @@ FREE = ("device", "seed", "seeds")                                         # may
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters with an option of their own
 LEAST, MOST = {"seeds": 1}, 10**9                                          # limits of numbers; other parameters: 0
 LONGEST_NAME = 120                                                         # of a folder; systems allow 255 bytes
-CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
-OPTIONS = re.compile(r"\A(?:---\n(?P<block>.*?)^---\n|(?P<lines>(?::[\w-]+:[^\n]*\n)+))", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A code cell, and the line of the file on which its code starts."""
-
-    code: str
-    tags: tuple[str, ...]
-    line: int
 
 
 @dataclass(frozen=True)
@@ -65,8 +60,7 @@ def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, 
     """The models in a notebook's front matter -> the parameter that says how many of their seeds are used, usually
     ``seeds``. Those listed under ``cards`` need no weights where they have a card. Raises BadFile, BadInput.
     """
-    match = re.match(r"---\n(.*?)\n---\n", read_text(source(name)), re.DOTALL)
-    front, found, entries = strict.mapping(source(name), match.group(1)) if match else {}, {}, []
+    front, found, entries = _read(source(name), read_text(source(name))).metadata, {}, []
     for key in listed:
         try:
             entries += TypeAdapter(list[str | dict[str, str]]).validate_python(front.get(key) or [], strict=True)
@@ -101,36 +95,33 @@ def stale_weights(name: str, profile: str) -> list[str]:
     return [one.command for one in every if one.is_of_other_code]
 
 
-def cells(name: str) -> tuple[Cell, ...]:
-    """The code cells of a notebook in order."""
-    return _cells(source(name), read_text(source(name)))
+def cells(name: str) -> list[NotebookNode]:
+    """The code cells of a notebook in order. Raises BadFile."""
+    return [cell for cell in _read(source(name), read_text(source(name))).cells if cell.cell_type == "code"]
 
 
 @lru_cache
-def _cells(path: Path, text: str) -> tuple[Cell, ...]:
-    """Cached: reading the options of all cells takes 0.1 s, and one command reads a notebook many times."""
-    found = []
-    for match in CELL.finditer(text):
-        body, tags, skipped = match["body"], [], 0
-        if options := OPTIONS.match(body):
-            given = options["block"] or re.sub(r"^:([\w-]+):", r"\1:", options["lines"] or "", flags=re.MULTILINE)
-            tags, skipped = strict.mapping(path, given.strip() or "{}").get("tags") or [], options.end()
-        code = body[skipped:].lstrip("\n")
-        line = text.count("\n", 0, match.end("body") - len(code)) + 1
-        found.append(Cell(code.strip("\n"), tuple(tags if isinstance(tags, list) else [tags]), line))
-    return tuple(found)
+def _read(path: Path, text: str) -> NotebookNode:
+    """Cached, because one command reads a notebook many times."""
+    try:
+        return jupytext.reads(text, fmt="md:myst")
+    except (YAMLError, MystMetadataParsingError) as error:
+        raise BadFile(f"{checkout.relative(path)} is not valid YAML: {' '.join(str(error).split())}") from error
+
+
+def _tags(cell: NotebookNode) -> list[str]:
+    return cell.metadata.get("tags", [])
 
 
 def parameters(name: str) -> dict[str, Parameter]:
     """The parameters that a notebook declares, by name. Raises BadFile: no parameters cell, or a line without type."""
-    cell = next((cell for cell in cells(name) if "parameters" in cell.tags), None)
+    cell = next((cell for cell in cells(name) if "parameters" in _tags(cell)), None)
     if cell is None:
         raise BadFile(f"notebooks/{name}.md has no code cell with the tag 'parameters'.")
-    lines, found = cell.code.splitlines(), {}
-    for node in ast.parse(cell.code).body:
-        where = f"notebooks/{name}.md, line {cell.line + node.lineno - 1}"
+    lines, found = cell.source.splitlines(), {}
+    for node in ast.parse(cell.source).body:
         if not isinstance(node, ast.AnnAssign) or ast.unparse(node.annotation) not in TYPES or node.value is None:
-            raise BadFile(f"{where}: expected 'name: type = value' with a type of {', '.join(TYPES)}; "
+            raise BadFile(f"notebooks/{name}.md: expected 'name: type = value' with a type of {', '.join(TYPES)}; "
                           f"got {lines[node.lineno - 1]!r}.")
         comment = lines[node.end_lineno - 1].partition("#")[2].strip()
         found[node.target.id] = Parameter(node.target.id, ast.unparse(node.annotation), ast.literal_eval(node.value),
@@ -235,8 +226,6 @@ def _named_after(name: str, profile: str, given: Mapping[str, object]) -> Path:
 def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
     """Execute with papermill and write ``target``. What a failed run made is kept beside it as NAME.failed.ipynb."""
     try:
-        import jupytext
-        import nbformat
         import papermill
     except ImportError as error:
         raise PCGraphError(f"{error.name} is not installed here, so no executed notebook can be made. Install "
@@ -244,7 +233,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
     failed = target.with_name(f"{name}.failed.ipynb")
     with write_aside(target) as part:
         begun = part.with_suffix(".input.part")
-        nbformat.write(jupytext.reads(read_text(source(name)), {"extension": ".md"}), begun)
+        nbformat.write(_read(source(name), read_text(source(name))), begun)
         try:
             # papermill fills in names in braces, and warns because .part is no ending of a notebook
             paths = [checkout.relative(path).replace("{", "{{").replace("}", "}}") for path in (begun, part)]
@@ -289,12 +278,13 @@ def _run_plain(name: str, values: Mapping[str, Any], folder: Path) -> Path:
     namespace: dict[str, Any] = {"__name__": "__main__", "display": print}
     for number, cell in enumerate(cells(name), start=1):
         print(f"{name}: cell {number}", flush=True)
-        code = "\n" * (cell.line - 1) + cell.code            # tracebacks show the line of the .md file
+        file = f"notebooks/{name}.md, code cell {number}"
+        linecache.cache[file] = (0, None, cell.source.splitlines(keepends=True), file)      # for tracebacks
         try:
-            exec(compile(code, f"notebooks/{name}.md", "exec"), namespace)
+            exec(compile(cell.source, file, "exec"), namespace)
         except Exception as error:
             trace = traceback.format_exc(limit=-3)
             raise PCGraphError(f"notebook {name} failed in code cell {number}: {trace}") from error
-        if "parameters" in cell.tags:
+        if "parameters" in _tags(cell):
             namespace |= values
     return folder

@@ -113,4 +113,4 @@ def test_binder_opens_a_page_with_the_parameters_of_its_first_cell(tmp_path: Pat
                    env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"})
     opened = tmp_path / download.binder("02-pc-graphs", tmp_path).partition("labpath=")[2]
     code = [cell.source for cell in nbformat.read(opened, as_version=4).cells if cell.cell_type == "code"]
-    assert code == [cell.code for cell in notebooks.cells("02-pc-graphs")]
+    assert code == [cell.source for cell in notebooks.cells("02-pc-graphs")]
