@@ -3,7 +3,6 @@
 Oracle: the files of a small project and edits of them made by the test; signatures of the functions that settings feed.
 """
 
-import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -15,8 +14,7 @@ from project import edit
 from pydantic import ValidationError
 
 from pcgraph_lite import valid as arguments
-from pcgraph_lite.baselines.kinds import KINDS
-from pcgraph_lite.engine import learning, topology
+from pcgraph_lite.engine import learning
 from pcgraph_lite.errors import BadFile, BadInput
 from reproduction.book import notebooks
 from reproduction.evidence import config
@@ -179,29 +177,6 @@ def test_a_schema_is_the_signature() -> None:
             schema(**wrong)
     with pytest.raises(ValidationError, match="no key 'generator'"):
         schema(hidden=[2], generator=None)
-
-
-@pytest.mark.parametrize("name", topology.CONSTRUCTORS)
-def test_every_constructor_can_be_named(name: str) -> None:
-    """What settings files give reaches it, and it takes no argument that they could not give but the generator."""
-    spec = config.SPECS["pcgraph"].model_fields["topology"]
-    schema = next(one for one in spec.annotation.__args__ if one.__name__ == name)
-    assert schema.model_fields.keys() - {"constructor"} == \
-        inspect.signature(topology.CONSTRUCTORS[name]).parameters.keys() - {"generator"}
-
-
-@pytest.mark.parametrize(("name", "without"), [
-    ("autoencoder", {"optimizer"}), ("hopfield", set()), ("boltzmann", set()), ("almeida-pineda", set()),
-    ("linear", set()), ("mlp", set()), ("rbm", set()), ("dam", {"weight_decay", "optimizer"})])
-def test_every_baseline_can_be_named(name: str, without: set[str]) -> None:
-    """What the data set does not decide can be given, and in training what has an effect."""
-    kind, spec = KINDS[name], config.SPECS[name]
-    own = spec.model_fields.keys() - config.Model.model_fields.keys() - {"kind", "train"}
-    assert own == inspect.signature(kind.make).parameters.keys() - {"generator", "shape", "labels"} \
-        - ({"pixels"} if name != "autoencoder" else set())
-    given = spec.model_fields["train"].annotation.model_fields.keys()
-    assert given == inspect.signature(kind.training).parameters.keys() - without - {
-        "model", "images", "labels", "validation", "checkpoint", "generator", "progress"}
 
 
 def test_training_schema_matches_fit() -> None:

@@ -4,7 +4,6 @@ Oracles: the same training undisturbed; files damaged by the test.
 """
 
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ from pcgraph_lite.engine import epochs
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images import scale as scales
-from reproduction.evidence import config, zoo
+from reproduction.evidence import zoo
 
 QUIET = {"device": "cpu", "progress": False}
 
@@ -208,8 +207,3 @@ def test_a_profile_says_in_which_precision_its_models_compute(root: Path) -> Non
     assert zoo.build(double.spec, 0, torch.device("cpu"), "float64")[0].weight.float().equal(
         zoo.build(double.spec, 0, torch.device("cpu"))[0].weight)
     assert zoo.ModelRun("tiny", "smoke").identity != single.spec.identity(0, True)
-
-
-def test_every_scale_can_be_asked_for() -> None:
-    """The specification knows the scales that images/scale.py has."""
-    assert get_args(config.SPECS["pcgraph"].model_fields["scale"].annotation) == scales.SCALES
