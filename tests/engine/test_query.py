@@ -12,7 +12,7 @@ from pcgraph_lite import PCGraph, observed, query, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.query import start_at_prediction
-from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnknownName, UnstableStep, WrongShape
+from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnstableStep, WrongShape
 from pcgraph_lite.studies import oracles
 
 
@@ -243,13 +243,8 @@ GOOD = torch.rand(2, 6)
     (lambda: query(GRAPH, {"pixles": GOOD}), UnknownGroup, "Did you mean 'pixels'"),
     (lambda: query(GRAPH, GOOD), BadInput, "Tensor; expected a mapping"),
     (lambda: query(GRAPH, {"pixels": torch.rand(2, 7)}), WrongShape, r"clamp\['pixels'\] is \(2, 7\).*\(batch, 6\)"),
-    (lambda: query(GRAPH, {"pixels": torch.rand(6)}), WrongShape, r"\(6,\)"),
     (lambda: query(GRAPH, {"pixels": GOOD}, {"labels": torch.rand(3, 3)}), WrongShape, "batch sizes differ"),
-    (lambda: query(GRAPH, {"pixels": torch.rand(0, 6)}), WrongShape, "are 0"),
-    (lambda: query(GRAPH, {"pixels": GOOD * float("nan")}), BadValues, "12 NaN"),
     (lambda: query(GRAPH, init={"pixels": GOOD / 0}), BadValues, r"init\['pixels'\]"),
-    (lambda: query(GRAPH, {"pixels": observed(GOOD, torch.ones(6))}), BadInput, "torch.bool"),
-    (lambda: query(GRAPH, {"pixels": observed(GOOD, torch.ones(5).bool())}), WrongShape, r"mask.*\(5,\)"),
     (lambda: query(GRAPH, {"pixels": observed(torch.rand(5, 6), torch.ones(2, 6).bool())}), WrongShape,
      r"expected \(6,\) or \(5, 6\)"),
     (lambda: query(TWINS, {"pixels": observed(torch.rand(2, 5, 6), torch.ones(3, 6).bool())}), WrongShape,
@@ -257,13 +252,8 @@ GOOD = torch.rand(2, 6)
     (lambda: query(GRAPH, dict.fromkeys(GRAPH.topology.groups, GOOD)), WrongShape, "labels"),
     (lambda: query(GRAPH, {"pixels": GOOD, "labels": torch.ones(2, 3), "hidden1": torch.ones(2, 4)}), BadInput,
      "every vertex is clamped"),
-    (lambda: query(GRAPH, {"labels": torch.tensor([3])}), BadInput, "labels"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, start="noise"), UnknownName, "'noise'"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, steps=0), BadInput, "steps = 0"),
     (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=torch.ones(2)), WrongShape, "one for each replica"),
-    (lambda: query(GRAPH, {"pixels": torch.rand(3, 5, 6)}), WrongShape, r"\(3, 5, 6\)"),
     (lambda: query(GRAPH, {"pixels": GOOD}, value_lr="fast"), BadInput, "'fast'.*'safe'"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=float("nan")), BadInput, "nan"),
     (lambda: query(GRAPH, {"pixels": GOOD}, momentum=1.0), BadInput, "momentum = 1.0"),
     (lambda: relax(GRAPH, torch.zeros(2, 5), torch.zeros(13).bool()), WrongShape, r"\(2, 5\)"),
     (lambda: relax(GRAPH, torch.zeros(2, 13), torch.zeros(4).bool()), WrongShape, r"clamped is \(4,\)"),

@@ -86,12 +86,8 @@ def test_merged_keeps_and_replaces() -> None:
 @pytest.mark.parametrize(("old", "new", "words"), [
     ("threads: 1", "threds: 2", ["threds", "threads"]),
     ("threads: 1", "threads: two", ["threads", "integer", "'two'"]),
-    ("threads: 1", "threads: 1.5", ["threads", "integer"]),
-    ("threads: 1", "threads: 0", ["threads", "greater than or equal to 1"]),
-    ("sample: true", "sample: 'yes'", ["data.sample", "boolean", "'yes'"]),
     ("tiny:", "tini:", ["model 'tini'", "Did you mean 'tiny'"]),
     ("epochs: 3", "epocs: 3", ["models.tiny", "train", "'epocs'", "Did you mean 'epochs'"]),
-    ("epochs: 3", "epochs: 3.5", ["models.tiny", "train.epochs", "integer", "3.5"]),
     ("epochs: 3", "epochs: -1", ["models.tiny", "train.epochs", "greater than or equal to 1"]),
     ("01-tiny: ", "01-tinny: ", ["notebook '01-tinny'", "Did you mean '01-tiny'"]),
     ("description:", "threads: 2\ndescription:", ["threads", "given twice"]),
@@ -110,13 +106,9 @@ def test_wrong_profile_is_refused(root: Path, old: str, new: str, words: list[st
 
 @pytest.mark.parametrize(("old", "new", "words"), [
     ("data: mnist", "data: minst", ["tiny", "data", "'mnist'", "'minst'"]),
-    ("kind: pcgraph", "kind: pcgrap", ["tiny", "kind", "pcgraph"]),
     ("constructor: generative", "constructor: generativ", ["tiny", "topology", "generative"]),
     ("hidden: [8]", "hidden: 8", ["tiny", "hidden", "list"]),
-    ("hidden: [8]", "hidden: [0]", ["tiny", "hidden", "greater than or equal to 1", "got 0"]),
-    ("hidden: [8]", "hiden: [8]", ["tiny", "hiden", "Did you mean 'hidden'"]),
     ("weight_lr: 1e-3", "weight_lr: fast", ["tiny", "weight_lr", "number", "'fast'"]),
-    ("weight_lr: 1e-3", "weight_lr: -1e-3", ["tiny", "weight_lr", "greater than 0"]),
     ("steps: 3", "value_lr: save", ["tiny", "value_lr", "'safe'"]),
 ])
 def test_wrong_model_is_refused(root: Path, old: str, new: str, words: list[str]) -> None:

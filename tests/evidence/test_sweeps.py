@@ -373,13 +373,9 @@ def test_a_graph_whose_pixels_nothing_predicts_is_a_classifier(root: Path) -> No
     ("train.weight_decay", "train.weight_dekay", ["no key 'weight_dekay'", "Did you mean 'weight_decay'"]),
     ("[0.0, 0.01]", "[0.0, much]", ["tiny", "train.weight_decay", "'much'"]),
     ("[0.0, 0.01]", "0.01", ["vary", "weight_decay", "list"]),
-    ("[0.0, 0.01]", "[]", ["vary", "weight_decay", "at least 1"]),
-    ("batch_size: 25", "batch_sise: 25", ["no key 'batch_sise'", "Did you mean 'batch_size'"]),
     ("batch_size: 25}", "epochs: 1}, validation_count: 0", ["keeps no validation images", "validation_count"]),
     ("model: tiny", "model: tinny", ["no model 'tinny'", "Did you mean 'tiny'"]),
     ("  smoke:", "  smoek:", ["no profile 'smoek'", "Did you mean 'smoke'"]),
-    ("    seeds: 1", "    sedes: 1", ["no key 'sedes'", "Did you mean 'seeds'"]),
-    ("seeds: 2", "seeds: 2.5", ["seeds", "integer", "2.5"]),
     ("images: 10", "imges: 10", ["no key 'imges'", "Did you mean 'images'"]),
     ("images: 10", "images: 10\nmeasured: [seem]", ["measured", "'completion'", "'seem'"]),
 ])
