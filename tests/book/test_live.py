@@ -31,16 +31,11 @@ def test_a_part_stands_before_its_cell() -> None:
         assert [cell.source for k, cell in enumerate(notebook.cells) if k != at] == before
 
 
-def test_other_pages_stay_as_they_are() -> None:
-    notebook = new_notebook(cells=[new_markdown_cell("# A page")])
-    live.insert(ROOT, "03a-fully-connected", notebook)
-    assert len(notebook.cells) == 1
-
-
-def test_a_page_without_that_cell_gets_its_part_at_the_end() -> None:
-    notebook = new_notebook(cells=[new_markdown_cell("# A page")])
-    live.insert(ROOT, "02-pc-graphs", notebook)
-    assert "pc-live" in notebook.cells[-1].source and len(notebook.cells) == 2
+def test_a_page_without_that_cell_gets_its_part_at_the_end_and_other_pages_none() -> None:
+    for page, parts in (("02-pc-graphs", 1), ("03a-fully-connected", 0)):
+        notebook = new_notebook(cells=[new_markdown_cell("# A page")])
+        live.insert(ROOT, page, notebook)
+        assert ["pc-live" in cell.source for cell in notebook.cells] == [False] + [True] * parts
 
 
 def test_a_staged_book_holds_scripts_and_words(tmp_path: Path) -> None:

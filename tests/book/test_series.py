@@ -1,7 +1,7 @@
 """What a reader downloads beside a figure. Oracles: the numbers that the figure was made from, and its drawn lines."""
 
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO, StringIO
 
 import matplotlib
@@ -55,40 +55,27 @@ def test_what_is_kept_is_what_is_drawn() -> None:
             assert kept["t"].isna().all() or list(kept["t"]) == list(line.get_xdata())
 
 
-def test_panels_share_the_names_of_their_axes() -> None:
-    figure = plots.panels({"A": {"a": ([0, 1], SEEDS)}, "B": {"a": ([5], torch.tensor([7.0]))}}, "t", "E")
-    assert rows(figure)[1:] == [{"panel": "A", "series": "a", "t": 1, "E": 4, "low": 2, "high": 6},
-                                {"panel": "B", "series": "a", "t": 5, "E": 7}]
+FRAME = pd.DataFrame({"k": [1, 1, 2], "v": [1.0, 2.0, 3.0], "part": ["A", "A", "B"], "f": ["u", "u", "u"]})
+COUNTS = {"half": {3: [1.0, 2.0]}, "noise": {3: [3.0], 10: [2.0]}}
 
 
-def test_dots_have_their_names_and_the_papers_numbers() -> None:
-    figure = plots.dots({"P": BOTH}, "accuracy (%)", {"P": {"n": 4.0}})
-    assert rows(figure) == [{"panel": "P", "series": name, "accuracy (%)": value} for name, value in
-                            (("m", 1), ("m", 2), ("n", 3))] + [
-        {"panel": "P", "series": "n", "whose": "the paper's", "accuracy (%)": 4}]
-    assert rows(plots.differences({"gain": BOTH})) == [
-        {"panel": "gain", "setting": name, "difference": value} for name, value in (("m", 1), ("m", 2), ("n", 3))]
-
-
-def test_bars_and_maps() -> None:
-    figure = plots.counts({"P": {"half": {3: [1.0, 2.0]}, "noise": {3: [3.0], 10: [2.0]}}}, "k", "found")
-    assert [(row["series"], row["k"], row["found"], row["low"], row["high"]) for row in rows(figure)] == [
-        ("half", 3, 1.5, 1, 2), ("noise", 3, 3, 3, 3), ("noise", 10, 2, 2, 2)]
-    answered, true = torch.tensor([0, 1, 1, 1]), torch.tensor([0, 0, 1, 1])
-    assert rows(plots.mistakes({"P": (answered, true, ["a", "b"])})) == [
-        {"panel": "P", "true class": "a", "answered": "b", "%": 50},
-        {"panel": "P", "true class": "b", "answered": "a", "%": 0}]
-
-
-def test_curves_of_rates_have_every_corner() -> None:
-    scores, positive = torch.tensor([3.0, 2.0, 1.0]), torch.tensor([True, False, True])
-    kept = rows(plots.roc({"s": scores}, positive))
-    assert [tuple(row.values()) for row in kept] == [("s", 0, 0), ("s", 0, 0.5), ("s", 1, 0.5), ("s", 1, 1)]
-
-
-def test_facets_keep_their_points() -> None:
-    frame = pd.DataFrame({"k": [1, 1, 2], "v": [1.0, 2.0, 3.0], "part": ["A", "A", "B"], "f": ["u", "u", "u"]})
-    assert rows(plots.facets(frame, "k", "v", "part", "f")) == frame[["part", "f", "k", "v"]].to_dict("records")
+@pytest.mark.parametrize(("draw", "head", "lines"), [
+    (lambda: plots.dots({"P": BOTH}, "right (%)", {"P": {"n": 4.0}}), ("panel", "series", "right (%)", "whose"), [
+        ("P", "m", 1), ("P", "m", 2), ("P", "n", 3), ("P", "n", 4, "the paper's")]),
+    (lambda: plots.differences({"gain": BOTH}), ("panel", "setting", "difference"), [
+        ("gain", "m", 1), ("gain", "m", 2), ("gain", "n", 3)]),
+    (lambda: plots.counts({"P": COUNTS}, "k", "found"), ("panel", "series", "k", "found", "low", "high"), [
+        ("P", "half", 3, 1.5, 1, 2), ("P", "noise", 3, 3, 3, 3), ("P", "noise", 10, 2, 2, 2)]),
+    (lambda: plots.mistakes({"P": (torch.tensor([0, 1, 1, 1]), torch.tensor([0, 0, 1, 1]), ["a", "b"])}),
+     ("panel", "true class", "answered", "%"), [("P", "a", "b", 50), ("P", "b", "a", 0)]),
+    (lambda: plots.roc({"s": torch.tensor([3.0, 2.0, 1.0])}, torch.tensor([True, False, True])),
+     ("series", "share of familiar images called foreign", "share of foreign images found"), [
+        ("s", 0, 0), ("s", 0, 0.5), ("s", 1, 0.5), ("s", 1, 1)]),
+    (lambda: plots.facets(FRAME, "k", "v", "part", "f"), ("part", "f", "k", "v"), [
+        ("A", "u", 1, 1), ("A", "u", 1, 2), ("B", "u", 2, 3)])])
+def test_each_kind_of_figure_keeps_its_points(draw: Callable[[], Figure], head: tuple[str, ...],
+                                              lines: list[tuple[object, ...]]) -> None:
+    assert rows(draw()) == [dict(zip(head, line, strict=False)) for line in lines]
 
 
 def test_pictures_have_no_numbers() -> None:

@@ -127,14 +127,8 @@ ROW = {"claim": "gen-c", "quantity": "denoised_mse", "value": 2.0, "dataset": "m
     ([ROW], 0), ([ROW | {"value": 2.02}], 0), ([ROW | {"value": 2.04}], 1), ([], 1),
     ([ROW, ROW | {"seed": 1}], 1), ([ROW | {"quantity": "noisy_mse"}], 2)])
 def test_what_counts_as_a_difference(got: list[dict[str, Any]], count: int) -> None:
-    """Beyond three times the spread, missing, or new."""
+    """Beyond three times the spread, missing, or new; what the machine decides is not compared."""
     assert len(differences([ROW], got)) == count
-
-
-def test_a_difference_says_all_that_is_needed() -> None:
-    """Claim, quantity, expected, got and what it may move by; what the machine decides is not compared."""
-    line, = differences([ROW], [ROW | {"value": 3.0}])
-    assert all(word in line for word in ("gen-c", "denoised_mse", "expected 2.0", "got 3.0", "move it by 0.01"))
     assert not differences([ROW | {"spread": None}], [ROW | {"value": 3.0}])
 
 
