@@ -20,21 +20,14 @@ PAGES = sorted((checkout.ROOT / "notebooks").glob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_shows_how_to_run_itself(page: Path) -> None:
-    text = page.read_text()
-    assert f"pcgraph run {page.stem} --profile laptop -p " in text
-    assert f"jupytext --to ipynb -o - notebooks/{page.stem}.md | papermill - out.ipynb -p " in text
-    for heading in ("**Claim.**", "## Verdict", "## Your turn"):
-        assert heading in text
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_says_why_and_asks_one_question_with_a_hidden_answer(page: Path) -> None:
+def test_a_page_says_why_and_how_to_run_it_and_asks_one_question(page: Path) -> None:
     text = " ".join(page.read_text().split())
     begin, _, turn = text.partition("## Your turn")
     assert all(begin.count(f"**{words}**") == 1 for words in ("Claim.", "Why it matters.", "How it is tested."))
+    assert "## Verdict" in begin and turn.index("```{dropdown} Answer ") < turn.index(
+        f"pcgraph run {page.stem} --profile laptop -p ")
     assert turn.count("**Question.**") == text.count("**Question.**") == turn.count("```{dropdown} Answer ") == 1
-    assert turn.index("{dropdown}") < turn.index("pcgraph run")
+    assert f"jupytext --to ipynb -o - notebooks/{page.stem}.md | papermill - out.ipynb -p " in turn
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -55,23 +48,17 @@ def test_every_reference_is_cited() -> None:
 
 
 @pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
-def test_every_figure_of_a_published_page_is_there(page: Path) -> None:
-    """A cell with a caption shows a picture."""
-    for cell in nbformat.read(page, as_version=4).cells:
-        if figure := cell.metadata.get("mystnb", {}).get("figure"):
-            assert any("image/png" in out.get("data", {}) for out in cell.outputs), figure["name"]
-
-
-@pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
-def test_a_published_page_names_no_folder_of_one_machine(page: Path) -> None:
-    """Its run was given a folder relative to the checkout, whose command stands in results/README.md; no cell of it
-    warned, which would name the file of the cell.
+def test_a_published_page_has_its_figures_no_warning_and_no_folder_of_one_machine(page: Path) -> None:
+    """A cell with a caption shows a picture. The run was given a folder relative to the checkout, see
+    results/README.md; no cell warned, which would name the file of the cell.
     """
     notebook = nbformat.read(page, as_version=4)
-    assert not [out for cell in notebook.cells for out in cell.get("outputs", []) if "Warning: " in out.get("text", "")]
+    for cell in notebook.cells:
+        if figure := cell.metadata.get("mystnb", {}).get("figure"):
+            assert any("image/png" in out.get("data", {}) for out in cell.outputs), figure["name"]
+        assert not [out for out in cell.get("outputs", []) if "Warning: " in out.get("text", "")]
     run = notebook.metadata["papermill"]
-    assert not Path(run["parameters"]["out"]).is_absolute()
-    assert not Path(run["output_path"]).is_absolute()
+    assert not Path(run["parameters"]["out"]).is_absolute() and not Path(run["output_path"]).is_absolute()
 
 
 @pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
