@@ -68,9 +68,11 @@ def _still_there(newest: NotebookNode, ran: Iterable[NotebookNode]) -> list[Note
     """The cells that ran and that the source still has, in order; None if it has code that did not run."""
     wanted, kept = _code(newest.cells), []
     for cell in ran:
-        if _injected(cell) or _code([cell]) == wanted[:1]:
+        if _injected(cell):
             kept.append(cell)
-            del wanted[:not _injected(cell)]
+        elif _code([cell]) == wanted[:1]:                                  # others are gone from the source
+            kept.append(cell)
+            del wanted[:1]
     return None if wanted else kept
 
 

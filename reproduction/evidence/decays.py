@@ -16,18 +16,16 @@ ORDER = ["0", "1e-4", "0.001", "0.01", "0.03", "0.1"]
 VARIED = ["data", "topology.constructor", "topology.labels", DECAY]       # by some sweeps of one task and not by others
 GRAPHS = {"generative": "feedforward"}
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
+FILLS, CLEANS, SEAM = "completing digits (squared error)", "denoising digits (squared error)", "seam between halves"
+NOISE, FOREIGN, GREY = "copying noise (squared error)", "copying foreign images (squared error)", "one grey value"
+EASED, CLASSIFIES = "recognised more often than the noisy (points)", "classifying digits (%)"
 # sweep -> graph (None: as the row says), measure in words -> its value from a row
-READ = [("hyper", "feedforward", {"completing digits (squared error)": "completion_mse",
-                                  "denoising digits (squared error)": "denoised_mse"}),
-        ("decay-recurrent", "recurrent", {"completing digits (squared error)": "completion_mse",
-                                          "denoising digits (squared error)": "denoised_mse",
-                                          "seam between halves": "seam"}),
-        ("grid-layered", None, {"copying noise (squared error)": "noise_residual",
-                                "copying foreign images (squared error)": "foreign_distance",
-                                "recognised more often than the noisy (points)":
-                                    "100 * (rest_agreement - noisy_agreement)", "one grey value": "constant_residual"}),
-        ("decay-classifier", "layered classifier", {"classifying digits (%)": "100 * accuracy"}),
-        ("fully-connected", "fully connected", {"classifying digits (%)": "100 * accuracy"})]
+READ = [("hyper", "feedforward", {FILLS: "completion_mse", CLEANS: "denoised_mse"}),
+        ("decay-recurrent", "recurrent", {FILLS: "completion_mse", CLEANS: "denoised_mse", SEAM: "seam"}),
+        ("grid-layered", None, {NOISE: "noise_residual", FOREIGN: "foreign_distance",
+                                EASED: "100 * (rest_agreement - noisy_agreement)", GREY: "constant_residual"}),
+        ("decay-classifier", "layered classifier", {CLASSIFIES: "100 * accuracy"}),
+        ("fully-connected", "fully connected", {CLASSIFIES: "100 * accuracy"})]
 WORDS = {                                                                 # graphs as records name them -> in words
     "grid-denoising": "fully connected, denoising", "grid-completion": "fully connected, completion",
     "grid-denoising-equal": "fully connected, as many edges as the layers, denoising",
@@ -97,17 +95,16 @@ def scores() -> pd.DataFrame:
 def sentences(every: pd.DataFrame) -> pd.DataFrame:
     """One row per sentence of the paper: at which decays the means over seeds of ``scores`` agree with it."""
     means = every.groupby(["measure", "graph", "decay"], sort=False)["score"].mean()
-    noise, foreign, read = (means[measure] for measure in READ[2][2] if measure != "one grey value")
-    grey, fills, cleans = means["one grey value"], means["completing digits (squared error)"]["feedforward"], means[
-        "denoising digits (squared error)"]["feedforward"]
-    seam, layered = means["seam between halves"]["recurrent"], means["classifying digits (%)"]["layered classifier"]
+    noise, foreign, eased = means[NOISE], means[FOREIGN], means[EASED]
+    fills, cleans, seam = means[FILLS]["feedforward"], means[CLEANS]["feedforward"], means[SEAM]["recurrent"]
+    layered = means[CLASSIFIES]["layered classifier"]
     true = {
-        "A feedforward graph copies noise (appendix B.2)": noise["feedforward"] < grey["feedforward"],
+        "A feedforward graph copies noise (appendix B.2)": noise["feedforward"] < means[GREY]["feedforward"],
         "A recurrent graph copies less noise than a feedforward one (B.2)": noise["recurrent"] > noise["feedforward"],
         "A recurrent graph copies foreign images less (B.2)": foreign["recurrent"] > foreign["feedforward"],
         "A noisy picture settles on one that is recognised more often (section 3), feedforward":
-            read["feedforward"] > 0,
-        "The same, recurrent": read["recurrent"] > 0,
+            eased["feedforward"] > 0,
+        "The same, recurrent": eased["recurrent"] > 0,
         "Completion is best at 0.01 (B.1)": fills == fills.min(),
         "Denoising is best at 0.01 (B.1)": cleans == cleans.min(),
         "The halves join better than at the weakest decay (B.3)": seam < seam.iloc[0],

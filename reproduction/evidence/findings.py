@@ -68,7 +68,8 @@ class Quantity:
     def __format__(self, choice: str) -> str:
         if not choice:
             return self._listed(self._means)
-        holds, opposite, neither, mixed = (parts := choice.split("|")) + parts[-1:] * (4 - len(parts))
+        words = choice.split("|")
+        holds, opposite, neither, mixed = words + words[-1:] * (4 - len(words))         # left out: as the last
         if self.passed:
             return holds
         if any(case.holds for case in self.cases):
