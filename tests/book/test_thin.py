@@ -13,18 +13,24 @@ import ast
 from pathlib import Path
 
 import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 import pcgraph_lite as pcg
 from pcgraph_lite.images import datasets
 from reproduction import checkout
 from reproduction.book import notebooks
-from reproduction.book.notebooks import Cell
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    return cell.metadata.get("tags", [])
+
 
 PAGES = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
 ASKS = {"pcg", "plots", "trials", "frames", "tasks", "memory", "oracles", "convergence", "circuits", "structure",
         "learning", "equations", "topology", "metrics", "causal", "uncertainty"}
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
-ASKING = [page for page in PAGES if any("science" in cell.tags for cell in notebooks.cells(page))]
+ASKING = [page for page in PAGES if any("science" in tags(cell) for cell in notebooks.cells(page))]
 LONGEST, VISIBLE, SHARE = 25, 12, 0.42
 ENOUGH = 400                                               # images
 
@@ -33,13 +39,13 @@ def lines(code: str) -> int:
     return sum(bool(line.strip()) for line in code.splitlines())
 
 
-def bookkeeping(cell: Cell) -> int:
+def bookkeeping(cell: NotebookNode) -> int:
     """Lines of a cell that neither ask nor draw."""
-    if {"parameters", "science"} & set(cell.tags):
+    if {"parameters", "science"} & set(tags(cell)):
         return 0
-    spared = sum(lines(ast.get_source_segment(cell.code, node)) for node in ast.walk(ast.parse(cell.code))
+    spared = sum(lines(ast.get_source_segment(cell.source, node)) for node in ast.walk(ast.parse(cell.source))
                  if isinstance(node, ast.stmt) and _spared(node))
-    return lines(cell.code) - spared
+    return lines(cell.source) - spared
 
 
 def _spared(node: ast.stmt) -> bool:
@@ -55,9 +61,9 @@ def _spared(node: ast.stmt) -> bool:
 def test_a_page_shows_what_it_asks(page: str) -> None:
     """The cell tagged science is short and not folded away; no cell is long."""
     cells = notebooks.cells(page)
-    shown = [cell for cell in cells if "science" in cell.tags]
-    assert shown and all("hide-input" not in cell.tags and lines(cell.code) <= VISIBLE for cell in shown)
-    assert max(lines(cell.code) for cell in cells) <= LONGEST
+    shown = [cell for cell in cells if "science" in tags(cell)]
+    assert shown and all("hide-input" not in tags(cell) and lines(cell.source) <= VISIBLE for cell in shown)
+    assert max(lines(cell.source) for cell in cells) <= LONGEST
 
 
 @pytest.mark.parametrize("page", ASKING)
@@ -69,17 +75,18 @@ def test_what_a_page_shows_runs_by_itself(page: str, tmp_path: Path, monkeypatch
     monkeypatch.setattr(pcg, "fit", lambda *given, **settings: fit(*given, **settings | {"epochs": 1}))
     monkeypatch.chdir(tmp_path)
     for cell in notebooks.cells(page):
-        if "science" in cell.tags:
-            exec(compile(cell.code, page, "exec"), {"__name__": "reader"})
+        if "science" in tags(cell):
+            exec(compile(cell.source, page, "exec"), {"__name__": "reader"})
 
 
 def test_the_bookkeeping_is_small() -> None:
     cells = [cell for page in PAGES for cell in notebooks.cells(page)]
-    assert sum(map(bookkeeping, cells)) <= SHARE * sum(lines(cell.code) for cell in cells)
+    assert sum(map(bookkeeping, cells)) <= SHARE * sum(lines(cell.source) for cell in cells)
 
 
 def test_what_counts() -> None:
     """By hand, of eight lines: three ask or draw, one imports, one asks in a loop; its head, a table and f do not."""
     code = ("import torch\nanswer = pcg.query(graph)\nplots.curves(\n    lines)\nfor x in y:\n    pcg.query(x)\n"
             "tables.plain(trials.means(z))\ndef f(): return graph")
-    assert bookkeeping(Cell(code, (), 1)) == 3 and bookkeeping(Cell(code, ("science",), 1)) == 0
+    assert bookkeeping(new_code_cell(code)) == 3
+    assert bookkeeping(new_code_cell(code, metadata={"tags": ["science"]})) == 0
