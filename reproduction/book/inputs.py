@@ -26,7 +26,7 @@ PUBLIC = {resolve_name(home, "pcgraph_lite") for home in pcgraph_lite.HOMES.valu
 def page(name: str) -> str:
     """Digest of what decides a notebook's results besides its text, parameters and weights. Raises BadInput."""
     named: set[str] = set()
-    for node in (node for cell in notebooks.cells(name) for node in ast.walk(ast.parse(cell.code))):
+    for node in (node for cell in notebooks.cells(name) for node in ast.walk(ast.parse(cell.source))):
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
