@@ -130,8 +130,8 @@ def ssim(images: Tensor, originals: Tensor, shape: Shape = (1, 28, 28)) -> Tenso
     images, originals = _pair(images, originals)
     _fits(images, shape)
     if min(shape[1:]) < SSIM_WINDOW:
-        raise WrongShape(f"SSIM looks through a window of {SSIM_WINDOW} pixels; images of {shape} are too small; "
-                         "compare them by mse or psnr.")
+        raise WrongShape(f"SSIM looks through a window of {SSIM_WINDOW} pixels; images of {shape} are too small. "
+                         "Compare them by mse or psnr.")
     pair = (part.double().reshape(-1, *shape) for part in (images, originals))    # float32 loses the variance of flats
     return structural_similarity_index_measure(*pair, data_range=1.0, reduction="none").to(images.dtype)
 
