@@ -30,8 +30,6 @@ WORDS = {                                                                 # grap
     "grid-denoising": "fully connected, denoising", "grid-completion": "fully connected, completion",
     "grid-denoising-equal": "fully connected, as many edges as the layers, denoising",
     "grid-completion-equal": "fully connected, as many edges as the layers, completion",
-    "grid-layered-generative-0": "feedforward layers, no decay",
-    "grid-layered-recurrent-0.001": "recurrent layers, decay 0.001",
     "grid-completion-labels": "fully connected, completion, labels",
     "grid-pictures": "feedforward layers, all images", "grid-autoencoder": "autoencoder, all images",
     "grid-pictures-recurrent": "recurrent layers, all images", "grid-assemblies": "assemblies, all images once",
@@ -66,8 +64,8 @@ BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_backgroun
 
 WHOLE = ("grid-pictures", "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder",
          "grid-assemblies")                                               # all images
-EQUAL = ("grid-denoising-equal", "grid-completion-equal")                 # as many edges as the feedforward graph
-TASKS = ("grid-denoising", "grid-completion", *EQUAL, "grid-layered", "grid-completion-layers", *WHOLE)
+TASKS = ("grid-denoising", "grid-completion", "grid-denoising-equal", "grid-completion-equal", "grid-layered",
+         "grid-completion-layers", *WHOLE)
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
 
