@@ -4,12 +4,13 @@ Oracle: the committed records and sweeps that they speak of.
 """
 
 import json
+import re
 
 import pandas as pd
 import pytest
 
 from reproduction.checkout import ROOT
-from reproduction.evidence import claims, records, relaxed_time
+from reproduction.evidence import claims, records, relaxed_time, sweeps
 
 KEPT = pd.DataFrame(records.read(ROOT / "results/records"))
 
@@ -81,6 +82,19 @@ def test_layers_denoise_clothing_better_and_digits_as_their_decay_says() -> None
         assert abs(of["completion_mse"].mean() - rivals("grid-completion-equal", data, "completion_mse")) < 0.002
     assert layered("recurrent", "rest_psnr")[0.001] > theirs["mnist"] + 0.5
     assert (layered("recurrent", "completion_mse") > rivals("grid-completion", "mnist", "completion_mse")).all()
+
+
+def test_numbers_in_sentences_are_those_of_the_settings() -> None:
+    """Any-ff and any-rec say how many images a graph saw, gen-d its seeds, converge-48 its graphs for each data set."""
+    rules, completion, denoising = claims.load_claims(), *(
+        sweeps.plan(name, "paper") for name in ("grid-completion", "grid-denoising"))
+    seen = [f"{plan[0].spec.train_count:,}" for plan in (completion, denoising)]
+    for name in ("any-ff", "any-rec"):
+        assert re.findall(r"[0-9]+,000", rules[name].in_grid.finding[1]) == seen
+    assert "Five seeds decide" in rules["gen-d"].in_grid.finding[1]
+    assert {one.seed for one in completion} == {*range(5)}
+    asked = KEPT[(KEPT["claim"] == "converge-48") & (KEPT["quantity"] == "converged_share")]
+    assert "Of 24 graphs" in rules["converge-48"].title and set(asked.groupby("dataset")["n"].sum()) == {24}
 
 
 def test_halves_join_without_a_label_unless_its_first_weights_are_strong() -> None:
