@@ -36,6 +36,11 @@ def write(bench: Bench, folder: Path) -> Path:
         for kind in ("png", "svg"):
             _save(figure, folder / f"{name}.{kind}", bench)
         plt.close(figure)
+    return keep(bench, folder)
+
+
+def keep(bench: Bench, folder: Path) -> Path:
+    """Write the JSON file alone, which has everything, and return it."""
     path = folder / "bench.json"
     with write_aside(path) as part:
         content = json.dumps(bench.model_dump(), indent=1, ensure_ascii=False, allow_nan=False)

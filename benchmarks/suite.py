@@ -1,7 +1,7 @@
 """All rows by name, and one run of them."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,8 @@ class Bench(Strict):
 
 @torch.no_grad()
 def run(only: Sequence[str] = (), quick: bool = False, device: str = "cpu", threads: int = 1, tf32: bool = False,
-        cuda_graphs: bool = False, say: Callable[[str], object] = print, target: Path | None = None) -> Bench:
-    """Measure the rows named in ``only`` (all where it is empty), in the order of ROWS.
+        cuda_graphs: bool = False, say: Callable[[str], object] = print, target: Path | None = None) -> Iterator[Bench]:
+    """Measure the rows named in ``only`` (all if it is empty), in the order of ROWS; gives all so far after each row.
 
     Args:
         quick: sizes that only show that everything works; targets are not judged.
@@ -72,6 +72,8 @@ def run(only: Sequence[str] = (), quick: bool = False, device: str = "cpu", thre
     sizes = Sizes(quick, picked.type, cuda_graphs)
     if target is not None:
         ready(target)
+    setting = {"quick": quick, "device": picked.type, "clock": clock_name(picked), "load before": round(busy, 2),
+               **chosen}
     rows, curves = [], []
     for name in only or names:
         say(name)
@@ -79,6 +81,4 @@ def run(only: Sequence[str] = (), quick: bool = False, device: str = "cpu", thre
             curves = scaling.measure(sizes)
         else:
             rows.append(judged(ROWS[name](sizes), quick))
-    setting = {"quick": quick, "device": picked.type, "clock": clock_name(picked), "load before": round(busy, 2),
-               **chosen}
-    return Bench(provenance=records.provenance(hardware.describe(picked)), setting=setting, rows=rows, curves=curves)
+        yield Bench(provenance=records.provenance(hardware.describe(picked)), setting=setting, rows=rows, curves=curves)

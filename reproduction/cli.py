@@ -268,10 +268,11 @@ def bench(
     folder = str(placed(folder, "--out")) if folder else ""
     target = Path(folder) / "bench.json" if folder else None
     suite, report = (checkout.from_checkout("benchmarks", name) for name in ("suite", "report"))
-    made = suite.run(only or (), quick, device, threads, tf32, cuda_graphs, lambda row: say(f"measuring {row}"),
-                     target)
     part = "-tf32" * tf32 + "-graphs" * cuda_graphs + ("-quick" if quick else "-part" if only else "")
-    place = Path(folder) if folder else checkout.ROOT / f"_build/bench/{made.setting['device']}{part}"
+    for made in suite.run(only or (), quick, device, threads, tf32, cuda_graphs, lambda row: say(f"measuring {row}"),
+                          target):
+        place = Path(folder) if folder else checkout.ROOT / f"_build/bench/{made.setting['device']}{part}"
+        report.keep(made, place)                           # a run that is stopped leaves the rows that it measured
     path = report.write(made, place)
     for table in report.shown(made):
         out.print(table)

@@ -378,6 +378,18 @@ def test_a_quick_run_through_the_command(tmp_path: Path, capsys: pytest.CaptureF
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_a_run_that_is_stopped_keeps_the_rows_that_it_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the second row leaves a file with the first."""
+    def stopped(sizes: rows.Sizes) -> rows.Row:
+        raise KeyboardInterrupt
+
+    first = rows.Row(name="first", title="nothing", quantities={"bytes": 1.0})
+    monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
+    monkeypatch.setattr(suite, "ROWS", {"first": lambda sizes: first, "second": stopped})
+    assert call("bench", "--out", str(tmp_path)) != 0
+    assert report.read(tmp_path / "bench.json").rows == [first]
+
+
 @pytest.mark.parametrize(("arguments", "folder"), [
     ([], "cpu"), (["--quick"], "cpu-quick"), (["--only", "memory"], "cpu-part"),
     (["--only", "memory", "--tf32"], "cpu-tf32-part"), (["--tf32", "--cuda-graphs"], "cpu-tf32-graphs")])

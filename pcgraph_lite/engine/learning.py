@@ -63,7 +63,8 @@ def fit(graph: PCGraph, data: Data, *,
         generator: torch.Generator | None = None, progress: bool = True, callback: Callback | None = None,
         **settings: object) -> pd.DataFrame:
     """Train a graph in place: the sensory vertices are clamped to each batch, the rest relax, the weights take a step.
-    All weights do; no ``requires_grad`` is looked at.
+    All weights do; no ``requires_grad`` is looked at. A loop of one's own can keep some of them fixed (the book's page
+    on images and a graph of your own).
 
     Whatever stops it, Ctrl-C or an error, the graph keeps the best weights so far where there is validation data, and
     ``graph.history`` holds the rows of the epochs that ended.
