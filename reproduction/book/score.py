@@ -86,9 +86,10 @@ def ticks(one: Verdict) -> dict[str, Any]:
     ran = [(one.claim.short.get(name, name.replace("_", " ")), outcome) for name, outcome in one.outcomes.items()
            if outcome.cases and not outcome.check.further]
     held = [said for said, outcome in ran if outcome.passed and not outcome.check.guard]
-    failed = [said for said, outcome in ran if not outcome.passed]
+    failed = [said for said, outcome in ran if not outcome.passed and not outcome.check.guard]
+    guards = [f"sanity check: {said}" for said, outcome in ran if not outcome.passed and outcome.check.guard]
     count = len(held) + len(failed)
-    return {"held": held, "failed": failed, "count": f"{len(held)} of {count} checks" if count > 1 else ""}
+    return {"held": held, "failed": failed + guards, "count": f"{len(held)} of {count} checks" if count > 1 else ""}
 
 
 def changes(one: Finding, root: Path) -> str:

@@ -129,11 +129,12 @@ class Verdict:
 
     @property
     def held(self) -> str:
-        """How many of the checks that ran hold, in words."""
-        holding = sum(bool(outcome.passed) for outcome in self.counted)
-        if len(self.counted) == 1:
-            return f"the one check {'holds' if holding else 'fails'}"
-        return f"{holding} of {len(self.counted)} checks hold{'s' * (holding == 1)}"
+        """How many of the checks that ran hold, in words, and how many of its guards fail."""
+        own = [outcome.passed for outcome in self.counted if not outcome.check.guard]
+        failed = sum(not outcome.passed for outcome in self.counted if outcome.check.guard)
+        said = (f"{sum(own)} of {len(own)} checks hold{'s' * (sum(own) == 1)}" if len(own) != 1 else
+                f"the one check {'holds' if own[0] else 'fails'}")
+        return said + (f", {failed} sanity check{'s fail' if failed > 1 else ' fails'}" if failed else "")
 
     def row(self) -> dict[str, object]:
         """The row of the scorecard, in words."""
@@ -367,4 +368,4 @@ def _over_examples(case: Case, check: Check) -> str:
         return ""
     n, share = int(case.n), float(case.values.mean())
     low, high = (claims.in_unit(end, check) for end in decimals.share_interval(round(share * n), n))
-    return f" (95 % interval of such a share of {n:,} examples: {low} to {high})"
+    return f" (95 % interval of one seed's share of {n:,}: {low} to {high})"

@@ -207,7 +207,7 @@ def test_a_share_has_its_interval_over_examples_beside_the_spread_over_seeds() -
     z = stats.norm.ppf(0.975)
     centre, width = 0.9 + z**2 / 20, z * (0.9 * 0.1 / 10 + z**2 / 400) ** 0.5
     low, high = (100 * (centre + sign * width) / (1 + z**2 / 10) for sign in (-1, 1))
-    assert row["ours"] == (f"q 90.00 % ± 10.00 % (95 % interval of such a share of 10 examples: {low:.2f} % to "
+    assert row["ours"] == (f"q 90.00 % ± 10.00 % (95 % interval of one seed's share of 10: {low:.2f} % to "
                            f"{high:.2f} %) (at least 50 %)")
     assert "examples" not in card(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
 
@@ -256,12 +256,17 @@ def test_every_claim_has_a_home_and_a_rule_that_records_can_serve() -> None:
 
 
 def test_a_guard_can_fail_a_claim_but_not_carry_it():
-    """Where only the guard holds, nothing of the claim was seen; where only it fails, not all of it was."""
+    """Where only the guard holds, nothing of the claim was seen; where only it fails, not all of it was. It is not
+    among the checks that are counted, and spoken of where it fails.
+    """
     low, high = {"quantity": "q", "at_most": 1}, {"quantity": "q", "at_least": 1}
-    rows = frame(*seeds("q", 2, 2, 2))
-    for check, guard, expected in ((high, high, "reproduced"), (high, low, "partly"), (low, high, "not reproduced"),
-                                   (low, low, "not reproduced")):
-        assert verdict(claim(check, guard | {"guard": True}), rows) == expected
+    rows, one, failing = frame(*seeds("q", 2, 2, 2)), "the one check", ", 1 sanity check fails"
+    for check, guard, expected, said in ((high, high, "reproduced", f"{one} holds"),
+                                         (high, low, "partly", f"{one} holds{failing}"),
+                                         (low, high, "not reproduced", f"{one} fails"),
+                                         (low, low, "not reproduced", f"{one} fails{failing}")):
+        row = card(rows, claim(check, guard | {"guard": True})).iloc[0]
+        assert (row["verdict"], row["note"]) == (expected, f"{said}.")
 
 
 def test_a_further_measure_is_shown_and_counts_neither_for_a_claim_nor_against_it():
