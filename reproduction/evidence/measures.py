@@ -5,7 +5,7 @@ from collections.abc import Collection
 import torch
 from torch import Tensor, nn
 
-from pcgraph_lite.baselines.rivals import mean_image, nearest_neighbour, ridge_image
+from pcgraph_lite.baselines.rivals import mean_image, nearest_neighbour, principal_components, ridge_image
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.query import observed, query
@@ -14,6 +14,9 @@ from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.judge import JUDGES, load_judge
 from pcgraph_lite.studies import tasks, trials
+
+from . import config, zoo
+from .sweeps import FOREIGN, Run
 
 VARIANCE = 0.5                                                             # of the noise on the pages
 SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is measured
@@ -136,6 +139,18 @@ def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, foreign: Im
             "constant_residual": float((half - 0.5).square()[:, ~top & lit].mean()),
             "familiar_distance": float(distance[~strange].mean()), "foreign_distance": float(distance[strange].mean()),
             "auroc": metrics.auroc(distance, strange), "brightness_auroc": metrics.auroc(brightness, strange)}
+
+
+def principal_auroc(run: Run, profile: str) -> float:
+    """How well the distance to 100 principal components of the training images finds foreign ones, among the images
+    that ``strangeness`` asks the graph of a run about.
+    """
+    settings = config.load_profile(profile)
+    rest, held_out = zoo.split(run.spec, settings, torch.Generator().manual_seed(run.seed))
+    known, foreign = held_out.images[:run.images], zoo.images(FOREIGN[run.spec.data], "train", settings).images
+    both = torch.cat([known, foreign[:len(known)]])                                             # (2 batch, pixels)
+    distance = metrics.mse(principal_components(rest.images, 100)(both), both)                  # (2 batch,)
+    return metrics.auroc(distance, torch.arange(len(both)) >= len(known))
 
 
 def _predicted(graph: PCGraph, pixels: Tensor) -> Tensor:

@@ -397,3 +397,16 @@ def test_damaged_rows_are_named(root: Path) -> None:
         target.write_text(damage)
         with pytest.raises(BadFile, match=r"(?s)sweeps/tiny\.csv is not a file.*pcgraph sweep tiny --profile smoke"):
             sweeps.load("tiny", "smoke")
+
+
+def test_principal_components_find_images_outside_the_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training and known images are mixtures of ten pictures, which are drawn exactly; others are not."""
+    draw = torch.Generator().manual_seed(0)
+    mixed = torch.rand(60, 10, generator=draw) @ torch.rand(10, 784, generator=draw) / 10
+    spanned, others = (datasets.ImageSet("mnist", images, torch.zeros(60, dtype=torch.long), (1, 28, 28))
+                       for images in (mixed, torch.rand(60, 784, generator=draw)))
+    run = sweeps.plan("grid-layered", "smoke")[0]
+    for known, foreign, expected in ((spanned, others, 1.0), (others, spanned, 0.0)):
+        monkeypatch.setattr(zoo, "split", lambda *_, known=known: (spanned, known))
+        monkeypatch.setattr(zoo, "images", lambda *_, foreign=foreign: foreign)
+        assert measures.principal_auroc(run, "smoke") == expected
