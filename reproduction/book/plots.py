@@ -5,6 +5,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -55,6 +56,8 @@ NAMES = {"weight_lr": "weight step", "value_lr": "value step", "weight_decay": "
          "anneal": "fall of the weight step", "warm_up": "epochs of warm-up", "init_std": "first weights",
          "batch_size": "batch", "without": "edges left out", "self_loops": "self-loops",
          "hardtanh": "HardTanh", "relu": "ReLU", "true": "yes", "false": "no"}
+
+OURS = "ours, one dot per seed"
 
 Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, values ``(positions,)`` or with repeats
 
@@ -129,17 +132,19 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
            levels: Mapping[str, float] | None = None, marks: Mapping[str, float] | None = None) -> Figure:
     """Lines through the means of repeats, with a band from their minimum to their maximum. ``levels``: name -> height
     of a dashed line; ``marks``: name -> position of an upright one. On a logarithmic x axis a zero stands one place
-    before the smallest other number.
+    before the smallest other number. A line named "" is not in the legend.
     """
     figure, axis = plt.subplots(figsize=(PHONE, 3.1))
     rows = _lines(axis, "", lines, x, y, levels or {}, log, log_x, marks=marks or {})
-    axis.set(xlabel=x, ylabel=y)
+    axis.set(xlabel=x, ylabel=textwrap.fill(y, 30))                        # a longer one would reach into the legend
     legend(figure, *axis.get_legend_handles_labels())
     return series.keep(figure, rows)
 
 
 def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str], title: str | None = None) -> None:
-    """Names above the axes, on the left, which a phone shows of a wide figure. They make the figure taller."""
+    """Names above the axes, on the left, which a phone shows of a wide figure. They make it taller. No names: none."""
+    if not names:
+        return
     columns = max(1, min(len(names), 3, int(PHONE / (0.6 + 0.07 * max(map(len, names), default=0)))))     # in inches
     rows = -(-len(names) // columns) + bool(title)
     figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * rows)
@@ -160,13 +165,15 @@ def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[
     return {name: (grid.index.tolist(), torch.tensor(grid.to_numpy())) for name, grid in grids.items()}
 
 
-def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:
+def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str,
+           columns: int = 2) -> Figure:
     """Bars of counts: the mean over repeats with a line from minimum to maximum, inside an outline of the whole number.
-    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats.
+    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats. ``columns``: panels side by side, as
+    wide together as a phone.
     """
-    figure, axes = _grid(len(parts), 2, 3.9, 2.9)
+    figure, axes = _grid(len(parts), columns, PHONE / columns, 2.3, sharey=True)
     for axis, (title, groups) in zip(axes, parts.items(), strict=True):
-        numbers, wide = sorted({number for bars in groups.values() for number in bars}), 0.8 / len(groups)
+        numbers, wide = sorted({number for bars in groups.values() for number in bars}), 0.9 / len(groups)
         for k, (name, repeats) in enumerate(groups.items()):
             at = [numbers.index(number) + (k - (len(groups) - 1) / 2) * wide for number in repeats]
             mean = [sum(values) / len(values) for values in repeats.values()]
@@ -177,8 +184,10 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
             axis.bar_label(bars, fmt="%.0f", padding=3, fontsize=SMALLEST,                              # 0, too
                            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})                # above the bar
         axis.set_xticks(range(len(numbers)), [str(number) for number in numbers])
-        axis.set(title=title, xlabel=x, ylabel=y)
+        axis.set_title(title.replace(", ", ",\n", 1), fontsize="small")
         axis.margins(y=0.12)                                               # room for the numbers on the bars
+    figure.supxlabel(x, fontsize="medium")
+    figure.supylabel(y, fontsize="medium")
     named = {name: bars for axis in axes for bars, name in zip(*axis.get_legend_handles_labels(), strict=True)}
     legend(figure, list(named.values()), list(named))
     return series.keep(figure, [{"panel": title, "series": name, x: number, y: sum(values) / len(values),
@@ -281,22 +290,27 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
 
 
 def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, Mapping[str, float]] | None = None, *,
-         colors: Mapping[str, Sequence[float]] | None = None, common: bool = True) -> Figure:
-    """One panel per part, one below the other, one row per name, one dot per repeat; published ``marks`` are black
-    bars. ``parts``: title -> name -> ``(repeats,)``. ``colors``: of the dots, by name; blue where none is given.
-    ``common``: whether all panels share one axis.
+         kinds: Mapping[str, str] | None = None, common: bool = True, log: bool = False) -> Figure:
+    """One panel per part, one below the other, one row per name with a number, one dot per repeat; published ``marks``
+    are black bars. ``parts``: title -> name -> ``(repeats,)``. ``kinds``: name -> kind, one colour and one entry of the
+    legend each. ``common``: whether all panels share one axis. ``log``: whether it is logarithmic.
     """
-    names = list(next(iter(parts.values()), ()))
-    figure, axes = _grid(len(parts), 1, PHONE, 0.25 * len(names) + 0.75, sharex=common)
+    parts = {title: {name: row for name, row in rows.items() if not np.isnan(_numbers(row)).all()}
+             for title, rows in parts.items()}
+    counted = [max(len(rows), 1) for rows in parts.values()]
+    figure, axes = _grid(len(parts), 1, PHONE, 0.25 * sum(counted) / max(len(counted), 1) + 0.75, sharex=common,
+                         gridspec_kw={"height_ratios": counted} if counted else None)
     for axis, (title, rows) in zip(axes, parts.items(), strict=True):
-        _dots(axis, rows, names, colors or {})
+        names = list(rows)
+        _dots(axis, rows, names, kinds or {})
         if published := (marks or {}).get(title):
             axis.plot(list(published.values()), [names.index(name) for name in published], "|", color="black",
                       markersize=12, markeredgewidth=2, label="the paper's")
         axis.set(xlabel=x if axis is axes[-1] else "", title=title)
-        axis.xaxis.get_major_locator().set_params(integer=all((_numbers(row) % 1 == 0).all() for row in rows.values()))
+        _across(axis, rows, log)
     if marks:                                                              # otherwise there are only dots
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=SMALLEST)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=SMALLEST,
+                      columnspacing=1)
     ours = [("", *part) for part in parts.items()]
     theirs = [("the paper's", title, {name: [value] for name, value in some.items()})
               for title, some in (marks or {}).items()]
@@ -304,12 +318,24 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, 
                                 ours + theirs for name, values in rows.items() for value in _numbers(values)])
 
 
-def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str],
-          colors: Mapping[str, Sequence[float]]) -> None:
-    """One row per name from top to bottom, one dot per seed."""
+def _across(axis: Axes, rows: Mapping[str, Tensor], log: bool) -> None:
+    """The x axis of dots: logarithmic, or whole numbers if all rows have only such."""
+    if log:
+        axis.set_xscale("log")
+        _number(axis)
+    else:
+        whole = all((_numbers(row) % 1 == 0).all() for row in rows.values())
+        axis.xaxis.get_major_locator().set_params(integer=whole)
+
+
+def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str], kinds: Mapping[str, str]) -> None:
+    """One row per name from top to bottom, one dot per seed, one colour per kind."""
+    all_kinds, said = list(dict.fromkeys(kinds.values())) or [OURS], set()
     for k, name in enumerate(names):
-        axis.plot(_numbers(rows[name]), [k] * len(rows[name]), "o", color=colors.get(name, COLORS[0]), markersize=4,
-                  alpha=0.8, label="_" * (k > 0) + "ours, one dot per seed")
+        kind = kinds.get(name, OURS)
+        axis.plot(_numbers(rows[name]), [k] * len(rows[name]), "o", color=COLORS[all_kinds.index(kind)], markersize=4,
+                  alpha=0.8, label="_" * (kind in said) + kind)
+        said.add(kind)
     axis.set_yticks(range(len(names)), names, fontsize=SMALLEST)
     axis.set_ylim(len(names) - 0.5, -0.5)
 
@@ -465,7 +491,7 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
 
 
 def _grid(count: int, most: int, width: float, height: float, margin: float = 0.0,
-          **shared: bool) -> tuple[Figure, list[Axes]]:
+          **shared: Any) -> tuple[Figure, list[Axes]]:
     """A figure of ``count`` panels of ``width`` by ``height`` inches, ``most`` in a row. Raises BadInput: no panel."""
     if not count:
         raise BadInput("a figure needs at least one panel.")
@@ -561,15 +587,17 @@ def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
     return pictures[:, 0] if pictures.shape[1] == 1 else pictures.transpose(0, 2, 3, 1).clip(0, 1)
 
 
-def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figure:
+def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
+           labels: Mapping[str, str] | None = None) -> Figure:
     """Small multiples with a y axis each: one point per row of ``frame``. Means of each colour are joined where x is a
     number, also one in words, and are bars where x is a category. ``panel`` and ``color`` name columns of words; ``x``
-    and ``y`` label the axes.
+    and ``y`` label the axes. ``labels``: panel -> its own label of the y axis; such panels stand below one another.
     """
     if frame.empty:
         raise BadInput("facets needs at least one row.")
     numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
-    figure, axes = _grid(frame[panel].nunique(), 3, 3.4, 2.5)
+    size = (1, PHONE, 1.7) if labels else (3, 3.4, 2.5)
+    figure, axes = _grid(frame[panel].nunique(), *size, sharex=bool(labels))
     look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(), "palette": "colorblind"}
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
         means = part.groupby([color, x], sort=False)[y].mean().reset_index()
@@ -578,16 +606,24 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str) -> Figur
         sns.scatterplot(part, s=28, ax=axis, **look)
         named = axis.get_legend_handles_labels()
         axis.get_legend().remove()
-        title = str(title).replace("\n", ": ")
-        axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), 31))    # units stay with their words
-        axis.margins(y=0.12)
-        low, high = axis.get_ylim()
-        if "%" in title:                                                   # no share beyond 100 % has a label
-            axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
-            axis.set_ylim(low, high)
-        axis.tick_params("x", rotation=0 if numbers else 25 if part[x].nunique() < 5 else 90)        # else they touch
+        _title(axis, str(title).replace("\n", ": "), 46 if labels else 31)
+        if labels:
+            axis.set(xlabel=x if axis is axes[-1] else "")
+            axis.set_ylabel(labels[title], fontsize="small")
+        else:
+            axis.tick_params("x", rotation=0 if numbers else 25 if part[x].nunique() < 5 else 90)    # else they touch
         if numbers:
             axis.set_xscale("log")
             _number(axis)
     legend(figure, *named, color)
     return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
+
+
+def _title(axis: Axes, title: str, wide: int) -> None:
+    """Give a panel of ``facets`` its title in lines so wide, and its y axis room, but no share beyond 100 % a label."""
+    axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), wide))      # units stay with their words
+    axis.margins(y=0.12)
+    low, high = axis.get_ylim()
+    if "%" in title:
+        axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
+        axis.set_ylim(low, high)

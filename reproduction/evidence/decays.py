@@ -1,5 +1,6 @@
 """What one setting changes, from committed sweeps: the decay in every kind of graph, each other one in one kind."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -13,12 +14,16 @@ from .claims import Claim
 DECAY = "train.weight_decay"
 BEST = 0.01                                                               # of the paper's (appendix B.1)
 ORDER = ["0", "1e-4", "0.001", "0.01", "0.03", "0.1"]
+PAPERS = ORDER[:4]                                                        # its own list (appendix B.1)
 VARIED = ["data", "topology.constructor", "topology.labels", DECAY]       # by some sweeps of one task and not by others
 GRAPHS = {"generative": "feedforward"}
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
 FILLS, CLEANS, SEAM = "completing digits (squared error)", "denoising digits (squared error)", "seam between halves"
 NOISE, FOREIGN, GREY = "copying noise (squared error)", "copying foreign images (squared error)", "one grey value"
 EASED, CLASSIFIES = "recognised more often than the noisy (points)", "classifying digits (%)"
+TITLED = dict.fromkeys((FILLS, CLEANS), "error, lower\nis better") | dict.fromkeys(
+    (NOISE, FOREIGN), "error, lower\ncopies more") | {
+        EASED: "points, higher\nis better", CLASSIFIES: "%, higher\nis better", SEAM: "jump, lower\njoins better"}
 # sweep -> graph (None: as the row says), measure in words -> its value from a row
 READ = [("hyper", "feedforward", {FILLS: "completion_mse", CLEANS: "denoised_mse"}),
         ("decay-recurrent", "recurrent", {FILLS: "completion_mse", CLEANS: "denoised_mse", SEAM: "seam"}),
@@ -47,6 +52,8 @@ WORDS = {                                                                 # grap
     "generative-step": "feedforward", "recurrent-step": "recurrent, as many edges",
     "recurrent-wide-step": "recurrent, same widths", "generative-tanh-step": "feedforward, tanh",
     "recurrent-tanh-step": "recurrent, as many edges, tanh", "hardtanh": "HardTanh", "relu": "ReLU"}
+SHORTER = {"fully connected, as many edges as the layers": "equal edges", "completion, labels": "labels",
+           " layers": "", "pixels in ": "", "all images": "all"}
 ERRORS = {measure: f"error of {task}" for task, measure in sweeps.PICTURE_TASKS.items()}
 OWN = {"swept_rest_psnr": "PSNR at rest (dB)", "swept_noisy_psnr": "noisy (dB)",
        "swept_rest_agreement": "recognised at rest (%)", "swept_noisy_agreement": "noisy, recognised (%)",
@@ -91,11 +98,12 @@ def scores() -> pd.DataFrame:
 
 
 def sentences(every: pd.DataFrame) -> pd.DataFrame:
-    """One row per sentence of the paper: at which decays the means over seeds of ``scores`` agree with it."""
+    """One row per sentence of the paper: at which decays the means over seeds of ``scores`` agree with it; if it names
+    the best decay, whether that is so and which is.
+    """
     means = every.groupby(["measure", "graph", "decay"], sort=False)["score"].mean()
     noise, foreign, eased = means[NOISE], means[FOREIGN], means[EASED]
-    fills, cleans, seam = means[FILLS]["feedforward"], means[CLEANS]["feedforward"], means[SEAM]["recurrent"]
-    layered = means[CLASSIFIES]["layered classifier"]
+    seam, layered = means[SEAM]["recurrent"], -means[CLASSIFIES]["layered classifier"]
     true = {
         "A feedforward graph copies noise (appendix B.2)": noise["feedforward"] < means[GREY]["feedforward"],
         "A recurrent graph copies less noise than a feedforward one (B.2)": noise["recurrent"] > noise["feedforward"],
@@ -103,12 +111,23 @@ def sentences(every: pd.DataFrame) -> pd.DataFrame:
         "A noisy picture settles on one that is recognised more often (section 3), feedforward":
             eased["feedforward"] > 0,
         "The same, recurrent": eased["recurrent"] > 0,
-        "Completion is best at 0.01 (B.1)": fills == fills.min(),
-        "Denoising is best at 0.01 (B.1)": cleans == cleans.min(),
-        "The halves join better than at the weakest decay (B.3)": seam < seam.iloc[0],
-        "Classification in layers is best at the weakest decay (B.3)": layered == layered.max()}
-    return pd.DataFrame([{"sentence": sentence, "true at a decay of": _listed(at.index[at]) or "none",
-                          "tried": _listed(at.index)} for sentence, at in true.items()])
+        "The halves join better than at the weakest decay (B.3), recurrent": seam < seam.iloc[0]}
+    tasks, graphs = (("Completion", FILLS), ("Denoising", CLEANS)), ("feedforward", "recurrent")
+    best = {f"{task} is best at 0.01 (B.1), {graph}": (means[measure][graph], "0.01")
+            for task, measure in tasks for graph in graphs}
+    best["Classification in layers is best at the weakest decay (B.3)"] = layered, layered.index[0]
+    return pd.DataFrame(
+        [{"sentence": sentence, "is it true?": f"at {_listed(at.index[at]) or 'none'}", "best decay": "",
+          "tried": _listed(at.index)} for sentence, at in true.items()]
+        + [{"sentence": sentence, "is it true?": "yes" if errors.idxmin() == named else "no",
+            "best decay": _best(errors), "tried": _listed(errors.index)} for sentence, (errors, named) in best.items()])
+
+
+def _best(errors: pd.Series) -> str:
+    """The decay with the smallest error; if the paper does not list it, the best of its list, too."""
+    best, listed = errors.idxmin(), errors[errors.index.isin(PAPERS)].idxmin()
+    edge = ", the strongest tried" if best == ORDER[-1] else ""
+    return best if best == listed else f"{best}{edge} (of the paper's list: {listed})"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -138,11 +157,16 @@ def asked(ends: pd.DataFrame, claim: Claim) -> list[tuple[pd.DataFrame, list[str
 
 
 def beside(ends: pd.DataFrame, measure: str, simple: str, words: str) -> dict[str, dict[str, Tensor]]:
-    """Data set -> graph in words -> a measure of its runs; last, the mean of something ``simple`` for each seed."""
+    """Data set -> graph in few words -> a measure of its runs; last, the mean of something ``simple`` for each seed."""
     kinds = ends.dropna(subset=measure)["model"].unique()
-    return {name: {WORDS[kind]: torch.tensor(of.loc[of["model"] == kind, measure].tolist()) for kind in kinds}
+    return {name: {short(kind): torch.tensor(of.loc[of["model"] == kind, measure].tolist()) for kind in kinds}
             | {words: torch.tensor(of.dropna(subset=simple).groupby("seed")[simple].mean().tolist())}
             for name, of in ends.groupby("dataset", sort=False)}
+
+
+def short(model: str) -> str:
+    """``WORDS`` of a model as a row of a figure has room for them."""
+    return re.sub("|".join(SHORTER), lambda long: SHORTER[long[0]], WORDS[model])
 
 
 def backgrounds(ends: pd.DataFrame) -> pd.DataFrame:

@@ -111,15 +111,15 @@ def test_a_page_without_claims_says_what_it_is_for() -> None:
 
 def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judged: Judged, tmp_path: Path) -> None:
     """The first row that fits, a mean without its spread; without the table, what the page is for."""
-    asked = ("Completion is best at 0.01 (B.1)",
+    asked = ("Completion is best at 0.01 (B.1), feedforward",
              "A noisy picture settles on one that is recognised more often (section 3), feedforward")
-    frame = pd.DataFrame({"sentence": asked, "true at a decay of": ["0.03", "1e-4"]})
+    frame = pd.DataFrame({"sentence": asked, "is it true?": ["no", "at 1e-4"], "best decay": ["0.03", ""]})
     aims = []
     for cells in ([show(Table.of(frame, "sentences"))], []):
         one = Page("l-settings", page(*cells).notebook, True, False, {"words": ""})
         layout.lay_out(one, judged, ROOT, tmp_path)
         aims.append(one.notebook.cells[1].source)
-    assert "only at decays of 1e-4." in aims[0] and "best at 0.03" in aims[0]
+    assert "only with a decay at 1e-4." in aims[0] and "best at 0.03" in aims[0]
     assert "tests no claim" in aims[1] and "{read}" not in aims[1]
 
 

@@ -100,6 +100,19 @@ def test_dots_draw_every_seed_and_the_published_value():
     assert [tick.get_text() for tick in first.get_yticklabels()] == ["a", "b"] and second.get_xlabel() == "accuracy (%)"
 
 
+def test_dots_leave_out_empty_rows_and_colour_kinds():
+    parts = {"digits": {"a": torch.tensor([1.0, 10.0]), "b": torch.tensor([5.0]), "c": torch.tensor([2.0])},
+             "clothing": {"a": torch.tensor([]), "b": torch.tensor([torch.nan]), "c": torch.tensor([2.0, torch.nan])}}
+    kinds = {"a": "layers", "b": "edges", "c": "edges"}
+    figure = plots.dots(parts, "error", {"digits": {"c": 3.0}}, kinds=kinds, log=True)
+    first, second = figure.axes
+    assert [[tick.get_text() for tick in axis.get_yticklabels()] for axis in figure.axes] == [["a", "b", "c"], ["c"]]
+    assert first.get_position().height > 2 * second.get_position().height and second.get_xscale() == "log"
+    assert [line.get_color() for line in first.lines[:3]] == [plots.COLORS[k] for k in (0, 1, 1)]
+    assert second.lines[0].get_color() == plots.COLORS[1]                  # the same as in the panel above
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["layers", "edges", "the paper's"]
+
+
 def test_dots_of_places_stand_at_whole_numbers():
     axis = plots.dots({"task": {"f": torch.tensor([1, 2, 2])}}, "place").axes[0]
     assert all(float(place).is_integer() for place in axis.get_xticks())
@@ -264,7 +277,8 @@ def test_counts_draw_means_ranges_and_the_number_itself():
     low, high = bars[1].errorbar.lines[2][0].get_segments()[0][:, 1]
     assert (low, high) == (10, 20)
     assert [tick.get_text() for tick in axis.get_xticklabels()] == ["50", "100"]
-    assert (axis.get_title(), axis.get_xlabel(), axis.get_ylabel()) == ("half", "stored", "retrieved")
+    shared = axis.figure.get_supxlabel(), axis.figure.get_supylabel()
+    assert (axis.get_title(), *shared) == ("half", "stored", "retrieved")
 
 
 def test_a_bar_of_nothing_says_so():
@@ -343,3 +357,17 @@ def test_facets_join_numbers_and_never_categories(places: list[object], joined: 
     drawn = [list(one.get_ydata()) for one in axis.get_lines() if len(one.get_ydata())]
     bars = [list(part.get_offsets()[:, 1]) for part in axis.collections if len(part.get_offsets()) == 2]
     assert (drawn, bars) == (([[2.0, 5.0]], []) if joined else ([], [[2.0, 5.0]]))
+
+
+def test_facets_with_labels_of_their_own_stand_in_one_column():
+    frame = pd.DataFrame({"x": [*"0112"], "y": [1.0, 2.0, 3.0, 4.0], "part": [*"aabb"], "by": "u"})
+    figure = plots.facets(frame, "x", "y", "part", "by", {"a": "error", "b": "points"})
+    first, second = figure.axes
+    assert (first.get_ylabel(), second.get_ylabel()) == ("error", "points")
+    assert (first.get_xlabel(), second.get_xlabel()) == ("", "x")
+    assert first.get_subplotspec().colspan == second.get_subplotspec().colspan and first.get_xlim() == second.get_xlim()
+
+
+def test_a_single_line_without_a_name_has_no_legend_and_a_long_label_has_lines():
+    figure = plots.curves({"": ([1, 2], torch.tensor([3.0, 4.0]))}, "t", "mean step of brightness at the seam")
+    assert not figure.legends and figure.axes[0].get_ylabel() == "mean step of brightness at the\nseam"
