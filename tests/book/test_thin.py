@@ -28,7 +28,7 @@ def tags(cell: NotebookNode) -> list[str]:
 
 PAGES = sorted(path.stem for path in (checkout.ROOT / "notebooks").glob("*.md"))
 ASKS = {"pcg", "plots", "trials", "frames", "tasks", "memory", "oracles", "convergence", "circuits", "structure",
-        "learning", "equations", "topology", "metrics", "causal", "uncertainty"}
+        "learning", "equations", "topology", "metrics", "measures", "causal", "uncertainty"}
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
 ASKING = [page for page in PAGES if any("science" in tags(cell) for cell in notebooks.cells(page))]
 LONGEST, VISIBLE, SHARE = 25, 12, 0.42
