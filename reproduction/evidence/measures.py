@@ -16,8 +16,9 @@ from pcgraph_lite.images.judge import JUDGES, load_judge
 from pcgraph_lite.studies import tasks, trials
 
 from . import config, zoo
-from .sweeps import FOREIGN, Run
+from .config import Model
 
+FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                         # data that a graph has not seen
 VARIANCE = 0.5                                                             # of the noise on the pages
 SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is measured
 SETTLED = 10                                                               # images whose steps until rest are counted
@@ -141,13 +142,13 @@ def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, foreign: Im
             "auroc": metrics.auroc(distance, strange), "brightness_auroc": metrics.auroc(brightness, strange)}
 
 
-def principal_auroc(run: Run, profile: str) -> float:
+def principal_auroc(spec: Model, seed: int, images: int, profile: str) -> float:
     """How well the distance to 100 principal components of the training images finds foreign ones, among the images
-    that ``strangeness`` asks the graph of a run about.
+    that ``strangeness`` asks a graph of these settings about.
     """
     settings = config.load_profile(profile)
-    rest, held_out = zoo.split(run.spec, settings, torch.Generator().manual_seed(run.seed))
-    known, foreign = held_out.images[:run.images], zoo.images(FOREIGN[run.spec.data], "train", settings).images
+    rest, held_out = zoo.split(spec, settings, torch.Generator().manual_seed(seed))
+    known, foreign = held_out.images[:images], zoo.images(FOREIGN[spec.data], "train", settings).images
     both = torch.cat([known, foreign[:len(known)]])                                             # (2 batch, pixels)
     distance = metrics.mse(principal_components(rest.images, 100)(both), both)                  # (2 batch,)
     return metrics.auroc(distance, torch.arange(len(both)) >= len(known))

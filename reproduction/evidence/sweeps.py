@@ -47,7 +47,6 @@ MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
 PARTS = (*USUAL, "do", "told", "rest", "start", "resting", "strangeness")
-FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                        # data that a graph has not seen
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
 
@@ -100,9 +99,9 @@ class Run:
         generator = torch.Generator().manual_seed(self.seed)               # all graphs of a seed see the same images
         foreign = None
         rest, held_out = zoo.split(self.spec, settings, generator)
+        from .measures import FOREIGN, measure  # here: the import takes seconds, and a plan does not need it
         if "strangeness" in self.measured:
             foreign = zoo.images(FOREIGN[self.spec.data], "train", settings)
-        from .measures import measure  # here: the import takes seconds, and a plan does not need it
         try:
             rows, status = zoo.fit(model, self.spec, rest, held_out, generator=generator, progress=False), "ok"
             for key, value in measure(model, rest, held_out, self.images, self.seed, self.measured, self.query_steps,
