@@ -258,7 +258,8 @@ def _own_kernel() -> type:
     from jupyter_client import AsyncKernelManager
     from jupyter_client.kernelspec import KernelSpec
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    spec = KernelSpec(argv=command, display_name="Python 3", language="python")
+    inline = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}   # a shell's own leaves pages without pictures
+    spec = KernelSpec(argv=command, display_name="Python 3", language="python", env=inline)
     return type("OwnKernel", (AsyncKernelManager,), {"kernel_spec": spec})
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 from project import HERE, Project
 
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
@@ -142,6 +144,15 @@ def test_failing_cell_is_shown_and_what_ran_is_kept(project: Project) -> None:
     kept = project.root / "own-run/01-tiny.failed.ipynb"
     assert "own-run/01-tiny.failed.ipynb" in said and kept.is_file()
     assert (project.root / "_build/smoke/notebooks/01-tiny.ipynb").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_run_draws_pictures_whatever_the_shell_draws_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPLBACKEND=agg, as servers have it, leaves none in a notebook."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    cell = new_code_cell("import matplotlib.pyplot as plt\nplt.plot([0, 1])")
+    NotebookClient(new_notebook(cells=[cell]), kernel_manager_class=notebooks._own_kernel()).execute()
+    assert any("image/png" in output.get("data", {}) for output in cell.outputs)
 
 
 def test_plain_run_shows_the_failing_line(root: Path) -> None:
