@@ -68,7 +68,7 @@ def test_the_speed_page_opens_with_what_was_found(tmp_path: Path) -> None:
     texts = included(tmp_path / "results/bench", tmp_path / "generated")
     assert texts["speed-lead.md"] == (
         "**On a CPU, training one batch takes 1.1 (a) and 1.3 (b) times as long as its bare matrix products.** "
-        "The engine meets 2 of 3 speed targets. The others:\n\n- b, other: 1.23 (at most 1 asked)\n")
+        "The engine meets 2 of 3 targets. The others:\n\n- b, other: 1.23 (at most 1 asked)\n")
 
 
 def test_a_slope_is_explained_where_a_table_has_one(tmp_path: Path) -> None:
