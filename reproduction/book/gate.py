@@ -39,8 +39,9 @@ def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
     one. Raises BadFile: no source has that code, or an output is neither text nor table nor picture.
     """
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
-    newest = next(_sources(name, root))
-    for source in _sources(name, root):
+    sources = _sources(name, root)
+    newest = next(sources)
+    for source in chain([newest], sources):
         if _code(source.cells) == _code(cell for cell in ran if not _injected(cell)):
             kept = _still_there(newest, ran)
             return _filled(_retold(source, newest), ran, name) if kept is None else _filled(newest, kept, name)

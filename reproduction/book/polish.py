@@ -21,9 +21,6 @@ LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<
 POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)")                  # a number with a power of ten, not in a tag
 LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
-HEAVY = 100_000                            # bytes of a picture
-PALETTES = (64, 256)                       # colours
-SEEN = 1.0                                 # of 255 levels, the mean over pixels and channels
 DPI = 110                                  # of a picture with one pixel for each of the page
 LONGEST = 200                                                              # letters of a description
 COLOURED = 25                              # of 255 levels between the channels of a pixel that is not grey
@@ -34,8 +31,6 @@ def polish(site: Path) -> None:
     """Rewrite every page of a built website, and delete files that no page loads any more."""
     for page in site.rglob("*.html"):
         page.write_text(bound(polished(page.read_text(encoding="utf-8"), page.parent)), encoding="utf-8")
-    for picture in (site / "_images").glob("*.png"):
-        lighten(picture)
     for file in (site / "_static/scripts").glob("*"):
         if file.name.startswith("fontawesome.js") or file.suffix == ".map":
             file.unlink()
@@ -54,24 +49,6 @@ def bound(page: str) -> str:
 
 def _bound(text: str) -> str:
     return POWER.sub(r'<span class="whole">\g<0></span>', LOOSE.sub("\u00a0", text))
-
-
-def lighten(file: Path) -> None:
-    """Save a large drawing with a palette, which no eye sees, and a large photograph without its alpha channel."""
-    if file.stat().st_size < HEAVY:
-        return
-    with Image.open(file) as picture:
-        if picture.mode != "RGB" and (picture.mode != "RGBA" or picture.getextrema()[3] != (255, 255)):
-            return
-        plain = picture.convert("RGB")
-    few = plain
-    if not is_photograph(plain):
-        few = plain.quantize(256)                                          # bit for bit, where there are so few colours
-        for colours in () if plain.getcolors(256) else PALETTES:
-            few = plain.quantize(colours, kmeans=2)                        # else rare colours, such as frames, pale
-            if np.abs(np.asarray(few.convert("RGB"), int) - np.asarray(plain, int)).mean() < SEEN:
-                break
-    few.save(file, optimize=True)
 
 
 def polished(page: str, folder: Path) -> str:
@@ -119,8 +96,8 @@ def density(picture: Image.Image) -> int:
 
 def is_photograph(picture: Image.Image) -> bool:
     """Whether an RGB picture has more coloured shades than drawings have."""
-    pixels = np.asarray(picture)
-    red, green, blue = (pixels[np.ptp(pixels, axis=2) > COLOURED] >> 4).astype(int).T
+    channels = np.asarray(picture).reshape(-1, 3).T.copy()                 # (3, pixels), which numpy compares quickly
+    red, green, blue = (channels[:, channels.max(0) - channels.min(0) > COLOURED] >> 4).astype(int)
     return bool((np.bincount(256 * red + 16 * green + blue) > SOME).sum() > PHOTO)
 
 
