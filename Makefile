@@ -41,10 +41,12 @@ READY := .venv/ready-$(firstword $(shell cat requirements.txt pyproject.toml | c
 # One run at a time in a checkout; a second one waits (where the system has flock).
 WAITS = { flock -n lock true || echo "another run is working here; waiting for it"; } && flock lock
 ALONE = $(if $(shell command -v flock),$(WAITS))
+# On Linux its jobs start from one warm Python, which saves seconds for each of fifty processes.
+WARM = $(if $(CLUSTER),,$(if $(filter Linux,$(shell uname)),env PYTHONDONTWRITEBYTECODE= python "$(CURDIR)/scripts/warm.py"))
 # It starts in _build/snakemake, because that is where Snakemake puts its notes. Weights and pages are written aside and
 # renamed, so what a failed job leaves is whole.
 WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && \
-	$(ALONE) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
+	$(ALONE) $(WARM) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
 	--nolock --quiet host reason --show-failed-logs --config profile=$(PROFILE) $(APART)
 
 .PHONY: help book publish site pdf test quick paper bench data smoke-outputs lock coverage clean

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -30,5 +31,6 @@ def offer() -> None:
     if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):   # None with --plain
         from matplotlib_inline.backend_inline import set_matplotlib_formats  # only here: it comes with IPython
         set_matplotlib_formats("retina")
+        plt.uninstall_repl_displayhook()                                   # would draw each of them once more
         shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure: {KIND: text} if (
             text := csv(figure)) else {})

@@ -1,9 +1,11 @@
 """A Python that starts at once: each run is a fork of one process, in which the large packages are imported already.
 
-A start of Python costs seconds here, nearly all of them for the imports of torch and the like. ``make test`` starts
-hundreds of short programs, so `start` keeps a server, and a folder of commands (``python``, ``pytest``, ``pcgraph``)
-that hand over what they were asked to run. Our own packages are imported anew in every run. Without the server, as in a
-run of one test file, `python` is the usual one.
+    python scripts/warm.py COMMAND ...
+
+A start of Python costs seconds, nearly all of them for the imports of torch and the like, and ``make book`` and ``make
+test`` start many. So `start` keeps a server, and a folder of commands (``python``, ``pytest``, ``pcgraph``) that hand
+over what they were asked to run; COMMAND finds them on its PATH. Our own packages are imported anew in every run.
+Without the server, as in a run of one test file, `python` is the usual one. It needs Linux.
 """
 
 import atexit
@@ -24,8 +26,6 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
-
 FOLDER = "WARM_COMMANDS"                                   # the variable that names the folder of commands
 LARGE = ("torch", "torch._dynamo", "torchvision", "torchmetrics.image.fid", "torch_fidelity", "scipy.stats", "pandas",
          "seaborn", "pydantic", "typer", "rich.table", "papermill", "jupytext", "ipykernel.kernelapp", "IPython",
@@ -33,7 +33,7 @@ LARGE = ("torch", "torch._dynamo", "torchvision", "torchmetrics.image.fid", "tor
 ASK = """
 import ctypes, json, os, signal, socket, sys, time
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)                 # ends with the process that started it
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.SIG_IGN)               # Ctrl-C reaches the fork as well, which ends in its own way
 _, address, *arguments = sys.argv
 server, until = socket.socket(socket.AF_UNIX), time.monotonic() + 60
 while not os.path.exists(address) and time.monotonic() < until:
@@ -48,6 +48,7 @@ server.sendall(request)
 code = server.recv(1)
 sys.exit(code[0] if code else 1)
 """
+SERVE = "--serve"
 COMMANDS = {"python": "", "pytest": "-m pytest ", "pcgraph": "-m reproduction "}
 
 
@@ -74,7 +75,8 @@ def start() -> None:
         "display_name": "Python 3", "language": "python",
         "argv": [f"{folder}/python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]}))
     elsewhere = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    server = subprocess.Popen([sys.executable, __file__, f"{folder}/server"], stdin=subprocess.PIPE, env=elsewhere)
+    server = subprocess.Popen([sys.executable, __file__, SERVE, f"{folder}/server"], stdin=subprocess.PIPE,
+                              env=elsewhere)
     atexit.register(kept.cleanup)
     atexit.register(server.stdin.close)
     os.environ |= {FOLDER: str(folder), "JUPYTER_PATH": str(folder)}
@@ -85,6 +87,7 @@ def serve(address: str) -> None:
     for name in LARGE:
         importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)          # nobody waits for the forks
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(address)
     listening.listen(64)
@@ -99,6 +102,7 @@ def serve(address: str) -> None:
 def _answer(asking: socket.socket) -> None:
     """Run what is asked for with the streams of who asks, who is told the exit code."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     size, streams, _, _ = socket.recv_fds(asking, 8, 3)
     with asking.makefile("rb") as file:
         arguments, folder, environment = json.loads(file.read(int.from_bytes(size, "big")))
@@ -128,7 +132,7 @@ def _run(arguments: Sequence[str]) -> int:
         rest.append(f"--IPKernelApp.parent_handle={os.getppid()}")
         os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     if "MPLBACKEND" in os.environ:                         # read when matplotlib is imported, which it was before
-        matplotlib.rcParams["backend"] = os.environ["MPLBACKEND"]
+        sys.modules["matplotlib"].rcParams["backend"] = os.environ["MPLBACKEND"]
     try:
         if first == "-m":
             sys.argv = rest
@@ -150,4 +154,9 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    if sys.argv[1] == SERVE:
+        serve(sys.argv[2])
+    else:
+        start()
+        os.environ["PATH"] = f"{commands()}{os.pathsep}{os.environ['PATH']}"
+        sys.exit(subprocess.call(sys.argv[1:]))
