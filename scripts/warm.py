@@ -159,4 +159,5 @@ if __name__ == "__main__":
     else:
         start()
         os.environ["PATH"] = f"{commands()}{os.pathsep}{os.environ['PATH']}"
+        signal.signal(signal.SIGINT, lambda *_: None)      # Ctrl-C reaches COMMAND, whose end is waited for
         sys.exit(subprocess.call(sys.argv[1:]))

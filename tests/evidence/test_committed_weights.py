@@ -58,8 +58,8 @@ def test_the_fully_connected_graph_completes_better_than_the_mean_image(digits: 
 def test_unknown_values_may_start_at_random(name: str, digits: datasets.ImageSet) -> None:
     """As in the paper (point 23 of the ambiguities): the lower halves differ by less than one grey level."""
     graph, known = zoo.committed(name), datasets.top_half(digits.shape)
-    zeros, random = (query(graph, {"pixels": observed(digits.images[:30], known)}, steps=1000, momentum=0.95, start=start)
-                     for start in ("zeros", "random"))
+    half = {"pixels": observed(digits.images[:30], known)}
+    zeros, random = (query(graph, half, steps=1000, momentum=0.95, start=start) for start in ("zeros", "random"))
     assert metrics.mse(random.values["pixels"], zeros.values["pixels"]).mean() < (1 / 255) ** 2
 
 
