@@ -561,7 +561,7 @@ def _number(axis: Axes) -> None:
     """Label a logarithmic x axis with plain numbers: 0.2 and 100 instead of powers of ten."""
     low, high = axis.get_xlim()
     if low > 0:
-        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if low >= 0.01 and high < 300 * low else (1,)))
     axis.xaxis.set_major_formatter("{x:g}")
     axis.xaxis.set_minor_locator(NullLocator())
 
@@ -598,7 +598,8 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
     size = (1, PHONE, 1.7) if labels else (3, 3.4, 2.5)
     figure, axes = _grid(frame[panel].nunique(), *size, sharex=bool(labels))
-    look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(), "palette": "colorblind"}
+    look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(),
+            "palette": "colorblind" if frame[color].nunique() <= len(COLORS) else "husl"}
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
         means = part.groupby([color, x], sort=False)[y].mean().reset_index()
         draw = sns.lineplot if joined else partial(sns.scatterplot, marker="_", s=400, linewidth=2)
