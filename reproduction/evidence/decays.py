@@ -60,8 +60,7 @@ BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set 
 
 def ingredients() -> pd.DataFrame:
     """Every row of the sweep that changes one setting of the fully connected graph at a time."""
-    rows = pd.read_csv(checkout.ROOT / "results" / "sweeps" / "fully-connected.csv")
-    return rows.reindex(columns=list(dict.fromkeys([*rows, *sweeps.MEASURES])))         # it is older than some measures
+    return pd.read_csv(checkout.ROOT / "results" / "sweeps" / "fully-connected.csv")
 
 
 def scores() -> pd.DataFrame:

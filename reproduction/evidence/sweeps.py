@@ -10,7 +10,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -242,32 +242,30 @@ def finals(rows: pd.DataFrame) -> pd.DataFrame:
 
 def changes(rows: pd.DataFrame) -> pd.DataFrame:
     """Final measures of each setting minus those of the base with the same seed, with index (setting, seed)."""
-    ends = finals(rows).set_index(["setting", "seed"])[["best_validation", *MEASURES]].astype(float)
+    ends = finals(rows).set_index(["setting", "seed"])
+    ends = ends.reindex(columns=["best_validation", *MEASURES]).astype(float)             # older rows lack some
     return ends.drop("base", level="setting").sub(ends.loc["base"], level="seed")
 
 
-def ranks(rows: pd.DataFrame, key: str, value: object, measure: str,
-          among: Collection[object] | None = None) -> dict[int, int]:
-    """Seed -> the rank of a value of ``key`` among the settings that differ from the base only in it: 1 has the
-    smallest ``measure``, a failed setting comes last. ``among``: the compared values; None: all. Raises BadInput: there
-    is no such value.
-    """
-    ends = finals(rows)
-    ends = ends[ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")]
-    ends = ends if among is None else ends[ends[key].isin(list(among))]
-    if not (ends[key] == value).any():
-        raise BadInput(f"no setting with {key} = {value!r} in this sweep; there are {sorted(set(ends[key]), key=str)}.")
-    seeds = ends["seed"]
-    places = ends[measure].astype(float).groupby(seeds).rank("min").fillna(seeds.groupby(seeds).transform("size"))
-    return places[ends[key] == value].set_axis(seeds[ends[key] == value]).astype(int).to_dict()
-
-
 def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataFrame:
-    """``ranks`` of the first value of each key of a grid among all its values, as setting, paper, task, seed, rank."""
-    return pd.DataFrame([
-        {"setting": key.removeprefix("train."), "paper": values[0], "task": task, "seed": seed, "rank": place}
-        for key, values in grid.items() for task, measure in PICTURE_TASKS.items()
-        for seed, place in ranks(rows, key, values[0], measure, among=values).items()])
+    """The rank of the first value of each key of a grid among all its values, as setting, paper, task, seed, rank: 1
+    has the smallest error of a task, a failed setting comes last. Only settings that differ from the base in no other
+    key are compared. Raises BadInput: there is no such value.
+    """
+    ends, found = finals(rows), []
+    for key, values in grid.items():
+        alone = ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")
+        some = ends[alone & ends[key].isin(list(values))]
+        first, seeds = some[key] == values[0], some["seed"]
+        if not first.any():
+            raise BadInput(f"no setting with {key} = {values[0]!r} in this sweep; there are "
+                           f"{sorted(set(ends.loc[alone, key]), key=str)}.")
+        for task, measure in PICTURE_TASKS.items():
+            errors = some[measure].astype(float).groupby(seeds)
+            ranks = errors.rank("min").fillna(errors.transform("size"))[first].astype(int)
+            found.append(pd.DataFrame({"setting": key.removeprefix("train."), "paper": values[0], "task": task,
+                                       "seed": seeds[first], "rank": ranks}))
+    return pd.concat(found, ignore_index=True)
 
 
 def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:

@@ -362,28 +362,19 @@ def test_changes_compare_with_the_base() -> None:
     assert changed.loc[("g = 2", 0), "best_validation"] == -1.0 and changed.loc[("g = 3", 0)].isna().all()
 
 
-def test_ranks_count_what_is_better_seed_by_seed() -> None:
+def test_places_count_what_is_better_seed_by_seed() -> None:
     """By hand: a setting of two keys does not count, ties share a place, a failed run is last."""
-    names = ["base", "f = 2", "f = 3", "f = 2, g = 1", "base", "f = 2", "f = 3"]
-    rows = pd.DataFrame({"setting": names, "seed": [0] * 4 + [1] * 3, "f": [1, 2, 3, 2, 1, 2, 3], "epoch": 1,
-                         "validation": 0.0, "status": "ok", "identity": list("abcdefg"),
-                         "error": [5.0, 4, 6, 1, 2, 2, float("nan")]})
-    assert sweeps.ranks(rows, "f", 1, "error") == {0: 2, 1: 1}
-    assert sweeps.ranks(rows, "f", 3, "error") == {0: 3, 1: 3}
-    assert sweeps.ranks(rows, "f", 1, "error", among=[1, 3]) == {0: 1, 1: 1}
-    assert sweeps.ranks(rows, "f", 3, "error", among=[1, 3]) == {0: 2, 1: 2}             # a failed run is still last
-    with pytest.raises(BadInput, match=r"no setting with f = 9.*\[1, 2, 3\]"):
-        sweeps.ranks(rows, "f", 9, "error")
-
-
-def test_places_are_of_the_first_value_among_those_of_its_grid() -> None:
-    """By hand: 1 is the best of three in completion, and in denoising the second of the two in its grid."""
-    rows = pd.DataFrame({"setting": ["base", "train.f = 2", "train.f = 3"], "seed": 7, "train.f": [1, 2, 3], "epoch": 1,
-                         "validation": 0.0, "status": "ok", "identity": list("abc"),
-                         "completion_mse": [1.0, 2, 3], "denoised_mse": [3.0, 1, 2]})
-    places = sweeps.places(rows, {"train.f": [1, 3]}).to_dict("records")
-    expected = {"setting": "f", "paper": 1, "seed": 7}
-    assert places == [expected | {"task": "completion", "rank": 1}, expected | {"task": "denoising", "rank": 2}]
+    names = ["base", "train.f = 2", "train.f = 3", "train.f = 2, g = 1", "base", "train.f = 2", "train.f = 3"]
+    rows = pd.DataFrame({"setting": names, "seed": [0] * 4 + [1] * 3, "train.f": [1, 2, 3, 2, 1, 2, 3], "epoch": 1,
+                         "validation": 0.0, "status": "ok", "identity": list("abcdefg"), "denoised_mse": [3.0] * 7,
+                         "completion_mse": [5.0, 4, 6, 1, 2, 2, float("nan")]})
+    for grid, expected in (([1, 2, 3], [2, 1]), ([3, 1, 2], [3, 3]), ([1, 3], [1, 1]), ([3, 1], [2, 2])):
+        found = sweeps.places(rows, {"train.f": grid})
+        assert found.query("task == 'completion'").drop(columns="task").to_dict("records") == [
+            {"setting": "f", "paper": grid[0], "seed": seed, "rank": rank} for seed, rank in enumerate(expected)]
+        assert found.query("task == 'denoising'")["rank"].tolist() == [1, 1]
+    with pytest.raises(BadInput, match=r"no setting with train\.f = 9.*\[1, 2, 3\]"):
+        sweeps.places(rows, {"train.f": [9, 1]})
 
 
 @pytest.mark.parametrize("profile", config.profile_names())
