@@ -319,11 +319,10 @@ def _words(value: object) -> str:
 
 def _rows(name: str, profile: str) -> pd.DataFrame:
     """The existing rows: one's own, or for the paper profile the committed ones. Raises BadFile."""
-    places = [path(name, profile)]
-    if profile == "paper":
-        places.append(checkout.ROOT / "results" / "sweeps" / f"{name}.csv")
-    place = next(filter(Path.is_file, places), None)
-    if place is None:
+    place = path(name, profile)
+    if profile == "paper" and not place.is_file():
+        place = checkout.ROOT / "results" / "sweeps" / f"{name}.csv"
+    if not place.is_file():
         return pd.DataFrame({"identity": pd.Series(dtype=str)})
     try:
         rows = pd.read_csv(place, dtype={"identity": str, "commit": str, "run_seconds": float})

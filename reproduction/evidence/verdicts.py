@@ -165,9 +165,10 @@ def verdicts(records: Iterable[Mapping[str, Any]], rules: Mapping[str, Claim] | 
 def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
     """The verdict inside the paper's grid if that has run, at the value where most checks hold; else outside it."""
     inside = [one for one in (_judged(name, one, of_claim) for one in claim.inside()) if one.verdict != "not run"]
-    held = [(one.verdict.endswith("reproduced") and "not" not in one.verdict, sum(bool(o.passed) for o in one.counted))
-            for one in inside]
-    return inside[held.index(max(held))] if inside else _judged(name, claim, of_claim)
+    if not inside:
+        return _judged(name, claim, of_claim)
+    return max(inside, key=lambda one: (one.verdict.removeprefix("preliminary: ") == "reproduced",
+                                        sum(bool(outcome.passed) for outcome in one.counted)))
 
 
 def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
