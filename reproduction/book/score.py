@@ -83,13 +83,11 @@ def ticks(one: Verdict) -> dict[str, Any]:
     """Which checks of a claim hold and which fail, in a few words each, and how many; nothing for exact ones."""
     if one.claim.needs.profile == "any" or not one.claim.comparable:
         return {"held": [], "failed": [], "count": ""}
-    ran = [(one.claim.short.get(name, name.replace("_", " ")), outcome) for name, outcome in one.outcomes.items()
-           if outcome.cases and not outcome.check.further]
-    held = [said for said, outcome in ran if outcome.passed and not outcome.check.guard]
-    failed = [said for said, outcome in ran if not outcome.passed and not outcome.check.guard]
-    guards = [f"sanity check: {said}" for said, outcome in ran if not outcome.passed and outcome.check.guard]
+    held, failed, guards = ([one.claim.short.get(name, name.replace("_", " ")) for name in one.named(*how)]
+                            for how in ((True,), (False,), (False, True)))
     count = len(held) + len(failed)
-    return {"held": held, "failed": failed + guards, "count": f"{len(held)} of {count} checks" if count > 1 else ""}
+    return {"held": held, "failed": failed + [f"sanity check: {said}" for said in guards],
+            "count": f"{len(held)} of {count} checks" if count > 1 else ""}
 
 
 def changes(one: Finding, root: Path) -> str:

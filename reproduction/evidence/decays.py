@@ -10,6 +10,7 @@ from torch import Tensor
 from .. import checkout
 from . import sweeps
 from .claims import Claim
+from .words import load
 
 DECAY = "train.weight_decay"
 BEST = 0.01                                                               # of the paper's (appendix B.1)
@@ -31,27 +32,7 @@ READ = [("hyper", "feedforward", {FILLS: "completion_mse", CLEANS: "denoised_mse
                                 EASED: "100 * (rest_agreement - noisy_agreement)", GREY: "constant_residual"}),
         ("decay-classifier", "layered classifier", {CLASSIFIES: "100 * accuracy"}),
         ("fully-connected", "fully connected", {CLASSIFIES: "100 * accuracy"})]
-WORDS = {                                                                 # graphs as records name them -> in words
-    "grid-denoising": "fully connected, denoising", "grid-completion": "fully connected, completion",
-    "grid-denoising-equal": "fully connected, as many edges as the layers, denoising",
-    "grid-completion-equal": "fully connected, as many edges as the layers, completion",
-    "grid-completion-labels": "fully connected, completion, labels",
-    "grid-pictures": "feedforward layers, all images", "grid-autoencoder": "autoencoder, all images",
-    "grid-pictures-recurrent": "recurrent layers, all images", "grid-assemblies": "assemblies, all images once",
-    "grid-pictures-once-generative": "feedforward layers, all images once",
-    "grid-pictures-once-recurrent": "recurrent layers, all images once",
-    "grid-layered-generative": "feedforward layers", "grid-layered-recurrent": "recurrent layers",
-    "grid-completion-layers-generative": "feedforward layers, pixels in [-1, 1]",
-    "grid-completion-layers-recurrent": "recurrent layers, pixels in [-1, 1]",
-    "grid-classes-full-hardtanh": "2,000 vertices, HardTanh, the paper's weight step",
-    "grid-classes-full-relu-falling": "2,000 vertices, ReLU, a weight step that falls",
-    "do-reads-relu": "1,000 vertices, ReLU", "do-reads-hardtanh": "1,000 vertices, HardTanh",
-    "do-reads-relu-set": "1,000 vertices, ReLU, pixels set in training",
-    "do-reads-hardtanh-set": "1,000 vertices, HardTanh, pixels set in training",
-    "grid-decay": "usual first weights", "grid-decay-strong": "strong first label weights",
-    "generative-step": "feedforward", "recurrent-step": "recurrent, as many edges",
-    "recurrent-wide-step": "recurrent, same widths", "generative-tanh-step": "feedforward, tanh",
-    "recurrent-tanh-step": "recurrent, as many edges, tanh", "hardtanh": "HardTanh", "relu": "ReLU"}
+WORDS = load().graphs                                                     # graphs as records name them -> in words
 SHORTER = {"fully connected, as many edges as the layers": "equal edges", "completion, labels": "labels",
            " layers": "", "pixels in ": "", "all images": "all"}
 ERRORS = {measure: f"error of {task}" for task, measure in sweeps.PICTURE_TASKS.items()}
@@ -79,8 +60,7 @@ BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set 
 
 def ingredients() -> pd.DataFrame:
     """Every row of the sweep that changes one setting of the fully connected graph at a time."""
-    rows = pd.read_csv(checkout.ROOT / "results" / "sweeps" / "fully-connected.csv")
-    return rows.reindex(columns=list(dict.fromkeys([*rows, *sweeps.MEASURES])))         # it is older than some measures
+    return pd.read_csv(checkout.ROOT / "results" / "sweeps" / "fully-connected.csv")
 
 
 def scores() -> pd.DataFrame:

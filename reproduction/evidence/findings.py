@@ -12,7 +12,7 @@ import numpy as np
 
 from . import claims
 from .claims import Cause, Check, Claim
-from .verdicts import Beside, Case, Outcome, Reading, Verdict
+from .verdicts import Beside, Outcome, Reading, Verdict
 from .words import Book, count, load
 
 LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduced": "It does not hold.",
@@ -56,12 +56,10 @@ class Finding:
     beyond: str = ""
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """The cases of one check, for which ``{name}`` stands in a sentence. ``claims.yaml`` explains the forms."""
+@dataclass(frozen=True, kw_only=True)
+class Quantity(Outcome):
+    """An outcome, for which ``{name}`` stands in a sentence. ``claims.yaml`` explains the forms."""
 
-    check: Check
-    cases: Sequence[Case]
     words: Mapping[str, str]
     paper: str = ""                                # the paper's number as printed
 
@@ -166,11 +164,6 @@ class Quantity:
     def at(self) -> str:
         return ", ".join(self._called(key, value) for key, value in self.check.where.items())
 
-    @property
-    def passed(self) -> bool:
-        """Whether the check holds."""
-        return (any if self.check.any_case else all)(case.holds for case in self.cases)
-
     def _listed(self, values: list[float], say: Callable[[float, Check], str] | None = None) -> str:
         """One number, a few numbers with the names of their cases, or the range of many."""
         say = say or partial(rounded, places=self._places)
@@ -269,7 +262,7 @@ def _quantity(outcome: Outcome, claim: Claim, book: Book) -> Quantity:
     """The cases of an outcome in the order of ``words``: digits before clothing."""
     order = list(book.words)
     cases = sorted(outcome.cases, key=lambda case: order.index(case.dataset) if case.dataset in order else len(order))
-    return Quantity(outcome.check, cases, book.words, printed(outcome.check, claim.paper))
+    return Quantity(outcome.check, tuple(cases), words=book.words, paper=printed(outcome.check, claim.paper))
 
 
 def _cause(cause: Cause | None, verdict: str, quantities: Mapping[str, Quantity]) -> tuple[str, list[str]]:
@@ -278,8 +271,8 @@ def _cause(cause: Cause | None, verdict: str, quantities: Mapping[str, Quantity]
         return "", []
     if verdict == "not run":
         return cause.kind, [cause.unmeasured or "It has not been measured yet; the scorecard has the command for it."]
-    fits = (all(quantities[k].cases and not quantities[k].passed for k in cause.fails)
-            and all(quantities[k].cases and quantities[k].passed for k in cause.holds))
+    fits = (all(quantities[name].passed is False for name in cause.fails)
+            and all(quantities[name].passed for name in cause.holds))
     sentences = said(cause.finding, quantities) if fits else []
     return (cause.kind, sentences) if sentences else ("open", [UNKNOWN])
 

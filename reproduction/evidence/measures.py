@@ -1,6 +1,7 @@
 """The measures of a sweep's runs on validation images. A file of its own, because reading a plan does not need it."""
 
 from collections.abc import Collection
+from statistics import fmean
 
 import torch
 from torch import Tensor, nn
@@ -13,23 +14,24 @@ from pcgraph_lite.engine.solvers import WINDOW
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.judge import JUDGES, load_judge
-from pcgraph_lite.studies import tasks, trials
+from pcgraph_lite.studies import memory, tasks, trials
 
 from . import config, zoo
 from .config import Model
 
 FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                         # data that a graph has not seen
-VARIANCE = 0.5                                                             # of the noise on the pages
-SCHEDULE = trials.schedule(160)                                            # plain steps at which denoising is measured
+VARIANCE, OF_MEMORIES = 0.5, 0.2                                           # of the noise on the pages
+SCHEDULE, LOOKS = trials.schedule(160), trials.schedule(320)               # plain steps at which denoising is measured
+PAIRS = ((7, 9), (3, 5))                                                   # digits whose lower third is alike
 SETTLED = 10                                                               # images whose steps until rest are counted
 LIT = 0.1                                                                 # deviation of pixels that are not always dark
 
 
 def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, seed: int, parts: Collection[str],
-            steps: int, foreign: ImageSet | None = None) -> dict[str, float]:
+            steps: int, profile: config.Profile | None = None) -> dict[str, float]:
     """Measures on validation images, for those ``parts`` that make sense for the model; a classifier has only an
     accuracy. ``images``: how many are completed and denoised. ``steps``: T of ``rest``, ``start`` and ``resting``.
-    ``foreign``: images for ``strangeness``.
+    ``profile``: the source of foreign images for ``strangeness``. Graphs of memories are asked for those they store.
     """
     if hasattr(model, "classify"):
         return {"accuracy": model.score((held_out.images, held_out.labels))}
@@ -41,7 +43,9 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
     if isinstance(model, PCGraph):
         takes["settling"] = lambda: _settling(model, truth, top)
         takes["start"] = lambda: _started(model, truth, top, steps)
-        takes["strangeness"] = lambda: _strangeness(model, held_out, some, foreign, top, seed)
+        takes["strangeness"] = lambda: _strangeness(model, held_out, some, profile, top, seed)
+        takes["decibels"] = lambda: _in_decibels(model, some, truth, seed)
+        takes["memories"] = lambda: _recalled(model, train.images[:images].to(device), top, seed)
         if "labels" in model.topology.groups:
             takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
             if not model.topology.in_degree()[model.topology.slice("pixels")].any():
@@ -51,6 +55,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
             if held_out.name in JUDGES:
                 takes["labels"] = lambda: _with_labels(model, some, device)
                 takes["told"] = lambda: _told(model, some, device)
+                takes["drawing"] = lambda: _drawn(model, held_out, device)
     return {name: value for part, take in takes.items() if part in parts for name, value in take().items()}
 
 
@@ -79,9 +84,9 @@ def _read(some: ImageSet, images: Tensor, classes: Tensor | None = None) -> floa
     return float((tasks.judge_reads(load_judge(some.name), images) == wanted).double().mean())
 
 
-def _noisy(some: ImageSet, truth: Tensor, seed: int) -> Tensor:
-    """The noisy pictures of ``denoising`` and ``rest``, where ``truth`` is."""
-    return datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
+def _noisy(some: ImageSet, truth: Tensor, seed: int, variance: float = VARIANCE) -> Tensor:
+    """The noisy pictures of denoising, where ``truth`` is."""
+    return datasets.noisy(some.images, variance, datasets.noise_generator(seed, "held-out")).to(truth.device)
 
 
 def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
@@ -93,6 +98,36 @@ def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dic
     errors = {step: float(metrics.mse(cleaned, truth).mean()) for step, cleaned in seen.items()}
     best = min(errors, key=errors.get)
     return {"denoised_step": best, "denoised_mse": errors[best]}
+
+
+def _in_units(graph: PCGraph, variance: float) -> dict[str, float]:
+    """Suffix of measures -> in [0, 1] units, the variance of noise in these and, if they differ, in scaled units."""
+    scale = graph.pixel_scale
+    return {"": variance} | ({} if scale.unit == 1 else {"_scaled": scale.variance(variance)})
+
+
+def _in_decibels(graph: PCGraph, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
+    """PSNR in dB of denoising by initialization at the best of LOOKS steps, with noise in [0, 1] and scaled units."""
+    found = {}
+    for units, variance in _in_units(graph, VARIANCE).items():
+        seen, _ = tasks.denoise_path(graph, _noisy(some, truth, seed, variance), LOOKS)
+        found[f"denoised{units}_db"] = max(float(metrics.psnr(cleaned, truth).mean()) for cleaned in seen.values())
+    return found
+
+
+def _recalled(graph: PCGraph, stored: Tensor, top: Tensor, seed: int) -> dict[str, float]:
+    """The share of stored images ``(batch, pixels)`` that come back: from the upper half, and from noise in [0, 1] and
+    scaled units after 2000 steps (``_at_500``: after 500).
+    """
+    half = trials.recalled(memory.from_part(graph, stored, top), stored)
+    found = {"from_half": half.each["agrees"].mean()}
+    for units, variance in _in_units(graph, OF_MEMORIES).items():
+        noisy = datasets.noisy(stored.cpu(), variance, datasets.noise_generator(seed)).to(stored.device)
+        recall = memory.from_start(graph, noisy, [500, 2000], internal="prediction")
+        back = {step: float((metrics.mse(images, stored) < memory.RETRIEVED).double().mean())
+                for step, images in recall.seen.items()}
+        found |= {f"from_noise{units}": back[2000], f"from_noise{units}_at_500": back[500]}
+    return found
 
 
 def _started(graph: PCGraph, truth: Tensor, top: Tensor, steps: int) -> dict[str, float]:
@@ -121,7 +156,7 @@ def _at_rest(model: nn.Module, some: ImageSet, truth: Tensor, seed: int, steps: 
                     "rest_background": metrics.background_energy(cleaned, truth)}
 
 
-def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, foreign: ImageSet, top: Tensor,
+def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, profile: config.Profile, top: Tensor,
                  seed: int) -> dict[str, float]:
     """How well the graph predicts what it is held at. noise_residual, digit_residual, constant_residual: mean squared
     residual of half noise and half picture, over pixels that are not always dark, and of one grey value.
@@ -131,10 +166,9 @@ def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, foreign: Im
     lit = (held_out.images.std(0) > LIT).to(top.device)                                         # (pixels,)
     noise = torch.rand(some.images.shape, generator=datasets.noise_generator(seed, "half-noise"))
     half = torch.where(top, some.images.to(top.device), noise.to(top.device))                   # (batch, pixels)
-    both = torch.cat([some.images, foreign.images[:len(some)]]).to(top.device)                  # (2 batch, pixels)
+    both, strange = (part.to(top.device) for part in _beside(some, profile, len(some)))
     residuals = (half - _predicted(graph, half)).square()
     distance, brightness = metrics.mse(_predicted(graph, both), both), both.square().mean(-1)   # (2 batch,)
-    strange = (torch.arange(len(both)) >= len(some)).to(top.device)
     return {"noise_residual": float(residuals[:, ~top & lit].mean()),
             "digit_residual": float(residuals[:, top & lit].mean()),
             "constant_residual": float((half - 0.5).square()[:, ~top & lit].mean()),
@@ -148,10 +182,16 @@ def principal_auroc(spec: Model, seed: int, images: int, profile: str) -> float:
     """
     settings = config.load_profile(profile)
     rest, held_out = zoo.split(spec, settings, torch.Generator().manual_seed(seed))
-    known, foreign = held_out.images[:images], zoo.images(FOREIGN[spec.data], "train", settings).images
-    both = torch.cat([known, foreign[:len(known)]])                                             # (2 batch, pixels)
+    both, strange = _beside(held_out, settings, images)
     distance = metrics.mse(principal_components(rest.images, 100)(both), both)                  # (2 batch,)
-    return metrics.auroc(distance, torch.arange(len(both)) >= len(known))
+    return metrics.auroc(distance, strange)
+
+
+def _beside(known: ImageSet, profile: config.Profile, count: int) -> tuple[Tensor, Tensor]:
+    """At most ``count`` images and as many foreign ones ``(2 batch, pixels)``; which are foreign ``(2 batch,)``."""
+    some, foreign = known.images[:count], zoo.images(FOREIGN[known.name], "train", profile)
+    both = torch.cat([some, foreign.images[:len(some)]])
+    return both, torch.arange(len(both)) >= len(some)
 
 
 def _predicted(graph: PCGraph, pixels: Tensor) -> Tensor:
@@ -199,6 +239,24 @@ def _with_labels(model: PCGraph, some: ImageSet, device: torch.device) -> dict[s
             "guided_mse": float(metrics.mse(guided[:, bottom], some.images[:, bottom]).mean()),
             "guided_ssim": float(metrics.ssim(guided, some.images, some.shape).mean()),
             "guided_agreement": _read(some, guided)}
+
+
+def _drawn(graph: PCGraph, held_out: ImageSet, device: torch.device) -> dict[str, float]:
+    """Shares of labels whose drawing the judge reads as the label, unchanged (drawn) and divided by its maximum
+    (drawn_over_max); for digits, of completions read as the given label, where the known lower third, of 15 images of
+    each digit of PAIRS, fits two (label_agreement).
+    """
+    classes, known = torch.arange(10), datasets.bottom_fraction(held_out.shape, 0.33).to(device)
+    drawn = tasks.generate(graph, classes.to(device)).values["pixels"].clamp(0, 1)              # (10, pixels)
+    bright = drawn / drawn.amax(-1, keepdim=True).clamp_min(1e-3)
+    found = {"drawn": _read(held_out, drawn, classes), "drawn_over_max": _read(held_out, bright, classes)}
+    shares = []
+    for pair in PAIRS if held_out.name == "mnist" else ():
+        images = torch.cat([held_out.images[held_out.labels == digit][:15] for digit in pair]).to(device)
+        for label in pair:
+            wanted = torch.full((len(images),), label)
+            shares.append(_read(held_out, tasks.complete(graph, images, known, wanted.to(device)), wanted))
+    return found | ({"label_agreement": fmean(shares)} if shares else {})
 
 
 def _told(model: PCGraph, some: ImageSet, device: torch.device) -> dict[str, float]:

@@ -16,6 +16,7 @@ from pcgraph_lite.files import read_text
 from .. import checkout
 
 LARGEST = 2**20                                                            # bytes of a file
+_adapter = lru_cache(maxsize=32)(TypeAdapter)                              # of a schema; making one takes long
 
 
 class Strict(BaseModel):
@@ -118,11 +119,6 @@ def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
         return _adapter(schema).validate_python(values)
     except ValidationError as error:
         raise in_file(path, *(explain(one, prefix) for one in error.errors()[:10])) from None
-
-
-@lru_cache(maxsize=32)
-def _adapter(schema: Any) -> TypeAdapter:
-    return TypeAdapter(schema)
 
 
 def refuse_unknown(path: Path, kind: str, given: Iterable[str], known: Collection[str]) -> None:

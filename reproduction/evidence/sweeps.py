@@ -1,19 +1,20 @@
 """Recorded sweeps: one model trained with many settings on training images and measured on validation images, never on
 test images. A seed gives every setting the same images, so settings are compared in pairs. Rows lie in
-``_build/<profile>/sweeps/NAME.csv``, published ones in ``results/sweeps``, and are not computed twice. A study
-(``relaxed_time.py``) lists its runs in another way.
+``_build/<profile>/sweeps/NAME.csv``, published ones in ``results/sweeps``, and are not computed twice. A study sweeps
+several kinds of graphs and trains them to the end.
 """
 
 import hashlib
-import itertools
+import json
+import math
 import re
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import torch
@@ -21,6 +22,7 @@ from filelock import FileLock
 from pydantic import Field
 
 from pcgraph_lite import hardware
+from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.solvers import WINDOW
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnstableStep, one_of
 from pcgraph_lite.files import ready, write_aside
@@ -31,9 +33,6 @@ from . import config, records, strict, zoo
 from .config import Model, ModelSpec
 from .strict import Strict
 
-if TYPE_CHECKING:
-    from .relaxed_time import Point
-
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
             "settling_censored", "labelled_agreement", "seam", "guided_mse", "guided_ssim", "guided_agreement",
             "choice_mse", "other_mse", "nearest_mse", "mean_image_mse", "ridge_mse", "completion_ssim",
@@ -43,12 +42,18 @@ MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised
             "generation_rested", "classification_rested_accelerated", "completion_rested_accelerated",
             "generation_rested_accelerated", "noise_residual", "digit_residual", "constant_residual",
             "familiar_distance", "foreign_distance", "auroc", "brightness_auroc", "unlabelled_agreement",
-            "mislabelled_agreement", "label_weight_scale", "do_accuracy"]
+            "mislabelled_agreement", "label_weight_scale", "do_accuracy", "drawn", "drawn_over_max", "label_agreement",
+            "denoised_db", "denoised_scaled_db", "from_half", "from_noise", "from_noise_at_500", "from_noise_scaled",
+            "from_noise_scaled_at_500"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
-PARTS = (*USUAL, "do", "told", "rest", "start", "resting", "strangeness")
+PARTS = (*USUAL, "do", "told", "rest", "start", "resting", "strangeness", "drawing", "decibels", "memories")
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
+# column of a study's rows -> dotted key of the model's specification
+OF_STUDIES = {"data": "data", "scale": "scale", "activation": "activation", "T": "train.steps",
+              "gamma": "train.value_lr", "decay": "train.weight_decay", "epochs": "train.epochs",
+              "batch_size": "train.batch_size", "weight_lr": "train.weight_lr", "optimizer": "train.optimizer"}
 
 Rests = Annotated[int, Field(ge=WINDOW)]                                  # steps after which rest can be told
 Grid = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], Field(min_length=1)]
@@ -67,56 +72,85 @@ class ProfilePart(Strict):
 
 class Sweep(ProfilePart):
     """A sweep file. ``vary``: grids of dotted keys of the model's specification -> values, all crossed; the base runs
-    once. ``images``: how many validation images are completed and denoised. ``query_steps``: T of queries that are
-    judged at their end. ``measured``: the measured parts; an existing run is not measured again.
+    once. A grid may vary the ``seed`` as well. ``images``: how many validation images are completed and denoised.
+    ``query_steps``: T of queries that are judged at their end. ``measured``: the measured parts; an existing run is not
+    measured again.
     """
 
     description: str
     model: str
+    task: Literal[""] = ""
     vary: list[Grid]
     profiles: dict[str, ProfilePart] = Field(default_factory=dict)
 
 
+class Task(Sweep):
+    """What a study asks of one kind of graph. ``base`` is a whole specification, which runs only where a grid says so.
+    Validation images choose no epoch: they are asked at the end.
+    """
+
+    model: Literal[""] = ""
+    task: str
+
+
+class Study(Strict):
+    """A file of ``config/studies``."""
+
+    description: str
+    tasks: list[Task]
+
+
 @dataclass(frozen=True)
 class Run:
-    """One training of a sweep: a setting and a seed. ``values``: the value of each varied key."""
+    """One training of a sweep: a setting and a seed. ``values``: the value of each varied key, or of OF_STUDIES."""
 
     setting: str
     values: Mapping[str, object]
-    model: str
+    sweep: Sweep
     spec: Model
     seed: int
-    images: int
-    query_steps: int
-    measured: Collection[str]
     identity: str
 
+    @property
+    def images(self) -> int:
+        """How many validation images are completed and denoised."""
+        return self.sweep.images
+
     def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
-        """Train and measure. Returns one row per epoch, or one row that says how the training diverged."""
+        """Train and measure. Returns one row per epoch, or one row that says how the training diverged; of a study only
+        the last.
+        """
         began, version = time.monotonic(), checkout.version()              # of the code that runs now
         settings = config.load_profile(profile)
         model, _ = zoo.build(self.spec, self.seed, device, settings.dtype)
         generator = torch.Generator().manual_seed(self.seed)               # all graphs of a seed see the same images
-        foreign = None
-        rest, held_out = zoo.split(self.spec, settings, generator)
-        from .measures import FOREIGN, measure  # here: the import takes seconds, and a plan does not need it
-        if "strangeness" in self.measured:
-            foreign = zoo.images(FOREIGN[self.spec.data], "train", settings)
+        sweep, (rest, held_out) = self.sweep, zoo.split(self.spec, settings, generator)
+        from .measures import measure  # here: the import takes seconds, and a plan does not need it
         try:
-            rows, status = zoo.fit(model, self.spec, rest, held_out, generator=generator, progress=False), "ok"
-            for key, value in measure(model, rest, held_out, self.images, self.seed, self.measured, self.query_steps,
-                                      foreign).items():
+            seen, status = None if sweep.task else held_out, "ok"
+            rows = zoo.fit(model, self.spec, rest, seen, generator=generator, progress=False)
+            for key, value in measure(model, rest, held_out, sweep.images, self.seed, sweep.measured, sweep.query_steps,
+                                      settings).items():
                 rows.loc[rows.index[-1], key] = value
         except (UnstableStep, BadValues) as error:
-            rows, status = pd.DataFrame({"epoch": [0]}), f"{type(error).__name__}: {error}"
+            rows, status = pd.DataFrame({"epoch": [0], "value_lr": [math.nan]}), f"{type(error).__name__}: {error}"
         facts = records.made(hardware.describe(device), began, version)
-        return rows.assign(seed=self.seed, status=status, profile=profile, model=self.model, n=len(rest),
+        rows = rows.assign(seed=self.seed, status=status, profile=profile, model=sweep.model, n=len(rest),
                            run_seconds=facts.pop("seconds"), identity=self.identity, **facts)
+        return self._last(rows, model, len(held_out)) if sweep.task else rows
+
+    def _last(self, rows: pd.DataFrame, graph: PCGraph, held_out: int) -> pd.DataFrame:
+        """The row of a study's run, with what it was trained and asked with."""
+        spec, step = self.spec, rows["value_lr"].mean()
+        return rows.tail(1).drop(columns="epoch").assign(
+            task=self.sweep.task, **self.values, init_std=json.dumps(spec.init_std), value_lr=step,
+            relaxed=spec.train.steps * step, model=f"{spec.topology.constructor}, {graph.topology!r}",
+            asked=min(self.sweep.images, held_out))
 
     def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Its rows, with the setting and varied values of the present sweep file."""
+        """Its rows, with the setting and varied values of the present sweep file; of a study as they are."""
         columns = ["setting", *self.values, "seed", *EPOCHS, *MEASURES, *FACTS]
-        return rows.assign(setting=self.setting, **self.values).reindex(columns=columns)
+        return rows if self.sweep.task else rows.assign(setting=self.setting, **self.values).reindex(columns=columns)
 
 
 def path(name: str, profile: str) -> Path:
@@ -125,48 +159,48 @@ def path(name: str, profile: str) -> Path:
     return checkout.ROOT / "_build" / config.load_profile(profile).name / "sweeps" / f"{name}.csv"
 
 
-def runs(name: str, profile: str) -> "list[Run] | list[Point]":
-    """The runs of a sweep or study. Raises as ``plan``."""
-    if (source := _source(name)).parent.name == "sweeps":
-        return plan(name, profile)
-    from . import relaxed_time  # here: the import takes seconds
-    return relaxed_time.plan(strict.read_yaml(source))
-
-
 def plan(name: str, profile: str) -> list[Run]:
-    """Every run of a sweep: the base first, then each grid in order, with all seeds of a setting together. A setting is
-    the model, changed by the sweep's base, the profile's entry for the model, the sweep's base for the profile, and the
-    point of the grid, in this order. Raises UnknownName, BadFile; BadInput: a schema refuses something, or no
-    validation images are kept.
+    """Every run of a sweep: the base first, then each grid in order, with all seeds of a setting together; of a study
+    those of each task. A setting is the model, changed by the sweep's base, the profile's entry for the model, the
+    sweep's base for the profile, and the point of the grid, in this order. Raises UnknownName, BadFile; BadInput: a
+    schema refuses something, or no validation images are kept.
     """
     source, settings = _source(name), config.load_profile(profile)
-    sweep = strict.validated(Sweep, strict.read_yaml(source), source)
-    strict.refuse_unknown(source, "model", [sweep.model], config.load_models())
+    content = strict.read_yaml(source)
+    parts = (strict.validated(Study, content, source).tasks if source.parent.name == "studies"
+             else [strict.validated(Sweep, content, source)])
+    return list({run.identity: run for part in parts for run in _runs(part, settings, source)}.values())
+
+
+def _runs(sweep: Sweep, settings: config.Profile, source: Path) -> Iterator[Run]:
+    """The runs of a sweep or task, some perhaps twice."""
     strict.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
-    part = sweep.profiles.get(profile, ProfilePart())
+    part, task = sweep.profiles.get(settings.name, ProfilePart()), sweep.task
     sweep = sweep.model_copy(update=part.model_dump(exclude={"base"}, exclude_unset=True))
-    points = [{}, *strict.crossed(sweep.vary)]
-    keys = list(dict.fromkeys(key for point in points for key in point))
-    runs: dict[str, Run] = {}
-    base = reduce(strict.merged, (sweep.base, config.entry(sweep.model, settings), part.base),
-                  strict.read_yaml(config.models_file())[sweep.model])
-    specs = [_spec(sweep.model, base, point, source) for point in points]
-    usual = _values(specs[0], keys)
-    for spec, seed in itertools.product(specs, range(sweep.seeds)):
-        weights = spec.identity(seed, settings.data.sample, settings.dtype)
-        identity = hashlib.sha256(f"{weights} {sweep.images}".encode()).hexdigest()[:16]
-        values = _values(spec, keys)
-        differs = ", ".join(f"{key} = {value}" for key, value in values.items() if value != usual[key])
-        runs.setdefault(identity, Run(differs or "base", values, sweep.model, spec, seed, sweep.images,
-                                      sweep.query_steps, sweep.measured, identity))
-    return list(runs.values())
+    points, first, sizes = strict.crossed(sweep.vary), {"kind": "pcgraph", "description": sweep.description}, {}
+    columns = OF_STUDIES
+    if not task:
+        strict.refuse_unknown(source, "model", [sweep.model], config.load_models())
+        points, columns = [{}, *points], {key: key for point in points for key in point if key != "seed"}
+        first, sizes = strict.read_yaml(config.models_file())[sweep.model], config.entry(sweep.model, settings)
+    base = reduce(strict.merged, (sweep.base, sizes, part.base), first)
+    usual = _values(_spec(task or sweep.model, base, {}, source), columns)
+    for point in points:
+        seeds = [point.pop("seed")] if "seed" in point else range(sweep.seeds)
+        spec = _spec(task or sweep.model, base, point, source)
+        values = _values(spec, columns)
+        differs = [f"{key} = {value}" for key, value in values.items() if value != usual[key]]
+        for seed in seeds:
+            weights = spec.identity(seed, settings.data.sample, settings.dtype)
+            identity = hashlib.sha256(f"{weights} {sweep.images}".encode()).hexdigest()[:16]
+            yield Run(", ".join(filter(None, (task, *differs))) or "base", values, sweep, spec, seed, identity)
 
 
 def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
     """Train and measure the missing runs of a sweep, and print one line per run. A killed sweep resumes after its last
     complete run. Returns the file of rows. Raises UnknownName, BadInput; BadFile: rows or data are damaged.
     """
-    wanted, target, picked = runs(name, profile), path(name, profile), hardware.pick_device(device)
+    wanted, target, picked = plan(name, profile), path(name, profile), hardware.pick_device(device)
     lock, _ = map(ready, (target.with_suffix(".lock"), target))
     with FileLock(lock):
         rows = _rows(name, profile)
@@ -189,7 +223,7 @@ def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
     setting, the varied keys, seed, EPOCHS, MEASURES (in the last row of a run, of its best epoch) and FACTS. A failed
     run has one row of epoch 0, whose status says how.
     """
-    wanted = runs(name, profile)
+    wanted = plan(name, profile)
     if lacking := {one.identity for one in wanted}.difference(_rows(name, profile)["identity"]):
         print(f"sweep {name}: {len(lacking)} of {len(wanted)} runs are missing in profile {profile}: training them.",
               file=sys.stderr, flush=True)
@@ -208,32 +242,30 @@ def finals(rows: pd.DataFrame) -> pd.DataFrame:
 
 def changes(rows: pd.DataFrame) -> pd.DataFrame:
     """Final measures of each setting minus those of the base with the same seed, with index (setting, seed)."""
-    ends = finals(rows).set_index(["setting", "seed"])[["best_validation", *MEASURES]].astype(float)
+    ends = finals(rows).set_index(["setting", "seed"])
+    ends = ends.reindex(columns=["best_validation", *MEASURES]).astype(float)             # older rows lack some
     return ends.drop("base", level="setting").sub(ends.loc["base"], level="seed")
 
 
-def ranks(rows: pd.DataFrame, key: str, value: object, measure: str,
-          among: Collection[object] | None = None) -> dict[int, int]:
-    """Seed -> the rank of a value of ``key`` among the settings that differ from the base only in it: 1 has the
-    smallest ``measure``, a failed setting comes last. ``among``: the compared values; None: all. Raises BadInput: there
-    is no such value.
-    """
-    ends = finals(rows)
-    ends = ends[ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")]
-    ends = ends if among is None else ends[ends[key].isin(list(among))]
-    if not (ends[key] == value).any():
-        raise BadInput(f"no setting with {key} = {value!r} in this sweep; there are {sorted(set(ends[key]), key=str)}.")
-    seeds = ends["seed"]
-    places = ends[measure].astype(float).groupby(seeds).rank("min").fillna(seeds.groupby(seeds).transform("size"))
-    return places[ends[key] == value].set_axis(seeds[ends[key] == value]).astype(int).to_dict()
-
-
 def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataFrame:
-    """``ranks`` of the first value of each key of a grid among all its values, as setting, paper, task, seed, rank."""
-    return pd.DataFrame([
-        {"setting": key.removeprefix("train."), "paper": values[0], "task": task, "seed": seed, "rank": place}
-        for key, values in grid.items() for task, measure in PICTURE_TASKS.items()
-        for seed, place in ranks(rows, key, values[0], measure, among=values).items()])
+    """The rank of the first value of each key of a grid among all its values, as setting, paper, task, seed, rank: 1
+    has the smallest error of a task, a failed setting comes last. Only settings that differ from the base in no other
+    key are compared. Raises BadInput: there is no such value.
+    """
+    ends, found = finals(rows), []
+    for key, values in grid.items():
+        alone = ends["setting"].str.match(rf"base$|{re.escape(key)} = [^,]*$")
+        some = ends[alone & ends[key].isin(list(values))]
+        first, seeds = some[key] == values[0], some["seed"]
+        if not first.any():
+            raise BadInput(f"no setting with {key} = {values[0]!r} in this sweep; there are "
+                           f"{sorted(set(ends.loc[alone, key]), key=str)}.")
+        for task, measure in PICTURE_TASKS.items():
+            errors = some[measure].astype(float).groupby(seeds)
+            ranks = errors.rank("min").fillna(errors.transform("size"))[first].astype(int)
+            found.append(pd.DataFrame({"setting": key.removeprefix("train."), "paper": values[0], "task": task,
+                                       "seed": seeds[first], "rank": ranks}))
+    return pd.concat(found, ignore_index=True)
 
 
 def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
@@ -271,9 +303,9 @@ def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source:
     return spec
 
 
-def _values(spec: Model, keys: list[str]) -> dict[str, object]:
-    """The value of each varied key: numbers unchanged, everything else as text."""
-    values = {key: strict.value_of(spec.model_dump(), key) for key in keys}
+def _values(spec: Model, columns: Mapping[str, str]) -> dict[str, object]:
+    """The values of columns -> dotted keys: numbers unchanged, everything else as text."""
+    values = {column: strict.value_of(spec.model_dump(), key) for column, key in columns.items()}
     return {key: value if isinstance(value, int | float) and not isinstance(value, bool) else _words(value)
             for key, value in values.items()}
 
@@ -287,11 +319,10 @@ def _words(value: object) -> str:
 
 def _rows(name: str, profile: str) -> pd.DataFrame:
     """The existing rows: one's own, or for the paper profile the committed ones. Raises BadFile."""
-    places = [path(name, profile)]
-    if profile == "paper":
-        places.append(checkout.ROOT / "results" / "sweeps" / f"{name}.csv")
-    place = next(filter(Path.is_file, places), None)
-    if place is None:
+    place = path(name, profile)
+    if profile == "paper" and not place.is_file():
+        place = checkout.ROOT / "results" / "sweeps" / f"{name}.csv"
+    if not place.is_file():
         return pd.DataFrame({"identity": pd.Series(dtype=str)})
     try:
         rows = pd.read_csv(place, dtype={"identity": str, "commit": str, "run_seconds": float})
@@ -303,12 +334,12 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
     return rows
 
 
-def _arranged(wanted: "Sequence[Run | Point]", rows: pd.DataFrame) -> pd.DataFrame:
+def _arranged(wanted: Sequence[Run], rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of these runs, in their order."""
     return pd.concat([one.arranged(rows[rows["identity"] == one.identity]) for one in wanted], ignore_index=True)
 
 
-def _write(target: Path, wanted: "Sequence[Run | Point]", rows: pd.DataFrame) -> None:
+def _write(target: Path, wanted: Sequence[Run], rows: pd.DataFrame) -> None:
     """Write the rows of these runs in order, then those of earlier plans, which also took time to compute."""
     others = rows[~rows["identity"].isin([one.identity for one in wanted])]
     with write_aside(target) as part:

@@ -127,13 +127,17 @@ class Verdict:
         """The fewest seeds of a check that ran."""
         return min((outcome.seeds for outcome in self.counted), default=0)
 
+    def named(self, passed: bool, guard: bool = False) -> list[str]:
+        """The names of the checks, or of the guards, that decide the verdict and hold or fail."""
+        return [name for name, outcome in self.outcomes.items() if outcome.passed is passed
+                and outcome.check.guard is guard and not outcome.check.further]
+
     @property
     def held(self) -> str:
         """How many of the checks that ran hold, in words, and how many of its guards fail."""
-        own = [outcome.passed for outcome in self.counted if not outcome.check.guard]
-        failed = sum(not outcome.passed for outcome in self.counted if outcome.check.guard)
-        said = (f"{sum(own)} of {len(own)} checks hold{'s' * (sum(own) == 1)}" if len(own) != 1 else
-                f"the one check {'holds' if own[0] else 'fails'}")
+        held, fallen, failed = (len(self.named(*how)) for how in ((True,), (False,), (False, True)))
+        said = (f"{held} of {held + fallen} checks hold{'s' * (held == 1)}" if held + fallen != 1 else
+                f"the one check {'holds' if held else 'fails'}")
         return said + (f", {failed} sanity check{'s fail' if failed > 1 else ' fails'}" if failed else "")
 
     def row(self) -> dict[str, object]:
@@ -161,9 +165,10 @@ def verdicts(records: Iterable[Mapping[str, Any]], rules: Mapping[str, Claim] | 
 def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
     """The verdict inside the paper's grid if that has run, at the value where most checks hold; else outside it."""
     inside = [one for one in (_judged(name, one, of_claim) for one in claim.inside()) if one.verdict != "not run"]
-    held = [(one.verdict.endswith("reproduced") and "not" not in one.verdict, sum(bool(o.passed) for o in one.counted))
-            for one in inside]
-    return inside[held.index(max(held))] if inside else _judged(name, claim, of_claim)
+    if not inside:
+        return _judged(name, claim, of_claim)
+    return max(inside, key=lambda one: (one.verdict.removeprefix("preliminary: ") == "reproduced",
+                                        sum(bool(outcome.passed) for outcome in one.counted)))
 
 
 def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:

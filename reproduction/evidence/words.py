@@ -38,6 +38,7 @@ class Book(Strict):
     """The content of ``words.yaml``, whose head explains the keys."""
 
     words: dict[str, str]
+    graphs: dict[str, str]
     columns: dict[str, str]
     pages: dict[str, PageWords]
 

@@ -23,7 +23,7 @@ from pcgraph_lite import hardware, valid
 from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
-from pcgraph_lite.engine.topology import CONSTRUCTORS, Topology
+from pcgraph_lite.engine.topology import CONSTRUCTORS
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.files import load_tensors, ready, save_tensors, tensor_digest
 from pcgraph_lite.images import datasets
@@ -209,14 +209,10 @@ def build(settings: Model, seed: int, device: torch.device,
     own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
     if settings.kind != "pcgraph":
         return _called(KINDS[settings.kind].make, own).to(device, getattr(torch, dtype)), generator
-    own |= {"topology": topology(settings, generator), "pixel_scale": scales.named(settings.scale, settings.data)}
+    arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}      # of random edges
+    own |= {"topology": _called(CONSTRUCTORS[settings.topology.constructor], arguments),
+            "pixel_scale": scales.named(settings.scale, settings.data)}
     return _called(PCGraph, own).to(device, getattr(torch, dtype)), generator
-
-
-def topology(settings: Model, generator: torch.Generator) -> Topology:
-    """The topology of a graph's settings. ``generator`` draws random edges."""
-    arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}
-    return _called(CONSTRUCTORS[settings.topology.constructor], arguments)
 
 
 def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:

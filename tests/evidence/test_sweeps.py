@@ -18,11 +18,36 @@ from pcgraph_lite import PCGraph
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile, BadInput
-from pcgraph_lite.images import datasets
+from pcgraph_lite.images import datasets, scale
 from pcgraph_lite.images.judge import load_judge
 from pcgraph_lite.studies import tasks
 from reproduction import checkout
-from reproduction.evidence import config, measures, sweeps, zoo
+from reproduction.evidence import config, measures, relaxed_time, sweeps, zoo
+
+TIMES = ["run_seconds", "seconds", "date"]
+STUDY = """
+description: for tests
+tasks:
+  - task: layered
+    description: labels asked
+    images: 100
+    measured: [accuracy]
+    base: {data: mnist, train_count: 200, validation_count: 100, activation: relu,
+           topology: {constructor: discriminative, hidden: [16, 8]},
+           train: {epochs: 2, batch_size: 50, steps: 2, weight_lr: 1e-2}}
+    vary:
+      - train: [{steps: 2, value_lr: 0.02}, {steps: 3, value_lr: safe}, {steps: 60, value_lr: 3.0}]
+      - {train.value_lr: [0.02], seed: [0, 5]}
+  - task: memories
+    description: images asked for themselves
+    images: 2
+    measured: [memories]
+    base: {data: mnist, train_count: 3, validation_count: 2, activation: tanh, scale: "[-1, 1]",
+           topology: {constructor: fully_connected, internal: 8, labels: 0},
+           train: {epochs: 2, batch_size: 3, steps: 2, weight_lr: 1e-3}}
+    vary:
+      - train.weight_decay: [0.0, 0.1]
+"""
 
 
 @pytest.fixture
@@ -40,6 +65,82 @@ def test_committed_sweeps_fit_the_schemas(name: str, profile: str) -> None:
     """Every committed sweep is accepted in every profile and has its base and something to compare it with."""
     runs = sweeps.plan(name, profile)
     assert runs[0].setting == "base" and len({run.setting for run in runs}) > 1
+
+
+STUDIES = sorted(file.stem for file in (checkout.ROOT / "config/studies").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_committed_rows_of_studies_are_those_of_their_plans(name: str) -> None:
+    """So they are not run again: each plan finds its rows, which say its settings."""
+    runs = {run.identity: run for run in sweeps.plan(name, "paper")}
+    rows = pd.read_csv(checkout.ROOT / "results/sweeps" / f"{name}.csv")
+    found = rows[rows["identity"].isin(runs)]
+    assert len(found) == found["identity"].nunique() > 0.8 * max(len(rows), len(runs))
+    for row in found.to_dict("records"):
+        run = runs[row["identity"]]
+        assert (row["task"], row["seed"], row["n"]) == (run.sweep.task, run.seed, run.spec.train_count)
+        said = {column: type(value)(row[column]) for column, value in run.values.items() if column != "optimizer"}
+        assert said | {"optimizer": "adam"} == run.values
+
+
+def test_a_study_trains_to_the_end_and_keeps_a_row_a_run(root: Path, capsys: pytest.CaptureFixture) -> None:
+    """Six runs, none of the base; one that is there already is not made again; a step that diverges is a row too."""
+    (root / "config/studies").mkdir()
+    (root / "config/studies/small.yaml").write_text(STUDY)
+    file = sweeps.run("small", "smoke", "cpu")
+    whole = pd.read_csv(file)
+    whole.iloc[1:].to_csv(file, index=False)
+    capsys.readouterr()
+    rows = pd.read_csv(sweeps.run("small", "smoke", "cpu"))
+    assert capsys.readouterr().out.startswith("1 of 6: layered, gamma = 0.02, seed 0: ok, ")
+    pd.testing.assert_frame_equal(rows.drop(columns=TIMES), whole.drop(columns=TIMES))
+    pd.testing.assert_frame_equal(sweeps.load("small", "smoke"), rows)
+    assert [status.partition(":")[0] for status in rows["status"]] == ["ok", "ok", "UnstableStep", "ok", "ok", "ok"]
+    assert rows["seed"].tolist() == [0, 0, 0, 5, 0, 0] and rows["asked"].tolist() == [100] * 4 + [2] * 2
+    assert rows["relaxed"][0] == pytest.approx(0.04)
+    assert rows["relaxed"][1] == pytest.approx(3 * rows["value_lr"][1], rel=1e-4)
+    assert rows["model"][0].startswith("discriminative, Topology(818 vertices")
+    memories = [measure for measure in sweeps.MEASURES if measure.startswith("from_")]
+    assert rows.loc[4:, memories].stack().between(0, 1).sum() == 2 * len(memories)
+    assert rows[memories].iloc[:4].isna().all(axis=None) and rows["accuracy"].isna().tolist() == [0, 0, 1, 0, 1, 1]
+    assert set(relaxed_time.scores(rows)["score"]) <= {*(100 * rows["accuracy"]), *(100 * rows[memories].stack())}
+
+
+def test_a_study_measures_the_weights_after_its_last_epoch(root: Path) -> None:
+    """The same training by hand, which no image stops or chooses from."""
+    (root / "config/studies").mkdir()
+    (root / "config/studies/small.yaml").write_text(STUDY)
+    run = sweeps.plan("small", "smoke")[1]
+    profile, generator = config.load_profile("smoke"), torch.Generator().manual_seed(0)
+    graph, _ = zoo.build(run.spec, 0, torch.device("cpu"), profile.dtype)
+    rest, held_out = zoo.split(run.spec, profile, generator)
+    learning.fit(graph, (rest.images, rest.labels), generator=generator, progress=False, **run.spec.train.model_dump())
+    expected = learning.accuracy(graph, (held_out.images, held_out.labels))
+    assert run.rows("smoke", torch.device("cpu"))["accuracy"].tolist() == [expected]
+
+
+def test_drawing_following_and_decibels_are_those_of_plain_queries() -> None:
+    """The judge by hand, and the nearest of the pictures on the way; noise of scaled pixels has half the deviation."""
+    digits, generator = datasets.load("mnist", "train", sample=True).subset(200), torch.Generator().manual_seed(0)
+    graph = PCGraph(pcg.topology.generative(hidden=[20]), "hardtanh", init_std={"labels -> hidden1": 1.0},
+                    pixel_scale=scale.named("[-1, 1]", "mnist"), generator=generator)
+    learning.fit(graph, digits, epochs=2, steps=5, batch_size=20, weight_lr=1e-2, progress=False)
+    found = measures.measure(graph, digits, digits, 5, 0, ["drawing", "decibels"], 12)
+    reads, known = load_judge("mnist"), torch.arange(784) >= 784 - 9 * 28
+    drawn = tasks.generate(graph, torch.arange(10)).values["pixels"].clamp(0, 1)
+    right = [float((reads(some).argmax(-1) == torch.arange(10)).double().mean()) for some in (
+        drawn, drawn / drawn.amax(-1, keepdim=True))]
+    follows = [reads(tasks.complete(graph, one[None], known, torch.tensor([label]))).argmax() == label
+               for pair in ((7, 9), (3, 5)) for label in pair for digit in pair
+               for one in digits.images[digits.labels == digit][:15]]
+    noise, clean = torch.randn(5, 784, generator=datasets.noise_generator(0, "held-out")), digits.images[:5]
+    errors = [[tasks.denoise(graph, clean + deviation * noise, steps) - clean for steps in (
+        1, 2, 3, 5, 10, 20, 40, 80, 160, 320)] for deviation in (0.5 ** 0.5, 0.125 ** 0.5)]
+    nearest = [max(float((-10 * one.square().mean(-1).log10()).mean()) for one in path) for path in errors]
+    assert found == pytest.approx({
+        "drawn": right[0], "drawn_over_max": right[1], "label_agreement": sum(map(float, follows)) / len(follows),
+        "denoised_db": nearest[0], "denoised_scaled_db": nearest[1]}, rel=1e-4)
 
 
 def test_grids_are_crossed_and_no_setting_runs_twice(root: Path) -> None:
@@ -261,28 +362,19 @@ def test_changes_compare_with_the_base() -> None:
     assert changed.loc[("g = 2", 0), "best_validation"] == -1.0 and changed.loc[("g = 3", 0)].isna().all()
 
 
-def test_ranks_count_what_is_better_seed_by_seed() -> None:
+def test_places_count_what_is_better_seed_by_seed() -> None:
     """By hand: a setting of two keys does not count, ties share a place, a failed run is last."""
-    names = ["base", "f = 2", "f = 3", "f = 2, g = 1", "base", "f = 2", "f = 3"]
-    rows = pd.DataFrame({"setting": names, "seed": [0] * 4 + [1] * 3, "f": [1, 2, 3, 2, 1, 2, 3], "epoch": 1,
-                         "validation": 0.0, "status": "ok", "identity": list("abcdefg"),
-                         "error": [5.0, 4, 6, 1, 2, 2, float("nan")]})
-    assert sweeps.ranks(rows, "f", 1, "error") == {0: 2, 1: 1}
-    assert sweeps.ranks(rows, "f", 3, "error") == {0: 3, 1: 3}
-    assert sweeps.ranks(rows, "f", 1, "error", among=[1, 3]) == {0: 1, 1: 1}
-    assert sweeps.ranks(rows, "f", 3, "error", among=[1, 3]) == {0: 2, 1: 2}             # a failed run is still last
-    with pytest.raises(BadInput, match=r"no setting with f = 9.*\[1, 2, 3\]"):
-        sweeps.ranks(rows, "f", 9, "error")
-
-
-def test_places_are_of_the_first_value_among_those_of_its_grid() -> None:
-    """By hand: 1 is the best of three in completion, and in denoising the second of the two in its grid."""
-    rows = pd.DataFrame({"setting": ["base", "train.f = 2", "train.f = 3"], "seed": 7, "train.f": [1, 2, 3], "epoch": 1,
-                         "validation": 0.0, "status": "ok", "identity": list("abc"),
-                         "completion_mse": [1.0, 2, 3], "denoised_mse": [3.0, 1, 2]})
-    places = sweeps.places(rows, {"train.f": [1, 3]}).to_dict("records")
-    expected = {"setting": "f", "paper": 1, "seed": 7}
-    assert places == [expected | {"task": "completion", "rank": 1}, expected | {"task": "denoising", "rank": 2}]
+    names = ["base", "train.f = 2", "train.f = 3", "train.f = 2, g = 1", "base", "train.f = 2", "train.f = 3"]
+    rows = pd.DataFrame({"setting": names, "seed": [0] * 4 + [1] * 3, "train.f": [1, 2, 3, 2, 1, 2, 3], "epoch": 1,
+                         "validation": 0.0, "status": "ok", "identity": list("abcdefg"), "denoised_mse": [3.0] * 7,
+                         "completion_mse": [5.0, 4, 6, 1, 2, 2, float("nan")]})
+    for grid, expected in (([1, 2, 3], [2, 1]), ([3, 1, 2], [3, 3]), ([1, 3], [1, 1]), ([3, 1], [2, 2])):
+        found = sweeps.places(rows, {"train.f": grid})
+        assert found.query("task == 'completion'").drop(columns="task").to_dict("records") == [
+            {"setting": "f", "paper": grid[0], "seed": seed, "rank": rank} for seed, rank in enumerate(expected)]
+        assert found.query("task == 'denoising'")["rank"].tolist() == [1, 1]
+    with pytest.raises(BadInput, match=r"no setting with train\.f = 9.*\[1, 2, 3\]"):
+        sweeps.places(rows, {"train.f": [9, 1]})
 
 
 @pytest.mark.parametrize("profile", config.profile_names())
@@ -378,6 +470,7 @@ def test_a_graph_whose_pixels_nothing_predicts_is_a_classifier(root: Path) -> No
     ("  smoke:", "  smoek:", ["no profile 'smoek'", "Did you mean 'smoke'"]),
     ("images: 10", "imges: 10", ["no key 'imges'", "Did you mean 'images'"]),
     ("images: 10", "images: 10\nmeasured: [seem]", ["measured", "'completion'", "'seem'"]),
+    ("train.weight_decay: [0.0, 0.01]", "sede: [0, 1]", ["no key 'sede'"]),
 ])
 def test_wrong_sweep_is_refused_before_anything_runs(root: Path, old: str, new: str, words: list[str]) -> None:
     """The message names the file, the key, what was expected and a near match."""
