@@ -91,7 +91,7 @@ def test_numbers_in_sentences_are_those_of_the_settings() -> None:
     seen = [f"{plan[0].spec.train_count:,}" for plan in (completion, denoising)]
     for name in ("any-ff", "any-rec"):
         assert re.findall(r"[0-9]+,000", rules[name].in_grid.finding[1]) == seen
-    assert "Five seeds decide" in rules["gen-d"].in_grid.finding[1]
+    assert "all five tested again" in rules["gen-d"].in_grid.finding[1]
     assert {one.seed for one in completion} == {*range(5)}
     asked = KEPT[(KEPT["claim"] == "converge-48") & (KEPT["quantity"] == "converged_share")]
     assert "Of 24 graphs" in rules["converge-48"].title and set(asked.groupby("dataset")["n"].sum()) == {24}
