@@ -50,6 +50,12 @@ def graph(**arguments: object) -> pcg.PCGraph:
     return pcg.PCGraph(topology.generative(2, [3], 4), "tanh", **arguments)
 
 
+def energies(**arguments: object) -> torch.Tensor:
+    """Of a graph that is made."""
+    made = pcg.PCGraph(**arguments)
+    return made.energy(torch.ones(*made.layout.lead, 2, made.topology.n, dtype=made.dtype))
+
+
 NETWORK = graph()
 SAVED = str(Path(tempfile.mkdtemp()) / "graph")
 pcg.save(NETWORK, SAVED)
@@ -80,7 +86,7 @@ BAD: list[Callable[[], object]] = [lambda value=value: value for value in (
 BAD += [lambda: iter([1, 2]), lambda: iter(()), lambda: (x for x in (X, LABELS))]
 
 CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
-    "PCGraph": (pcg.PCGraph, {
+    "PCGraph": (energies, {
         "topology": topology.generative(2, [3], 4), "activation": "tanh", "top_k": 0.5, "bias": True, "prior": "flat",
         "init_std": 0.1, "generator": GENERATOR, "pixel_scale": pcg.Scale(), "plan": "dense", "replicas": 2,
         "dtype": torch.float32, "device": "cpu"}),

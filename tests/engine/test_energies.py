@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import graphs, values
 
@@ -67,6 +67,7 @@ def test_every_vertex_may_round_by_32_of_its_last_places() -> None:
     assert not _above(problem, 0.99 * rounding, limit).any() and _above(problem, 1.01 * rounding, limit).all()
 
 
+@settings(max_examples=30)
 @given(graphs(activation="linear", replicas=False), st.floats(0.5, 1.5), st.integers(1, 300), st.integers(0, 99))
 def test_with_any_step_around_the_bound_the_energy_falls_or_says_so(graph, share, steps, seed):
     x, held = values(graph, seed=seed), torch.arange(graph.topology.n) < graph.topology.n // 2

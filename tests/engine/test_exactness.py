@@ -8,6 +8,7 @@ import copy
 import gc
 import weakref
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 import torch
@@ -80,10 +81,10 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("plan", "replicas"), COMBINATIONS)
-@pytest.mark.parametrize(("name", "device"), [*((name, "cpu") for name in TOPOLOGIES), ("assemblies", "cuda")],
-                         indirect=["device"])
+@pytest.mark.parametrize(("name", "solver", "device"), [
+    *((*case, "cpu") for case in product(TOPOLOGIES, SOLVERS)),
+    *(("assemblies", solver, "cuda") for solver in ("plain", "accelerated"))], indirect=["device"])
 def test_values_and_weights_are_those_of_the_paper(name, solver, plan, replicas, device):
     """One batch of alg. 1: start at the prediction, T steps of eq. 3, one step along eq. 4 (SGD)."""
     graph = PCGraph(TOPOLOGIES[name](), "tanh", plan=plan, replicas=replicas, init_std=0.5, dtype=torch.float64)

@@ -22,7 +22,7 @@ from strategies import graphs, values
 import pcgraph_lite as pcg
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.engine import saving
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownGroup, UnknownName, WrongShape
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownGroup, UnknownName
 from pcgraph_lite.files import save_tensors
 
 PLANS = ("dense", "blocks", "sparse")
@@ -281,24 +281,17 @@ def test_weights_that_are_missing_or_no_numbers_are_named():
 
 
 def test_two_groups_are_not_made_one_in_silence():
-    wires = nx.DiGraph([("a", "b")])
-    nx.set_node_attributes(wires, {"a": 1, "b": "1"}, "layer")
-    with pytest.raises(BadInput, match="'layer' has '1' and 1, which are the same name of a group"):
-        topology.from_networkx(wires, attribute="layer")
+    wires = connectome()
+    wires.nodes["a"]["group"], wires.nodes["b"]["group"] = 1, "1"
+    with pytest.raises(BadInput, match="'group' has 1 and '1', which are the same name of a group"):
+        topology.from_networkx(wires, weight="weight")
 
 
-def test_first_weights_and_names_have_to_fit():
-    edges = topology.Edges("a", "a", weights=torch.ones(3))
-    with pytest.raises(WrongShape, match=r"first weights of 'a' -> 'a' are \(3,\); expected \(4,\)"):
-        topology.Topology({"a": 2}, [edges])
-    with pytest.raises(WrongShape, match="nodes names 1 vertices; expected 2"):
-        topology.Topology({"a": 2}, [], nodes=["x"])
-    with pytest.raises(BadInput, match="nodes names 'x' twice"):
-        topology.Topology({"a": 2}, [], nodes=["x", "x"])
+@pytest.mark.parametrize("replicas", [None, 2])
+def test_first_weights_are_those_of_the_edges(replicas: int | None):
     made = topology.Topology({"a": 2}, [topology.Edges("a", "a", weights=torch.arange(4.0))])
-    for replicas in (None, 2):
-        graph = PCGraph(made, replicas=replicas, generator=torch.Generator().manual_seed(1))
-        assert (graph.weight == torch.tensor([[0.0, 1], [2, 3]])).all()
+    graph = PCGraph(made, replicas=replicas, generator=torch.Generator().manual_seed(1))
+    assert (graph.weight == torch.tensor([[0.0, 1], [2, 3]])).all()
 
 
 def test_a_called_graph_says_what_to_call():

@@ -49,13 +49,6 @@ def test_regions_without_rewiring_would_fall_apart_and_rewired_ones_are_symmetri
     assert int(mask.sum()) == 2 * 3 * 10                                   # rewiring moves links, it adds none
 
 
-@pytest.mark.parametrize(("arguments", "words"), [((1, 4, 0.1), "regions = 1"), ((2, 1, 0.1), "size = 1"),
-                                                  ((2, 4, 1.5), "rewire = 1.5")])
-def test_bad_regions(arguments: tuple, words: str) -> None:
-    with pytest.raises(BadInput, match=words):
-        structure.brain_regions(*arguments, generator=torch.Generator())
-
-
 def test_a_graph_in_parts_is_refused() -> None:
     with pytest.raises(BadInput, match="falls into 2 parts"):
         structure.measure(topology.from_mask(torch.block_diag(torch.ones(2, 2), torch.ones(2, 2))))
