@@ -203,8 +203,8 @@ def test_a_published_run_takes_the_parameters_that_the_profile_keeps_for_it(
 LONG = "/scratch/a user/" + "a-long-name-of-a-project-ü/" * 8 + ":smile:/[bold]/02-pc-graphs.ipynb"
 
 
-@pytest.mark.parametrize("environment", [{}, {"COLUMNS": "20"}, {"TERM": "dumb"}, {"NO_COLOR": "1"},
-                                         {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+@pytest.mark.parametrize("environment", [{}, {"COLUMNS": "20"}, {"TERM": "dumb", "PYTHONIOENCODING": "ascii"},
+                                         {"NO_COLOR": "1", "LC_ALL": "C", "PYTHONUTF8": "0"}])
 def test_what_is_no_screen_gets_whole_plain_lines(environment: dict[str, str]) -> None:
     """A file or pipe, whatever the encoding; letters that it lacks are written out."""
     code = ("import sys; from rich.table import Column, Table; from reproduction import cli\n"

@@ -209,8 +209,8 @@ def inception(tmp_path_factory):
 def test_fid_runs_from_a_weights_file(inception, monkeypatch):
     monkeypatch.setenv("PCGRAPH_INCEPTION", str(inception))
     monkeypatch.setattr(metrics, "INCEPTION_DIGEST", files.digest(inception)[:8])
-    monkeypatch.setattr(metrics, "TIMES_FEATURES", 0.5)                # drawn weights need no good covariance
-    real = datasets.load("mnist", "test", sample=True).images[:32]
+    monkeypatch.setattr(metrics, "TIMES_FEATURES", 0.125)              # drawn weights need no good covariance
+    real = datasets.load("mnist", "test", sample=True).images[:8]
     same = metrics.fid(real, real.flip(0), feature=64)
     worse = metrics.fid(real, datasets.noisy(real, 0.5, seeded()), feature=64)
     assert same == pytest.approx(0, abs=1e-3) and worse > 10 * same + 1e-3
