@@ -1,7 +1,5 @@
-"""The command: what it refuses, what it prints, and that every command explains itself.
-
-Oracle: the small project's files; JSON parsed back.
-"""
+"""The command: what it refuses, what it prints, and that every command explains itself. Oracle: the small project's
+files; JSON parsed back."""
 
 import errno
 import json
@@ -84,7 +82,6 @@ def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.Capture
 def test_what_cannot_be_written_is_said_in_one_line_before_any_work(
         root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str,
         arguments: list[str]) -> None:
-    """A file is where a folder should be, or the other way round."""
     def work(*_: object, **__: object) -> None:
         pytest.fail("the work was begun")
 
@@ -131,7 +128,6 @@ def test_the_scorecard_waits_for_no_large_package() -> None:
 
 
 def test_train_prints_where_the_weights_are(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And does not train twice."""
     assert call("train", "tiny", "--profile", "smoke", "--device", "cpu") == 0
     assert "training tiny: profile smoke, seed 0, 100 images" in capsys.readouterr().out
     assert call("train", "tiny", "--profile", "smoke", "--device", "cpu") == 0
@@ -157,7 +153,6 @@ def test_many_models_train_in_one_process(root: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_card_is_kept_on_request(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``--card`` trains what is missing, and says where the card is."""
     assert call("train", "tiny", "--profile", "smoke", "--device", "cpu", "--card") == 0
     assert capsys.readouterr().out.strip().endswith("tiny: _build/smoke/cards/tiny-seed0.json")
     card = json.loads((root / "_build/smoke/cards/tiny-seed0.json").read_text())

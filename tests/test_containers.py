@@ -1,9 +1,7 @@
-"""One guard for each quantity, at every door: whatever holds the numbers, and whatever is wrong with them.
-
-Oracle: the answer to the same numbers as a float32 tensor; the types and the words of our errors. ``DOORS`` are all
-public calls that take images, labels, masks or scores; one argument after the other is given in another container, or
-made wrong in one way that users make.
-"""
+"""One guard for each quantity, at every door: whatever holds the numbers, and whatever is wrong with them. Oracle: the
+answer to the same numbers as a float32 tensor; the types and the words of our errors. ``DOORS`` are all public calls
+that take images, labels, masks or scores; one argument after the other is given in another container, or made wrong in
+one way that users make."""
 
 import warnings
 from collections.abc import Callable
@@ -217,15 +215,12 @@ def test_a_graph_with_a_scale_takes_clean_and_noisy_pictures_and_none_that_are_s
 
 @pytest.mark.parametrize("variance", [0.05, 0.5, 1.0, 2.0])
 def test_noise_is_taken_by_every_measure(variance: float) -> None:
-    """It is no scale, however large."""
     test = datasets.load("mnist", "test", sample=True).images[:200]
     noisy = datasets.noisy(test, variance, seeded())
     for call in (lambda x: judge.read(READER, x), lambda x: metrics.mse(x, test), lambda x: metrics.psnr(x, test),
                  lambda x: metrics.frechet_judge_distance(READER, test, x)):
         call(noisy)
 
-
-# -------------------------------------------------------------------------------- advice that works when it is followed
 
 @pytest.mark.parametrize(("images", "advised"), [
     ((X * 255).byte(), lambda x: x / 255), (X * 16, lambda x: x / 16), ((X * 16).long(), lambda x: x / 16),

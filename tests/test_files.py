@@ -1,7 +1,5 @@
-"""Files that say what they hold, and nothing that a kill left lies about.
-
-Oracle: the file as it was; every flipped bit makes an error or changes nothing.
-"""
+"""Files that say what they hold, and nothing that a kill left lies about. Oracle: the file as it was; every flipped bit
+makes an error or changes nothing."""
 
 import errno
 import os

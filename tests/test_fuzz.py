@@ -1,8 +1,5 @@
-"""Every public name with every class of bad value: our own error, or an answer without NaN; nothing else.
-
-Oracle: the types of the errors. ``CALLS`` are calls that work; one argument after the other is replaced by each of
-``BAD``.
-"""
+"""Every public name with every class of bad value: our own error, or an answer without NaN; nothing else. Oracle: the
+types of the errors. ``CALLS`` are calls that work; one argument after the other is replaced by each of ``BAD``."""
 
 import contextlib
 import io

@@ -1,8 +1,6 @@
 """What lies outside the limits that a signature says is refused, by the name of the argument, its value and what fits.
-
 Oracle: the annotations of every function of the package that checks its arguments, read here by themselves. The call
-has no other argument: what is wrong is said before any work.
-"""
+has no other argument: what is wrong is said before any work."""
 
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence

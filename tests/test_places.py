@@ -1,7 +1,5 @@
-"""What a user's surroundings may be: paths as people write them, no home folder, packages that lack.
-
-Oracle: the folders and environments that the test makes. ``DOORS`` are all arguments and variables that take a path.
-"""
+"""What a user's surroundings may be: paths as people write them, no home folder, packages that lack. Oracle: the
+folders and environments that the test makes. ``DOORS`` are all arguments and variables that take a path."""
 
 import json
 import os
@@ -97,8 +95,6 @@ def test_a_home_that_is_not_there_is_said(home: Path, call: Callable[[str], obje
     assert not list(Path.cwd().iterdir())
 
 
-# -------------------------------------------------------------------------------------------------------------- rights
-
 @pytest.mark.parametrize("mask", [0o077, 0o027, 0o002, 0o022])
 def test_new_files_have_the_rights_of_the_users_other_files(tmp_path: Path, mask: int) -> None:
     before = os.umask(mask)
@@ -135,8 +131,6 @@ def test_without_a_home_folder_only_the_cache_is_missed(monkeypatch: pytest.Monk
         sources.find("cifar10", "train")
     assert len(datasets.status()) == 12
 
-
-# --------------------------------------------------------------------------------------------------- packages that lack
 
 WITHOUT = """
 import importlib, json, pkgutil, sys, torch

@@ -38,7 +38,6 @@ BREACHES = {                                               # file -> a line that
 
 
 def test_imports_against_the_rules_are_found(tmp_path: Path) -> None:
-    """All at once, in a copy."""
     for name in ("pcgraph_lite", "reproduction", "benchmarks"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "sample", "weights"))
     shutil.copy2(ROOT / "pyproject.toml", tmp_path)

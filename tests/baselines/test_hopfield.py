@@ -1,8 +1,6 @@
 """The Hopfield network: its rules against their sums written out, its dynamics against the theorem on its energy.
-
 Oracles: Storkey's rule and Hebb's as loops over their printed sums; orthogonal patterns, which Hebb's rule must keep;
-the energy, which no single update may raise; images for which the answer is plain.
-"""
+the energy, which no single update may raise; images for which the answer is plain."""
 
 import pytest
 import torch

@@ -37,7 +37,6 @@ def fitted(kind: str, model: nn.Module, **settings: object) -> nn.Module:
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_resumed_training_ends_where_one_run_does(kind: str, tmp_path: Path) -> None:
-    """And the checkpoint of a model with other settings is refused."""
     (build, other), half = MODELS[kind], {"checkpoint": tmp_path / "state", "batch_size": 15}
     first = fitted(kind, fitted(kind, build(), epochs=2, **half), epochs=4, **half)
     second = fitted(kind, build(), epochs=4, batch_size=15)

@@ -1,8 +1,6 @@
-"""Simple rivals: closed forms of completion, denoising and telling foreign images.
-
-Oracle: loops over pixels, least squares by another route, and two equivalences: where the covariance of the images does
-not depend on the place (all cyclic shifts of a picture), the best linear map is the Wiener filter.
-"""
+"""Simple rivals: closed forms of completion, denoising and telling foreign images. Oracle: loops over pixels, least
+squares by another route, and two equivalences: where the covariance of the images does not depend on the place (all
+cyclic shifts of a picture), the best linear map is the Wiener filter."""
 
 import pytest
 import torch
@@ -46,7 +44,6 @@ def test_ridge_takes_the_penalty_that_is_best_on_held_out_images(images):
 
 
 def test_completions_keep_what_is_known(images):
-    """And take the rest from where they say."""
     train, asked, known = images[:50], images[50:], top_half()
     mean = rivals.mean_image(train, asked, known)
     assert torch.equal(mean[:, known], asked[:, known])
@@ -64,7 +61,6 @@ def test_nearest_neighbour_is_the_brute_force_one(images):
 
 
 def test_box_filter_is_the_mean_of_the_neighbours(images):
-    """Pixel by pixel, with fewer neighbours at the border."""
     picture, blurred = images[0].view(6, 6), rivals.box_filter(images[:1], SHAPE)[0].view(6, 6)
     for row in range(6):
         for column in range(6):

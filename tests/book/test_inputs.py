@@ -1,7 +1,5 @@
-"""What decides a page: code as Python reads it, rules as YAML reads them.
-
-Oracle: a small package that is edited; Python's own list of the modules that an import loads.
-"""
+"""What decides a page: code as Python reads it, rules as YAML reads them. Oracle: a small package that is edited;
+Python's own list of the modules that an import loads."""
 
 import subprocess
 import sys
@@ -90,5 +88,4 @@ def test_rules_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_pages_differ() -> None:
-    """Every page of the book has inputs, and not all the same."""
     assert len({inputs.page(name) for name in config.notebook_names()}) > 5

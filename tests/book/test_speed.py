@@ -24,7 +24,6 @@ def test_without_a_committed_benchmark_the_page_says_how_to_make_one(tmp_path: P
 
 
 def test_a_benchmark_is_shown_for_each_device_that_has_one(tmp_path: Path) -> None:
-    """Only the tables and figures that are there, copied beside the page."""
     folder = tmp_path / "results/bench/cuda"
     folder.mkdir(parents=True)
     origin = {"device": "cuda: a [GPU]", "commit": "0123456789abcdef", "dirty": True, "date": "2030-01-02T03:04:05"}

@@ -1,13 +1,9 @@
-"""Pages show the query or the training that they are about, and keep the bookkeeping small.
-
-Oracles: Python's own parser, for what a line is; the modules themselves; a fresh interpreter's namespace, for what runs
-by itself.
-
-How lines are counted: every line of a code cell that is not blank. Not bookkeeping are the parameters, the imports,
-the cells tagged ``science``, and statements that ask, measure or draw: those that call ``pcg.*``, a module of
-``studies`` or ``engine``, ``metrics`` or ``plots``, also inside a loop or a function. All others are: the heads of
-loops and functions, tables, records, setup, and whatever gathers numbers.
-"""
+"""Pages show the query or the training that they are about, and keep the bookkeeping small. Oracles: Python's own
+parser, for what a line is; the modules themselves; a fresh interpreter's namespace, for what runs by itself. How lines
+are counted: every line of a code cell that is not blank. Not bookkeeping are the parameters, the imports, the cells
+tagged ``science``, and statements that ask, measure or draw: those that call ``pcg.*``, a module of ``studies`` or
+``engine``, ``metrics`` or ``plots``, also inside a loop or a function. All others are: the heads of loops and
+functions, tables, records, setup, and whatever gathers numbers."""
 
 import ast
 from pathlib import Path

@@ -1,7 +1,5 @@
-"""Activations against torch's functions and autograd; one of the reader's own against plain equations.
-
-A new activation needs a line in ``ACTIVATIONS`` and one in ``TORCH``.
-"""
+"""Activations against torch's functions and autograd; one of the reader's own against plain equations. A new activation
+needs a line in ``ACTIVATIONS`` and one in ``TORCH``."""
 
 import copy
 import dataclasses

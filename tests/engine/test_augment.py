@@ -1,7 +1,5 @@
-"""Shifted and mirrored training images.
-
-Oracle: a loop that looks up each pixel at its reflected place, over all moves; what torch flips.
-"""
+"""Shifted and mirrored training images. Oracle: a loop that looks up each pixel at its reflected place, over all moves;
+what torch flips."""
 
 import pytest
 import torch

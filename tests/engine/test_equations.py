@@ -1,7 +1,5 @@
-"""The plain equations, on which every other test of the engine leans.
-
-Oracles: loops over vertices as the sums are printed, autograd in float64, and for f = identity the normal equations.
-"""
+"""The plain equations, on which every other test of the engine leans. Oracles: loops over vertices as the sums are
+printed, autograd in float64, and for f = identity the normal equations."""
 
 import pytest
 import torch

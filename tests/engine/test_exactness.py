@@ -1,8 +1,6 @@
-"""Values and weights after T steps of every solver, on every plan and device, with and without replicas.
-
-Oracle: ``pcgraph_lite.equations`` in float64 (itself held against autograd in test_equations.py). The solvers with
-guards follow the rules that their docstrings give, example by example.
-"""
+"""Values and weights after T steps of every solver, on every plan and device, with and without replicas. Oracle:
+``pcgraph_lite.equations`` in float64 (itself held against autograd in test_equations.py). The solvers with guards
+follow the rules that their docstrings give, example by example."""
 
 import copy
 import gc
@@ -178,7 +176,6 @@ def test_an_errorless_vertex_pays_nothing_and_sends_nothing_back(graph, seed):
 
 @given(graphs(), st.integers(0, 3))
 def test_any_graph_may_leave_out_zeros(graph, steps):
-    """Biases, flat priors, top-k, replicas, cycles: whatever is left out was 0."""
     groups = list(graph.topology.groups)
     held, clamped = groups[:len(groups) - 1], torch.zeros(graph.topology.n, dtype=torch.bool)
     for group in held:

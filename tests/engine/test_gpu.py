@@ -1,7 +1,5 @@
-"""What a GPU would refuse, and how often the CPU would wait for it, on a pretended one where there is none.
-
-Oracles: the same call on the CPU, number for number; the rules of the pretended GPU, tried first by breaking them.
-"""
+"""What a GPU would refuse, and how often the CPU would wait for it, on a pretended one where there is none. Oracles:
+the same call on the CPU, number for number; the rules of the pretended GPU, tried first by breaking them."""
 
 import pytest
 import torch

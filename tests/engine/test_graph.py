@@ -142,7 +142,6 @@ def test_initial_weights_follow_the_generator_and_the_scale():
 
 
 def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own():
-    """What is named has its own; all others are as without it, number by number."""
     t = topology.recurrent(10, (40, 50), 60)
     usual, own = PCGraph(t).weight, PCGraph(t, init_std={"labels -> hidden1": 2.0, "hidden1 -> hidden1": 0.0}).weight
     labels, hidden = t.slice("labels"), t.slice("hidden1")

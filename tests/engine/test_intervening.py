@@ -1,8 +1,6 @@
-"""Queries by intervention, and counterfactuals.
-
-Oracles: the same graph with the edges into those vertices cut; Gaussian conditioning and exact solves for random linear
-models without cycles. The closed forms of a chain, a confounder and a collider are in ``studies/test_causal.py``.
-"""
+"""Queries by intervention, and counterfactuals. Oracles: the same graph with the edges into those vertices cut;
+Gaussian conditioning and exact solves for random linear models without cycles. The closed forms of a chain, a
+confounder and a collider are in ``studies/test_causal.py``."""
 
 from pathlib import Path
 
@@ -47,7 +45,6 @@ def test_intervening_is_cutting_the_edges_into_the_vertices(graph: PCGraph, data
 
 @pytest.mark.parametrize("plan", ["dense", "blocks", "sparse"])
 def test_parts_of_a_group_are_set_in_some_examples(plan: str):
-    """Example by example the same as alone, and as cutting the edges into those pixels by hand."""
     graph = PCGraph(topology.recurrent(2, [3], 4), "tanh", plan=plan, dtype=torch.float64)
     pictures = torch.rand(3, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     mask = torch.tensor([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]]).bool()

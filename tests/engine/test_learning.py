@@ -80,7 +80,6 @@ def test_training_learns_to_classify_and_to_explain():
     {"validation": toy(30, 1)}, {"value_lr": (0.05, 0.2, 0.1), "weight_lr": (1e-3, 1e-2, 3e-3)},
     {"weight_lr": (1e-3, 1e-2, 3e-3), "anneal": "cosine", "warm_up": 0.5}])
 def test_replicas_train_as_graphs_of_their_own(optimizer, more):
-    """Each replica ends where a single graph with its first weights and its own steps ends."""
     settings = {"epochs": 2, "batch_size": 20, "steps": 9, "value_lr": 0.1, "weight_decay": 0.1, "optimizer": optimizer,
                 "progress": False} | more
     together = small(replicas=3)
@@ -244,7 +243,6 @@ def test_ctrl_c_without_validation_leaves_the_weights_that_were_reached():
 
 
 def test_a_callback_sees_every_epoch():
-    """With the graph and the row of the history, which is that of ``fit``."""
     graph, rows = small(), []
     history = fit(graph, toy(), epochs=3, progress=False, callback=lambda *seen: rows.append(seen))
     assert [row for _, row in rows] == history.to_dict("records") == graph.history.to_dict("records")
@@ -382,7 +380,6 @@ HELD_OUT, COSINE = {"epochs": 1, "validation": 0.2, "score": "accuracy"}, {"epoc
     *((COSINE, change, ".*where the weight step falls, epochs") for change in (
         {"anneal": "linear"}, {"anneal": "none"}, {"warm_up": 0.5}, {"epochs": 3}))])
 def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, first: dict, change: dict, says: str):
-    """Even where all shapes agree."""
     images, labels = toy()
     usual = {"graph": worlds(), "data": (images.clamp(0, 1), labels), "checkpoint": tmp_path / "s", "progress": False}
     fit(**usual | first)

@@ -73,14 +73,11 @@ def test_the_accelerated_solver_gets_below_plain_descent_with_a_tenth_of_the_ste
 
 
 @pytest.mark.parametrize("solver", [0.0, 0.95])
-@pytest.mark.parametrize(("pull", "rest"), [(1.0, 0.0), (-1.0, -1.0), (3.0, 0.5)])
-def test_at_a_kink_of_relu(pull, rest, solver):
+@pytest.mark.parametrize(("mean", "target", "rest"), [(-1.0, 0.0, -1.0), (0.0, -1.0, 0.0), (-1.0, 2.0, 0.5)])
+def test_at_a_kink_of_relu(mean, target, rest, solver):
     """1 -> x -> 2 with x's mean at ``m``, its target at ``y``: E = (x - m)^2/2 + (y - relu(x))^2/2, solved by hand.
-
     m = -1, y = 0: x = -1, away from the kink. m = 0, y = -1: down to the left and up to the right of it: x = 0.
-    m = -1, y = 2: x = (m + y) / 2 = 0.5 on the right, reached across the kink.
-    """
-    mean, target = {1.0: (0.0, -1.0), -1.0: (-1.0, 0.0), 3.0: (-1.0, 2.0)}[pull]
+    m = -1, y = 2: x = (m + y) / 2 = 0.5 on the right, reached across the kink."""
     graph = PCGraph(topology.from_mask(torch.tensor([[0, 1, 0], [0, 0, 1], [0, 0, 0]])), "relu", bias=True,
                     dtype=torch.float64)
     graph.set_weight(torch.tensor([[0, 0, 0], [0, 0, 1], [0, 0, 0]], dtype=torch.float64) + 0 * graph.weight)
@@ -166,7 +163,6 @@ def test_a_prediction_leaves_what_is_known():
 @pytest.mark.parametrize("value_lr", [0.1, torch.tensor([0.05, 0.1, 0.2], dtype=torch.float64)])
 @pytest.mark.parametrize("pixels", [torch.rand(5, 4), torch.rand(3, 5, 4)])
 def test_replicas_are_asked_together_as_each_alone(pixels, value_lr):
-    """With one step or one each, and of one batch or one each."""
     graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", replicas=3, dtype=torch.float64)
     answer = query(graph, {"pixels": pixels}, steps=40, tolerance=None, value_lr=value_lr)
     for k in range(3):
@@ -190,7 +186,6 @@ def test_random_starts_follow_the_generator():
 
 
 def test_a_mask_for_each_example_starts_each_by_itself():
-    """start="prediction" of an example does not depend on what the others of its batch know."""
     graph = PCGraph(topology.generative(3, [4, 5], 6), "tanh", dtype=torch.float64)
     known = torch.tensor([[True] * 3, [False] * 3])
     clamp = {"labels": observed(torch.ones(2, 3), known), "pixels": torch.rand(2, 6)}
@@ -202,7 +197,6 @@ def test_a_mask_for_each_example_starts_each_by_itself():
 
 
 def test_flat_energies_are_answered():
-    """No curvature: nothing moves and nothing is NaN."""
     flat = PCGraph(topology.generative(3, [4], 6), init_std=0, prior="flat")
     answer = query(flat, {"pixels": torch.ones(2, 6), "hidden1": torch.ones(2, 4)})
     assert torch.isfinite(answer.x).all() and answer.converged.all()
@@ -212,10 +206,8 @@ def test_flat_energies_are_answered():
 
 @pytest.mark.parametrize(("top_k", "excess"), [(None, 0.02), (0.2, 0.1)])
 def test_a_step_that_was_halved_recovers(top_k, excess):
-    """At kinks and switches of winners a safe query must not freeze far above what small plain steps reach.
-
-    Below it cannot always end: a path on which the energy never rises may not cross a ridge that others jump over.
-    """
+    """At kinks and switches of winners a safe query must not freeze far above what small plain steps reach. Below it
+    cannot always end: a path on which the energy never rises may not cross a ridge that others jump over."""
     graph = PCGraph(topology.fully_connected(60, 3, 40), "relu", top_k=top_k)
     pixels = torch.rand(8, 60, generator=torch.Generator().manual_seed(1))
     safe = query(graph, {"pixels": pixels}, steps=1000)
@@ -262,7 +254,6 @@ def test_bad_input_is_refused(ask, error, says):
 
 
 def test_unknown_entries_under_a_mask_may_be_nan():
-    """What is not known may hold anything, NaN included."""
     images = torch.tensor([[0.1, 0.2, 0.3, torch.nan, torch.nan, torch.nan]])
     answer = query(GRAPH, {"pixels": observed(images, ~images[0].isnan())})
     assert torch.isfinite(answer.x).all()

@@ -1,7 +1,5 @@
-"""A graph that is saved and loaded is the same graph, and no other file is taken for one.
-
-Oracles: the graph before it was saved, bit for bit; single bits flipped in the file; networkx's own reading of a graph.
-"""
+"""A graph that is saved and loaded is the same graph, and no other file is taken for one. Oracles: the graph before it
+was saved, bit for bit; single bits flipped in the file; networkx's own reading of a graph."""
 
 import json
 import math
@@ -110,7 +108,6 @@ def test_a_flipped_bit_is_never_another_graph(saved: tuple[Path, bytes], data: s
 
 
 def test_other_files_are_told_apart(saved: tuple[Path, bytes], tmp_path: Path):
-    """A text, half a file, weights alone, a newer form, none at all."""
     path, content = saved
     path.write_bytes(content)
     with safe_open(path, "pt") as file:
@@ -180,8 +177,6 @@ def test_weights_from_before_they_knew_their_edges_are_taken_up():
     assert "edges" in state
     PCGraph(graph.topology).load_state_dict({name: value for name, value in state.items() if name != "edges"})
 
-
-# ------------------------------------------------------------------------------------------- names of vertices
 
 def connectome() -> nx.DiGraph:
     """Four neurons with names, groups and weights; one is a loop."""

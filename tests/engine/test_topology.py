@@ -78,15 +78,12 @@ def test_layered_topologies_join_neighbouring_layers_only():
     assert topology.recurrent(2, [3, 4], 5, self_loops=True).mask().diagonal().sum() == 7
 
 
-def test_the_pixels_are_vertices_of_the_last_cluster():
-    made = topology.assemblies(3, 10, 0.5, 4, generator=seeded())
-    assert made.groups == {"cluster1": 10, "cluster2": 10, "pixels": 4, "cluster3": 6}
-    assert topology.assemblies(2, 10, 0.5, 10, generator=seeded()).groups == {"cluster1": 10, "pixels": 10}
-
-
 def test_assemblies_have_bernoulli_edges_inside_and_along_the_chain():
+    """The pixels are vertices of the last cluster, or all of it."""
+    assert topology.assemblies(2, 10, 0.5, 10, generator=seeded()).groups == {"cluster1": 10, "pixels": 10}
     t = topology.assemblies(3, 100, 0.3, pixels=40, labels=5, generator=seeded())
     cluster = {"labels": 0, "pixels": 3, "cluster3": 3, "cluster1": 1, "cluster2": 2}
+    assert t.groups == {"labels": 5, "cluster1": 100, "cluster2": 100, "pixels": 40, "cluster3": 60}
     for a in t.groups:
         for b in t.groups:
             share = t.mask()[t.slice(a), t.slice(b)].double().mean()

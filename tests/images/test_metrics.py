@@ -10,7 +10,7 @@ from torch import nn
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 
 from pcgraph_lite import files
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
+from pcgraph_lite.errors import BadFile, BadInput, WrongShape
 from pcgraph_lite.images import datasets, judge, metrics
 
 NAN = float("nan")
@@ -18,9 +18,6 @@ NAN = float("nan")
 
 def pictures(count: int = 4, seed: int = 0) -> torch.Tensor:
     return torch.rand(count, 784, generator=seeded(seed))
-
-
-# ------------------------------------------------------------------------------------------------- classification
 
 
 def test_table_matches_counting_by_hand():
@@ -52,7 +49,6 @@ def test_roc_counts_what_is_at_or_above_each_level():
 
 
 def test_the_area_below_the_roc_curve_is_auroc():
-    """By the trapezoid rule, ties and all."""
     generator = torch.Generator().manual_seed(0)
     scores = torch.randint(0, 20, (100,), generator=generator).float()
     positive = torch.rand(100, generator=generator) < 0.05 * scores
@@ -66,8 +62,6 @@ def test_one_class_alone_has_no_roc_curve(measure):
         with pytest.raises(BadInput, match=f"both positive and negative.*{count} positive of {count}"):
             measure(torch.rand(count), torch.ones(count, dtype=torch.bool))
 
-
-# -------------------------------------------------------------------------------------------------- image by image
 
 def test_seam_is_the_step_between_the_halves():
     """Rows 0 to 3 of two columns; known rows 2 and 3. The steps from row 1 to row 2 are 0.5 and 0.25."""
@@ -115,13 +109,6 @@ def test_ssim_refuses_shapes_that_do_not_fit():
     assert metrics.ssim(pictures()[:, :308], pictures()[:, :308], (1, 11, 28)).tolist() == [1] * len(pictures())
 
 
-@pytest.mark.parametrize("feature", [0, 63, 191, 193, 1000, 2049])
-def test_fid_refuses_layers_that_inception_has_not(feature):
-    """The widths of the four are those of the original FID code, as torchmetrics lists them."""
-    with pytest.raises(BadInput, match=rf"64, 192, 768, 2048\); got {feature}"):
-        metrics.fid(pictures(), pictures(), feature=feature)
-
-
 def test_background_energy_is_the_mean_square_where_the_original_is_0():
     """Three dark pixels of 0.6, -0.8 and 0: (0.36 + 0.64 + 0) / 3; the bright ones do not count."""
     original = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.5, 0.5]])
@@ -130,8 +117,6 @@ def test_background_energy_is_the_mean_square_where_the_original_is_0():
     with pytest.raises(BadInput, match="none of the 2 originals has a pixel of 0"):
         metrics.background_energy(images, original + 0.1)
 
-
-# ----------------------------------------------------------------------------------------- judge, Frechet distance
 
 class FourPixels(nn.Module):
     """Features that are known: the first four pixels."""
@@ -178,8 +163,6 @@ def test_frechet_distance_needs_images_enough():
             metrics.frechet_judge_distance(network, real, fake)
     assert metrics.frechet_judge_distance(network, enough, enough) >= 0
 
-
-# ----------------------------------------------------------------------------------------------------- Inception
 
 @pytest.fixture(scope="module")
 def inception(tmp_path_factory):
@@ -252,19 +235,15 @@ def test_foreign_inception_weights_are_refused_without_running_them(tmp_path, mo
         metrics.fid(pictures(128), pictures(128), path, feature=64)
 
 
-def test_fid_checks_shape_and_number():
-    images = pictures(128)
-    with pytest.raises(BadInput, match="2048 features needs at least 4096 images"):
-        metrics.fid(images, images)
-    with pytest.raises(WrongShape, match="1 or 3 channels"):
-        metrics.fid(images, images, shape=(2, 14, 28), feature=64)
-    with pytest.raises(WrongShape, match="do not have the shape"):
-        metrics.fid(images, images, shape=(1, 28, 27), feature=64)
-    with pytest.raises(BadValues):
-        metrics.fid(images, images * NAN, feature=64)
-
-
-# ------------------------------------------------------------------------------------------------------ intervals
+@pytest.mark.parametrize(("change", "error", "says"), [
+    *(({"feature": feature}, BadInput, rf"64, 192, 768, 2048\); got {feature}") for feature in (0, 193, 2049)),
+    ({"feature": 2048}, BadInput, "2048 features needs at least 4096 images"),
+    ({"shape": (2, 14, 28)}, WrongShape, "1 or 3 channels"),
+    ({"shape": (1, 28, 27)}, WrongShape, "do not have the shape")])
+def test_fid_refuses_other_layers_too_few_images_and_other_shapes(change, error, says):
+    """The widths of the four layers are those of the original FID code, as torchmetrics lists them."""
+    with pytest.raises(error, match=says):
+        metrics.fid(pictures(128), pictures(128), **{"feature": 64} | change)
 
 
 @pytest.mark.parametrize("level", [0.95, 0.9])

@@ -1,7 +1,5 @@
-"""How sure a completion is.
-
-Oracles: the Gaussian posterior of a linear graph, by conditioning its joint covariance; autograd; SciPy's ranks.
-"""
+"""How sure a completion is. Oracles: the Gaussian posterior of a linear graph, by conditioning its joint covariance;
+autograd; SciPy's ranks."""
 
 import pytest
 import torch
