@@ -67,6 +67,14 @@ def beyond(limit: object, entry: object) -> Iterator[object]:
             yield "no such name"
 
 
+def unlimited(hint: object) -> set[type]:
+    """Kinds of numbers and texts that an annotation allows without limits."""
+    if hint in (int, float, str):
+        return {hint}
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType, Sequence) else ()
+    return {kind for part in parts for kind in unlimited(part)}
+
+
 FUNCTIONS = checked()
 LIMITED = {place: limits for place, one in FUNCTIONS.items() if (limits := [
     (name, value) for name, argument in signature(one).parameters.items() for value in outside(argument.annotation)])}
@@ -78,6 +86,14 @@ def test_what_lies_outside_a_limit_is_refused_by_name(place: str) -> None:
         with pytest.raises(BadInput, match=rf"{name}(\[0\])? = .*; expected |no {name} '.*'. Known: ") as caught:
             FUNCTIONS[place](**{name: value})
         assert str(value).strip("[]") in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_every_number_has_limits_and_every_name_of_a_baseline_is_one_of_some() -> None:
+    """But a seed, what the number of images decides, what the code itself looks at, and where a file is."""
+    free = {(place, name, kind) for place, one in FUNCTIONS.items()
+            for name, argument in signature(one).parameters.items() for kind in unlimited(argument.annotation)}
+    assert {name for _, name, kind in free if kind is not str} == {"seed", "count", "feature", "validation"}
+    assert {name for place, name, _ in free if place.startswith("baselines")} == {"checkpoint"}
 
 
 def test_every_room_has_such_functions() -> None:

@@ -66,7 +66,6 @@ def test_ridge_is_least_squares_with_extra_rows():
 
 @pytest.mark.parametrize("name", ["salt and pepper, 20%", "Gaussian noise, variance 0.2", "uniform noise"])
 def test_noise_has_the_size_that_it_is_called_after(name):
-    """Specks are white or black, each as likely."""
     images, _ = calibration.without_class(**SAMPLE, foreign=SAMPLE["test"].images)[name]
     white, dark = (images == 1).float().mean().item(), (images == 0).float().mean().item()
     tail = torch.distributions.Normal(0, 1).cdf(torch.tensor(-(0.2**-0.5))).item()         # beyond 1, cut to 1
@@ -84,6 +83,12 @@ def test_blur_of_one_point_is_a_gaussian(sigma):
     expected = torch.outer(bell, bell) / bell.sum() ** 2
     torch.testing.assert_close(found[14 - reach:15 + reach, 14 - reach:15 + reach], expected)
     assert found.sum().item() == pytest.approx(1, abs=1e-5)
+
+
+def test_specks_are_white_or_black_each_as_likely():
+    specks = calibration.specks(torch.full((200, 784), 0.5), 0.3, seeded())
+    for level, share in ((1, 0.15), (0, 0.15), (0.5, 0.7)):
+        assert (specks == level).float().mean().item() == pytest.approx(share, abs=0.01)
 
 
 def test_clouds_use_the_whole_range():

@@ -7,7 +7,7 @@ import torch
 from pictures import Says, seeded
 from safetensors.torch import load, save_file
 
-from pcgraph_lite.errors import BadFile
+from pcgraph_lite.errors import BadFile, UnknownName
 from pcgraph_lite.images import calibration as pictures_of
 from pcgraph_lite.images import datasets, judge, sources
 
@@ -101,6 +101,12 @@ def test_reading_in_parts_is_reading_at_once(monkeypatch):
     assert torch.equal(judge.read(network, images), whole)
     assert torch.equal(judge.read(network, images.double()), whole)
     assert whole.dtype == torch.int64
+
+
+def test_unknown_judge_is_refused():
+    for call in (judge.load_judge, judge.weights_path):
+        with pytest.raises(UnknownName, match=r"no judge 'cifar10'. Known: mnist, fashion"):
+            call("cifar10")
 
 
 @pytest.mark.parametrize(("name", "content", "says"), [

@@ -10,7 +10,7 @@ from torch import nn
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 
 from pcgraph_lite import files
-from pcgraph_lite.errors import BadFile, BadInput, WrongShape
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
 from pcgraph_lite.images import datasets, judge, metrics
 
 NAN = float("nan")
@@ -244,6 +244,8 @@ def test_fid_refuses_other_layers_too_few_images_and_other_shapes(change, error,
     """The widths of the four layers are those of the original FID code, as torchmetrics lists them."""
     with pytest.raises(error, match=says):
         metrics.fid(pictures(128), pictures(128), **{"feature": 64} | change)
+    with pytest.raises(BadValues):
+        metrics.fid(pictures(128), pictures(128) * NAN, feature=64)
 
 
 @pytest.mark.parametrize("level", [0.95, 0.9])
