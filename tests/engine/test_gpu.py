@@ -54,13 +54,11 @@ def test_queries_answer_as_on_the_cpu(gpu, replicas, ask):
 
 @pytest.mark.parametrize("settings", [
     {}, {"optimizer": "sgd", "weight_decay": 0.1, "value_lr": 0.1},
-    {"validation": 0.25, "patience": 1, "value_lr": 0.1}])
+    {"validation": 0.25, "patience": 1, "score": "energy", "value_lr": 0.1}])
 @pytest.mark.parametrize("replicas", [None, 2])
 def test_training_is_that_of_the_cpu_and_resumes(gpu, tmp_path, replicas, settings):
     data, settings = (torch.rand(20, 12), torch.arange(20) % 3), {"steps": 5} | settings
     here, there = graph(replicas=replicas), graph("cuda", replicas=replicas)
-    if replicas and "validation" in settings:
-        settings = settings | {"score": "energy"}
     fit(here, data, epochs=2, batch_size=8, progress=False, **settings)
     for epochs in (1, 2):
         fit(there, data, epochs=epochs, batch_size=8, progress=False, checkpoint=tmp_path / "state", **settings)

@@ -141,8 +141,7 @@ def test_the_noise_is_that_of_the_generator():
 def test_samples_of_one_chain_follow_each_other():
     """Chains one after the other; the steps of a longer walk begin with those of a shorter one."""
     graph, given = linear(), torch.ones(2, 2, dtype=torch.float64)
-    long, short = (pcg.sample(graph, clamp={"a": given}, steps=steps, every=1, burn_in=3, chains=2)
-                   for steps in (4, 2))
+    long, short = (pcg.sample(graph, clamp={"a": given}, steps=steps, every=1, burn_in=3, chains=2) for steps in (4, 2))
     assert long.x.shape == (8, 2, 6) and torch.equal(long.x[[0, 1, 4, 5]], short.x)
     torch.testing.assert_close(long.energy.flatten(), graph.energy(long.x.flatten(0, 1)))
 
