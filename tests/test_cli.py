@@ -127,9 +127,14 @@ def test_the_scorecard_waits_for_no_large_package() -> None:
     assert "reproduced" in done.stdout and done.stderr.strip() == "set()"
 
 
-def test_train_prints_where_the_weights_are(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("train", "tiny", "--profile", "smoke", "--device", "cpu") == 0
-    assert "training tiny: profile smoke, seed 0, 100 images" in capsys.readouterr().out
+def test_train_prints_where_the_weights_and_the_card_are(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--card`` trains what is missing; nothing is trained twice."""
+    assert call("train", "tiny", "--profile", "smoke", "--device", "cpu", "--card") == 0
+    said = capsys.readouterr().out.strip()
+    assert "training tiny: profile smoke, seed 0, 100 images" in said
+    assert said.endswith("tiny: _build/smoke/cards/tiny-seed0.json") and zoo.ModelRun("tiny", "smoke").is_done
+    card = json.loads((root / "_build/smoke/cards/tiny-seed0.json").read_text())
+    assert set(card["answers"]) <= set("0123456789")
     assert call("train", "tiny", "--profile", "smoke", "--device", "cpu") == 0
     assert capsys.readouterr().out.strip() == "tiny: _build/smoke/models/tiny-seed0.safetensors"
 
@@ -150,13 +155,6 @@ def test_many_models_train_in_one_process(root: Path, monkeypatch: pytest.Monkey
     made = {path.stem for path in (root / "_build/smoke/models").glob("*.safetensors")}
     assert made == {"tiny-seed0", "other-seed0", "other-seed1"}
     assert [zoo.ModelRun("tiny", "smoke", seed).is_done for seed in (0, 1)] == [True, False]
-
-
-def test_a_card_is_kept_on_request(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("train", "tiny", "--profile", "smoke", "--device", "cpu", "--card") == 0
-    assert capsys.readouterr().out.strip().endswith("tiny: _build/smoke/cards/tiny-seed0.json")
-    card = json.loads((root / "_build/smoke/cards/tiny-seed0.json").read_text())
-    assert zoo.ModelRun("tiny", "smoke").is_done and set(card["answers"]) <= set("0123456789")
 
 
 def test_info_data_and_version(root: Path, monkeypatch: pytest.MonkeyPatch,

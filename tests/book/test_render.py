@@ -15,7 +15,7 @@ from reproduction.evidence import findings, verdicts
 from reproduction.evidence.claims import load_claims
 from reproduction.evidence.verdicts import Beside, Case, Verdict
 
-BOOK = findings.load()
+BOOK, RULES = findings.load(), load_claims()
 
 
 def html(table: Table | None = None, **columns: list) -> BeautifulSoup:
@@ -75,19 +75,13 @@ def test_long_titles_and_words_have_a_class_for_the_phone() -> None:
 
 
 def test_names_of_the_code_are_words_and_nothing_else_changes() -> None:
+    """``fid`` is a claim in one column and a measure in another; settings that a sweep keeps as JSON are words, too."""
     settings = ["base: weight_lr = 0.1, no_such = 2", "x"]
     page = html(model=["rbm", "rbm, 256"], setting=settings, **{"noisy psnr": [1, 2]})
     assert cells(page)[0] == ["model", "setting", "noisy input: PSNR (dB)"]
     assert cells(page)[1][:2] == [BOOK.words["rbm"], "base: weight step = 0.1, no_such = 2"]
     assert cells(page)[2][0] == "rbm, 256"
-
-
-def test_a_claim_is_told_by_its_name() -> None:
-    """``fid`` is a claim in one column and a measure in another."""
     assert cells(html(claim=["fid", "x"], model=["fid", "y"]))[1] == [RULES["fid"].name, BOOK.words["fid"]]
-
-
-def test_settings_that_a_sweep_keeps_as_json_are_words() -> None:
     kept = ['{"labels -> hidden1": 1.0, "hidden1 -> hidden1": 0.0}', '{"labels": 1', "0.03"]
     assert [row[0] for row in cells(html(**{"init std": kept}))[1:]] == [
         "labels to hidden1 1, hidden1 to hidden1 0", kept[1], kept[2]]
@@ -100,9 +94,6 @@ def test_text_is_text_wherever_it_stands(text: str) -> None:
     page = BeautifulSoup(render.table(shown, BOOK, text, "x.csv"), "html.parser")
     assert cells(page)[:2] == [[text, "seeds"], [text, "1"]] and page.find("caption").text == text
     assert {tag.name for tag in page.find_all()} <= {"p", "table", "caption", "thead", "tbody", "tr", "th", "td", "a"}
-
-
-RULES = load_claims()
 
 
 def records(claim: str, *rows: dict[str, object]) -> dict[str, Verdict]:

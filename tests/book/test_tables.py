@@ -55,12 +55,9 @@ def test_what_is_no_table_is_refused(change: dict[str, object]) -> None:
         Table.model_validate(handed | change)
 
 
-def test_in_a_terminal_a_table_is_text() -> None:
+def test_a_table_is_text_in_a_terminal_and_a_column_a_number_in_its_file(tmp_path: Path) -> None:
     text = repr(tables.plain(pd.DataFrame({"model": ["a"], "MSE": [SPREAD]}), "x"))
     assert text.split() == ["model", "MSE", "a", "2.0", "±", "0.5"]
-
-
-def test_its_file_has_a_column_a_number(tmp_path: Path) -> None:
     tables.plain(pd.DataFrame({"model": ["a, b"], "MSE": [SPREAD], "n": [3]}), "x").to_csv(file := tmp_path / "x.csv")
     assert pd.read_csv(file).to_dict("records") == [{"model": "a, b", "n": 3, "MSE.mean": 2.0, "MSE.sd": 0.5}]
 

@@ -158,20 +158,14 @@ def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own():
     ({"dtype": torch.float16}, BadInput, r"dtype = torch\.float16"),
     ({"init_std": {"labels -> hidden1": -1.0}}, BadInput, "hidden1'. = -1.0"),
     ({"init_std": {"labels -> hiden1": 1.0}}, UnknownName, "Did you mean 'labels -> hidden1'"),
-])
-def test_bad_arguments_are_refused(arguments, error, says):
-    with pytest.raises(error, match=says):
-        PCGraph(topology.generative(2, [3], 4), **arguments)
-
-
-@pytest.mark.parametrize(("give", "error", "says"), [
     (lambda graph: graph.energy(torch.zeros(1, 5, 9)), WrongShape, "batch, 9"),
     (lambda graph: graph.energy(torch.zeros(5, 9, dtype=torch.float64)), WrongShape, r"float64.*float32"),
     (lambda graph: graph.set_weight(torch.ones(9, 9)), BadInput, "no edge"),
 ])
-def test_bad_values_and_weights_are_refused(give, error, says):
+def test_bad_arguments_values_and_weights_are_refused(arguments, error, says):
+    graph = PCGraph(topology.generative(2, [3], 4))
     with pytest.raises(error, match=says):
-        give(PCGraph(topology.generative(2, [3], 4)))
+        arguments(graph) if callable(arguments) else PCGraph(graph.topology, **arguments)
 
 
 def test_gradients_by_hand_stand_beside_those_of_autograd():

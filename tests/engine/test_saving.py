@@ -259,7 +259,7 @@ def test_what_a_networkx_graph_does_not_have_is_refused(arguments: dict, error: 
         topology.from_networkx(connectome(), **arguments)
 
 
-def test_weights_that_are_missing_or_no_numbers_are_named():
+def test_weights_that_are_missing_or_no_numbers_and_two_groups_of_one_name_are_named():
     for weight, error, says in ((None, BadInput, "tensor of numbers"), ("x", BadInput, "tensor of numbers"),
                                 (math.inf, BadValues, "infinite")):
         wires = connectome()
@@ -273,13 +273,9 @@ def test_weights_that_are_missing_or_no_numbers_are_named():
         topology.to_networkx(PCGraph(topology.generative(1, [], 2), replicas=3))
     with pytest.raises(BadInput, match="expected a PCGraph or a Topology"):
         topology.to_networkx(nx.Graph())
-
-
-def test_two_groups_are_not_made_one_in_silence():
-    wires = connectome()
     wires.nodes["a"]["group"], wires.nodes["b"]["group"] = 1, "1"
     with pytest.raises(BadInput, match="'group' has 1 and '1', which are the same name of a group"):
-        topology.from_networkx(wires, weight="weight")
+        topology.from_networkx(wires)
 
 
 @pytest.mark.parametrize("replicas", [None, 2])

@@ -40,17 +40,13 @@ def test_auroc_counts_ordered_pairs_at_any_scale(scale):
 
 
 def test_roc_counts_what_is_at_or_above_each_level():
-    """Levels 9, 3, 2, 1 from the highest down, by hand; the tie at 2 is one slanted piece."""
+    """Levels 9, 3, 2, 1 from the highest down, by hand; the tie at 2 is one slanted piece. The area is AUROC."""
     scores = torch.tensor([9.0, 3.0, 2.0, 2.0, 1.0])
     positive = torch.tensor([True, False, True, False, True])
     false_rate, true_rate = metrics.roc(scores, positive)
     assert false_rate.tolist() == pytest.approx([0, 0, 1 / 2, 1, 1])
     assert true_rate.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 2 / 3, 1])
-
-
-def test_the_area_below_the_roc_curve_is_auroc():
-    generator = torch.Generator().manual_seed(0)
-    scores = torch.randint(0, 20, (100,), generator=generator).float()
+    scores, generator = torch.randint(0, 20, (100,), generator=seeded()).float(), seeded(1)
     positive = torch.rand(100, generator=generator) < 0.05 * scores
     false_rate, true_rate = metrics.roc(scores, positive)
     assert float(torch.trapezoid(true_rate, false_rate)) == pytest.approx(metrics.auroc(scores, positive))
