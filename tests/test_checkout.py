@@ -28,16 +28,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_in_a_checkout_git_says_it(root: Path) -> None:
+def test_git_says_it_in_a_checkout_and_the_variable_elsewhere(root: Path, tmp_path: Path,
+                                                              monkeypatch: pytest.MonkeyPatch) -> None:
     head = git(root, "rev-parse", "HEAD")
     assert code.version() == (head, False)
     (root / "untracked.py").write_text("new\n")
     assert code.version() == (head, False)
     (root / "code.py").write_text("two\n")
     assert code.version() == (head, True)
-
-
-def test_without_git_the_variable_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code, "ROOT", tmp_path)
     monkeypatch.setenv("PCGRAPH_COMMIT", "abc")
     assert code.version() == ("abc", False)

@@ -79,16 +79,11 @@ def test_the_wheel_and_the_citation_have_the_version_of_the_package(environment:
     assert wheel == cited == pcgraph_lite.__version__
 
 
-def test_make_and_pip_ask_for_the_same_python() -> None:
+def test_make_and_pip_ask_for_the_same_python_and_the_pinned_versions_are_within_the_ranges() -> None:
     least = re.search(r"sys\.version_info < \((\d+), (\d+), (\d+)\)", (ROOT / "Makefile").read_text()).groups()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == f">={'.'.join(least)}"
-
-
-def test_the_pinned_environment_is_within_the_ranges() -> None:
-    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pinned = dict(re.findall(r"(?m)^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(encoding="utf-8")))
     for text in [*project["dependencies"], *chain(*project["optional-dependencies"].values())]:
         requirement = Requirement(text)
         assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), text

@@ -15,6 +15,8 @@ from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput, UnknownGroup, WrongShape
 
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}
+CHAIN, CYCLE = (topology.Topology({"a": 1, "b": 1, "c": 1}, [topology.Edges(*pair) for pair in pairs])
+                for pairs in (("ab", "bc"), ("ab", "ba", "bc")))
 
 
 def one(value: float) -> torch.Tensor:
@@ -103,8 +105,7 @@ def test_counterfactuals_of_linear_models_are_exact(seed: int, n: int, data: st.
 
 def test_with_everything_observed_only_what_lies_below_changes():
     """a -> b -> c, not linear: b keeps its error and c follows; a stays as it was seen."""
-    made = topology.Topology({"a": 1, "b": 1, "c": 1}, [topology.Edges("a", "b"), topology.Edges("b", "c")])
-    graph = PCGraph(made, "tanh", dtype=torch.float64)
+    graph = PCGraph(CHAIN, "tanh", dtype=torch.float64)
     _, v = (float(weight) for weight in graph.edge_weights())
     seen = {"a": one(0.5), "b": one(-0.2), "c": one(1.0)}
     answer = pcg.counterfactual(graph, seen, do={"b": one(2.0)})
@@ -120,10 +121,6 @@ def test_replicas_have_counterfactuals_of_their_own():
     pictures, labels = torch.rand(3, 4, dtype=torch.float64), torch.eye(2, dtype=torch.float64)[[0, 1, 1]]
     answer = pcg.counterfactual(graph, {"pixels": pictures}, do={"labels": labels}, steps=200)
     assert answer.x.shape == (2, 3, 9) and answer.values["labels"].equal(labels.expand(2, 3, 2))
-
-
-CYCLE = topology.Topology({"a": 1, "b": 1, "c": 1}, [topology.Edges("a", "b"), topology.Edges("b", "a"),
-                                                     topology.Edges("b", "c")])
 
 
 def test_a_counterfactual_needs_a_graph_without_cycles():
@@ -144,19 +141,14 @@ def test_a_counterfactual_needs_a_graph_without_cycles():
     ({"do": {"aa": one(2)}}, UnknownGroup, "'aa'"),
     ({"do": {"a": one(1), "b": one(1), "c": one(1)}}, BadInput, "every vertex is clamped"),
     ({"clamp": {"a": one(1)}, "do": {"b": one(2).expand(2, 1)}}, WrongShape, "batch sizes differ"),
+    ({"observed": {}, "do": {"a": one(1)}}, BadInput, "nothing is asked"),
+    ({"observed": {"b": one(1)}, "do": {}}, BadInput, "nothing is asked"),
+    ({"observed": {"b": one(1)}, "do": {"a": one(1).expand(2, 1)}}, WrongShape, "do is of 2"),
 ])
-def test_bad_interventions_are_refused(how: dict, error: type[Exception], says: str):
+def test_bad_interventions_and_counterfactuals_are_refused(how: dict, error: type[Exception], says: str):
+    ask, made = (pcg.counterfactual, CHAIN) if "observed" in how else (pcg.query, CYCLE)
     with pytest.raises(error, match=says):
-        pcg.query(PCGraph(CYCLE, dtype=torch.float64), **how)
-
-
-def test_bad_counterfactuals_are_refused():
-    graph = PCGraph(topology.generative(1, [], 1), "linear", dtype=torch.float64)
-    for seen, do, error, says in (({}, {"labels": one(1)}, BadInput, "nothing is asked"),
-                                  ({"pixels": one(1)}, {}, BadInput, "nothing is asked"),
-                                  ({"pixels": one(1)}, {"labels": one(1).expand(2, 1)}, WrongShape, "do is of 2")):
-        with pytest.raises(error, match=says):
-            pcg.counterfactual(graph, seen, do)
+        ask(PCGraph(made, "linear", dtype=torch.float64), **how)
 
 
 def test_a_program_that_computes_in_double_precision_asks_the_same(tmp_path: Path):
