@@ -75,10 +75,12 @@ def test_recorded_steps_settle_where_plain_ones_do(name):
     assert torch.equal(recorded.energy[-1], plain.energy[-1])
 
 
-def test_a_safe_step_that_was_halved_grows_back_to_the_first():
+def test_a_safe_step_is_halved_where_the_energy_rose_and_grows_back_to_the_first():
     graph = PCGraph(topology.recurrent(3, [8], 12), "tanh")
     solver = Backtracking(Conditioned(graph, values(graph), torch.arange(23) < 12), 0.05)
-    solver.lr = torch.full_like(solver.lr, 0.05 / 4)
+    for _ in range(2):
+        solver._resize(torch.ones_like(solver.lr, dtype=torch.bool))
+    assert (solver.lr == torch.tensor(0.05) / 4).all()
     for _ in range(10):
         solver._resize(torch.zeros_like(solver.lr, dtype=torch.bool))
     assert (solver.lr == torch.tensor(0.05)).all()
