@@ -28,7 +28,7 @@ def small(monkeypatch):
 
 
 def test_training_learns_and_writes_its_provenance(monkeypatch, tmp_path):
-    shrink(monkeypatch, images=768, held_out=100, test=300)
+    shrink(monkeypatch, images=1280, held_out=100, test=300)
     path = train_judges.train("mnist", seed=3, epochs=4, progress=False, out=tmp_path / "new" / "judge.safetensors")
     network = judge.load_judge("mnist", path=path)
     test = datasets.load("mnist", "test", sample=True).subset(300, seeded())
