@@ -27,10 +27,8 @@ SECONDS = 45                                               # for the tests; impo
 
 
 def tests(files: Iterable[str], furthest: int | None = None) -> list[Path]:
-    """The test files that can notice a change of some files of the checkout, the nearest first.
-
-    ``furthest``: at most so many imports from a changed file, or code that names it, to a test. None: any number.
-    """
+    """The test files that can notice a change of some files of the checkout, the nearest first. ``furthest``: at most
+    so many imports from a changed file, or code that names it, to a test. None: any number."""
     files = [file for file in files if not file.startswith("_build/")]
     every = sorted((ROOT / "tests").rglob("test_*.py"))
     if set(files) & {*EVERYTHING}:
@@ -48,8 +46,7 @@ def tests(files: Iterable[str], furthest: int | None = None) -> list[Path]:
 
 def differing() -> list[str]:
     """Files that are not committed yet, new ones included; if there are none, those that differ from the main branch of
-    where the checkout was cloned from, or else from main here.
-    """
+    where the checkout was cloned from, or else from main here."""
     edited = {*_git("diff", "--name-only", "HEAD"), *_git("ls-files", "--others", "--exclude-standard")}
     bases = (_git("merge-base", "HEAD", main) for main in ("origin/HEAD", "origin/main", "main"))
     return sorted(edited or _git("diff", "--name-only", *next(filter(None, bases), ["HEAD"])))

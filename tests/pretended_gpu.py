@@ -1,10 +1,8 @@
-"""A GPU for machines without one: tensors that say "cuda", obey its rules, and are computed on the CPU.
-
-The rules are those that code written on a CPU breaks unnoticed: tensors of two devices do not meet in one operation,
-a CPU's generator draws nothing on a GPU, NumPy does not see a GPU's memory. And each time the CPU asks for a number
-(``item``, ``bool``, a copy), it waits for the GPU to finish; those times are counted. What this cannot show is
-anything about CUDA itself: speed, memory, rounding, the recording of graphs.
-"""
+"""A GPU for machines without one: tensors that say "cuda", obey its rules, and are computed on the CPU. The rules are
+those that code written on a CPU breaks unnoticed: tensors of two devices do not meet in one operation, a CPU's
+generator draws nothing on a GPU, NumPy does not see a GPU's memory. And each time the CPU asks for a number (``item``,
+``bool``, a copy), it waits for the GPU to finish; those times are counted. What this cannot show is anything about CUDA
+itself: speed, memory, rounding, the recording of graphs."""
 
 from collections import Counter
 from collections.abc import Iterator

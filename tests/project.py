@@ -1,7 +1,5 @@
-"""A small project in a temporary folder: a copy of both packages with two tiny models and one notebook.
-
-Runs are real (processes, kernels, Snakemake), and editing a library file there harms nobody.
-"""
+"""A small project in a temporary folder: a copy of both packages with two tiny models and one notebook. Runs are real
+(processes, kernels, Snakemake), and editing a library file there harms nobody."""
 
 import os
 import re
@@ -49,11 +47,9 @@ class Project:
                                          "COLUMNS": "200", "PCGRAPH_COMMIT": "a-test"}
 
     def module(self, name: str, *arguments: str) -> tuple[int, str]:
-        """What ``python -m name`` ends with, and prints on both streams.
-
-        It is a fork of this process: torch and the like are there already, whose import takes longer than most
-        commands, while the two packages are imported anew, from the small project.
-        """
+        """What ``python -m name`` ends with, and prints on both streams. It is a fork of this process: torch and the
+        like are there already, whose import takes longer than most commands, while the two packages are imported anew,
+        from the small project."""
         with tempfile.TemporaryFile() as said:
             if not (process := os.fork()):
                 code = 1
@@ -105,10 +101,8 @@ class Project:
                                 stderr=subprocess.STDOUT)
 
     def snakemake(self, *options: str, code: int = 0) -> str:
-        """Run ``snakemake`` to its end. Returns what it printed.
-
-        It is not a fork of this process: grimp has threads of its own, and after a fork it waits for them forever.
-        """
+        """Run ``snakemake`` to its end. Returns what it printed. It is not a fork of this process: grimp has threads of
+        its own, and after a fork it waits for them forever."""
         output, _ = (running := self.start(*options, python=warm.python())).communicate()
         assert running.returncode == code, output
         return output

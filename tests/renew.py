@@ -1,10 +1,8 @@
-"""Renew what CI compares with: run every notebook in the smoke profile and keep the outputs and the numbers.
-
-Run by ``make smoke-outputs``, or for some notebooks alone by ``python tests/renew.py NAME ...``.
+"""Renew what CI compares with: run every notebook in the smoke profile and keep the outputs and the numbers. Run by
+``make smoke-outputs``, or for some notebooks alone by ``python tests/renew.py NAME ...``.
 ``tests/notebooks/NAME.ipynb`` is what nbval executes. ``NAME.records.json`` holds the numbers, each with its
 ``spread``: by how much it moves at most when all first weights change by a millionth of themselves (``smoke.py``).
-Times, and numbers that moved by less than that, stay as they were.
-"""
+Times, and numbers that moved by less than that, stay as they were."""
 
 import argparse
 import json
@@ -66,10 +64,8 @@ def _key(row: dict[str, Any]) -> str:
 
 
 def keep_notebook(executed: Path, target: Path) -> None:
-    """Without times, which would change at every renewal, and without pictures, which nbval does not compare.
-
-    nbval passes over the cells tagged ``science``: they record nothing, and ``book/test_thin.py`` runs each by itself.
-    """
+    """Without times, which would change at every renewal, and without pictures, which nbval does not compare. nbval
+    passes over the cells tagged ``science``: they record nothing, and ``book/test_thin.py`` runs each by itself."""
     notebook = nbformat.read(executed, as_version=4)
     notebook.metadata.pop("papermill", None)
     for number, cell in enumerate(notebook.cells):

@@ -29,10 +29,8 @@ def masks(draw: st.DrawFn, least: int = 2, most: int = 8) -> torch.Tensor:
 @st.composite
 def graphs(draw: st.DrawFn, activation: str | None = None, replicas: bool = True, scale: float = 0.4,
            paper: bool = False) -> PCGraph:
-    """A graph with random weights, one or two groups, and sometimes bias, a flat prior or replicas.
-
-    Where the activation is left open, sometimes top-k as well. ``paper``: none of what section 2 does not have.
-    """
+    """A graph with random weights, one or two groups, and sometimes bias, a flat prior or replicas. Where the
+    activation is left open, sometimes top-k as well. ``paper``: none of what section 2 does not have."""
     mask, name = draw(masks()), activation or draw(st.sampled_from(ACTIVATIONS))
     n, cut = len(mask), draw(st.integers(1, len(mask) - 1))
     groups = draw(st.sampled_from([None, {"a": cut, "b": n - cut}]))

@@ -17,7 +17,6 @@ import pytest
     ("tests/golden.py", "evidence/test_numerics.py", "engine/test_graph.py"),
     ("tests/engine/test_graph.py", "engine/test_graph.py", "engine/test_solvers.py")])
 def test_what_reaches_a_file_can_notice_it(file: str, first: str, never: str) -> None:
-    """One import away at most, or not at all."""
     near, found = ({test.relative_to(changed.ROOT / "tests").as_posix() for test in changed.tests([file], furthest)}
                    for furthest in (1, None))
     assert first in near <= found and never not in found

@@ -1,7 +1,5 @@
-"""Which version of the code: git's word in a checkout; and what is said where there is none.
-
-Oracle: repositories and copies that the test makes.
-"""
+"""Which version of the code: git's word in a checkout; and what is said where there is none. Oracle: repositories and
+copies that the test makes."""
 
 import json
 from pathlib import Path
@@ -30,18 +28,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_in_a_checkout_git_says_it(root: Path) -> None:
-    """The commit, and whether tracked files differ."""
+def test_git_says_it_in_a_checkout_and_the_variable_elsewhere(root: Path, tmp_path: Path,
+                                                              monkeypatch: pytest.MonkeyPatch) -> None:
     head = git(root, "rev-parse", "HEAD")
     assert code.version() == (head, False)
     (root / "untracked.py").write_text("new\n")
     assert code.version() == (head, False)
     (root / "code.py").write_text("two\n")
     assert code.version() == (head, True)
-
-
-def test_without_git_the_variable_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And where nothing does, the commit is unknown."""
     monkeypatch.setattr(code, "ROOT", tmp_path)
     monkeypatch.setenv("PCGRAPH_COMMIT", "abc")
     assert code.version() == ("abc", False)
@@ -50,7 +44,6 @@ def test_without_git_the_variable_says_it(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_saved_graph_names_the_code_that_made_it(root: Path, tmp_path: Path) -> None:
-    """So that whoever loads it next year can look."""
     pcg.save(pcg.PCGraph(pcg.topology.generative(labels=2, hidden=[3], pixels=4)), tmp_path / "graph.safetensors")
     about = json.loads(load_tensors(tmp_path / "graph.safetensors", signed="pcgraph")[0]["pcgraph"])
     assert (about["commit"], about["changed"]) == (git(root, "rev-parse", "HEAD"), False)

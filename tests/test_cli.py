@@ -1,7 +1,5 @@
-"""The command: what it refuses, what it prints, and that every command explains itself.
-
-Oracle: the small project's files; JSON parsed back.
-"""
+"""The command: what it refuses, what it prints, and that every command explains itself. Oracle: the small project's
+files; JSON parsed back."""
 
 import errno
 import json
@@ -84,7 +82,6 @@ def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.Capture
 def test_what_cannot_be_written_is_said_in_one_line_before_any_work(
         root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str,
         arguments: list[str]) -> None:
-    """A file is where a folder should be, or the other way round."""
     def work(*_: object, **__: object) -> None:
         pytest.fail("the work was begun")
 
@@ -130,10 +127,14 @@ def test_the_scorecard_waits_for_no_large_package() -> None:
     assert "reproduced" in done.stdout and done.stderr.strip() == "set()"
 
 
-def test_train_prints_where_the_weights_are(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And does not train twice."""
-    assert call("train", "tiny", "--profile", "smoke", "--device", "cpu") == 0
-    assert "training tiny: profile smoke, seed 0, 100 images" in capsys.readouterr().out
+def test_train_prints_where_the_weights_and_the_card_are(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--card`` trains what is missing; nothing is trained twice."""
+    assert call("train", "tiny", "--profile", "smoke", "--device", "cpu", "--card") == 0
+    said = capsys.readouterr().out.strip()
+    assert "training tiny: profile smoke, seed 0, 100 images" in said
+    assert said.endswith("tiny: _build/smoke/cards/tiny-seed0.json") and zoo.ModelRun("tiny", "smoke").is_done
+    card = json.loads((root / "_build/smoke/cards/tiny-seed0.json").read_text())
+    assert set(card["answers"]) <= set("0123456789")
     assert call("train", "tiny", "--profile", "smoke", "--device", "cpu") == 0
     assert capsys.readouterr().out.strip() == "tiny: _build/smoke/models/tiny-seed0.safetensors"
 
@@ -154,14 +155,6 @@ def test_many_models_train_in_one_process(root: Path, monkeypatch: pytest.Monkey
     made = {path.stem for path in (root / "_build/smoke/models").glob("*.safetensors")}
     assert made == {"tiny-seed0", "other-seed0", "other-seed1"}
     assert [zoo.ModelRun("tiny", "smoke", seed).is_done for seed in (0, 1)] == [True, False]
-
-
-def test_a_card_is_kept_on_request(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``--card`` trains what is missing, and says where the card is."""
-    assert call("train", "tiny", "--profile", "smoke", "--device", "cpu", "--card") == 0
-    assert capsys.readouterr().out.strip().endswith("tiny: _build/smoke/cards/tiny-seed0.json")
-    card = json.loads((root / "_build/smoke/cards/tiny-seed0.json").read_text())
-    assert zoo.ModelRun("tiny", "smoke").is_done and set(card["answers"]) <= set("0123456789")
 
 
 def test_info_data_and_version(root: Path, monkeypatch: pytest.MonkeyPatch,
@@ -203,8 +196,8 @@ def test_a_published_run_takes_the_parameters_that_the_profile_keeps_for_it(
 LONG = "/scratch/a user/" + "a-long-name-of-a-project-ü/" * 8 + ":smile:/[bold]/02-pc-graphs.ipynb"
 
 
-@pytest.mark.parametrize("environment", [{}, {"COLUMNS": "20"}, {"TERM": "dumb"}, {"NO_COLOR": "1"},
-                                         {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+@pytest.mark.parametrize("environment", [{}, {"COLUMNS": "20"}, {"TERM": "dumb", "PYTHONIOENCODING": "ascii"},
+                                         {"NO_COLOR": "1", "LC_ALL": "C", "PYTHONUTF8": "0"}])
 def test_what_is_no_screen_gets_whole_plain_lines(environment: dict[str, str]) -> None:
     """A file or pipe, whatever the encoding; letters that it lacks are written out."""
     code = ("import sys; from rich.table import Column, Table; from reproduction import cli\n"

@@ -1,9 +1,7 @@
-"""One guard for each quantity, at every door: whatever holds the numbers, and whatever is wrong with them.
-
-Oracle: the answer to the same numbers as a float32 tensor; the types and the words of our errors. ``DOORS`` are all
-public calls that take images, labels, masks or scores; one argument after the other is given in another container, or
-made wrong in one way that users make.
-"""
+"""One guard for each quantity, at every door: whatever holds the numbers, and whatever is wrong with them. Oracle: the
+answer to the same numbers as a float32 tensor; the types and the words of our errors. ``DOORS`` are all public calls
+that take images, labels, masks or scores; one argument after the other is given in another container, or made wrong in
+one way that users make."""
 
 import warnings
 from collections.abc import Callable
@@ -50,16 +48,20 @@ def fitted(data: object, **settings: object) -> list[Tensor]:
     return weights(made)
 
 
-def baseline(kind: str, images: object, labels: object, **settings: object) -> list[Tensor]:
-    made = KINDS[kind].make(**({"shape": (1, 4, 4)} if kind == "hopfield" else {"pixels": 16}), **(
-        {} if kind == "autoencoder" else {"labels": 2}))
+# kind: sizes of the model, and what its training needs to be told
+TWO, ONCE = {"pixels": 16, "labels": 2}, {"epochs": 1}
+FITS = {"mlp": (TWO | {"hidden": [4]}, ONCE), "rbm": (TWO | {"hidden": 4}, ONCE), "dam": (TWO | {"memories": 4}, ONCE),
+        "autoencoder": ({"pixels": 16, "hidden": [4]}, ONCE), "boltzmann": (TWO | {"hidden": 4}, ONCE),
+        "almeida-pineda": (TWO | {"internal": 4}, ONCE), "linear": (TWO, {"method": "least-squares"}),
+        "hopfield": ({"shape": (1, 4, 4), "labels": 2}, {"sizes": [4]})}
+
+
+def baseline(kind: str, images: object, labels: object) -> list[Tensor]:
+    made, settings = KINDS[kind].make(**FITS[kind][0]), FITS[kind][1]
     KINDS[kind].fit(made, images, labels, progress=False, **settings)
     return weights(made)
 
 
-FITS = {"mlp": {"epochs": 1}, "rbm": {"epochs": 1}, "dam": {"epochs": 1}, "autoencoder": {"epochs": 1},
-        "hopfield": {"sizes": [4]}, "boltzmann": {"epochs": 1}, "almeida-pineda": {"epochs": 1},
-        "linear": {"method": "least-squares"}}
 # name: (call, arguments by kind of quantity)
 DOORS: dict[str, tuple[Callable[..., object], dict[str, Tensor]]] = {
     "fit": (lambda images, labels: fitted((images, labels)), {"images": X, "labels": Y}),
@@ -105,7 +107,7 @@ DOORS: dict[str, tuple[Callable[..., object], dict[str, Tensor]]] = {
     "wiener": (lambda images: rivals.wiener_filter(images, 0.1, (1, 4, 4))(X), {"images": X}),
     "best_linear": (lambda images: rivals.best_linear(images, 0.1).weight, {"images": X}),
     "components": (lambda images: rivals.principal_components(images, 2)(X), {"images": X}),
-} | {kind: (lambda images, labels, kind=kind: baseline(kind, images, labels, **FITS[kind]), {"images": X, "labels": Y})
+} | {kind: (lambda images, labels, kind=kind: baseline(kind, images, labels), {"images": X, "labels": Y})
      for kind in FITS}
 assert FITS.keys() == KINDS.keys()
 
@@ -217,15 +219,12 @@ def test_a_graph_with_a_scale_takes_clean_and_noisy_pictures_and_none_that_are_s
 
 @pytest.mark.parametrize("variance", [0.05, 0.5, 1.0, 2.0])
 def test_noise_is_taken_by_every_measure(variance: float) -> None:
-    """It is no scale, however large."""
     test = datasets.load("mnist", "test", sample=True).images[:200]
     noisy = datasets.noisy(test, variance, seeded())
     for call in (lambda x: judge.read(READER, x), lambda x: metrics.mse(x, test), lambda x: metrics.psnr(x, test),
                  lambda x: metrics.frechet_judge_distance(READER, test, x)):
         call(noisy)
 
-
-# -------------------------------------------------------------------------------- advice that works when it is followed
 
 @pytest.mark.parametrize(("images", "advised"), [
     ((X * 255).byte(), lambda x: x / 255), (X * 16, lambda x: x / 16), ((X * 16).long(), lambda x: x / 16),

@@ -17,7 +17,6 @@ NAMES = [*(name for name in pcg.__all__ if not isinstance(getattr(pcg, name), Mo
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With ``torch`` and ``pcg`` imported."""
     finder, names = doctest.DocTestFinder(recurse=False), {"pcg": pcg, "torch": torch}
     (example,) = finder.find(attrgetter(name)(pcg), name, globs=names)
     failed, tried = doctest.DocTestRunner().run(example)

@@ -1,7 +1,5 @@
-"""Files that say what they hold, and nothing that a kill left lies about.
-
-Oracle: the file as it was; every flipped bit makes an error or changes nothing.
-"""
+"""Files that say what they hold, and nothing that a kill left lies about. Oracle: the file as it was; every flipped bit
+makes an error or changes nothing."""
 
 import errno
 import os
@@ -66,6 +64,7 @@ def test_fewer_epochs_than_a_checkpoint_has_are_refused(whole):
         trained(path, epochs=1)
 
 
+@settings(max_examples=20)
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3),
        st.sampled_from([torch.int64, torch.bool, torch.bfloat16]))
 def test_tensors_come_back_with_their_header(tmp_path_factory, header, dtype):

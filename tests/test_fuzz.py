@@ -1,8 +1,5 @@
-"""Every public name with every class of bad value: our own error, or an answer without NaN; nothing else.
-
-Oracle: the types of the errors. ``CALLS`` are calls that work; one argument after the other is replaced by each of
-``BAD``.
-"""
+"""Every public name with every class of bad value: our own error, or an answer without NaN; nothing else. Oracle: the
+types of the errors. ``CALLS`` are calls that work; one argument after the other is replaced by each of ``BAD``."""
 
 import contextlib
 import io
@@ -50,6 +47,12 @@ def graph(**arguments: object) -> pcg.PCGraph:
     return pcg.PCGraph(topology.generative(2, [3], 4), "tanh", **arguments)
 
 
+def energies(**arguments: object) -> torch.Tensor:
+    """Of a graph that is made."""
+    made = pcg.PCGraph(**arguments)
+    return made.energy(torch.ones(*made.layout.lead, 2, made.topology.n, dtype=made.dtype))
+
+
 NETWORK = graph()
 SAVED = str(Path(tempfile.mkdtemp()) / "graph")
 pcg.save(NETWORK, SAVED)
@@ -80,7 +83,7 @@ BAD: list[Callable[[], object]] = [lambda value=value: value for value in (
 BAD += [lambda: iter([1, 2]), lambda: iter(()), lambda: (x for x in (X, LABELS))]
 
 CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
-    "PCGraph": (pcg.PCGraph, {
+    "PCGraph": (energies, {
         "topology": topology.generative(2, [3], 4), "activation": "tanh", "top_k": 0.5, "bias": True, "prior": "flat",
         "init_std": 0.1, "generator": GENERATOR, "pixel_scale": pcg.Scale(), "plan": "dense", "replicas": 2,
         "dtype": torch.float32, "device": "cpu"}),

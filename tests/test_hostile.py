@@ -1,8 +1,6 @@
 """Damaged and hostile data, settings, records and notebooks: refused in one line, within a GiB of memory and a minute.
-
-Oracle: the limits of the operating system, in a process of its own for each file; the types of our errors. Each file
-is of one class: too much in little (gzip, xz, pictures, arrays), nested by the thousand, other encodings and types.
-"""
+Oracle: the limits of the operating system, in a process of its own for each file; the types of our errors. Each file is
+of one class: too much in little (gzip, xz, pictures, arrays), nested by the thousand, other encodings and types."""
 
 import gzip
 import io
@@ -109,8 +107,6 @@ def test_executed_notebooks(tmp_path: Path) -> None:
     path = tmp_path / "page.ipynb"
     refused(each(path, JSON | BYTES, lambda: site.read_notebook(path, "paper")), "page.ipynb is not a notebook")
 
-
-# ---------------------------------------------------------------------------------------------------------------- data
 
 def bomb(pack: Callable[[bytes], bytes]) -> bytes:
     """4 GiB of zeros, member by member."""

@@ -1,7 +1,5 @@
 """The environment is locked: every package that is installed has one version, and its files are known by content.
-
-Oracle: what is installed here, by its own metadata; what pip itself says of the file.
-"""
+Oracle: what is installed here, by its own metadata; what pip itself says of the file."""
 
 import re
 from importlib import metadata
@@ -18,16 +16,14 @@ PINS = [Requirement(line) for line in re.findall(r"(?m)^(\w[^\\\n]*) \\$", LOCK)
 HERE = {canonicalize_name(one.name): one for one in PINS if not one.marker or one.marker.evaluate()}
 
 
-def test_every_package_has_one_version_and_the_digests_of_its_files() -> None:
+def test_every_package_has_one_version_and_digests_that_are_checked_and_no_place_to_get_it_from_is_named() -> None:
     blocks = re.split(r"(?m)^(?=\w)", LOCK)[1:]
     assert len(blocks) == len(PINS) > 150
     for block, pin in zip(blocks, PINS, strict=True):
         assert re.fullmatch(r"==[\w.+]+", str(pin.specifier)), pin
         assert re.findall(r"--hash=sha256:[0-9a-f]{64}(?= \\\n|\n)", block), pin
-
-
-def test_no_place_to_get_them_from_is_named() -> None:
     assert not re.search(r"(?m)https?:|file:|^ *(-i|-f|--index|--extra-index|--find-links|--trusted-host)|@ ", LOCK)
+    assert re.search(r"\$\(INSTALL\) --require-hashes -r requirements\.txt", (ROOT / "Makefile").read_text())
 
 
 def test_what_is_asked_for_is_locked_and_what_is_locked_is_all_that_is_needed() -> None:
@@ -55,7 +51,3 @@ def test_continuous_integration_may_only_read_and_runs_what_it_names() -> None:
     used = re.findall(r"uses: (\S+)", text)
     assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used)
     assert text.count("persist-credentials: false") == sum("checkout" in one for one in used)
-
-
-def test_both_commands_of_the_readme_check_the_digests() -> None:
-    assert re.search(r"\$\(INSTALL\) --require-hashes -r requirements\.txt", (ROOT / "Makefile").read_text())

@@ -1,7 +1,5 @@
-"""What a user's surroundings may be: paths as people write them, no home folder, packages that lack.
-
-Oracle: the folders and environments that the test makes. ``DOORS`` are all arguments and variables that take a path.
-"""
+"""What a user's surroundings may be: paths as people write them, no home folder, packages that lack. Oracle: the
+folders and environments that the test makes. ``DOORS`` are all arguments and variables that take a path."""
 
 import json
 import os
@@ -97,8 +95,6 @@ def test_a_home_that_is_not_there_is_said(home: Path, call: Callable[[str], obje
     assert not list(Path.cwd().iterdir())
 
 
-# -------------------------------------------------------------------------------------------------------------- rights
-
 @pytest.mark.parametrize("mask", [0o077, 0o027, 0o002, 0o022])
 def test_new_files_have_the_rights_of_the_users_other_files(tmp_path: Path, mask: int) -> None:
     before = os.umask(mask)
@@ -136,8 +132,6 @@ def test_without_a_home_folder_only_the_cache_is_missed(monkeypatch: pytest.Monk
     assert len(datasets.status()) == 12
 
 
-# --------------------------------------------------------------------------------------------------- packages that lack
-
 WITHOUT = """
 import importlib, json, pkgutil, sys, torch
 LACKING = ("scipy", "torchmetrics", "torchvision", "PIL", "torch_fidelity", "matplotlib", "seaborn", "pydantic", "yaml")
@@ -146,12 +140,14 @@ class Without:
         if name.split(".")[0] in LACKING:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Without())
-import pcgraph_lite
+import pcgraph_lite as pcg
+assert {"fit", "query", "errors", "images"} <= {*dir(pcg)}, dir(pcg)                # what pcg.<Tab> offers
+print(pcg.errors.BadInput, pcg.images, pcg.baselines, pcg.studies, file=sys.stderr)  # before anything else is imported
 told = {}
 def tell(name, call):
     try: call()
     except Exception as error: told[name] = [type(error).__name__, str(error)]
-for module in pkgutil.walk_packages(pcgraph_lite.__path__, "pcgraph_lite."):
+for module in pkgutil.walk_packages(pcg.__path__, "pcgraph_lite."):
     tell(module.name, lambda: importlib.import_module(module.name))
 assert not told, told
 from pathlib import Path
@@ -170,7 +166,7 @@ print(json.dumps(told))
 
 
 def test_every_part_says_which_package_it_lacks_and_how_to_get_it(tmp_path: Path) -> None:
-    """All modules can be imported, and each advice names a package that the book's extra installs, too."""
+    """In a fresh shell, whose names are there; each advice names a package that the book's extra installs, too."""
     (tmp_path / "CIFAR10").mkdir()
     (tmp_path / "CIFAR10/labels.npz").touch()
     done = subprocess.run([sys.executable, "-c", WITHOUT, str(tmp_path)], capture_output=True, text=True, check=False)

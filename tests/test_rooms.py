@@ -38,7 +38,6 @@ BREACHES = {                                               # file -> a line that
 
 
 def test_imports_against_the_rules_are_found(tmp_path: Path) -> None:
-    """All at once, in a copy."""
     for name in ("pcgraph_lite", "reproduction", "benchmarks"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "sample", "weights"))
     shutil.copy2(ROOT / "pyproject.toml", tmp_path)
@@ -47,14 +46,6 @@ def test_imports_against_the_rules_are_found(tmp_path: Path) -> None:
             text.write(f"\n{line}\n")
     said = _lint(tmp_path)
     assert "0 kept, 4 broken" in said and all(broken in said for _, broken in BREACHES.values()), said
-
-
-def test_a_fresh_shell_completes_names_and_opens_the_rooms() -> None:
-    """``pcg.<Tab>``, and ``pcg.errors`` before anything else was imported."""
-    code = ("import pcgraph_lite as pcg; print(*dir(pcg)); "
-            "print(pcg.errors.BadInput, pcg.images, pcg.baselines, pcg.studies)")
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert {"fit", "query", "errors", "images"} <= set(ran.stdout.split()), ran.stderr
 
 
 def test_functions_are_short() -> None:

@@ -51,7 +51,6 @@ def _run(environment: Path, code: str) -> str:
 
 @pytest.mark.slow
 def test_readme_runs_as_it_stands(environment: Path) -> None:
-    """Trained, asked, and right more often than by guessing, with the images of the wheel."""
     (snippet,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     said = _run(environment, snippet)
     assert int(re.search(r"right labels: (\d+)%", said).group(1)) > 50, said
@@ -59,7 +58,6 @@ def test_readme_runs_as_it_stands(environment: Path) -> None:
 
 @pytest.mark.slow
 def test_the_library_needs_nothing_of_the_book(environment: Path) -> None:
-    """Neither at import nor in the environment; the judges come with it."""
     book = ["pydantic", "yaml", "matplotlib", "typer", "torchvision", "torchmetrics", "scipy"]
     code = (f"from importlib.util import find_spec\nimport pcgraph_lite\nprint([n for n in {book} if find_spec(n)])\n"
             "from pcgraph_lite.images.judge import load_judge\nprint(load_judge('mnist').provenance)")
@@ -81,17 +79,11 @@ def test_the_wheel_and_the_citation_have_the_version_of_the_package(environment:
     assert wheel == cited == pcgraph_lite.__version__
 
 
-def test_make_and_pip_ask_for_the_same_python() -> None:
+def test_make_and_pip_ask_for_the_same_python_and_the_pinned_versions_are_within_the_ranges() -> None:
     least = re.search(r"sys\.version_info < \((\d+), (\d+), (\d+)\)", (ROOT / "Makefile").read_text()).groups()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == f">={'.'.join(least)}"
-
-
-def test_the_pinned_environment_is_within_the_ranges() -> None:
-    """requirements.txt has a version of each package that pyproject.toml names, and it is one of those allowed."""
-    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pinned = dict(re.findall(r"(?m)^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(encoding="utf-8")))
     for text in [*project["dependencies"], *chain(*project["optional-dependencies"].values())]:
         requirement = Requirement(text)
         assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), text

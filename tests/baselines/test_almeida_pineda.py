@@ -1,8 +1,6 @@
 """Recurrent backpropagation against autograd through the relaxation itself, a linear solve, and a layered network.
-
 Oracles: 400 steps of the dynamics unrolled by autograd in float64; the adjoint equation solved by linear algebra; a
-multilayer perceptron, which is a network without cycles.
-"""
+multilayer perceptron, which is a network without cycles."""
 
 import pytest
 import torch

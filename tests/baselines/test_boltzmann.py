@@ -1,8 +1,6 @@
-"""The Boltzmann machine against enumeration of all its states, where it is small enough.
-
-Oracles: the exact likelihood of a machine of 6 vertices and its autograd gradient; the variational free energy, a
-bound whose stationary points are the mean-field fixed points; independent vertices, for which mean field is exact.
-"""
+"""The Boltzmann machine against enumeration of all its states, where it is small enough. Oracles: the exact likelihood
+of a machine of 6 vertices and its autograd gradient; the variational free energy, a bound whose stationary points are
+the mean-field fixed points; independent vertices, for which mean field is exact."""
 
 from itertools import product
 

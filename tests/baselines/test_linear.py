@@ -1,7 +1,5 @@
-"""The linear classifier: the gradient of what it minimizes is zero where training ends.
-
-Oracles: torch's least squares on the stacked images, the normal equations, autograd in float64, normal densities.
-"""
+"""The linear classifier: the gradient of what it minimizes is zero where training ends. Oracles: torch's least squares
+on the stacked images, the normal equations, autograd in float64, normal densities."""
 
 import math
 

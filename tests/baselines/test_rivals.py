@@ -1,8 +1,6 @@
-"""Simple rivals: closed forms of completion, denoising and telling foreign images.
-
-Oracle: loops over pixels, least squares by another route, and two equivalences: where the covariance of the images does
-not depend on the place (all cyclic shifts of a picture), the best linear map is the Wiener filter.
-"""
+"""Simple rivals: closed forms of completion, denoising and telling foreign images. Oracle: loops over pixels, least
+squares by another route, and two equivalences: where the covariance of the images does not depend on the place (all
+cyclic shifts of a picture), the best linear map is the Wiener filter."""
 
 import pytest
 import torch
@@ -46,7 +44,6 @@ def test_ridge_takes_the_penalty_that_is_best_on_held_out_images(images):
 
 
 def test_completions_keep_what_is_known(images):
-    """And take the rest from where they say."""
     train, asked, known = images[:50], images[50:], top_half()
     mean = rivals.mean_image(train, asked, known)
     assert torch.equal(mean[:, known], asked[:, known])
@@ -64,7 +61,6 @@ def test_nearest_neighbour_is_the_brute_force_one(images):
 
 
 def test_box_filter_is_the_mean_of_the_neighbours(images):
-    """Pixel by pixel, with fewer neighbours at the border."""
     picture, blurred = images[0].view(6, 6), rivals.box_filter(images[:1], SHAPE)[0].view(6, 6)
     for row in range(6):
         for column in range(6):
@@ -102,10 +98,7 @@ def test_principal_components_are_the_truncated_singular_vectors(images):
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda x: rivals.principal_components(x, 37), BadInput, "count = 37; images of 36 pixels"),
     (lambda x: rivals.ridge(x, x, torch.ones(36, dtype=torch.bool)), BadInput, "unknown pixel"),
-    (lambda x: rivals.ridge(x, x, top_half(), [0.0]), BadInput, "penalties.0. = 0.0"),
     (lambda x: rivals.ridge(x, x[:, :35], top_half()), WrongShape, r"expected \(count, 36\)"),
-    (lambda x: rivals.mean_image(x, x, torch.ones(36)), WrongShape, "torch.bool"),
-    (lambda x: rivals.best_linear(x, -1), BadInput, "variance = -1"),
 ])
 def test_bad_input_is_named(images, call, error, words):
     with pytest.raises(error, match=words):

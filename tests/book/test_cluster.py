@@ -1,7 +1,5 @@
-"""The workflow on a cluster: a real Slurm of one node, which this test starts and ends.
-
-Oracle: the same training in this process; Slurm's own list of jobs; the files' times.
-"""
+"""The workflow on a cluster: a real Slurm of one node, which this test starts and ends. Oracle: the same training in
+this process; Slurm's own list of jobs; the files' times."""
 
 import json
 import os
@@ -122,7 +120,6 @@ def test_a_cancelled_job_is_reported_and_taken_up_again(cluster: Cluster) -> Non
 @pytest.mark.slow
 def test_the_weights_are_those_of_a_run_without_a_cluster(cluster: Cluster, tmp_path: Path,
                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    """Number for number."""
     shutil.copytree(HERE / "fixtures/project", tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
     hardware.prepare(1)                                                    # as the command does: denormals matter
@@ -138,7 +135,6 @@ def test_the_weights_are_those_of_a_run_without_a_cluster(cluster: Cluster, tmp_
     ("slurm", "CLUSTER=slurm: there is no sbatch on the PATH. Run make on a host that can submit"),
 ])
 def test_make_refuses_a_cluster_that_is_not_there(cluster_name: str, message: str, tmp_path: Path) -> None:
-    """In one line, before anything is installed or started."""
     for tool in ("grep", "getconf"):
         (tmp_path / tool).symlink_to(shutil.which(tool))
     done = subprocess.run([shutil.which("make"), "--no-print-directory", "help", f"CLUSTER={cluster_name}"],

@@ -62,11 +62,17 @@ def test_the_first_cell_does_nothing_where_the_package_is(tmp_path: Path, monkey
     exec(cell(tmp_path, more), {})
 
 
-def test_the_first_cell_clones_and_installs_where_it_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that were run, where the package is not."""
     ran: list[list[str]] = []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr(subprocess, "run", lambda command, check: ran.append(command))
     monkeypatch.setattr("sys.path", ["here"])
+    return ran
+
+
+def test_the_first_cell_clones_and_installs_where_it_is_not(tmp_path: Path, ran: list[list[str]]) -> None:
     exec(cell(tmp_path, ADDRESS), {})
     clone, install = ran
     assert clone == ["git", "clone", "--depth=1", "https://example.org/graphs.git", "pcgraph-lite"]
@@ -74,12 +80,8 @@ def test_the_first_cell_clones_and_installs_where_it_is_not(tmp_path: Path, monk
     assert "book" in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
-def test_without_an_address_the_first_cell_installs_the_folder_beside_it(tmp_path: Path,
+def test_without_an_address_the_first_cell_installs_the_folder_beside_it(tmp_path: Path, ran: list[list[str]],
                                                                         monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[list[str]] = []
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr(subprocess, "run", lambda command, check: ran.append(command))
-    monkeypatch.setattr("sys.path", ["here"])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="beside this notebook"):
         exec(cell(tmp_path, ""), {})

@@ -1,8 +1,6 @@
-"""What the how-to pages say works: a copy of the checkout is edited and the commands are run, word for word.
-
-Oracle: the exit codes of the commands; the pages are written so that what is wrong fails. And the tests of the copy,
-which has its results as a clone has: after the pages they pass.
-"""
+"""What the how-to pages say works: a copy of the checkout is edited and the commands are run, word for word. Oracle:
+the exit codes of the commands; the pages are written so that what is wrong fails. And the tests of the copy, which has
+its results as a clone has: after the pages they pass."""
 
 import os
 import re
@@ -27,8 +25,7 @@ COMMANDS = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def apply(edit: re.Match[str], root: Path) -> None:
     """A new file, or text at the end of one, or below or above the one line of it that holds the words quoted. Nothing
-    where the checkout has it: somebody has followed the page and committed the result.
-    """
+    where the checkout has it: somebody has followed the page and committed the result."""
     file, place, text = root / edit["file"], edit["place"], edit["text"]
     if file.exists() and (place is None or text in file.read_text(encoding="utf-8")):
         return
@@ -82,8 +79,7 @@ def test_a_page_does_what_it_says(page: Path, copy: Path) -> None:
 @pytest.mark.slow
 def test_the_fast_tests_that_could_notice_the_pages_pass_after_them(copy: Path) -> None:
     """Of all that the pages have added, once for all: those that `make quick` finds at most one import away from a file
-    that is no code, the edited tests, and the tests of registries, which the edited code adds to.
-    """
+    that is no code, the edited tests, and the tests of registries, which the edited code adds to."""
     edited = {edit["file"] for page in PAGES for edit in EDIT.finditer(page.read_text(encoding="utf-8"))}
     data = {file for file in edited if not file.endswith(".py")} | {"reproduction/evidence/numerics.json"}
     noticing = {str(test.relative_to(ROOT)) for test in changed.tests(data, furthest=1)}

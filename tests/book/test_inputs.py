@@ -1,7 +1,5 @@
-"""What decides a page: code as Python reads it, rules as YAML reads them.
-
-Oracle: a small package that is edited; Python's own list of the modules that an import loads.
-"""
+"""What decides a page: code as Python reads it, rules as YAML reads them. Oracle: a small package that is edited;
+Python's own list of the modules that an import loads."""
 
 import subprocess
 import sys
@@ -78,7 +76,7 @@ def test_every_module_that_python_loads_is_seen(monkeypatch: pytest.MonkeyPatch)
         assert {name for name in loaded.split() if name.startswith(("pcgraph_lite.", "reproduction."))} <= set(seen)
 
 
-def test_rules_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_of_a_page_and_that_pages_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     """A claim's rule counts for the page that serves it, and for the scorecard."""
     pages = ["02-pc-graphs", "03a-fully-connected"]
     before = [inputs.rules(page) for page in [*pages, ""]]
@@ -87,8 +85,4 @@ def test_rules_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "load_claims", lambda: changed)
     after = [inputs.rules(page) for page in [*pages, ""]]
     assert [a != b for a, b in zip(before, after, strict=True)] == [True, False, True]
-
-
-def test_pages_differ() -> None:
-    """Every page of the book has inputs, and not all the same."""
     assert len({inputs.page(name) for name in config.notebook_names()}) > 5

@@ -89,13 +89,14 @@ def test_a_page_says_how_old_it_is(laid, ran: bool, older: bool, said: str) -> N
     assert said in laid(one).cells[1].source
 
 
-def test_the_box_says_verdict_and_finding_and_folds_what_it_hangs_on() -> None:
+def test_the_box_says_verdict_and_finding_and_folds_what_it_hangs_on_or_says_what_the_page_is_for() -> None:
     shown, _, folded = layout.box([finding()], "").partition("<details>")
     for text in ('<span class="verdict preliminary">preliminary: partly<', "Eight &lt;pictures&gt;", "80 %", "always"):
         assert text in shown, text
     for text in ("First &amp; best. Second.", "So far it holds in part.", "Read otherwise, not."):
         assert text in folded and text not in shown, text
     assert "<summary>One seed so far; the rule asks for five. · Details</summary>" in folded
+    assert "It tests &lt;no&gt; claim." in layout.box([], "It tests <no> claim.")
 
 
 def test_a_page_of_many_claims_keeps_to_a_line_each() -> None:
@@ -103,10 +104,6 @@ def test_a_page_of_many_claims_keeps_to_a_line_each() -> None:
     html = layout.box([finding(), finding(claim="gen-c"), later], "")
     shown = html.partition('id="claim-gen-a"')[2].partition("<details>")[0]
     assert "Eight" in shown and "First" not in shown and "80 %" not in shown and "80 %" in html
-
-
-def test_a_page_without_claims_says_what_it_is_for() -> None:
-    assert "It tests &lt;no&gt; claim." in layout.box([], "It tests <no> claim.")
 
 
 def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judged: Judged, tmp_path: Path) -> None:
@@ -143,15 +140,12 @@ def test_each_table_can_be_taken_away_the_second_of_a_name_too(laid, tmp_path: P
         pd.testing.assert_frame_equal(pd.read_csv(tmp_path / f"vendor/records/tables/{NAME}-{name}.csv"), frame)
 
 
-def test_the_caption_links_to_the_numbers(laid, tmp_path: Path) -> None:
+def test_the_caption_links_to_the_numbers_and_is_the_description_without_markup(laid, tmp_path: Path) -> None:
     cell = laid(page(figure("The fall.", **{series.KIND: "series,t,E\na,0,2\n"}))).cells[2]
     assert (tmp_path / f"vendor/records/figures/{NAME}-a.csv").read_text() == "series,t,E\na,0,2\n"
     caption = cell.metadata.mystnb.figure.caption
     assert caption.startswith("The fall. <a ") and f'href="../../records/figures/{NAME}-a.csv" download' in caption
     assert list(cell.outputs[0].data) == ["image/png"]                     # the builder knows no other kind
-
-
-def test_pictures_are_described_by_their_caption_without_markup(laid) -> None:
     assert laid(page(figure("With $x$ of {term}`a <b>`"))).cells[2].metadata.mystnb.image.alt == "With x of a."
 
 

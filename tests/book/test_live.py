@@ -1,6 +1,5 @@
 """Live parts reach their pages, and what they load is what the export says. Oracles: files written by the test; the
-matrices before they were rounded; the constructors and results that the exported files are made from.
-"""
+matrices before they were rounded; the constructors and results that the exported files are made from."""
 
 import base64
 import hashlib

@@ -1,7 +1,5 @@
-"""The commands that each page shows are there, and they work as they stand.
-
-Oracle: the shell itself, run on the line of the page.
-"""
+"""The commands that each page shows are there, and they work as they stand. Oracle: the shell itself, run on the line
+of the page."""
 
 import re
 from pathlib import Path
@@ -50,8 +48,7 @@ def test_every_reference_is_cited() -> None:
 @pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
 def test_a_published_page_has_its_figures_no_warning_and_no_folder_of_one_machine(page: Path) -> None:
     """A cell with a caption shows a picture. The run was given a folder relative to the checkout, see
-    results/README.md; no cell warned, which would name the file of the cell.
-    """
+    results/README.md; no cell warned, which would name the file of the cell."""
     notebook = nbformat.read(page, as_version=4)
     for cell in notebook.cells:
         if figure := cell.metadata.get("mystnb", {}).get("figure"):
@@ -63,10 +60,8 @@ def test_a_published_page_has_its_figures_no_warning_and_no_folder_of_one_machin
 
 @pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
 def test_a_published_page_ran_with_what_its_profile_says_of_it(page: Path) -> None:
-    """What papermill noted in the page, against the parameters of the profile and of its key `published`.
-
-    A page that ran with earlier code may have had others then.
-    """
+    """What papermill noted in the page, against the parameters of the profile and of its key `published`. A page that
+    ran with earlier code may have had others then."""
     ran, paper = nbformat.read(page, as_version=4).metadata["papermill"]["parameters"], config.load_profile("paper")
     given = notebooks.resolve(page.stem, paper, paper.published.get(page.stem, {}))
     where = {"out": "", "device": ""}                                      # decides no result

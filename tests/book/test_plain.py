@@ -1,7 +1,5 @@
-"""A host with torch and little else: what pcgraph needs to train and, with --plain, to run a notebook.
-
-Oracle: an environment that holds the packages named below, what they ask for by their own metadata, and no other.
-"""
+"""A host with torch and little else: what pcgraph needs to train and, with --plain, to run a notebook. Oracle: an
+environment that holds the packages named below, what they ask for by their own metadata, and no other."""
 
 import subprocess
 import sys
@@ -26,7 +24,6 @@ def named() -> list[Requirement]:
 
 @pytest.mark.slow
 def test_the_rest_of_the_environment_is_not_needed(tmp_path: Path) -> None:
-    """A model is trained, and a notebook that imports what the pages import runs."""
     project = Project(tmp_path / "project")
     (folder := tmp_path / "packages").mkdir()
     for package in (packages := needed(named())):

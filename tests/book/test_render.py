@@ -15,7 +15,7 @@ from reproduction.evidence import findings, verdicts
 from reproduction.evidence.claims import load_claims
 from reproduction.evidence.verdicts import Beside, Case, Verdict
 
-BOOK = findings.load()
+BOOK, RULES = findings.load(), load_claims()
 
 
 def html(table: Table | None = None, **columns: list) -> BeautifulSoup:
@@ -31,22 +31,16 @@ def cells(page: BeautifulSoup) -> list[list[str]]:
     ({"mean": 15.789, "sd": 0.00744}, "15.789 ± 0.007"), ({"mean": 0.5, "low": None, "high": None}, "0.5"),
     ({"mean": 0.0455, "low": 0.04473, "high": 0.04628}, "0.0455 (0.0447 to 0.0463)"),
     ({"share": 0.7, "low": 0.397, "high": 0.892}, "70.0 % (39.7 to 89.2)")])
-def test_every_kind_of_cell_has_one_form(value: object, text: str) -> None:
+def test_every_kind_of_cell_has_one_form_and_a_column_can_ask_for_its_own(value: object, text: str) -> None:
     assert formats.cell(value) == text
-
-
-def test_a_column_can_ask_for_its_own_form() -> None:
     assert formats.cell(668672, ",") == "668,672" and formats.cell(0.0851, ".2g") == "0.085"
 
 
-def test_what_all_rows_share_is_a_sentence() -> None:
+def test_what_all_rows_share_is_a_sentence_but_what_differs_and_a_single_row_stays() -> None:
     page = html(model=["a", "b"], seeds=[5, 5], sweep=["hyper", "hyper"], error=[1.0, 1.0])
     assert cells(page)[0] == ["model", "error"]                            # a result is no setting
     assert page.find("p", class_="alike").text == "In all rows: 5 seeds; sweep hyper."
     assert "1 seed." in html(model=["a", "b"], seeds=[1, 1]).text
-
-
-def test_settings_that_differ_and_single_rows_stay() -> None:
     assert cells(html(model=["a", "b"], seeds=[5, 3])) == [["model", "seeds"], ["a", "5"], ["b", "3"]]
     assert cells(html(model=["a"], seeds=[5])) == [["model", "seeds"], ["a", "5"]]
 
@@ -81,19 +75,13 @@ def test_long_titles_and_words_have_a_class_for_the_phone() -> None:
 
 
 def test_names_of_the_code_are_words_and_nothing_else_changes() -> None:
+    """``fid`` is a claim in one column and a measure in another; settings that a sweep keeps as JSON are words, too."""
     settings = ["base: weight_lr = 0.1, no_such = 2", "x"]
     page = html(model=["rbm", "rbm, 256"], setting=settings, **{"noisy psnr": [1, 2]})
     assert cells(page)[0] == ["model", "setting", "noisy input: PSNR (dB)"]
     assert cells(page)[1][:2] == [BOOK.words["rbm"], "base: weight step = 0.1, no_such = 2"]
     assert cells(page)[2][0] == "rbm, 256"
-
-
-def test_a_claim_is_told_by_its_name() -> None:
-    """``fid`` is a claim in one column and a measure in another."""
     assert cells(html(claim=["fid", "x"], model=["fid", "y"]))[1] == [RULES["fid"].name, BOOK.words["fid"]]
-
-
-def test_settings_that_a_sweep_keeps_as_json_are_words() -> None:
     kept = ['{"labels -> hidden1": 1.0, "hidden1 -> hidden1": 0.0}', '{"labels": 1', "0.03"]
     assert [row[0] for row in cells(html(**{"init std": kept}))[1:]] == [
         "labels to hidden1 1, hidden1 to hidden1 0", kept[1], kept[2]]
@@ -106,9 +94,6 @@ def test_text_is_text_wherever_it_stands(text: str) -> None:
     page = BeautifulSoup(render.table(shown, BOOK, text, "x.csv"), "html.parser")
     assert cells(page)[:2] == [[text, "seeds"], [text, "1"]] and page.find("caption").text == text
     assert {tag.name for tag in page.find_all()} <= {"p", "table", "caption", "thead", "tbody", "tr", "th", "td", "a"}
-
-
-RULES = load_claims()
 
 
 def records(claim: str, *rows: dict[str, object]) -> dict[str, Verdict]:
@@ -140,7 +125,6 @@ def test_many_rivals_fold_behind_their_count_and_every_line_is_kept() -> None:
 
 
 def test_no_template_is_left_without_a_reader() -> None:
-    """Each file of ``templates/`` is named by the code or by another template."""
     folder = render.FOLDER
     texts = "".join(path.read_text(encoding="utf-8") for path in (*folder.parent.glob("*.py"), *folder.glob("*")))
     assert {path.name for path in folder.glob("*")} <= set(re.findall(r'"([\w-]+\.(?:md|html|py\.txt))"', texts))

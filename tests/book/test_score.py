@@ -183,7 +183,6 @@ def test_rows_link_to_what_changed(written: dict[str, str]) -> None:
 
 
 def test_comparisons_with_simple_methods_are_counted() -> None:
-    """Each of the scorecard's comparisons once, by its outcome."""
     rule = next(rival for claim in RULES.values() for rival in claim.rivals)
     outcomes = [("a", True, False), ("b", False, True), ("c", False, True)]
     beside = [Beside(rule, Case("", "", {}, 1, 1, np.ones(1), np.ones(1), holds, opposite), (name,))

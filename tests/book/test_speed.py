@@ -18,13 +18,8 @@ def included(results: Path, folder: Path) -> dict[str, str]:
     return speed.includes(results, folder, {"mnist": "digits", "fashion": "clothing"})
 
 
-def test_without_a_committed_benchmark_the_page_says_how_to_make_one(tmp_path: Path) -> None:
-    texts = included(tmp_path / "results/bench", tmp_path / "generated")
-    assert "pcgraph bench" in texts["speed.md"]
-
-
-def test_a_benchmark_is_shown_for_each_device_that_has_one(tmp_path: Path) -> None:
-    """Only the tables and figures that are there, copied beside the page."""
+def test_a_benchmark_is_shown_for_each_device_that_has_one_and_without_any_how_to_make_one(tmp_path: Path) -> None:
+    assert "pcgraph bench" in included(tmp_path / "nothing", tmp_path / "before")["speed.md"]
     folder = tmp_path / "results/bench/cuda"
     folder.mkdir(parents=True)
     origin = {"device": "cuda: a [GPU]", "commit": "0123456789abcdef", "dirty": True, "date": "2030-01-02T03:04:05"}

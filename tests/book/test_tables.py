@@ -33,7 +33,6 @@ def saved(folder: Path) -> Path:
 
 
 def test_a_table_goes_through_a_notebook_and_comes_back(tmp_path: Path) -> None:
-    """To the last digit; what JSON has no number for is nothing."""
     frame = pd.DataFrame({"a": [1 / 3, math.nan, np.float32(0.5)], "b": ["x", None, True], "c": [SPREAD, INTERVAL, 7]})
     given = Table.of(frame, "name", "caption", {"a": ".2g"}, settings=True, paper={"a": "1e-4"})
     output = new_output("execute_result", given._repr_mimebundle_())
@@ -56,12 +55,9 @@ def test_what_is_no_table_is_refused(change: dict[str, object]) -> None:
         Table.model_validate(handed | change)
 
 
-def test_in_a_terminal_a_table_is_text() -> None:
+def test_a_table_is_text_in_a_terminal_and_a_column_a_number_in_its_file(tmp_path: Path) -> None:
     text = repr(tables.plain(pd.DataFrame({"model": ["a"], "MSE": [SPREAD]}), "x"))
     assert text.split() == ["model", "MSE", "a", "2.0", "±", "0.5"]
-
-
-def test_its_file_has_a_column_a_number(tmp_path: Path) -> None:
     tables.plain(pd.DataFrame({"model": ["a, b"], "MSE": [SPREAD], "n": [3]}), "x").to_csv(file := tmp_path / "x.csv")
     assert pd.read_csv(file).to_dict("records") == [{"model": "a, b", "n": 3, "MSE.mean": 2.0, "MSE.sd": 0.5}]
 
@@ -88,7 +84,6 @@ def test_the_same_images_asked_of_two_graphs_are_no_more_images() -> None:
 
 
 def test_the_verdicts_of_a_run_are_those_of_its_records(tmp_path: Path) -> None:
-    """Other pages' records are not there yet, or are older."""
     (tmp_path / "04a-topologies.json").write_text(saved(tmp_path).read_text().replace("02-pc-graphs", "04a-topologies"))
     shown = tables.verdicts(tmp_path / "02-pc-graphs.json")
     assert list(shown.data["claim"]) == ["eq3"] and shown.name == "verdicts-02-pc-graphs"

@@ -1,13 +1,9 @@
-"""Pages show the query or the training that they are about, and keep the bookkeeping small.
-
-Oracles: Python's own parser, for what a line is; the modules themselves; a fresh interpreter's namespace, for what runs
-by itself.
-
-How lines are counted: every line of a code cell that is not blank. Not bookkeeping are the parameters, the imports,
-the cells tagged ``science``, and statements that ask, measure or draw: those that call ``pcg.*``, a module of
-``studies`` or ``engine``, ``metrics`` or ``plots``, also inside a loop or a function. All others are: the heads of
-loops and functions, tables, records, setup, and whatever gathers numbers.
-"""
+"""Pages show the query or the training that they are about, and keep the bookkeeping small. Oracles: Python's own
+parser, for what a line is; the modules themselves; a fresh interpreter's namespace, for what runs by itself. How lines
+are counted: every line of a code cell that is not blank. Not bookkeeping are the parameters, the imports, the cells
+tagged ``science``, and statements that ask, measure or draw: those that call ``pcg.*``, a module of ``studies`` or
+``engine``, ``metrics`` or ``plots``, also inside a loop or a function. All others are: the heads of loops and
+functions, tables, records, setup, and whatever gathers numbers."""
 
 import ast
 from pathlib import Path
@@ -32,7 +28,7 @@ ASKS = {"pcg", "plots", "trials", "frames", "tasks", "memory", "oracles", "conve
 KEEPS = {"recorder", "record", "tables", "append", "DataFrame"}
 ASKING = [page for page in PAGES if any("science" in tags(cell) for cell in notebooks.cells(page))]
 LONGEST, VISIBLE, SHARE = 25, 12, 0.42
-ENOUGH = 400                                               # images
+ENOUGH, STEPS = 200, 100                                   # images, and steps of a query
 
 
 def lines(code: str) -> int:
@@ -69,10 +65,12 @@ def test_a_page_shows_what_it_asks(page: str) -> None:
 @pytest.mark.parametrize("page", ASKING)
 def test_what_a_page_shows_runs_by_itself(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a notebook of the reader's own: an empty folder, nothing but the cell, which imports what it uses. The smoke
-    run of the page passes over these cells. A few hundred images and one epoch show as well whether it runs."""
-    load, fit = datasets.load, pcg.fit
+    run of the page passes over these cells. Fewer images, epochs and steps show as well whether it runs."""
+    load, fit, query = datasets.load, pcg.fit, pcg.query
     monkeypatch.setattr(datasets, "load", lambda *asked, **options: load(*asked, **options).subset(ENOUGH))
     monkeypatch.setattr(pcg, "fit", lambda *given, **settings: fit(*given, **settings | {"epochs": 1}))
+    monkeypatch.setattr(pcg, "query", lambda *given, **settings: query(*given, **settings | {
+        "steps": min(settings.get("steps", STEPS), STEPS)}))
     monkeypatch.chdir(tmp_path)
     for cell in notebooks.cells(page):
         if "science" in tags(cell):

@@ -1,8 +1,6 @@
 """The live parts, in a real browser. Oracles: the Python engine in float64 on the very weights that the page loads, and
-``pcgraph_lite.equations``; what a reader who clicks, taps, types or has no JavaScript must find.
-
-Skipped where there is no Chromium: install Debian's package ``chromium``, and Playwright from requirements.txt.
-"""
+``pcgraph_lite.equations``; what a reader who clicks, taps, types or has no JavaScript must find. Skipped where there is
+no Chromium: install Debian's package ``chromium``, and Playwright from requirements.txt."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

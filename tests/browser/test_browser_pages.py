@@ -1,8 +1,6 @@
 """The published pages in a real browser. Oracles: where things stand and end on screen and paper, as it lays them out;
-axe-core, which knows what keeps readers out; the sizes of files.
-
-Skipped where there is no Chromium: install Debian's package ``chromium``, and Playwright from requirements.txt.
-"""
+axe-core, which knows what keeps readers out; the sizes of files. Skipped where there is no Chromium: install Debian's
+package ``chromium``, and Playwright from requirements.txt."""
 
 import gzip
 import os

@@ -1,7 +1,5 @@
-"""Shifted and mirrored training images.
-
-Oracle: a loop that looks up each pixel at its reflected place, over all moves; what torch flips.
-"""
+"""Shifted and mirrored training images. Oracle: a loop that looks up each pixel at its reflected place, over all moves;
+what torch flips."""
 
 import pytest
 import torch
@@ -9,7 +7,7 @@ import torch
 import pcgraph_lite as pcg
 from pcgraph_lite.baselines.mlp import MLP, fit_mlp
 from pcgraph_lite.engine.augment import SHIFT, shift_and_mirror
-from pcgraph_lite.errors import BadInput, UnknownName
+from pcgraph_lite.errors import BadInput
 
 
 def reflected(place: int, side: int) -> int:
@@ -42,12 +40,6 @@ def test_images_of_a_batch_move_apart_and_the_draws_are_the_generators() -> None
     assert first.equal(again) and not first.equal(other) and len({one.numpy().tobytes() for one in first}) == 50
 
 
-@pytest.mark.parametrize("pixels", [4, 35])
-def test_images_that_are_no_square_are_refused(pixels: int) -> None:
-    with pytest.raises(BadInput, match=f"images of {pixels} pixels cannot be shifted"):
-        shift_and_mirror(torch.zeros(2, pixels), torch.Generator())
-
-
 def test_graphs_and_baselines_see_changed_images_of_unchanged_labels() -> None:
     """A picture that every move leaves as it is trains as without moves; another one does not."""
     def trained(images: torch.Tensor, augment: str) -> list[torch.Tensor]:
@@ -64,9 +56,10 @@ def test_graphs_and_baselines_see_changed_images_of_unchanged_labels() -> None:
             assert torch.allclose(plain, moved, atol=1e-6) == alike
 
 
-def test_an_unknown_change_is_refused_and_one_of_no_pixels() -> None:
-    with pytest.raises(UnknownName, match="'mirror'"):
-        pcg.Training(augment="mirror")
+def test_what_is_no_square_picture_is_refused() -> None:
+    for pixels in (4, 35):
+        with pytest.raises(BadInput, match=f"images of {pixels} pixels cannot be shifted"):
+            shift_and_mirror(torch.zeros(2, pixels), torch.Generator())
     graph = pcg.PCGraph(pcg.Topology({"a": 4, "b": 2}, [pcg.Edges("a", "b")], ["a", "b"]), "linear")
     with pytest.raises(BadInput, match="changes the group 'pixels', and the data has only a, b"):
         pcg.fit(graph, {"a": torch.rand(3, 4), "b": torch.rand(3, 2)}, epochs=1, progress=False,

@@ -1,7 +1,5 @@
 """A training that diverges ends in an error of ours, whatever the model; and no setting outside takes its digits.
-
-Oracle: finite weights and histories, or our errors; power iteration in float64; the same call outside of autocast.
-"""
+Oracle: finite weights and histories, or our errors; power iteration in float64; the same call outside of autocast."""
 
 from collections.abc import Callable
 from itertools import product
@@ -79,8 +77,6 @@ def test_an_overflow_is_no_flat_energy(weight: float) -> None:
         pcg.query(one.graph, {"pixels": torch.rand(1, 3)}, steps=30, value_lr=0.1)
 
 
-# ---------------------------------------------------------------------------------------------- precision from outside
-
 CALLS: dict[str, Callable[[pcg.PCGraph, torch.Tensor], object]] = {
     "energy": lambda g, x: g.energy(x), "prediction": lambda g, x: g.prediction(x), "error": lambda g, x: g.error(x),
     "group": lambda g, x: g.group_prediction(x, "pixels"), "value": lambda g, x: g.value_gradient(x),
@@ -99,12 +95,11 @@ CALLS: dict[str, Callable[[pcg.PCGraph, torch.Tensor], object]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_autocast_changes_no_number(name: str, dtype: torch.dtype) -> None:
+def test_autocast_changes_no_number(name: str) -> None:
     made = [pcg.PCGraph(topology.generative(3, [8], 16), "tanh") for _ in range(2)]
     x = torch.randn(5, made[0].topology.n, generator=torch.Generator().manual_seed(2))
     expected = CALLS[name](made[0], x)
-    with torch.autocast("cpu", dtype=dtype):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
         found = CALLS[name](made[1], x)
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import graphs, values
 
@@ -56,9 +56,7 @@ def test_an_example_may_converge_at_the_last_step_wherever_it_falls() -> None:
 
 def test_every_vertex_may_round_by_32_of_its_last_places() -> None:
     """Each error is then off by as much of the largest value, and the energy of 7 vertices by half of 7 such squares.
-
-    The half stays as a margin; each example has its own largest value.
-    """
+    The half stays as a margin; each example has its own largest value."""
     graph = PCGraph(topology.generative(2, [3], 2), dtype=torch.float64)
     x = torch.zeros(2, 7, dtype=torch.float64)
     x[0, 3], x[1, 5] = -4.0, 0.5
@@ -67,6 +65,7 @@ def test_every_vertex_may_round_by_32_of_its_last_places() -> None:
     assert not _above(problem, 0.99 * rounding, limit).any() and _above(problem, 1.01 * rounding, limit).all()
 
 
+@settings(max_examples=30)
 @given(graphs(activation="linear", replicas=False), st.floats(0.5, 1.5), st.integers(1, 300), st.integers(0, 99))
 def test_with_any_step_around_the_bound_the_energy_falls_or_says_so(graph, share, steps, seed):
     x, held = values(graph, seed=seed), torch.arange(graph.topology.n) < graph.topology.n // 2
@@ -94,7 +93,6 @@ def test_the_same_for_any_activation_and_solver(graph, share, steps, guarded):
 
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_rounding_is_no_divergence(share):
-    """Started where it ends, an energy only rounds."""
     graph = PCGraph(topology.generative(3, [20, 20], 30), "linear", prior="flat")
     x, held = 100 * values(graph), torch.arange(graph.topology.n) >= 63
     x = relax(graph, x, held, steps=500, momentum=0.9).x

@@ -1,11 +1,9 @@
-"""The plain equations, on which every other test of the engine leans.
-
-Oracles: loops over vertices as the sums are printed, autograd in float64, and for f = identity the normal equations.
-"""
+"""The plain equations, on which every other test of the engine leans. Oracles: loops over vertices as the sums are
+printed, autograd in float64, and for f = identity the normal equations."""
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import FUNCTIONS, masks
 from torch import Tensor
@@ -47,6 +45,7 @@ def test_eq3_and_eq4_are_gradients_of_the_energy(problem):
     torch.testing.assert_close(equations.weight_gradient(x, weight, f, edges), by_weight * edges, **EXACT)
 
 
+@settings(max_examples=25)
 @given(problems("linear"))
 def test_a_query_by_conditioning_ends_where_the_normal_equations_say(problem):
     """eq. 5 with f = identity: (I - W) of the free rows times the errors is 0, and the clamped values are the data."""

@@ -1,13 +1,12 @@
-"""Values and weights after T steps of every solver, on every plan and device, with and without replicas.
-
-Oracle: ``pcgraph_lite.equations`` in float64 (itself held against autograd in test_equations.py). The solvers with
-guards follow the rules that their docstrings give, example by example.
-"""
+"""Values and weights after T steps of every solver, on every plan and device, with and without replicas. Oracle:
+``pcgraph_lite.equations`` in float64 (itself held against autograd in test_equations.py). The solvers with guards
+follow the rules that their docstrings give, example by example."""
 
 import copy
 import gc
 import weakref
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 import torch
@@ -80,10 +79,10 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("plan", "replicas"), COMBINATIONS)
-@pytest.mark.parametrize(("name", "device"), [*((name, "cpu") for name in TOPOLOGIES), ("assemblies", "cuda")],
-                         indirect=["device"])
+@pytest.mark.parametrize(("name", "solver", "device"), [
+    *((*case, "cpu") for case in product(TOPOLOGIES, SOLVERS)),
+    *(("assemblies", solver, "cuda") for solver in ("plain", "accelerated"))], indirect=["device"])
 def test_values_and_weights_are_those_of_the_paper(name, solver, plan, replicas, device):
     """One batch of alg. 1: start at the prediction, T steps of eq. 3, one step along eq. 4 (SGD)."""
     graph = PCGraph(TOPOLOGIES[name](), "tanh", plan=plan, replicas=replicas, init_std=0.5, dtype=torch.float64)
@@ -177,7 +176,6 @@ def test_an_errorless_vertex_pays_nothing_and_sends_nothing_back(graph, seed):
 
 @given(graphs(), st.integers(0, 3))
 def test_any_graph_may_leave_out_zeros(graph, steps):
-    """Biases, flat priors, top-k, replicas, cycles: whatever is left out was 0."""
     groups = list(graph.topology.groups)
     held, clamped = groups[:len(groups) - 1], torch.zeros(graph.topology.n, dtype=torch.bool)
     for group in held:

@@ -24,19 +24,10 @@ def test_eq1_and_eq2_are_sums_over_vertices(graph):
 
 
 @given(graphs())
-def test_eq3_is_the_gradient_of_the_energy(graph):
+def test_eq3_and_eq4_are_gradients_of_the_energy(graph):
     x = values(graph)
     torch.testing.assert_close(graph.value_gradient(x), oracles.value_gradient(graph, x), **EXACT)
-
-
-@given(graphs())
-def test_eq4_is_the_gradient_of_the_energy(graph):
-    x = values(graph)
-    expected = oracles.weight_gradient(graph, x)
-    got = graph.weight_gradient(x)
-    assert got.keys() == expected.keys()
-    for name in got:
-        torch.testing.assert_close(got[name], expected[name], **EXACT)
+    torch.testing.assert_close(graph.weight_gradient(x), oracles.weight_gradient(graph, x), **EXACT)
 
 
 @pytest.mark.parametrize("make", [
@@ -151,7 +142,6 @@ def test_initial_weights_follow_the_generator_and_the_scale():
 
 
 def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own():
-    """What is named has its own; all others are as without it, number by number."""
     t = topology.recurrent(10, (40, 50), 60)
     usual, own = PCGraph(t).weight, PCGraph(t, init_std={"labels -> hidden1": 2.0, "hidden1 -> hidden1": 0.0}).weight
     labels, hidden = t.slice("labels"), t.slice("hidden1")
@@ -164,26 +154,18 @@ def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own():
 
 @pytest.mark.parametrize(("arguments", "error", "says"), [
     ({"activation": "hardtan"}, UnknownName, "'hardtan'.*Did you mean 'hardtanh'"),
-    ({"top_k": 0}, BadInput, "top_k = 0"), ({"top_k": 1.5}, BadInput, "top_k = 1.5"),
-    ({"replicas": 0}, BadInput, "replicas = 0"), ({"replica": 2}, UnknownName, "Did you mean 'replicas'"),
+    ({"replica": 2}, UnknownName, "Did you mean 'replicas'"),
+    ({"dtype": torch.float16}, BadInput, r"dtype = torch\.float16"),
     ({"init_std": {"labels -> hidden1": -1.0}}, BadInput, "hidden1'. = -1.0"),
     ({"init_std": {"labels -> hiden1": 1.0}}, UnknownName, "Did you mean 'labels -> hidden1'"),
-])
-def test_bad_arguments_are_refused(arguments, error, says):
-    with pytest.raises(error, match=says):
-        PCGraph(topology.generative(2, [3], 4), **arguments)
-
-
-@pytest.mark.parametrize(("give", "error", "says"), [
-    (lambda graph: graph.energy(torch.zeros(5, 8)), WrongShape, r"\(5, 8\).*batch, 9"),
     (lambda graph: graph.energy(torch.zeros(1, 5, 9)), WrongShape, "batch, 9"),
     (lambda graph: graph.energy(torch.zeros(5, 9, dtype=torch.float64)), WrongShape, r"float64.*float32"),
-    (lambda graph: graph.set_weight(torch.zeros(8, 8)), WrongShape, r"\(8, 8\)"),
     (lambda graph: graph.set_weight(torch.ones(9, 9)), BadInput, "no edge"),
 ])
-def test_bad_values_and_weights_are_refused(give, error, says):
+def test_bad_arguments_values_and_weights_are_refused(arguments, error, says):
+    graph = PCGraph(topology.generative(2, [3], 4))
     with pytest.raises(error, match=says):
-        give(PCGraph(topology.generative(2, [3], 4)))
+        arguments(graph) if callable(arguments) else PCGraph(graph.topology, **arguments)
 
 
 def test_gradients_by_hand_stand_beside_those_of_autograd():
@@ -195,8 +177,3 @@ def test_gradients_by_hand_stand_beside_those_of_autograd():
     for name, gradient in graph.weight_gradient(x).items():
         edges = gradient != 0                                              # a missing edge has no gradient of ours
         assert torch.allclose(gradient[edges], dict(graph.named_parameters())[name].grad[edges])
-
-
-def test_a_type_of_numbers_is_named_as_it_is():
-    with pytest.raises(BadInput, match=r"dtype = torch\.float16"):
-        PCGraph(topology.generative(2, [2], 2), dtype=torch.float16)

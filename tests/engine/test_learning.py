@@ -64,16 +64,6 @@ def test_training_is_algorithm_1():
     torch.testing.assert_close(graph.weight, weight, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
-def test_missing_edges_stay_missing(optimizer):
-    t = topology.small_world(6, 3, 5, neighbours=4, generator=torch.Generator().manual_seed(0))
-    graph = PCGraph(t, "tanh", dtype=torch.float64, plan="dense")
-    before = graph.weight
-    fit(graph, toy(), epochs=2, batch_size=20, weight_lr=1e-2, weight_decay=0.1, optimizer=optimizer, progress=False)
-    assert (graph.weight[~t.mask()] == 0).all()
-    assert (graph.weight[t.mask()] != before[t.mask()]).all()
-
-
 def test_training_learns_to_classify_and_to_explain():
     """The toy patterns are separable: accuracy on new ones is perfect, and the energy falls."""
     graph = small()
@@ -90,7 +80,6 @@ def test_training_learns_to_classify_and_to_explain():
     {"validation": toy(30, 1)}, {"value_lr": (0.05, 0.2, 0.1), "weight_lr": (1e-3, 1e-2, 3e-3)},
     {"weight_lr": (1e-3, 1e-2, 3e-3), "anneal": "cosine", "warm_up": 0.5}])
 def test_replicas_train_as_graphs_of_their_own(optimizer, more):
-    """Each replica ends where a single graph with its first weights and its own steps ends."""
     settings = {"epochs": 2, "batch_size": 20, "steps": 9, "value_lr": 0.1, "weight_decay": 0.1, "optimizer": optimizer,
                 "progress": False} | more
     together = small(replicas=3)
@@ -141,16 +130,6 @@ def test_a_warm_up_may_end_within_an_epoch():
     """By hand, two batches an epoch: 0.5/0.75 of the step, all of it, then down a line from 0.75 to 2 epochs."""
     schedule = Schedule(2, 1.0, batch_size=2, optimizer="sgd", anneal="linear", warm_up=0.75)
     assert taken(schedule, 2) == pytest.approx([2 / 3, 1, 1 - 0.25 / 1.25, 1 - 0.75 / 1.25])
-
-
-def test_a_sparse_graph_trains_as_its_masked_twin():
-    t = topology.assemblies(3, 8, 0.4, 5, 3, generator=torch.Generator().manual_seed(1))
-    images, labels = toy()
-    data = {"pixels": images[:, :5], "labels": labels}
-    twins = [PCGraph(t, top_k=0.4, plan=plan, dtype=torch.float64) for plan in ("blocks", "sparse")]
-    for graph in twins:
-        fit(graph, data, epochs=2, batch_size=20, value_lr=0.1, weight_decay=0.1, progress=False)
-    torch.testing.assert_close(twins[1].weight, twins[0].weight, rtol=1e-8, atol=1e-10)
 
 
 def test_scores_are_what_they_say():
@@ -231,15 +210,6 @@ def test_the_best_epoch_is_kept_and_patience_stops():
     assert torch.equal(graph.weight, seen[1])
 
 
-def test_the_generator_decides_the_order():
-    def train(seed: int) -> torch.Tensor:
-        graph = small()
-        fit(graph, toy(), epochs=1, batch_size=7, generator=torch.Generator().manual_seed(seed), progress=False)
-        return graph.weight
-
-    assert torch.equal(train(1), train(1)) and not torch.equal(train(1), train(2))
-
-
 @pytest.mark.parametrize(("error", "file", "says"), [
     (RuntimeError, None, "stop"), (KeyboardInterrupt, "state", "the same call resumes .*state"),
     (KeyboardInterrupt, None, r"^training stopped in epoch 4 of 9: the model has weights, the best so far, of epoch 1, "
@@ -273,7 +243,6 @@ def test_ctrl_c_without_validation_leaves_the_weights_that_were_reached():
 
 
 def test_a_callback_sees_every_epoch():
-    """With the graph and the row of the history, which is that of ``fit``."""
     graph, rows = small(), []
     history = fit(graph, toy(), epochs=3, progress=False, callback=lambda *seen: rows.append(seen))
     assert [row for _, row in rows] == history.to_dict("records") == graph.history.to_dict("records")
@@ -302,7 +271,7 @@ class Pairs(Dataset):
 def test_a_data_set_trains_as_its_tensors(wrap: Callable):
     """In whatever form; a loader that shuffles as well, because the generator of ``fit`` does that."""
     graph, twin = small(), small()
-    settings = {"epochs": 2, "batch_size": 20, "progress": False}
+    settings = {"epochs": 2, "batch_size": 20, "score": "energy", "progress": False}
     fit(graph, wrap(*toy()), validation=wrap(*toy(20, 1)), **settings)
     fit(twin, toy(), validation=toy(20, 1), **settings)
     assert torch.equal(graph.weight, twin.weight)
@@ -411,7 +380,6 @@ HELD_OUT, COSINE = {"epochs": 1, "validation": 0.2, "score": "accuracy"}, {"epoc
     *((COSINE, change, ".*where the weight step falls, epochs") for change in (
         {"anneal": "linear"}, {"anneal": "none"}, {"warm_up": 0.5}, {"epochs": 3}))])
 def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, first: dict, change: dict, says: str):
-    """Even where all shapes agree."""
     images, labels = toy()
     usual = {"graph": worlds(), "data": (images.clamp(0, 1), labels), "checkpoint": tmp_path / "s", "progress": False}
     fit(**usual | first)
@@ -440,15 +408,10 @@ IMAGES, LABELS = toy(10)
 
 @pytest.mark.parametrize(("data", "settings", "error", "says"), [
     ((IMAGES, LABELS), {"epoch": 3}, UnknownName, "'epoch'.*Did you mean 'epochs'"),
-    ((IMAGES, LABELS), {"epochs": 0}, BadInput, "epochs = 0"),
-    ((IMAGES, LABELS), {"weight_lr": 0}, BadInput, "weight_lr = 0"),
-    ((IMAGES, LABELS), {"validation": 1.5}, BadInput, "validation = 1.5"),
-    ((IMAGES, LABELS), {"anneal": "cos"}, UnknownName, "'cos'.*Did you mean 'cosine'"),
     ((IMAGES, LABELS), {"warm_up": 2}, BadInput, "warm_up = 2 epochs of 2; expected fewer"),
     ((IMAGES, LABELS), {"score": "accuracy"}, BadInput, "needs validation data"),
     ((IMAGES[:5], LABELS), {}, WrongShape, "differ in length"),
     ({"pixel": IMAGES}, {}, UnknownGroup, "Did you mean 'pixels'"),
-    (IMAGES, {}, BadInput, r"Tensor; expected \(images, labels\)"),
     ((IMAGES, LABELS, LABELS), {}, BadInput, r"tuple; expected \(images, labels\)"),
     ((IMAGES[:2], LABELS[:2]), {"validation": 0.99}, BadInput, "validation = 0.99 .* 2 of 2 .*none is left to train"),
     ((IMAGES[:1], LABELS[:1]), {"validation": 0.01}, BadInput, "validation = 0.01 .* 1 of 1 .*Give a smaller share"),

@@ -1,7 +1,5 @@
-"""A graph with a scale takes and gives pictures in [0, 1].
-
-Oracle: a graph of the same weights without a scale, which sees pixels that the test scales by hand.
-"""
+"""A graph with a scale takes and gives pictures in [0, 1]. Oracle: a graph of the same weights without a scale, which
+sees pixels that the test scales by hand."""
 
 from collections.abc import Callable
 from typing import Any
@@ -55,10 +53,13 @@ def test_a_query_is_that_of_pixels_scaled_by_hand(name: str, replicas: int | Non
 
 
 @SCALES
-def test_relax_and_energy_take_the_values_inside(scale: Scale) -> None:
+def test_relax_and_energy_take_the_values_inside_and_scores_pictures(scale: Scale) -> None:
     x, clamped = torch.rand(3, 13, generator=torch.Generator().manual_seed(1)), torch.arange(13) < 6
     assert torch.equal(relax(graph(scale), x, clamped, steps=5).x, relax(graph(), x, clamped, steps=5).x)
     assert torch.equal(graph(scale).energy(x), graph().energy(x))
+    visible = topology.discriminative(pixels=6, hidden=[], labels=3)
+    expected = minus_energy(PCGraph(visible), (by_hand(scale), LABELS))    # of seen vertices alone, which are pictures
+    assert minus_energy(PCGraph(visible, pixel_scale=scale), (IMAGES, LABELS)) == expected
 
 
 @SCALES
@@ -73,13 +74,6 @@ def test_fit_learns_as_from_pixels_scaled_by_hand(scale: Scale, how: dict[str, A
     if how:
         unit = scale.unit if how["score"] == "completion" else 1
         assert history["validation"].equals(expected["validation"] * unit**2)
-
-
-@SCALES
-def test_the_energy_of_seen_vertices_alone_is_that_of_pixels_scaled_by_hand(scale: Scale) -> None:
-    visible = topology.discriminative(pixels=6, hidden=[], labels=3)
-    expected = minus_energy(PCGraph(visible), (by_hand(scale), LABELS))
-    assert minus_energy(PCGraph(visible, pixel_scale=scale), (IMAGES, LABELS)) == expected
 
 
 def test_a_score_of_ones_own_sees_pictures() -> None:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import graphs, values
 
@@ -16,6 +16,7 @@ from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnstableStep,
 from pcgraph_lite.studies import oracles
 
 
+@settings(max_examples=20)
 @given(graphs(activation="linear", replicas=False, scale=0.3), st.integers(1, 5))
 def test_conditioning_is_the_exact_linear_solution(graph, held):
     """eq. 5 for f = identity, cycles and self-loops included, with one answer wherever free rows have full rank."""
@@ -33,6 +34,7 @@ def test_conditioning_is_the_exact_linear_solution(graph, held):
     torch.testing.assert_close(relax(graph, x, clamped, steps=300, momentum=0.9).x, best, rtol=1e-5, atol=1e-6)
 
 
+@settings(max_examples=25)
 @given(graphs(activation="linear"), st.integers(0, 10**6))
 def test_power_iteration_finds_the_largest_eigenvalue(graph, seed):
     """Of the free block of (I - W)(I - W)^T of each replica, whichever vertices are held."""
@@ -71,14 +73,11 @@ def test_the_accelerated_solver_gets_below_plain_descent_with_a_tenth_of_the_ste
 
 
 @pytest.mark.parametrize("solver", [0.0, 0.95])
-@pytest.mark.parametrize(("pull", "rest"), [(1.0, 0.0), (-1.0, -1.0), (3.0, 0.5)])
-def test_at_a_kink_of_relu(pull, rest, solver):
+@pytest.mark.parametrize(("mean", "target", "rest"), [(-1.0, 0.0, -1.0), (0.0, -1.0, 0.0), (-1.0, 2.0, 0.5)])
+def test_at_a_kink_of_relu(mean, target, rest, solver):
     """1 -> x -> 2 with x's mean at ``m``, its target at ``y``: E = (x - m)^2/2 + (y - relu(x))^2/2, solved by hand.
-
     m = -1, y = 0: x = -1, away from the kink. m = 0, y = -1: down to the left and up to the right of it: x = 0.
-    m = -1, y = 2: x = (m + y) / 2 = 0.5 on the right, reached across the kink.
-    """
-    mean, target = {1.0: (0.0, -1.0), -1.0: (-1.0, 0.0), 3.0: (-1.0, 2.0)}[pull]
+    m = -1, y = 2: x = (m + y) / 2 = 0.5 on the right, reached across the kink."""
     graph = PCGraph(topology.from_mask(torch.tensor([[0, 1, 0], [0, 0, 1], [0, 0, 0]])), "relu", bias=True,
                     dtype=torch.float64)
     graph.set_weight(torch.tensor([[0, 0, 0], [0, 0, 1], [0, 0, 0]], dtype=torch.float64) + 0 * graph.weight)
@@ -164,7 +163,6 @@ def test_a_prediction_leaves_what_is_known():
 @pytest.mark.parametrize("value_lr", [0.1, torch.tensor([0.05, 0.1, 0.2], dtype=torch.float64)])
 @pytest.mark.parametrize("pixels", [torch.rand(5, 4), torch.rand(3, 5, 4)])
 def test_replicas_are_asked_together_as_each_alone(pixels, value_lr):
-    """With one step or one each, and of one batch or one each."""
     graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", replicas=3, dtype=torch.float64)
     answer = query(graph, {"pixels": pixels}, steps=40, tolerance=None, value_lr=value_lr)
     for k in range(3):
@@ -188,7 +186,6 @@ def test_random_starts_follow_the_generator():
 
 
 def test_a_mask_for_each_example_starts_each_by_itself():
-    """start="prediction" of an example does not depend on what the others of its batch know."""
     graph = PCGraph(topology.generative(3, [4, 5], 6), "tanh", dtype=torch.float64)
     known = torch.tensor([[True] * 3, [False] * 3])
     clamp = {"labels": observed(torch.ones(2, 3), known), "pixels": torch.rand(2, 6)}
@@ -200,7 +197,6 @@ def test_a_mask_for_each_example_starts_each_by_itself():
 
 
 def test_flat_energies_are_answered():
-    """No curvature: nothing moves and nothing is NaN."""
     flat = PCGraph(topology.generative(3, [4], 6), init_std=0, prior="flat")
     answer = query(flat, {"pixels": torch.ones(2, 6), "hidden1": torch.ones(2, 4)})
     assert torch.isfinite(answer.x).all() and answer.converged.all()
@@ -210,10 +206,8 @@ def test_flat_energies_are_answered():
 
 @pytest.mark.parametrize(("top_k", "excess"), [(None, 0.02), (0.2, 0.1)])
 def test_a_step_that_was_halved_recovers(top_k, excess):
-    """At kinks and switches of winners a safe query must not freeze far above what small plain steps reach.
-
-    Below it cannot always end: a path on which the energy never rises may not cross a ridge that others jump over.
-    """
+    """At kinks and switches of winners a safe query must not freeze far above what small plain steps reach. Below it
+    cannot always end: a path on which the energy never rises may not cross a ridge that others jump over."""
     graph = PCGraph(topology.fully_connected(60, 3, 40), "relu", top_k=top_k)
     pixels = torch.rand(8, 60, generator=torch.Generator().manual_seed(1))
     safe = query(graph, {"pixels": pixels}, steps=1000)
@@ -241,7 +235,6 @@ GOOD = torch.rand(2, 6)
 @pytest.mark.parametrize(("ask", "error", "says"), [
     (lambda: query(GRAPH), BadInput, "nothing is asked"),
     (lambda: query(GRAPH, {"pixles": GOOD}), UnknownGroup, "Did you mean 'pixels'"),
-    (lambda: query(GRAPH, GOOD), BadInput, "Tensor; expected a mapping"),
     (lambda: query(GRAPH, {"pixels": torch.rand(2, 7)}), WrongShape, r"clamp\['pixels'\] is \(2, 7\).*\(batch, 6\)"),
     (lambda: query(GRAPH, {"pixels": GOOD}, {"labels": torch.rand(3, 3)}), WrongShape, "batch sizes differ"),
     (lambda: query(GRAPH, init={"pixels": GOOD / 0}), BadValues, r"init\['pixels'\]"),
@@ -253,10 +246,6 @@ GOOD = torch.rand(2, 6)
     (lambda: query(GRAPH, {"pixels": GOOD, "labels": torch.ones(2, 3), "hidden1": torch.ones(2, 4)}), BadInput,
      "every vertex is clamped"),
     (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=torch.ones(2)), WrongShape, "one for each replica"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr="fast"), BadInput, "'fast'.*'safe'"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, momentum=1.0), BadInput, "momentum = 1.0"),
-    (lambda: relax(GRAPH, torch.zeros(2, 5), torch.zeros(13).bool()), WrongShape, r"\(2, 5\)"),
-    (lambda: relax(GRAPH, torch.zeros(2, 13), torch.zeros(4).bool()), WrongShape, r"clamped is \(4,\)"),
     (lambda: relax(GRAPH, torch.full((2, 13), torch.nan), torch.zeros(13).bool()), BadValues, "NaN"),
 ])
 def test_bad_input_is_refused(ask, error, says):
@@ -265,7 +254,6 @@ def test_bad_input_is_refused(ask, error, says):
 
 
 def test_unknown_entries_under_a_mask_may_be_nan():
-    """What is not known may hold anything, NaN included."""
     images = torch.tensor([[0.1, 0.2, 0.3, torch.nan, torch.nan, torch.nan]])
     answer = query(GRAPH, {"pixels": observed(images, ~images[0].isnan())})
     assert torch.isfinite(answer.x).all()

@@ -1,8 +1,6 @@
-"""Samples of the free vertices.
-
-Oracles: the exact Gaussian posterior for linear f (its errors below are those of as many independent draws); numerical
-integration over one free vertex for others; the closed form of the bias of plain Langevin steps.
-"""
+"""Samples of the free vertices. Oracles: the exact Gaussian posterior for linear f (its errors below are those of as
+many independent draws); numerical integration over one free vertex for others; the closed form of the bias of plain
+Langevin steps."""
 
 import math
 
@@ -48,7 +46,7 @@ def test_linear_graphs_have_gaussian_samples(how: str, temperature: float | tupl
     """The last sample of each chain: mean the query's answer, covariance the temperature times the inverse Hessian."""
     graph, given = linear(plan=plan), torch.tensor([[1.0, -2.0], [0.5, 0.0]], dtype=torch.float64)
     graph.bias.normal_(generator=torch.Generator().manual_seed(5))
-    found = pcg.sample(graph, **{how: {"a": given}}, steps=1, every=1, burn_in=400, chains=DRAWS,
+    found = pcg.sample(graph, **{how: {"a": given}}, steps=1, every=1, burn_in=200, chains=DRAWS,
                        temperature=torch.tensor(temperature), generator=torch.Generator().manual_seed(6))
     assert found.x.shape == (DRAWS, 2, 6) and found.values["b"].shape == (DRAWS, 2, 4)
     assert torch.equal(found.values["a"], given.expand(DRAWS, 2, 2))
@@ -76,7 +74,7 @@ def test_a_few_large_weights_do_not_slow_the_other_vertices(plan: str):
 def test_one_long_chain_has_the_same_distribution():
     """Samples of one chain depend on each other: within four errors of the means of its forty parts."""
     graph, given = linear(), torch.tensor([[1.0, -2.0]], dtype=torch.float64)
-    found = pcg.sample(graph, clamp={"a": given}, steps=10_000, every=5, generator=torch.Generator().manual_seed(1))
+    found = pcg.sample(graph, clamp={"a": given}, steps=5000, every=5, generator=torch.Generator().manual_seed(1))
     mean, covariance = posterior(graph.weight, graph.bias[0], given[0], FIRST, EVERY)
     drawn = found.values["b"][:, 0]
     for values, expected in ((drawn, mean), ((drawn - mean).square(), covariance.diagonal())):
@@ -88,7 +86,7 @@ def test_replicas_and_examples_have_distributions_of_their_own():
     """Each replica's samples are those of a single graph's posterior; examples clamp different vertices."""
     graph, given = linear(replicas=2), torch.tensor([[1.0, -2.0], [0.5, 0.0]], dtype=torch.float64)
     mask = torch.tensor([[True, True], [True, False]])
-    found = pcg.sample(graph, clamp={"a": pcg.observed(given, mask)}, steps=1, every=1, burn_in=400, chains=DRAWS)
+    found = pcg.sample(graph, clamp={"a": pcg.observed(given, mask)}, steps=1, every=1, burn_in=300, chains=DRAWS)
     assert found.x.shape == (DRAWS, 2, 2, 6) and found.accepted.shape == (2, 2)
     for r in range(2):
         for k in range(2):
@@ -104,7 +102,7 @@ def test_a_vertex_that_is_not_linear_has_its_own_density(f: str):
     graph, w, y = PCGraph(topology.generative(1, [], 1), f, dtype=torch.float64), 2.5, 1.5
     graph.set_weight([[0, 0], [w, 0]])
     found = pcg.sample(graph, clamp={"pixels": torch.tensor([[y]], dtype=torch.float64)}, steps=1, every=1,
-                       burn_in=400, chains=DRAWS).values["labels"][:, 0, 0]
+                       burn_in=200, chains=DRAWS).values["labels"][:, 0, 0]
     grid = torch.linspace(-8, 8, 20001, dtype=torch.float64)
     density = (-(grid.square() + (y - w * graph.activation(grid)).square()) / 2).exp()
     density /= density.sum()
@@ -143,8 +141,7 @@ def test_the_noise_is_that_of_the_generator():
 def test_samples_of_one_chain_follow_each_other():
     """Chains one after the other; the steps of a longer walk begin with those of a shorter one."""
     graph, given = linear(), torch.ones(2, 2, dtype=torch.float64)
-    long, short = (pcg.sample(graph, clamp={"a": given}, steps=steps, every=1, burn_in=3, chains=2)
-                   for steps in (4, 2))
+    long, short = (pcg.sample(graph, clamp={"a": given}, steps=steps, every=1, burn_in=3, chains=2) for steps in (4, 2))
     assert long.x.shape == (8, 2, 6) and torch.equal(long.x[[0, 1, 4, 5]], short.x)
     torch.testing.assert_close(long.energy.flatten(), graph.energy(long.x.flatten(0, 1)))
 
@@ -160,7 +157,6 @@ def test_pictures_come_out_in_their_own_units():
      r"temperature is \(2,\); expected one number, or one for each of 1 examples"),
     ({"temperature": torch.zeros(1)}, BadInput, "temperature holds 0; expected numbers above 0"),
     ({"steps": 5, "every": 10}, BadInput, "steps = 5 with every = 10 give no sample; expected steps of at least 10"),
-    ({"do": {"a": torch.ones(1, 2)}}, BadInput, "2 vertices of 'a' are under both"),
     ({"chains": 10**9}, BadInput, "samples would take"),
 ])
 def test_bad_input_is_refused(change: dict, error: type[Exception], says: str):

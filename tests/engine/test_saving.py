@@ -1,7 +1,5 @@
-"""A graph that is saved and loaded is the same graph, and no other file is taken for one.
-
-Oracles: the graph before it was saved, bit for bit; single bits flipped in the file; networkx's own reading of a graph.
-"""
+"""A graph that is saved and loaded is the same graph, and no other file is taken for one. Oracles: the graph before it
+was saved, bit for bit; single bits flipped in the file; networkx's own reading of a graph."""
 
 import json
 import math
@@ -22,7 +20,7 @@ from strategies import graphs, values
 import pcgraph_lite as pcg
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.engine import saving
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownGroup, UnknownName, WrongShape
+from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownGroup, UnknownName
 from pcgraph_lite.files import save_tensors
 
 PLANS = ("dense", "blocks", "sparse")
@@ -110,7 +108,6 @@ def test_a_flipped_bit_is_never_another_graph(saved: tuple[Path, bytes], data: s
 
 
 def test_other_files_are_told_apart(saved: tuple[Path, bytes], tmp_path: Path):
-    """A text, half a file, weights alone, a newer form, none at all."""
     path, content = saved
     path.write_bytes(content)
     with safe_open(path, "pt") as file:
@@ -180,8 +177,6 @@ def test_weights_from_before_they_knew_their_edges_are_taken_up():
     assert "edges" in state
     PCGraph(graph.topology).load_state_dict({name: value for name, value in state.items() if name != "edges"})
 
-
-# ------------------------------------------------------------------------------------------- names of vertices
 
 def connectome() -> nx.DiGraph:
     """Four neurons with names, groups and weights; one is a loop."""
@@ -264,7 +259,7 @@ def test_what_a_networkx_graph_does_not_have_is_refused(arguments: dict, error: 
         topology.from_networkx(connectome(), **arguments)
 
 
-def test_weights_that_are_missing_or_no_numbers_are_named():
+def test_weights_that_are_missing_or_no_numbers_and_two_groups_of_one_name_are_named():
     for weight, error, says in ((None, BadInput, "tensor of numbers"), ("x", BadInput, "tensor of numbers"),
                                 (math.inf, BadValues, "infinite")):
         wires = connectome()
@@ -278,27 +273,16 @@ def test_weights_that_are_missing_or_no_numbers_are_named():
         topology.to_networkx(PCGraph(topology.generative(1, [], 2), replicas=3))
     with pytest.raises(BadInput, match="expected a PCGraph or a Topology"):
         topology.to_networkx(nx.Graph())
+    wires.nodes["a"]["group"], wires.nodes["b"]["group"] = 1, "1"
+    with pytest.raises(BadInput, match="'group' has 1 and '1', which are the same name of a group"):
+        topology.from_networkx(wires)
 
 
-def test_two_groups_are_not_made_one_in_silence():
-    wires = nx.DiGraph([("a", "b")])
-    nx.set_node_attributes(wires, {"a": 1, "b": "1"}, "layer")
-    with pytest.raises(BadInput, match="'layer' has '1' and 1, which are the same name of a group"):
-        topology.from_networkx(wires, attribute="layer")
-
-
-def test_first_weights_and_names_have_to_fit():
-    edges = topology.Edges("a", "a", weights=torch.ones(3))
-    with pytest.raises(WrongShape, match=r"first weights of 'a' -> 'a' are \(3,\); expected \(4,\)"):
-        topology.Topology({"a": 2}, [edges])
-    with pytest.raises(WrongShape, match="nodes names 1 vertices; expected 2"):
-        topology.Topology({"a": 2}, [], nodes=["x"])
-    with pytest.raises(BadInput, match="nodes names 'x' twice"):
-        topology.Topology({"a": 2}, [], nodes=["x", "x"])
+@pytest.mark.parametrize("replicas", [None, 2])
+def test_first_weights_are_those_of_the_edges(replicas: int | None):
     made = topology.Topology({"a": 2}, [topology.Edges("a", "a", weights=torch.arange(4.0))])
-    for replicas in (None, 2):
-        graph = PCGraph(made, replicas=replicas, generator=torch.Generator().manual_seed(1))
-        assert (graph.weight == torch.tensor([[0.0, 1], [2, 3]])).all()
+    graph = PCGraph(made, replicas=replicas, generator=torch.Generator().manual_seed(1))
+    assert (graph.weight == torch.tensor([[0.0, 1], [2, 3]])).all()
 
 
 def test_a_called_graph_says_what_to_call():

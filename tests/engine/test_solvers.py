@@ -75,10 +75,12 @@ def test_recorded_steps_settle_where_plain_ones_do(name):
     assert torch.equal(recorded.energy[-1], plain.energy[-1])
 
 
-def test_a_safe_step_that_was_halved_grows_back_to_the_first():
+def test_a_safe_step_is_halved_where_the_energy_rose_and_grows_back_to_the_first():
     graph = PCGraph(topology.recurrent(3, [8], 12), "tanh")
     solver = Backtracking(Conditioned(graph, values(graph), torch.arange(23) < 12), 0.05)
-    solver.lr = torch.full_like(solver.lr, 0.05 / 4)
+    for _ in range(2):
+        solver._resize(torch.ones_like(solver.lr, dtype=torch.bool))
+    assert (solver.lr == torch.tensor(0.05) / 4).all()
     for _ in range(10):
         solver._resize(torch.zeros_like(solver.lr, dtype=torch.bool))
     assert (solver.lr == torch.tensor(0.05)).all()
@@ -94,10 +96,8 @@ def test_an_example_moves_while_at_most_half_of_its_steps_are_taken_back():
 @pytest.mark.parametrize("part", [2, 4, 8])
 def test_an_example_held_back_rests_only_if_no_share_of_the_first_step_goes_down(part: int) -> None:
     """1 -> x -> 1 with E = (x - 2)^2 / 2 + (relu(x) - 1)^2 / 2 from x = 2: 0.5 there, and 0.25 in the minimum at 1.5.
-
     The curvature is 2, so that a step of 1 / 2 ends in the minimum. Here it is a half, 4th or 8th of the first one; the
-    other shares end at a distance of half as much as 2 or more, and so at 0.3125 or above.
-    """
+    other shares end at a distance of half as much as 2 or more, and so at 0.3125 or above."""
     graph = PCGraph(topology.from_mask([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), "relu", prior="flat", dtype=torch.float64)
     graph.set_weight(torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]))
     x, held = torch.tensor([[1.0, 2.0, 1.0]], dtype=torch.float64), torch.tensor([True, False, True])

@@ -8,8 +8,7 @@ from pictures import Says, seeded
 
 from pcgraph_lite.images import calibration, datasets
 
-SAMPLE = {split: datasets.load("mnist", split, sample=True).subset(300, seeded())
-          for split in ("train", "test")}
+SAMPLE = {split: datasets.load("mnist", split, sample=True).subset(300, seeded()) for split in ("train", "test")}
 
 
 def rows_of(answer: int) -> dict[str, dict]:
@@ -53,7 +52,7 @@ def test_completions_keep_the_upper_half_and_know_nothing_of_the_lower_one():
 
 
 def test_ridge_is_least_squares_with_extra_rows():
-    generator = torch.Generator().manual_seed(0)
+    generator = seeded()
     train, images = torch.rand(40, 9, generator=generator), torch.rand(5, 9, generator=generator)
     known = torch.arange(9) < 6
     extra = torch.eye(6) * (calibration.DECAY * 40) ** 0.5                 # nothing for the constant: it is not shrunk

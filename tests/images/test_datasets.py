@@ -75,12 +75,8 @@ def test_sample_is_balanced_and_normalised(name, split, a_class):
     assert (data.images.min(), data.images.max()) == (0, 1)
     assert torch.equal(data.images * 255, (data.images * 255).round()), "real bytes, nothing resampled"
     assert len(data.images.unique(dim=0)) == len(data), "no image twice"
+    assert split == "train" or set(data.subset(100).labels.tolist()) == set(range(10)), "the first hold every class"
     assert data.shape == (1, 28, 28) and data.source == "bundled sample"
-
-
-@pytest.mark.parametrize("name", ["mnist", "fashion"])
-def test_first_images_of_the_sample_hold_every_class(name):
-    assert set(datasets.load(name, "test", sample=True).subset(100).labels.tolist()) == set(range(10))
 
 
 def test_sample_writes_nothing_and_names_the_sets_it_has(tmp_path):
@@ -110,17 +106,14 @@ def test_damaged_sample_is_refused(monkeypatch, tmp_path):
         datasets.load("mnist", "test", sample=True)
 
 
-def test_sample_was_drawn_from_the_published_sets():
-    about = json.loads((sources.SAMPLE / "digests.json").read_text())
-    assert about["drawn from"] == {name: sources.DIGESTS[name] for name in ("mnist", "fashion")}
-
-
 # ------------------------------------------------------------------------------------------------ MNIST, FashionMNIST
 
-def test_expected_digests_are_the_published_ones():
+def test_expected_digests_are_the_published_ones_of_the_sample_too():
     for name, prefixes in PUBLISHED.items():
         assert tuple(digest[:16] for digest in sources.DIGESTS[name].values()) == prefixes, name
     assert all(len(digest) == 64 for files in sources.DIGESTS.values() for digest in files.values())
+    drawn_from = json.loads((sources.SAMPLE / "digests.json").read_text())["drawn from"]
+    assert drawn_from == {name: sources.DIGESTS[name] for name in PUBLISHED}
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
@@ -139,7 +132,6 @@ def test_idx_files_are_read_packed_or_not_from_a_read_only_folder(monkeypatch, t
 
 
 def test_places_are_tried_in_order(monkeypatch, tmp_path):
-    """$PCGRAPH_DATA before the cache; without it the cache; a folder given excludes both."""
     tiny_idx(monkeypatch, tmp_path / "cache" / "MNIST" / "raw")
     assert datasets.load("mnist").source == "user's cache"
     shutil.copytree(tmp_path / "cache", tmp_path / "data")
@@ -372,7 +364,6 @@ def test_subset_and_split_share_nothing_and_lose_nothing():
 
 @pytest.mark.parametrize(("size", "shape"), [((4, 6), (1, 4, 6)), ((3, 4, 6), (3, 4, 6))])
 def test_image_set_takes_pictures_as_fit_does(size, shape):
-    """Grey or in colour planes; kept flat, with the shape of one picture."""
     pictures, labels = torch.rand(2, *size), torch.tensor([1, 0])
     made = datasets.ImageSet("mine", pictures, labels)
     assert torch.equal(made.images, pictures.flatten(1)) and made.shape == shape and len(made) == 2

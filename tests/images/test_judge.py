@@ -15,7 +15,9 @@ from pcgraph_lite.images import datasets, judge, sources
 
 @pytest.mark.parametrize("name", ["mnist", "fashion"])
 def test_committed_judge_says_how_it_was_trained_and_reaches_its_bar(name):
-    facts = judge.load_judge(name).provenance
+    network = judge.load_judge(name)
+    assert not network.training and not any(weight.requires_grad for weight in network.parameters())
+    facts = network.provenance
     assert float(facts["test"]) >= {"mnist": 0.99, "fashion": 0.90}[name]
     assert float(facts["validation"]) >= {"mnist": 0.99, "fashion": 0.90}[name]
     assert json.loads(facts["data_sha256"]) == sources.DIGESTS[name]
@@ -47,7 +49,6 @@ def test_committed_calibration_is_what_was_asked_of_the_judge(name):
 
 @pytest.mark.parametrize("name", judge.JUDGES)
 def test_committed_judge_finds_pictures_of_nothing_unreadable(name):
-    """With noise of another seed than that of the calibration."""
     network, black = judge.load_judge(name), torch.zeros(500, 784)
     pictures = {"grey": torch.rand(500, 1, generator=seeded(9)).expand(500, 784),
                 "uniform": torch.rand(500, 784, generator=seeded(9)),
@@ -56,8 +57,6 @@ def test_committed_judge_finds_pictures_of_nothing_unreadable(name):
     for kind, images in pictures.items():
         assert (judge.read(network, images) == judge.UNREADABLE).float().mean() >= 0.98, kind
 
-
-# ------------------------------------------------------------------------------------------------------- behaviour
 
 def test_shapes_and_features():
     network = judge.Judge(seeded()).eval()
@@ -69,19 +68,14 @@ def test_shapes_and_features():
 
 
 def test_judge_sees_what_a_viewer_sees():
-    """Beyond black and white there is nothing: pixels outside [0, 1] are cut off."""
-    network = judge.load_judge("mnist")
-    images = 3 * torch.rand(4, 784, generator=seeded()) - 1
-    assert torch.equal(network(images), network(images.clamp(0, 1)))
-
-
-def test_contrast_leaves_no_trace():
-    """Down to the contrast below which a picture counts as blank."""
+    """Whatever the contrast, down to that below which a picture counts as blank; beyond black and white is nothing."""
     network, images = judge.load_judge("mnist"), datasets.load("mnist", "test", sample=True).images[:50]
     assert images.amax(1).min() > 0.9
     torch.testing.assert_close(network.features(0.1 * images), network.features(images), atol=1e-4, rtol=1e-4)
     assert torch.equal(judge.read(network, 0.1 * images), judge.read(network, images))
     assert (judge.read(network, 0.04 * images) == judge.UNREADABLE).all()
+    beyond = 3 * torch.rand(4, 784, generator=seeded()) - 1
+    assert torch.equal(network(beyond), network(beyond.clamp(0, 1)))
 
 
 def test_a_picture_without_contrast_is_unreadable_whatever_the_network_says():
@@ -103,13 +97,6 @@ def test_reading_in_parts_is_reading_at_once(monkeypatch):
     assert torch.equal(judge.read(network, images.double()), whole)
     assert whole.dtype == torch.int64
 
-
-def test_loaded_judge_is_frozen():
-    network = judge.load_judge("fashion")
-    assert not network.training and not any(weight.requires_grad for weight in network.parameters())
-
-
-# ---------------------------------------------------------------------------------------------------- weight files
 
 def test_unknown_judge_is_refused():
     for call in (judge.load_judge, judge.weights_path):

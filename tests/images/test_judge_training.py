@@ -24,7 +24,7 @@ def shrink(monkeypatch, images: int, held_out: int, test: int) -> None:
 
 @pytest.fixture
 def small(monkeypatch):
-    shrink(monkeypatch, images=384, held_out=50, test=100)
+    shrink(monkeypatch, images=128, held_out=50, test=100)
 
 
 def test_training_learns_and_writes_its_provenance(monkeypatch, tmp_path):

@@ -1,7 +1,5 @@
-"""Small linear models of causes.
-
-Oracles: closed forms worked out by hand for a common cause, a chain and a collider; the covariance of many draws.
-"""
+"""Small linear models of causes. Oracles: closed forms worked out by hand for a common cause, a chain and a collider;
+the covariance of many draws."""
 
 import pytest
 import torch

@@ -1,7 +1,5 @@
-"""Circuits compute the graph they are made from, wire by wire.
-
-Oracles: autograd of the energy; wires counted and written down by hand.
-"""
+"""Circuits compute the graph they are made from, wire by wire. Oracles: autograd of the energy; wires counted and
+written down by hand."""
 
 import pytest
 import torch
@@ -52,14 +50,10 @@ def test_the_dendritic_circuit_has_no_error_neurons() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"bias": True}, {"replicas": 2}, {"prior": "flat"}, {"top_k": 0.5}])
-def test_what_cannot_be_wired_is_refused(settings: dict) -> None:
+def test_what_cannot_be_wired_and_circuits_of_another_graph_are_refused(settings: dict) -> None:
     graph = PCGraph(topology.discriminative(2, [2], 2), **settings)
     for make in MAKERS.values():
         with pytest.raises(BadInput, match="without replicas, biases, top-k and flat prior"):
             make(graph)
-
-
-def test_a_circuit_of_another_graph_is_refused() -> None:
-    other = PCGraph(topology.discriminative(2, [2], 2))
     with pytest.raises(WrongShape, match="2 vertices, the graph 6"):
-        circuits.updates(circuits.standard(one_edge()), other, torch.zeros(1, 6))
+        circuits.updates(circuits.standard(one_edge()), PCGraph(graph.topology), torch.zeros(1, 6))

@@ -27,7 +27,6 @@ def noisy(values: torch.Tensor, seed: int = 1) -> torch.Tensor:
 
 @pytest.mark.parametrize("activation", ["linear", "hardtanh", "tanh", "relu", "sigmoid"])
 def test_solved_weights_store_every_pattern(activation: str):
-    """Zero energy and no self-loops (set_weight refuses them)."""
     graph, values = stored(activation)
     assert float(graph.energy(values).max()) < 1e-20
 

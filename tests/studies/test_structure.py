@@ -1,7 +1,4 @@
-"""Measures of structure on graphs whose values are known.
-
-Oracles: complete graphs, rings and cliques, by hand.
-"""
+"""Measures of structure on graphs whose values are known. Oracles: complete graphs, rings and cliques, by hand."""
 
 import pytest
 import torch
@@ -11,17 +8,16 @@ from pcgraph_lite.errors import BadInput
 from pcgraph_lite.studies import structure
 
 
-def test_a_complete_graph() -> None:
-    """Every two neighbours are neighbours, every way is one link, and no division is better than none."""
+def test_complete_graphs_and_directed_rings() -> None:
+    """Every two neighbours are neighbours, every way is one link, and no division is better than none. In a ring of
+    six, directions left aside: no triangles; distances 1, 1, 2, 2, 3 from each. Two parts have no distance."""
     found = structure.measure(topology.from_mask(torch.ones(5, 5)))
     assert (found.vertices, found.links) == (5, 10)
     assert (found.clustering, found.path_length, found.modularity) == pytest.approx((1, 1, 0))
-
-
-def test_a_directed_ring() -> None:
-    """Six vertices, directions left aside: no triangles; distances 1, 1, 2, 2, 3 from each."""
-    found = structure.measure(topology.from_mask(torch.eye(6).roll(1, 0)))
-    assert (found.links, found.clustering, found.path_length) == (6, 0, pytest.approx(9 / 5))
+    ring = structure.measure(topology.from_mask(torch.eye(6).roll(1, 0)))
+    assert (ring.links, ring.clustering, ring.path_length) == (6, 0, pytest.approx(9 / 5))
+    with pytest.raises(BadInput, match="falls into 2 parts"):
+        structure.measure(topology.from_mask(torch.block_diag(torch.ones(2, 2), torch.ones(2, 2))))
 
 
 def test_two_cliques_joined_by_one_link() -> None:
@@ -47,18 +43,6 @@ def test_regions_without_rewiring_would_fall_apart_and_rewired_ones_are_symmetri
     assert torch.equal(mask, mask.T) and not mask.diagonal().any()
     assert regions.groups == {"region1": 5, "region2": 5, "region3": 5}
     assert int(mask.sum()) == 2 * 3 * 10                                   # rewiring moves links, it adds none
-
-
-@pytest.mark.parametrize(("arguments", "words"), [((1, 4, 0.1), "regions = 1"), ((2, 1, 0.1), "size = 1"),
-                                                  ((2, 4, 1.5), "rewire = 1.5")])
-def test_bad_regions(arguments: tuple, words: str) -> None:
-    with pytest.raises(BadInput, match=words):
-        structure.brain_regions(*arguments, generator=torch.Generator())
-
-
-def test_a_graph_in_parts_is_refused() -> None:
-    with pytest.raises(BadInput, match="falls into 2 parts"):
-        structure.measure(topology.from_mask(torch.block_diag(torch.ones(2, 2), torch.ones(2, 2))))
 
 
 def test_edges_inside_groups_are_found_and_cut() -> None:

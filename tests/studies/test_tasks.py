@@ -38,7 +38,6 @@ def test_settling_steps_end_where_99_percent_of_the_way_is_done():
 
 
 def test_a_first_short_look_at_settling_changes_nothing(monkeypatch: pytest.MonkeyPatch):
-    """Whether it is long enough for some images, for all or for none."""
     whole = tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=400)
     for few in (2, int(whole[0]), 399):
         monkeypatch.setattr(tasks, "FEW", few)
@@ -58,8 +57,5 @@ def test_completion_keeps_what_is_known_and_ignores_what_is_not():
         assert torch.equal(got, tasks.complete(model, torch.where(KNOWN, IMAGES, 0.7), KNOWN))
     labels = torch.tensor([1, 2, 3, 4])
     assert not torch.equal(tasks.complete(GRAPH, IMAGES, KNOWN, labels), tasks.complete(GRAPH, IMAGES, KNOWN))
-
-
-def test_a_graph_without_labels_cannot_be_asked_about_them():
     with pytest.raises(UnknownGroup, match="labels"):
         tasks.generate(PCGraph(topology.generative(0, [5], 784)), torch.tensor([1]))

@@ -1,7 +1,5 @@
-"""Trials: what is asked is the task itself, what is measured is read off images made by hand.
-
-Oracles: the tasks called by hand; a judge that sees the class where the test put it; frames written out.
-"""
+"""Trials: what is asked is the task itself, what is measured is read off images made by hand. Oracles: the tasks called
+by hand; a judge that sees the class where the test put it; frames written out."""
 
 import math
 from dataclasses import replace
@@ -137,7 +135,6 @@ def test_classes_are_those_of_the_task() -> None:
 
 
 def test_images_of_some_classes() -> None:
-    """Those and no others, as many as there are or as asked for."""
     assert sorted(CASE.of_classes([3, 5], 9).test.labels.tolist()) == [3, 3, 5]
     assert len(CASE.of_classes([3, 5], 2).test) == 2
     assert {CASE.of_classes([3, 5], 1, seed).test.labels.item() for seed in range(9)} == {3, 5}

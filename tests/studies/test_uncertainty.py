@@ -1,7 +1,5 @@
-"""How sure a completion is.
-
-Oracles: the Gaussian posterior of a linear graph, by conditioning its joint covariance; autograd; SciPy's ranks.
-"""
+"""How sure a completion is. Oracles: the Gaussian posterior of a linear graph, by conditioning its joint covariance;
+autograd; SciPy's ranks."""
 
 import pytest
 import torch
@@ -33,7 +31,7 @@ def conditioned(made: pcg.PCGraph) -> torch.Tensor:
 def test_samples_and_curvature_of_a_linear_graph_have_the_exact_spread(temperature: float) -> None:
     made, exact = graph(), temperature**0.5 * conditioned(graph())
     torch.testing.assert_close(uncertainty.linearised(made, IMAGES, KNOWN, temperature), exact.expand(2, -1))
-    found = uncertainty.spread(made, IMAGES, KNOWN, temperature, steps=2000, every=20, chains=40)
+    found = uncertainty.spread(made, IMAGES, KNOWN, temperature, steps=500, every=20, chains=160)
     torch.testing.assert_close(found.deviation, exact.expand(2, -1), rtol=0.06, atol=0)   # 4 sigma of 2,000 free draws
     torch.testing.assert_close(found.halves, exact.expand(2, 2, -1), rtol=0.09, atol=0)
     answer = pcg.query(made, {"pixels": pcg.observed(IMAGES, KNOWN)}, momentum=0.9, tolerance=1e-12, steps=5000)
