@@ -21,6 +21,7 @@ LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<
 POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)")                  # a number with a power of ten, not in a tag
 LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
+HEAVY = 100_000                            # bytes of a picture
 DPI = 110                                  # of a picture with one pixel for each of the page
 LONGEST = 200                                                              # letters of a description
 COLOURED = 25                              # of 255 levels between the channels of a pixel that is not grey
@@ -31,6 +32,9 @@ def polish(site: Path) -> None:
     """Rewrite every page of a built website, and delete files that no page loads any more."""
     for page in site.rglob("*.html"):
         page.write_text(bound(polished(page.read_text(encoding="utf-8"), page.parent)), encoding="utf-8")
+    for picture in (site / "_images").glob("*.png"):
+        if picture.stat().st_size > HEAVY:
+            lighten(picture)
     for file in (site / "_static/scripts").glob("*"):
         if file.name.startswith("fontawesome.js") or file.suffix == ".map":
             file.unlink()
@@ -49,6 +53,15 @@ def bound(page: str) -> str:
 
 def _bound(text: str) -> str:
     return POWER.sub(r'<span class="whole">\g<0></span>', LOOSE.sub("\u00a0", text))
+
+
+def lighten(file: Path) -> None:
+    """Save a drawing with a palette, which no eye sees, and a photograph without a useless alpha channel."""
+    with Image.open(file) as picture:
+        if picture.mode != "RGB" and (picture.mode != "RGBA" or picture.getextrema()[3] != (255, 255)):
+            return
+        plain = picture.convert("RGB")
+    (plain if is_photograph(plain) else plain.quantize(256)).save(file, optimize=True)         # fewer pale the frames
 
 
 def polished(page: str, folder: Path) -> str:

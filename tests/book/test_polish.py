@@ -56,3 +56,29 @@ def test_only_photographs_have_the_class_that_no_theme_turns(tmp_path: Path) -> 
         Image.fromarray(figure).save(tmp_path / "a.png")
         page = polish.polished('<head></head><article class="bd-article"><img src="a.png">', tmp_path)
         assert ('class="photograph"' in page) == photograph
+
+
+def test_large_pictures_lose_transparency_that_they_do_not_use(tmp_path: Path) -> None:
+    colours = np.random.default_rng(0).integers(0, 256, (18, 14, 4), dtype=np.uint8).repeat(10, 0).repeat(10, 1)
+    for name, opaque in (("opaque", True), ("clear", False)):
+        colours[..., 3] = 255 if opaque else colours[..., 3] // 2
+        Image.fromarray(colours).save(file := tmp_path / f"{name}.png")
+        before = file.stat().st_size
+        polish.lighten(file)
+        with Image.open(file) as after:
+            assert after.mode == ("RGB" if opaque else "RGBA")
+            assert (np.asarray(after.convert("RGBA")) == colours).all()
+        assert file.stat().st_size < before if opaque else file.stat().st_size == before
+
+
+def test_large_pictures_of_few_shades_are_kept_by_a_palette(tmp_path: Path) -> None:
+    """Greys and a frame stay as they are, to the last bit; a second time changes nothing."""
+    drawn = np.repeat(np.random.default_rng(0).integers(0, 200, (90, 70, 1), dtype=np.uint8), 3, axis=2)
+    drawn[:3] = (0, 158, 115)
+    Image.fromarray(drawn).save(file := tmp_path / "digits.png")
+    before = file.stat().st_size
+    for _ in range(2):
+        polish.lighten(file)
+        with Image.open(file) as after:
+            assert after.mode == "P" and (np.asarray(after.convert("RGB")) == drawn).all()
+        assert file.stat().st_size < before
