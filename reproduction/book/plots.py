@@ -601,9 +601,8 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(),
             "palette": "colorblind" if frame[color].nunique() <= len(COLORS) else "husl"}
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
-        means = part.groupby([color, x], sort=False)[y].mean().reset_index()
         draw = sns.lineplot if joined else partial(sns.scatterplot, marker="_", s=400, linewidth=2)
-        draw(means, ax=axis, legend=False, **look)
+        draw(part.groupby([color, x], sort=False)[y].mean().reset_index(), ax=axis, legend=False, **look)
         sns.scatterplot(part, s=28, ax=axis, **look)
         named = axis.get_legend_handles_labels()
         axis.get_legend().remove()
