@@ -50,7 +50,7 @@ TOLD = {"swept_labelled_agreement": "recognised, with its label (%)",
 
 BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_background": "completion"}
 
-WHOLE = ("grid-pictures", "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder",
+WHOLE = ("grid-pictures", "grid-pictures-recurrent", "grid-pictures-once", "grid-clothing", "grid-autoencoder",
          "grid-assemblies")                                               # all images
 TASKS = ("grid-denoising", "grid-completion", "grid-denoising-equal", "grid-completion-equal", "grid-layered",
          "grid-completion-layers", *WHOLE)
