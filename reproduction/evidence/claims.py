@@ -143,7 +143,7 @@ class Test(Strict):
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
             these = "these other cases" if len(self.tried) > 1 else "this other case"
-            return f"Not every check holds in {these}, either: {'; '.join(self.tried)}." if failed else ""
+            return f"In {these} some check fails as well: {'; '.join(self.tried)}." if failed else ""
         return self.search.told()
 
 
