@@ -596,7 +596,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     if frame.empty:
         raise BadInput("facets needs at least one row.")
     numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
-    size = (1, PHONE, 1.7) if labels else (3, 3.4, 2.5)
+    size = (1, PHONE, 1.3) if labels else (3, 3.4, 2.5)
     figure, axes = _grid(frame[panel].nunique(), *size, sharex=bool(labels))
     look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(),
             "palette": "colorblind" if frame[color].nunique() <= len(COLORS) else "husl"}

@@ -39,3 +39,11 @@ def test_rows_of_figures_have_short_names() -> None:
     assert decays.short("grid-pictures-once-recurrent") == "recurrent, all once"
     grids = [name for name in decays.WORDS if name.startswith("grid-")]
     assert len({decays.short(name) for name in grids}) == len(grids)
+
+
+def test_models_are_named_by_their_sweep_and_by_what_varies_in_it() -> None:
+    """Also where nothing varies in any sweep, as in short runs."""
+    alike, varied = (pd.DataFrame([{"status": "ok", "dataset": "mnist"} | more])
+                     for more in ({}, {"topology.constructor": "recurrent", "topology.labels": 10}))
+    assert list(decays.own_task({"one": alike})["model"]) == ["one"]
+    assert list(decays.own_task({"one": alike, "other": varied})["model"]) == ["one", "other-recurrent-labels"]
