@@ -126,8 +126,9 @@ def own_task(swept: Mapping[str, pd.DataFrame], decay: float = BEST) -> pd.DataF
     kind = ends["topology.constructor"].astype(object).map("-{}".format, na_action="ignore").fillna("")
     told = (ends["topology.labels"].fillna(0) > 0).map({True: "-labels", False: ""})
     other = "" if decay == BEST else f"-{decay:g}"
-    return ends.assign(dataset=ends["data"].astype(object).fillna(ends["dataset"]), model=ends["model"] + kind + told + other).rename(
-        columns={name: f"swept_{name}" for name in sweeps.MEASURES})
+    return ends.assign(
+        dataset=ends["data"].astype(object).fillna(ends["dataset"]), model=ends["model"] + kind + told + other,
+    ).rename(columns={name: f"swept_{name}" for name in sweeps.MEASURES})
 
 
 def asked(ends: pd.DataFrame, claim: Claim) -> list[tuple[pd.DataFrame, list[str]]]:
