@@ -123,7 +123,7 @@ def own_task(swept: Mapping[str, pd.DataFrame], decay: float = BEST) -> pd.DataF
     ends = pd.concat([rows.query("status == 'ok'").assign(sweep=name, model=name) for name, rows in swept.items()])
     ends = ends.reindex(columns=list(dict.fromkeys([*ends, *VARIED])))
     ends = ends[ends[DECAY].fillna(BEST) == decay]
-    kind = ends["topology.constructor"].astype(object).map("-{}".format, na_action="ignore").fillna("")
+    kind = ends["topology.constructor"].map(lambda name: f"-{name}" if isinstance(name, str) else "")
     told = (ends["topology.labels"].fillna(0) > 0).map({True: "-labels", False: ""})
     other = "" if decay == BEST else f"-{decay:g}"
     return ends.assign(
