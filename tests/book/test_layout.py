@@ -116,7 +116,7 @@ def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judg
         one = Page("l-settings", page(*cells).notebook, True, False, {"words": ""})
         layout.lay_out(one, judged, ROOT, tmp_path)
         aims.append(one.notebook.cells[1].source)
-    assert "only with a decay at 1e-4." in aims[0] and "best at 0.03" in aims[0]
+    assert "only at 1e-4." in aims[0] and "best at 0.03" in aims[0]
     assert "tests no claim" in aims[1] and "{read}" not in aims[1]
 
 
