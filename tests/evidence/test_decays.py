@@ -36,7 +36,7 @@ def test_each_sentence_is_true_where_the_means_agree_with_it() -> None:
 
 def test_rows_of_figures_have_short_names() -> None:
     assert decays.short("grid-denoising-equal") == "equal edges, denoising"
-    assert decays.short("grid-pictures-once-recurrent") == "recurrent, all once"
+    assert decays.short("grid-layers-once-recurrent") == "recurrent, all once"
     grids = [name for name in decays.WORDS if name.startswith("grid-")]
     assert len({decays.short(name) for name in grids}) == len(grids)
 
