@@ -82,11 +82,18 @@ class Quantity(Outcome):
     def both(self) -> str:
         if len(self.cases) > FEW:
             return f"{self} compared with {self.theirs}"
-        shown = [" compared with ".join(rounded(side.mean(), self.check, self._places)
-                                        for side in (case.values, case.theirs)) for case in self.cases]
+        shown = [self._beside(float(case.values.mean()), float(case.theirs.mean())) for case in self.cases]
         if len(set(shown)) == 1:
             return shown[0]
         return ", ".join(f"{label}: {text}" for label, text in zip(self._labels(), shown, strict=True))
+
+    def _beside(self, ours: float, theirs: float) -> str:
+        """``15.0 compared with 12.8``; with a digit more where both sides would read alike."""
+        for more in (0, 1):
+            sides = [rounded(side, self.check, self._places + more, 3 + more) for side in (ours, theirs)]
+            if sides[0] != sides[1]:
+                break
+        return " compared with ".join(sides)
 
     @property
     def held(self) -> str:
@@ -209,8 +216,10 @@ def told(judged: Mapping[str, Verdict]) -> list[str]:
             if one.sentences and one.verdict != "not run"]
 
 
-def rounded(value: float, check: Check, places: int = 1) -> str:
-    """A number for a sentence: 16.04 becomes 16.0, and no share 0 or 100 %. ``places``: the decimals of a per cent."""
+def rounded(value: float, check: Check, places: int = 1, digits: int = 3) -> str:
+    """A number for a sentence: 16.04 becomes 16.0, and no share 0 or 100 %. ``places``: the decimals of a per cent;
+    ``digits``: those of another number.
+    """
     value = 100 * value if check.percent else value
     whole, tail = np.isclose(value, round(value), rtol=1e-9, atol=0), " %" if check.percent else ""
     if whole or abs(value) >= 1000:
@@ -222,7 +231,7 @@ def rounded(value: float, check: Check, places: int = 1) -> str:
         return f"{value:.0e}".replace("e-0", "e-")
     if abs(value) < 1e-4:                                                  # Python would write a power of ten
         return f"{value:.{2 - math.floor(math.log10(abs(value)))}f}"
-    return f"{value:#.3g}".removesuffix(".")
+    return f"{value:#.{digits}g}".removesuffix(".")
 
 
 def _about(value: float, check: Check) -> str:

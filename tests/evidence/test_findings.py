@@ -98,7 +98,8 @@ def test_cases_are_listed_digits_first_unless_they_agree(values: dict[str, float
 def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
     check = Check(quantity="mse", less_than={"model": "b"})
     digits, clothing = case(16.04, 15.4), case(16.12, 15.82, dataset="fashion")
-    for cases, said in (([digits], "16.0 compared with 15.4"), ([digits, digits], "16.0 compared with 15.4"),
+    for cases, said in (([digits], "16.0 compared with 15.4"), ([case(15.02, 14.97)], "15.02 compared with 14.97"),
+                        ([case(15.0, 15.0)], "15 compared with 15"), ([digits, digits], "16.0 compared with 15.4"),
                         ([digits, clothing], "digits: 16.0 compared with 15.4, clothing: 16.1 compared with 15.8"),
                         ([digits, clothing] * 2, "16.0 to 16.1 compared with 15.4 to 15.8")):
         assert Quantity(check, cases, words=BOOK.words).both == said
