@@ -8,9 +8,10 @@ import re
 
 import pandas as pd
 import pytest
+import torch
 
 from reproduction.checkout import ROOT
-from reproduction.evidence import claims, records, relaxed_time, sweeps
+from reproduction.evidence import claims, records, relaxed_time, sweeps, zoo
 
 KEPT = pd.DataFrame(records.read(ROOT / "results/records"))
 
@@ -83,6 +84,27 @@ def test_layers_denoise_clothing_better_and_digits_as_their_decay_says() -> None
         assert abs(of["completion_mse"].mean() - rivals("grid-completion-equal", data, "completion_mse")) < 0.002
     assert layered("recurrent", "rest_psnr")[0.001] > theirs["mnist"] + 0.5
     assert (layered("recurrent", "completion_mse") > rivals("grid-completion", "mnist", "completion_mse")).all()
+
+
+def test_sizes_beside_each_other_are_those_of_the_graphs() -> None:
+    """Any-ff, any-rec, page 4a and point 21 of the ambiguities: the edges of one graph in terms of another's."""
+    def edges(name: str, data: str, kind: str) -> int:
+        found = (one.spec for one in sweeps.plan(name, "paper"))
+        spec = next(one for one in found if (one.data, one.topology.constructor) == (data, kind))
+        return zoo.build(spec, 0, torch.device("cpu"), "float32")[0].topology.edge_count()
+
+    digits, clothing = (edges("grid-layers", data, "generative") for data in ("mnist", "fashion"))
+    small, large = (edges(name, "mnist", "fully_connected") for name in ("grid-completion-equal", "grid-completion"))
+    assert small / digits == pytest.approx(1, abs=0.01) and 0.3 < small / clothing < 0.4
+    assert round(large / digits) == 6 and round(large / clothing) == 2
+    assert large / edges("grid-layers", "fashion", "recurrent") == pytest.approx(1, abs=0.05)
+
+
+def test_ridge_regression_repeats_itself_as_the_measure_has_it() -> None:
+    """Rbm: "more than half of its completions"; page E: as well as the graph and better."""
+    assert 0.5 < mean("rbm", "repeated_share", "linear") < mean("rbm", "repeated_share", "generative")
+    assert abs(mean("rbm", "denoised_psnr", "linear") - mean("rbm", "denoised_psnr", "generative")) < 0.2
+    assert mean("rbm", "completion_mse", "linear") < mean("rbm", "completion_mse", "generative")
 
 
 def test_numbers_in_sentences_are_those_of_the_settings() -> None:
