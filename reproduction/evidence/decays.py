@@ -33,7 +33,7 @@ READ = [("hyper", "feedforward", {FILLS: "completion_mse", CLEANS: "denoised_mse
         ("decay-classifier", "layered classifier", {CLASSIFIES: "100 * accuracy"}),
         ("fully-connected", "fully connected", {CLASSIFIES: "100 * accuracy"})]
 WORDS = load().graphs                                                     # graphs as records name them -> in words
-SHORTER = {"fully connected, as many edges as layers of 512": "equal edges", "completion, labels": "labels",
+SHORTER = {"fully connected, as many edges as feedforward layers": "equal edges", "completion, labels": "labels",
            " layers": "", "pixels in ": "", "all images": "all"}
 ERRORS = {measure: f"error of {task}" for task, measure in sweeps.PICTURE_TASKS.items()}
 OWN = {"swept_rest_psnr": "PSNR at rest (dB)", "swept_noisy_psnr": "noisy (dB)",
