@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 from string import Formatter
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -180,27 +180,10 @@ class Words(Strict):
         return used(*self.finding, self.title, self.ours, *cause.finding).union(cause.fails, cause.holds)
 
 
-class InGrid(Strict):
-    """A claim inside the settings that the paper names; a key that is left out is the claim's own. ``along``: a
-    parameter that the paper leaves open -> the values that it names: all checks must hold at one and the same value.
-    """
-
-    decided_by: Annotated[list[str], Field(min_length=1)]
-    checks: Annotated[dict[CheckName, Check], Field(min_length=1)]
-    along: Annotated[dict[str, Annotated[list[float], Field(min_length=2)]], Field(max_length=1)] = Field(
-        default_factory=dict)
-    needs: Needs | None = None
-    readings: dict[str, Annotated[list[Check], Field(min_length=1)]] = Field(default_factory=dict)
-    rivals: list[Rival] = Field(default_factory=list)
-    also: list[str] = Field(default_factory=list)
-    finding: list[str] | None = None
-    ours: str | None = None
-    table: str | None = None
-    cause: Cause | None = None
-
-
 class Claim(Words):
-    """One row of the scorecard; the head of ``claims.yaml`` explains the keys."""
+    """One row of the scorecard; the head of ``claims.yaml`` explains the keys. ``in_grid``: the same claim inside the
+    settings that the paper names.
+    """
 
     section: str
     kind: str
@@ -214,7 +197,18 @@ class Claim(Words):
     readings: dict[str, Annotated[list[Check], Field(min_length=1)]] = Field(default_factory=dict)
     rivals: list[Rival] = Field(default_factory=list)
     decided_by: list[str] = Field(default_factory=list)
-    in_grid: InGrid | None = None
+    along: Annotated[dict[str, Annotated[list[float], Field(min_length=2)]], Field(max_length=1)] = Field(
+        default_factory=dict)
+    in_grid: "Claim | None" = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completed(cls, values: Any) -> Any:
+        """Inside the grid a key that is left out is the claim's own; other readings and rivals are not."""
+        if isinstance(values, Mapping) and isinstance(inside := values.get("in_grid"), Mapping):
+            own = {key: value for key, value in values.items() if key not in ("in_grid", "readings", "rivals")}
+            return {**values, "in_grid": own | inside}
+        return values
 
     @model_validator(mode="after")
     def _whole(self) -> "Claim":
@@ -223,18 +217,14 @@ class Claim(Words):
             raise ValueError("expected at least one check that is neither a guard nor a further measure")
         if missing := self.named() - self.checks.keys():
             raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
-        for one in self.inside():
-            Claim.model_validate(one.model_dump())
         return self
 
     def inside(self) -> list["Claim"]:
         """The claim inside the paper's grid: once for each value of ``along``, its tests corrected for their number."""
-        if self.in_grid is None:
+        if (claim := self.in_grid) is None:
             return []
-        own = {name: value for name, value in self.in_grid if name != "along" and value is not None}
-        claim = self.model_copy(update={"in_grid": None, **own})
         return [claim._at({key: value}, len(values))
-                for key, values in self.in_grid.along.items() for value in values] or [claim]
+                for key, values in claim.along.items() for value in values] or [claim]
 
     def _at(self, where: Condition, tries: int) -> "Claim":
         """With all checks, not readings, at some parameters, and levels divided by the number of tries (Bonferroni)."""
@@ -247,7 +237,8 @@ class Claim(Words):
 
     def rule(self) -> str:
         """All that decides the verdict, as one text: without the words."""
-        return self.model_dump_json(exclude=set(Words.model_fields))
+        words = dict.fromkeys(Words.model_fields, True)
+        return self.model_dump_json(exclude=words | {"in_grid": words})
 
     def rules(self) -> list[Check]:
         """Every check, that of a reading and of a rival included."""
@@ -255,14 +246,14 @@ class Claim(Words):
 
     def quantities(self) -> list[str]:
         """Every quantity that a record of this claim may have, inside the paper's grid or outside."""
-        inside = [quantity for one in self.inside()[:1] for quantity in one.quantities()]
+        inside = self.in_grid.quantities() if self.in_grid else []
         others = [check.other.quantity for check in self.rules() if check.other and check.other.quantity]
         own = [check.quantity for check in self.rules()] + others + [*self.needs.least] + self.also
         return list(dict.fromkeys(own + inside))
 
     def models(self) -> set[str | None]:
         """Every model that a rule of this claim names, inside the paper's grid or outside."""
-        rules = [check for claim in (self, *self.inside()[:1]) for check in claim.rules()]
+        rules = [*self.rules(), *(self.in_grid.rules() if self.in_grid else [])]
         return {side.model for check in rules for side in (check, check.other) if side}
 
 

@@ -24,7 +24,7 @@ from pcgraph_lite.valid import Count, CountOrNone, OneOf
 
 from .. import checkout
 from ..checkout import profile_names
-from .strict import Strict, in_file, mapping, merged, read_yaml, refuse_unknown, text_of, validated
+from .strict import Strict, changed, in_file, mapping, merged, read_yaml, refuse_unknown, text_of, validated
 
 
 def schema(name: str, base: type[Strict], takes: Callable[..., object], leave_out: Collection[str] = (),
@@ -174,8 +174,9 @@ def entry(name: str, profile: Profile) -> Mapping[str, Any]:
         raise in_file(profile_file(profile.name), f"no entry {name!r} under models, and the sizes of "
                        "config/models.yaml are for the full data sets. Add one "
                        f"({name}: {{}} takes them as they are).")
-    models = read_yaml(models_file())
-    return _shared(profile.models[source], models[name], models[source])
+    mine, theirs = (_flat(read_yaml(models_file())[model]) for model in (name, source))
+    return changed({}, {key: value for key, value in _flat(profile.models[source]).items()
+                        if mine.get(key) == theirs.get(key)})
 
 
 def original(name: str, profile: Profile) -> str | None:
@@ -188,22 +189,19 @@ def original(name: str, profile: Profile) -> str | None:
         return all(getattr(known[name], key) == getattr(known[other], key) for key in ("kind", "data")) and (
             known[name].kind != "pcgraph" or known[name].topology.constructor == known[other].topology.constructor)
 
-    settings = _flat(models[name])
-    return max(filter(alike, profile.models), key=lambda other: len(settings & _flat(models[other])), default=None)
+    def shared(other: str) -> int:
+        theirs = _flat(models[other])
+        return sum(theirs.get(key, ...) == value for key, value in _flat(models[name]).items())
+
+    return max(filter(alike, profile.models), key=shared, default=None)
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> set[tuple[str, str]]:
-    """Every setting as a pair of its dotted key and its value as text."""
-    found: set[tuple[str, str]] = set()
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Every setting by its dotted key."""
+    found: dict[str, Any] = {}
     for key, value in settings.items():
-        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {(f"{prefix}{key}", repr(value))}
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
     return found
-
-
-def _shared(changes: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes of those settings in which two models agree."""
-    return {key: _shared(value, mine.get(key) or {}, theirs.get(key) or {}) if isinstance(value, Mapping) else value
-            for key, value in changes.items() if isinstance(value, Mapping) or mine.get(key) == theirs.get(key)}
 
 
 def _changed(name: str, changes: Mapping[str, Any], path: Path) -> Model:

@@ -130,18 +130,10 @@ class Quantity(Outcome):
 
     @property
     def lowered(self) -> str:
-        return self._changes("lower", "higher", self._means, lambda gain: rounded(gain, self.check))
-
-    @property
-    def lessened(self) -> str:
-        parts = [1 - mean for mean in self._means]
-        return self._changes("smaller", "larger", parts, lambda part: f"{100 * part:.0f} %")
-
-    def _changes(self, less: str, more: str, gains: list[float], say: Callable[[float], str]) -> str:
-        """The cases in two groups: ``less`` by some amounts and ``more`` by others."""
-        told = {less: [], more: []}
-        for gain, label in zip(gains, self._labels(), strict=True):
-            told[less if gain >= 0 else more].append(say(abs(gain)) + f" ({label})" * bool(label))
+        told = {"lower": [], "higher": []}
+        for gain, label in zip(self._means, self._labels(), strict=True):
+            word = "lower" if gain >= 0 else "higher"
+            told[word].append(rounded(abs(gain), self.check) + f" ({label})" * bool(label))
         return " and ".join(f"{word} by {' and '.join(amounts)}" for word, amounts in told.items() if amounts)
 
     @property

@@ -45,7 +45,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
         takes["start"] = lambda: _started(model, truth, top, steps)
         takes["strangeness"] = lambda: _strangeness(model, held_out, some, profile, top, seed)
         takes["decibels"] = lambda: _in_decibels(model, some, truth, seed)
-        takes["memories"] = lambda: _recalled(model, train.images[:images].to(device), top, seed)
+        takes["memories"] = lambda: _recalled(model, train.images[:images], top, seed)
         if "labels" in model.topology.groups:
             takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
             if not model.topology.in_degree()[model.topology.slice("pixels")].any():
@@ -117,17 +117,13 @@ def _in_decibels(graph: PCGraph, some: ImageSet, truth: Tensor, seed: int) -> di
 
 def _recalled(graph: PCGraph, stored: Tensor, top: Tensor, seed: int) -> dict[str, float]:
     """The share of stored images ``(batch, pixels)`` that come back: from the upper half, and from noise in [0, 1] and
-    scaled units after 2000 steps (``_at_500``: after 500).
+    scaled units after 2000 steps.
     """
-    half = trials.recalled(memory.from_part(graph, stored, top), stored)
-    found = {"from_half": half.each["agrees"].mean()}
+    recalls = {"from_half": memory.from_part(graph, stored.to(top.device), top)}
     for units, variance in _in_units(graph, OF_MEMORIES).items():
-        noisy = datasets.noisy(stored.cpu(), variance, datasets.noise_generator(seed)).to(stored.device)
-        recall = memory.from_start(graph, noisy, [500, 2000], internal="prediction")
-        back = {step: float((metrics.mse(images, stored) < memory.RETRIEVED).double().mean())
-                for step, images in recall.seen.items()}
-        found |= {f"from_noise{units}": back[2000], f"from_noise{units}_at_500": back[500]}
-    return found
+        noisy = datasets.noisy(stored, variance, datasets.noise_generator(seed)).to(top.device)
+        recalls[f"from_noise{units}"] = memory.from_start(graph, noisy, [2000], internal="prediction")
+    return {name: trials.recalled(recall, stored).each["agrees"].mean() for name, recall in recalls.items()}
 
 
 def _started(graph: PCGraph, truth: Tensor, top: Tensor, steps: int) -> dict[str, float]:

@@ -43,8 +43,7 @@ MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised
             "generation_rested_accelerated", "noise_residual", "digit_residual", "constant_residual",
             "familiar_distance", "foreign_distance", "auroc", "brightness_auroc", "unlabelled_agreement",
             "mislabelled_agreement", "label_weight_scale", "do_accuracy", "drawn", "drawn_over_max", "label_agreement",
-            "denoised_db", "denoised_scaled_db", "from_half", "from_noise", "from_noise_at_500", "from_noise_scaled",
-            "from_noise_scaled_at_500"]
+            "denoised_db", "denoised_scaled_db", "from_half", "from_noise", "from_noise_scaled"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
 PARTS = (*USUAL, "do", "told", "rest", "start", "resting", "strangeness", "drawing", "decibels", "memories")

@@ -139,14 +139,6 @@ def test_a_negative_gain_raises_an_error() -> None:
     assert Quantity(check, [case(-0.00482)], words=BOOK.words).lowered == "higher by 0.00482"
 
 
-def test_a_ratio_is_told_as_what_it_takes_away() -> None:
-    check = Check(quantity="deep_steps_ratio", at_least=1)
-    for values, said in (((0.9, 0.73), "smaller by 10 % (five layers) and 27 % (six layers)"),
-                         ((0.9, 1.05), "smaller by 10 % (five layers) and larger by 5 % (six layers)")):
-        cases = [case(value, parameters={"layers": layers}) for value, layers in zip(values, (5.0, 6.0), strict=True)]
-        assert Quantity(check, cases, words=BOOK.words).lessened == said
-
-
 def test_ranks_are_words_and_limits_are_as_the_rule_has_them() -> None:
     check = Check(quantity="rank", at_most=0.01)
     ranks = [case(value, parameters={"task": task}) for value, task in ((3.0, "completion"), (2.0, "denoising"))]
