@@ -57,7 +57,7 @@ def trainings() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def numbers(settings: Mapping[str, Any]) -> list[float]:
     """What one training ends with, in float64: its last row of the history, and two numbers for each tensor."""
-    spec = config.validated(dict[str, config.ModelSpec], {"small": settings}, FILE)["small"]
+    spec = config.checked("small", settings, FILE)
     profile = config.Profile(name="numerics", description="", data=config.DataSettings(sample=True), dtype="float64")
     model, generator = zoo.build(spec, 0, torch.device("cpu"), profile.dtype)
     rest, held_out = zoo.split(spec, profile, generator)

@@ -130,15 +130,15 @@ def notebook_names() -> list[str]:
 def load_profile(name: str) -> Profile:
     """A profile with its changes of models. Raises UnknownName; BadInput: the schema refuses it; BadFile: no YAML."""
     one_of("profile", name, profile_names())
-    file, models = profile_file(name), models_file()
-    return _profile(name, file, text_of(file), text_of(models), tuple(notebook_names()))
+    file = profile_file(name)
+    return _profile(name, file, text_of(file), text_of(models_file()), tuple(notebook_names()))
 
 
 @lru_cache(maxsize=8)
 def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str]) -> Profile:
-    """Checked once per content of the files, because one command asks hundreds of times."""
+    """Checked once per content of the files (``models``: of that of models), as one command asks hundreds of times."""
     profile = validated(Profile, {"name": name} | mapping(path, text), path)
-    refuse_unknown(path, "model", profile.models, _models(models_file(), models))
+    refuse_unknown(path, "model", profile.models, load_models())
     refuse_unknown(path, "notebook", [*profile.notebooks, *profile.published], notebooks)
     for model, changes in profile.models.items():
         _changed(model, changes, path)
@@ -147,20 +147,13 @@ def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str
 
 def load_models() -> dict[str, Model]:
     """Every model of ``config/models.yaml`` before a profile changes it. Raises BadInput, BadFile."""
-    return _models(models_file(), text_of(models_file()))
-
-
-@lru_cache(maxsize=8)
-def _models(path: Path, text: str) -> dict[str, Model]:
-    return validated(dict[str, ModelSpec], mapping(path, text), path)
+    return validated(dict[str, ModelSpec], read_yaml(models_file()), models_file())
 
 
 def load_model(name: str, profile: Profile) -> Model:
     """A model as this profile trains it. Raises UnknownName, and BadInput as ``entry``."""
-    known = load_models()
-    one_of("model", name, known)
-    changes = entry(name, profile)
-    return _changed(name, changes, profile_file(profile.name)) if changes else known[name]
+    one_of("model", name, read_yaml(models_file()))
+    return _changed(name, entry(name, profile), profile_file(profile.name))
 
 
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
@@ -183,15 +176,14 @@ def original(name: str, profile: Profile) -> str | None:
     """The model of a profile from which a model was copied: of those with the same kind, data set and constructor, the
     one with the most settings in common. None: there is no such model.
     """
-    models, known = read_yaml(models_file()), load_models()
+    settings = {model: _flat(read_yaml(models_file())[model]) for model in (name, *profile.models)}
+    mine = settings[name]
 
     def alike(other: str) -> bool:
-        return all(getattr(known[name], key) == getattr(known[other], key) for key in ("kind", "data")) and (
-            known[name].kind != "pcgraph" or known[name].topology.constructor == known[other].topology.constructor)
+        return all(mine.get(key) == settings[other].get(key) for key in ("kind", "data", "topology.constructor"))
 
     def shared(other: str) -> int:
-        theirs = _flat(models[other])
-        return sum(theirs.get(key, ...) == value for key, value in _flat(models[name]).items())
+        return sum(settings[other].get(key, ...) == value for key, value in mine.items())
 
     return max(filter(alike, profile.models), key=shared, default=None)
 
@@ -206,8 +198,12 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _changed(name: str, changes: Mapping[str, Any], path: Path) -> Model:
     """A model with changes from the profile in ``path``."""
-    both = merged(read_yaml(models_file())[name], changes)
-    return validated(dict[str, ModelSpec], {name: both}, path, prefix="models.")[name]
+    return checked(name, merged(read_yaml(models_file())[name], changes), path, prefix="models.")
+
+
+def checked(name: str, settings: Mapping[str, Any], path: Path, prefix: str = "") -> Model:
+    """A model from its settings as a file has them. Raises BadInput, naming the file and the key after ``prefix``."""
+    return validated(dict[str, ModelSpec], {name: settings}, path, prefix)[name]
 
 
 def profile_file(name: str) -> Path:

@@ -30,7 +30,7 @@ from pcgraph_lite.valid import Count
 
 from .. import checkout
 from . import config, records, strict, zoo
-from .config import Model, ModelSpec
+from .config import Model
 from .strict import Strict
 
 MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
@@ -295,7 +295,7 @@ def _source(name: str) -> Path:
 
 def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> Model:
     """The checked specification at a point of a grid."""
-    spec = strict.validated(dict[str, ModelSpec], {model: strict.changed(base, point)}, source)[model]
+    spec = config.checked(model, strict.changed(base, point), source)
     if not spec.validation_count:
         raise BadInput(f"{checkout.relative(source)}: {model} keeps no validation images; set validation_count in its "
                        "base.")

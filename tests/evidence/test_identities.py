@@ -6,34 +6,36 @@ Settings files may change; this file never does, because weights with these name
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reproduction.evidence import config
 
-KNOWN = json.loads(Path(__file__).with_name("identities.json").read_text())
+FILE = Path(__file__).with_name("identities.json")
+KNOWN = json.loads(FILE.read_text())
+
+
+def identity(known: dict[str, Any], **train: object) -> str:
+    """Of these settings, with changes of the training."""
+    settings = known["settings"] | {"description": "any"}
+    changed = {"train": settings["train"] | train} if train else {}
+    return config.checked("a model", settings | changed, FILE).identity(known["seed"], known["sample"])
 
 
 def test_settings_keep_their_identity() -> None:
     """Neither a schema, a default, nor an argument added to a signature may change one."""
     for known in KNOWN:
-        settings = {"a model": known["settings"] | {"description": "any"}}
-        model = config.validated(dict[str, config.ModelSpec], settings, Path("identities.json"))["a model"]
-        assert model.identity(known["seed"], known["sample"]) == known["identity"], known["settings"]
+        assert identity(known) == known["identity"], known["settings"]
 
 
 @pytest.mark.parametrize("kind", ["pcgraph", "mlp", "autoencoder"])
 def test_a_new_setting_of_training_is_another_identity(kind: str) -> None:
     """It decides the weights; without it they are what all had before there was a choice."""
-    def identity(**train: object) -> str:
-        settings = known["settings"] | {"description": "any", "train": known["settings"]["train"] | train}
-        model = config.validated(dict[str, config.ModelSpec], {"a model": settings}, Path("models.yaml"))["a model"]
-        return model.identity(known["seed"], known["sample"])
-
     known = next(known for known in KNOWN if known["settings"]["kind"] == kind)
-    assert identity(anneal="none", warm_up=0, augment="none") == known["identity"]
+    assert identity(known, anneal="none", warm_up=0, augment="none") == known["identity"]
     changed = [{"anneal": "cosine"}, {"anneal": "linear"}, {"warm_up": 0.5}, {"augment": "shift and mirror"}]
-    assert len({identity(), *(identity(**one) for one in changed)}) == 5
+    assert len({identity(known), *(identity(known, **one) for one in changed)}) == 5
 
 
 def test_every_kind_and_constructor_was_recorded() -> None:

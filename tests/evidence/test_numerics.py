@@ -114,7 +114,7 @@ def test_committing_leaves_unmoved_numbers_bit_for_bit(monkeypatch: pytest.Monke
 
 def test_every_plan_is_trained() -> None:
     """Dense, blocks, and blocks stored by their edges, which big assemblies are."""
-    graphs = {part: zoo.build(config.validated(dict[str, config.ModelSpec], {"a": TRAININGS[part][0]}, Path("a"))["a"],
-                              0, torch.device("cpu"))[0] for part in TRAININGS if part.startswith("topology")}
+    graphs = {part: zoo.build(config.checked("a", TRAININGS[part][0], Path("a")), 0, torch.device("cpu"))[0]
+              for part in TRAININGS if part.startswith("topology")}
     assert len(graphs["topology fully_connected"].blocks) == 1 < len(graphs["topology generative"].blocks)
     assert any(isinstance(block, Sparse) for block in graphs["topology assemblies"].blocks)
