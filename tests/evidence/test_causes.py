@@ -279,3 +279,10 @@ def test_the_graphs_of_page_3a_have_more_digits_read_and_too_few() -> None:
     read = some.groupby(["quantity", "model"])["value"].mean()
     theirs, originals = read["judge_agreement"].max(), read["original_judge_agreement"].max()
     assert read["swept_completion_agreement"]["grid-completion"] < theirs < originals - 0.1
+
+
+def test_most_denoised_pictures_are_not_at_rest() -> None:
+    """Gen-c says so of page 3a: on both data sets, mean over seeds."""
+    assert "most pictures are not at rest" in " ".join(claims.load_claims()["gen-c"].cause.finding)
+    share = KEPT[KEPT["quantity"] == "fixed_point_converged_share"].groupby("dataset")["value"].mean()
+    assert len(share) == 2 and (share < 0.5).all()

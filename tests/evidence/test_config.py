@@ -76,47 +76,29 @@ def test_a_copy_under_a_new_name_has_its_originals_size(root: Path, changed: str
     assert mine.model_copy(update={"train": tiny.train}) == tiny
 
 
-def test_merged_keeps_and_replaces() -> None:
-    """Mappings merge key by key, everything else is replaced, nothing given is changed in place."""
-    base = {"a": {"b": 1, "c": [1, 2]}, "d": 4}
-    assert config.merged(base, {"a": {"c": [3]}, "e": 5}) == {"a": {"b": 1, "c": [3]}, "d": 4, "e": 5}
-    assert base == {"a": {"b": 1, "c": [1, 2]}, "d": 4}
+PROFILE, MODELS = "config/profiles/smoke.yaml", "config/models.yaml"
 
 
-@pytest.mark.parametrize(("old", "new", "words"), [
-    ("threads: 1", "threds: 2", ["threds", "threads"]),
-    ("threads: 1", "threads: two", ["threads", "integer", "'two'"]),
-    ("tiny:", "tini:", ["model 'tini'", "Did you mean 'tiny'"]),
-    ("epochs: 3", "epocs: 3", ["models.tiny", "train", "'epocs'", "Did you mean 'epochs'"]),
-    ("epochs: 3", "epochs: -1", ["models.tiny", "train.epochs", "greater than or equal to 1"]),
-    ("01-tiny: ", "01-tinny: ", ["notebook '01-tinny'", "Did you mean '01-tiny'"]),
-    ("description:", "threads: 2\ndescription:", ["threads", "given twice"]),
-    ("description: for tests", "description: [", ["not valid YAML"]),
-])
-def test_wrong_profile_is_refused(root: Path, old: str, new: str, words: list[str]) -> None:
+@pytest.mark.parametrize(("file", "old", "new", "words"), [
+    (PROFILE, "models:", "threds: 2\nmodels:", ["threds", "threads"]),
+    (PROFILE, "models:", "threads: two\nmodels:", ["threads", "integer", "'two'"]),
+    (PROFILE, "tiny:", "tini:", ["model 'tini'", "Did you mean 'tiny'"]),
+    (PROFILE, "epochs: 3", "epocs: 3", ["models.tiny", "train", "'epocs'", "Did you mean 'epochs'"]),
+    (PROFILE, "epochs: 3", "epochs: -1", ["models.tiny", "train.epochs", "greater than or equal to 1"]),
+    (PROFILE, "01-tiny: ", "01-tinny: ", ["notebook '01-tinny'", "Did you mean '01-tiny'"]),
+    (PROFILE, "models:", "threads: 1\nthreads: 2\nmodels:", ["threads", "given twice"]),
+    (PROFILE, "description: for tests", "description: [", ["not valid YAML"]),
+    (MODELS, "data: mnist", "data: minst", ["tiny", "data", "'mnist'", "'minst'"]),
+    (MODELS, "constructor: generative", "constructor: generativ", ["tiny", "topology", "generative"]),
+    (MODELS, "hidden: [8]", "hidden: 8", ["tiny", "hidden", "list"]),
+    (MODELS, "weight_lr: 1e-3", "weight_lr: fast", ["tiny", "weight_lr", "number", "'fast'"]),
+    (MODELS, "steps: 3", "value_lr: save", ["tiny", "value_lr", "'safe'"])])
+def test_wrong_settings_are_refused(root: Path, file: str, old: str, new: str, words: list[str]) -> None:
     """The message names the file, the key, what was expected and a near match."""
-    path = root / "config/profiles/smoke.yaml"
-    path.write_text(path.read_text().replace("models:", "threads: 1\nmodels:"))
-    edit(path, old, new)
+    edit(root / file, old, new)
     with pytest.raises((BadInput, BadFile)) as caught:
         config.load_profile("smoke")
-    for word in ["config/profiles/smoke.yaml", *words]:
-        assert word in str(caught.value)
-
-
-@pytest.mark.parametrize(("old", "new", "words"), [
-    ("data: mnist", "data: minst", ["tiny", "data", "'mnist'", "'minst'"]),
-    ("constructor: generative", "constructor: generativ", ["tiny", "topology", "generative"]),
-    ("hidden: [8]", "hidden: 8", ["tiny", "hidden", "list"]),
-    ("weight_lr: 1e-3", "weight_lr: fast", ["tiny", "weight_lr", "number", "'fast'"]),
-    ("steps: 3", "value_lr: save", ["tiny", "value_lr", "'safe'"]),
-])
-def test_wrong_model_is_refused(root: Path, old: str, new: str, words: list[str]) -> None:
-    """The same for config/models.yaml."""
-    edit(root / "config/models.yaml", old, new)
-    with pytest.raises(BadInput) as caught:
-        config.load_models()
-    for word in ["config/models.yaml", *words]:
+    for word in [file, *words]:
         assert word in str(caught.value)
 
 

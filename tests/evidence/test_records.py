@@ -63,12 +63,14 @@ def test_only_finite_numbers(root: Path, value: object, error: type[Exception], 
         records.Recorder("n", "laptop", CPU).add(claim="gen-c", quantity="denoised_mse", value=value, seed=7)
 
 
-def test_only_finite_parameters(root: Path) -> None:
-    """Refused where they are added: later they would lose all records of the page."""
+@pytest.mark.parametrize(("given", "says"), [
+    ({"seed": "one"}, "seed = 'one'"),
+    *(({"variance": wrong}, "parameters") for wrong in (float("nan"), float("inf"), object()))])
+def test_what_json_cannot_hold_is_refused(root: Path, given: dict[str, object], says: str) -> None:
+    """Where it is added: later it would lose all records of the page."""
     recorder = filled([0])
-    for wrong in (float("nan"), float("inf")):
-        with pytest.raises(BadInput, match="parameters"):
-            recorder.add(claim="gen-c", quantity="denoised_mse", value=1.0, variance=wrong)
+    with pytest.raises(BadInput, match=says):
+        recorder.add(claim="gen-c", quantity="denoised_mse", value=1.0, **given)
     assert len(records.read(recorder.save().parent)) == 1
 
 
@@ -105,15 +107,6 @@ def test_duplicates_are_refused(root: Path) -> None:
         recorder.add(claim="gen-c", quantity="denoised_mse", value=3, dataset="mnist", model="tiny", seed=0, n=9,
                      variance=0.5)
     recorder.add(claim="gen-c", quantity="denoised_mse", value=3, dataset="mnist", model="tiny", seed=0, variance=0.7)
-
-
-def test_wrong_types_are_refused(root: Path) -> None:
-    """A seed that is no whole number, and a parameter that JSON cannot hold."""
-    recorder = records.Recorder("n", "laptop", CPU)
-    with pytest.raises(BadInput, match=r"seed = 'one'"):
-        recorder.add(claim="gen-c", quantity="denoised_mse", value=1, seed="one")
-    with pytest.raises(BadInput, match="parameters"):
-        recorder.add(claim="gen-c", quantity="denoised_mse", value=1, where=object())
 
 
 def test_unknown_profile() -> None:
