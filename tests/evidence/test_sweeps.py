@@ -59,6 +59,22 @@ def trainings(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return begun
 
 
+@pytest.fixture
+def study(root: Path) -> Path:
+    """The project with a study, ``small``."""
+    (root / "config/studies").mkdir()
+    (root / "config/studies/small.yaml").write_text(STUDY)
+    return root
+
+
+def by_hand(spec: config.Model) -> tuple[torch.nn.Module, datasets.ImageSet, datasets.ImageSet, pd.DataFrame]:
+    """A model as the zoo trains it, its images, its validation images, and the history."""
+    generator = torch.Generator().manual_seed(0)
+    model, _ = zoo.build(spec, 0, torch.device("cpu"))
+    rest, held_out = zoo.split(spec, config.load_profile("smoke"), generator)
+    return model, rest, held_out, zoo.fit(model, spec, rest, held_out, generator=generator, progress=False)
+
+
 @pytest.mark.parametrize("profile", config.profile_names())
 @pytest.mark.parametrize("name", sorted(file.stem for file in (checkout.ROOT / "config/sweeps").glob("*.yaml")))
 def test_committed_sweeps_fit_the_schemas(name: str, profile: str) -> None:
@@ -84,10 +100,8 @@ def test_committed_rows_of_studies_are_those_of_their_plans(name: str) -> None:
         assert said | {"optimizer": "adam"} == run.values
 
 
-def test_a_study_trains_to_the_end_and_keeps_a_row_a_run(root: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_study_trains_to_the_end_and_keeps_a_row_a_run(study: Path, capsys: pytest.CaptureFixture) -> None:
     """Six runs, none of the base; one that is there already is not made again; a step that diverges is a row too."""
-    (root / "config/studies").mkdir()
-    (root / "config/studies/small.yaml").write_text(STUDY)
     file = sweeps.run("small", "smoke", "cpu")
     whole = pd.read_csv(file)
     whole.iloc[1:].to_csv(file, index=False)
@@ -107,10 +121,8 @@ def test_a_study_trains_to_the_end_and_keeps_a_row_a_run(root: Path, capsys: pyt
     assert set(relaxed_time.scores(rows)["score"]) <= {*(100 * rows["accuracy"]), *(100 * rows[memories].stack())}
 
 
-def test_a_study_measures_the_weights_after_its_last_epoch(root: Path) -> None:
+def test_a_study_measures_the_weights_after_its_last_epoch(study: Path) -> None:
     """The same training by hand, which no image stops or chooses from."""
-    (root / "config/studies").mkdir()
-    (root / "config/studies/small.yaml").write_text(STUDY)
     run = sweeps.plan("small", "smoke")[1]
     profile, generator = config.load_profile("smoke"), torch.Generator().manual_seed(0)
     graph, _ = zoo.build(run.spec, 0, torch.device("cpu"), profile.dtype)
@@ -192,10 +204,7 @@ def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
     edit(root / "config/sweeps/tiny.yaml", "base: {train: {batch_size: 25}}", "base: {}")
     rows = sweeps.load("tiny", "smoke", "cpu")
     assert list(rows["setting"]) == ["base"] * 3 + ["activation = linear"] * 3
-    spec, generator = zoo.spec("tiny", "smoke"), torch.Generator().manual_seed(0)
-    graph, _ = zoo.build(spec, 0, torch.device("cpu"))
-    rest, held_out = zoo.split(spec, config.load_profile("smoke"), generator)
-    history = zoo.fit(graph, spec, rest, held_out, generator=generator, progress=False)
+    graph, _, held_out, history = by_hand(zoo.spec("tiny", "smoke"))
     ours = rows[rows["setting"] == "base"]
     for column in ("epoch", "energy", "validation", "value_lr"):
         assert ours[column].tolist() == pytest.approx(history[column].tolist(), rel=1e-5)
@@ -246,10 +255,7 @@ def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> 
          "images: 10\nquery_steps: 12\nmeasured: [completion, told, rest, resting]")
     edit(root / "config/sweeps/tiny.yaml", "base: {train: {batch_size: 25}}", "base: {}")
     last = sweeps.load("tiny", "smoke", "cpu").query("setting == 'base'").iloc[-1]
-    spec, generator = zoo.spec("tiny", "smoke"), torch.Generator().manual_seed(0)
-    graph, _ = zoo.build(spec, 0, torch.device("cpu"))
-    rest, held_out = zoo.split(spec, config.load_profile("smoke"), generator)
-    zoo.fit(graph, spec, rest, held_out, generator=generator, progress=False)
+    graph, rest, held_out, _ = by_hand(zoo.spec("tiny", "smoke"))
     truth, known = held_out.subset(10).images, torch.arange(784) < 392
     noise = torch.randn(truth.shape, generator=datasets.noise_generator(0, "held-out"))
     rested = query(graph, init={"pixels": truth + 0.5 ** 0.5 * noise}, steps=12, tolerance=None)
@@ -423,11 +429,8 @@ def test_an_autoencoder_denoises_in_one_pass(root: Path) -> None:
     (root / "config/sweeps/tiny.yaml").write_text(
         "description: for tests\nmodel: copier\nimages: 10\nmeasured: [rest]\nbase: {validation_count: 20}\n"
         "vary: [train.weight_decay: [0.1]]\n")
-    last, one = sweeps.finals(sweeps.load("tiny", "smoke", "cpu")).iloc[0], sweeps.plan("tiny", "smoke")[0]
-    model, _ = zoo.build(one.spec, 0, torch.device("cpu"))
-    generator = torch.Generator().manual_seed(0)
-    rest, held_out = zoo.split(one.spec, config.load_profile("smoke"), generator)
-    zoo.fit(model, one.spec, rest, held_out, generator=generator, progress=False)
+    last = sweeps.finals(sweeps.load("tiny", "smoke", "cpu")).iloc[0]
+    model, _, held_out, _ = by_hand(sweeps.plan("tiny", "smoke")[0].spec)
     clean = held_out.images[:10]
     noisy = clean + 0.5 ** 0.5 * torch.randn(clean.shape, generator=datasets.noise_generator(0, "held-out"))
     with torch.no_grad():
