@@ -345,7 +345,7 @@ def test_shares_of_one_seed_are_told_apart_by_fishers_test(ours: int, theirs: in
 
 
 def test_a_difference_or_a_number_beyond_a_threshold_counts_at_five_per_cent():
-    """By scipy the one-sided p of 1, 2, x is 0.059 with x = 0.5 and 0.029 with x = 1. Of a lone seed the sign counts."""
+    """By scipy the one-sided p of 1, 2, x is 0.059 with x = 0.5, 0.029 with x = 1. Of a lone seed the sign counts."""
     for third, expected in ((0.5, "not reproduced"), (1.0, "reproduced")):
         pairs = [*seeds("ours", 0.0, 0.0, 0.0), *seeds("theirs", 1.0, 2.0, third)]
         assert verdict(claim(LESS), frame(*pairs)) == expected
