@@ -68,9 +68,7 @@ def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, 
             raise BadFile(f"notebooks/{name}.md: {key}: {strict.explain(error.errors()[0], '')}.") from None
     for entry in entries:
         found |= entry if isinstance(entry, dict) else {entry: "seeds"}
-    for model in found:
-        if model not in config.load_models():
-            raise BadInput(f"notebooks/{name}.md: {unknown('model', model, config.load_models())}")
+    strict.refuse_unknown(source(name), "model", found, strict.read_yaml(config.models_file()))
     return found
 
 

@@ -179,9 +179,10 @@ def _runs(sweep: Sweep, settings: config.Profile, source: Path) -> Iterator[Run]
     points, first, sizes = strict.crossed(sweep.vary), {"kind": "pcgraph", "description": sweep.description}, {}
     columns = OF_STUDIES
     if not task:
-        strict.refuse_unknown(source, "model", [sweep.model], config.load_models())
+        models = strict.read_yaml(config.models_file())
+        strict.refuse_unknown(source, "model", [sweep.model], models)
         points, columns = [{}, *points], {key: key for point in points for key in point if key != "seed"}
-        first, sizes = strict.read_yaml(config.models_file())[sweep.model], config.entry(sweep.model, settings)
+        first, sizes = models[sweep.model], config.entry(sweep.model, settings)
     base = reduce(strict.merged, (sweep.base, sizes, part.base), first)
     usual = _values(_spec(task or sweep.model, base, {}, source), columns)
     for point in points:
