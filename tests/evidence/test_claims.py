@@ -77,7 +77,6 @@ def test_fixed_numbers(limit: dict[str, object], value: float, expected: str) ->
 
 
 def test_all_and_some_checks() -> None:
-    """All hold: reproduced; some: partly; none: not reproduced."""
     high, low = {"quantity": "q", "at_least": 0.4}, {"quantity": "q", "at_most": 0.3}
     rows = frame(*seeds("q", 0.5, 0.5, 0.5))
     assert verdict(claim(high), rows) == "reproduced"
@@ -140,7 +139,6 @@ def test_pairs_are_compared_seed_by_seed(ours: tuple, theirs: tuple, less: str, 
 
 
 def test_models_and_parameters_can_be_held_against_each_other() -> None:
-    """The other side may be another model or other parameters of the same quantity."""
     rows = frame(*seeds("q", 3, 4, 5, model="a"), *seeds("q", 1, 2, 2, model="b"))
     assert verdict(claim({"quantity": "q", "model": "a", "greater_than": {"model": "b"}}), rows) == "reproduced"
     rows = frame(*seeds("q", 3, 4, 5, parameters={"width": 9}), *seeds("q", 1, 2, 2, parameters={"width": 1}))
@@ -240,7 +238,6 @@ def test_rules_read_as_words(check: Check, words: str) -> None:
     ({"quantity": "q", "atleast": 1}, "Did you mean 'at_least'"),
     ({"quantity": "q", "at_least": "high"}, "valid number")])
 def test_wrong_rules_are_refused(check: dict[str, object], words: str) -> None:
-    """Naming the file and what was expected."""
     with pytest.raises(BadInput, match=words) as caught:
         config.validated(Check, check, checkout.ROOT / "rules.yaml")
     assert "rules.yaml" in str(caught.value)

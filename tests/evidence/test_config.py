@@ -45,7 +45,6 @@ def test_graphs_of_weak_and_strong_decay_differ_in_nothing_else(profile: str, pa
 
 
 def test_profile_changes_single_entries(root: Path) -> None:
-    """A profile's override replaces what it names and leaves the rest."""
     smoke = config.load_model("tiny", config.load_profile("smoke"))
     plain = config.load_model("tiny", config.load_profile("laptop"))
     assert (smoke.train.epochs, plain.train.epochs) == (3, 2)
@@ -103,7 +102,6 @@ def test_wrong_settings_are_refused(root: Path, file: str, old: str, new: str, w
 
 
 def test_missing_or_foreign_file_is_named(root: Path) -> None:
-    """A missing models file and one that holds no mapping are named."""
     path = root / "config/models.yaml"
     path.write_text("- a list\n")
     with pytest.raises(BadFile, match=r"config/models\.yaml holds list"):
@@ -154,6 +152,5 @@ def test_a_schema_is_the_signature() -> None:
 
 
 def test_training_schema_matches_fit() -> None:
-    """Every setting of ``fit`` can be given, its score as well, and nothing more."""
     settings = {field.name for field in fields(learning.Training)}
     assert config.SPECS["pcgraph"].model_fields["train"].annotation.model_fields.keys() == settings | {"score"}

@@ -35,7 +35,6 @@ def filled(order: list[int]) -> records.Recorder:
 
 
 def test_what_is_saved_is_read(root: Path) -> None:
-    """All fields come back, with notebook, profile and provenance beside them."""
     path = filled([0, 1]).save()
     assert path == root / "laptop/records/03a-fully-connected.json"
     rows = records.read(path.parent)
@@ -47,7 +46,6 @@ def test_what_is_saved_is_read(root: Path) -> None:
 
 
 def test_order_of_the_file_does_not_depend_on_the_order_of_adding(root: Path) -> None:
-    """Sorted by what a record is."""
     contents = [json.loads(filled(order).save().read_text())["records"] for order in ([2, 0, 10], [10, 2, 0])]
     assert contents[0] == contents[1]
     assert [row["seed"] for row in contents[0]] == [0, 2, 10]
@@ -58,7 +56,6 @@ def test_order_of_the_file_does_not_depend_on_the_order_of_adding(root: Path) ->
       for value in (float("nan"), float("inf"), -float("inf"), "nan", torch.tensor(float("nan")))),
     *((value, BadInput, "holds a finite number") for value in ("x", None, 1j, [1], 10**400, torch.ones(2), pd.NA))])
 def test_only_finite_numbers(root: Path, value: object, error: type[Exception], says: str) -> None:
-    """Others are refused, naming the record."""
     with pytest.raises(error, match=says):
         records.Recorder("n", "laptop", CPU).add(claim="gen-c", quantity="denoised_mse", value=value, seed=7)
 
@@ -101,7 +98,6 @@ def test_unknown_claim_or_quantity(root: Path) -> None:
 
 
 def test_duplicates_are_refused(root: Path) -> None:
-    """The same record twice is an error, unless a parameter tells the two apart."""
     recorder = filled([0])
     with pytest.raises(BadInput, match="recorded twice"):
         recorder.add(claim="gen-c", quantity="denoised_mse", value=3, dataset="mnist", model="tiny", seed=0, n=9,

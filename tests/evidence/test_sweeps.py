@@ -78,7 +78,6 @@ def by_hand(spec: config.Model) -> tuple[torch.nn.Module, datasets.ImageSet, dat
 @pytest.mark.parametrize("profile", config.profile_names())
 @pytest.mark.parametrize("name", sorted(file.stem for file in (checkout.ROOT / "config/sweeps").glob("*.yaml")))
 def test_committed_sweeps_fit_the_schemas(name: str, profile: str) -> None:
-    """Every committed sweep is accepted in every profile and has its base and something to compare it with."""
     runs = sweeps.plan(name, profile)
     assert runs[0].setting == "base" and len({run.setting for run in runs}) > 1
 
@@ -296,7 +295,6 @@ def test_a_seed_gives_every_setting_the_same_images(root: Path, monkeypatch: pyt
 
 
 def test_measures_use_validation_images_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No sweep ever asks for the test set."""
     original = datasets.load
     monkeypatch.setattr(datasets, "load", lambda name, split="train", **rest: original(
         name, split if split == "train" else pytest.fail("the test set was read"), **rest))

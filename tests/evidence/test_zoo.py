@@ -26,7 +26,6 @@ def same(a: torch.nn.Module, b: torch.nn.Module) -> bool:
 
 
 def test_missing_weights_are_trained_and_then_found(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first load says that it trains; the second finds the file and gives the same weights and history."""
     first = zoo.ModelRun("tiny", "smoke").load(**QUIET)
     assert "has no weights in profile smoke yet" in capsys.readouterr().err
     when = first.path.stat().st_mtime_ns
@@ -39,7 +38,6 @@ def test_missing_weights_are_trained_and_then_found(root: Path, capsys: pytest.C
 
 
 def test_training_moves_the_weights_and_follows_the_seed(root: Path) -> None:
-    """The same seed gives the same weights; another seed others; and they are not the initial ones."""
     first = zoo.ModelRun("tiny", "smoke").load(**QUIET)
     zoo.ModelRun("tiny", "smoke").train(**QUIET, force=True)
     assert same(first.graph, zoo.ModelRun("tiny", "smoke").load(**QUIET).graph)
@@ -48,7 +46,6 @@ def test_training_moves_the_weights_and_follows_the_seed(root: Path) -> None:
 
 
 def test_stale_weights_are_trained_again(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A changed setting is noticed by its hash and said."""
     zoo.ModelRun("tiny", "smoke").load(**QUIET)
     path = root / "config/profiles/smoke.yaml"
     path.write_text(path.read_text().replace("epochs: 3", "epochs: 1"))
