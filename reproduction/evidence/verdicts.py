@@ -295,10 +295,10 @@ def _case(check: Check, dataset: str, model: str, parameters: Condition, values:
 
 def _grouped(rows: Iterable[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:
     """Rows grouped by some keys, in the order of their values."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    return sorted(groups.items())
+    def values(row: Row) -> tuple[Any, ...]:
+        return tuple(row[key] for key in keys)
+
+    return [(key, list(some)) for key, some in itertools.groupby(sorted(rows, key=values), values)]
 
 
 def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None, n: Sequence[float]) -> bool:

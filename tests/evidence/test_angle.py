@@ -11,10 +11,9 @@ from pcgraph_lite.engine.inference import Settings, settle
 from pcgraph_lite.engine.learning import started
 
 
-@pytest.fixture
-def problem():
+def problem(activation: str = "linear") -> tuple[PCGraph, torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(3)
-    graph = PCGraph(topology.discriminative(12, (9, 8), 4), "linear", generator=generator, dtype=torch.float64)
+    graph = PCGraph(topology.discriminative(12, (9, 8), 4), activation, generator=generator, dtype=torch.float64)
     images = torch.rand(20, 12, generator=generator, dtype=torch.float64)
     labels = one_hot(torch.arange(20) % 4, 4).double()
     return graph, images, labels
@@ -35,9 +34,9 @@ def equilibrium_error(weights: list[torch.Tensor], error: torch.Tensor) -> torch
     return torch.linalg.solve(total, error.T).T
 
 
-def test_the_error_at_equilibrium_is_the_rescaled_one(problem):
+def test_the_error_at_equilibrium_is_the_rescaled_one():
     """At rest the errors of a linear chain are those of the closed form, and its energy is e S^-1 e / 2."""
-    graph, images, labels = problem
+    graph, images, labels = problem()
     weights = list(graph.weights)
     error = labels - images @ weights[0] @ weights[1] @ weights[2]
     rest = settle(started(graph, {"pixels": images, "labels": labels}, 20), Settings(5000, "safe", 0.9))
@@ -50,10 +49,7 @@ def test_the_error_at_equilibrium_is_the_rescaled_one(problem):
 @pytest.mark.parametrize("activation", ["linear", "relu", "tanh"])
 def test_a_short_relaxation_points_where_backpropagation_does(activation):
     """For a time towards 0 each layer's direction is backpropagation's, and the last layer's gradient is the same."""
-    generator = torch.Generator().manual_seed(4)
-    graph = PCGraph(topology.discriminative(12, (9, 8), 4), activation, generator=generator, dtype=torch.float64)
-    images = torch.rand(20, 12, generator=generator, dtype=torch.float64)
-    labels = one_hot(torch.arange(20) % 4, 4).double()
+    graph, images, labels = problem(activation)
     theirs = angle.bp_gradient(graph, images, labels)
     ours = angle.pc_gradient(graph, images, labels, steps=4, gamma=1e-5)
     for mine, backpropagated in zip(ours, theirs, strict=True):
@@ -63,8 +59,8 @@ def test_a_short_relaxation_points_where_backpropagation_does(activation):
     assert min(angle_at_rest[f"cosine{k}"] for k in (1, 2, 3)) < 0.99
 
 
-def test_one_step_does_not_reach_the_first_layer(problem):
+def test_one_step_does_not_reach_the_first_layer():
     """An error runs back one layer a step: with T = 1 the first of three layers learns nothing."""
-    first, second, _ = angle.pc_gradient(*problem, steps=1, gamma=0.1)
+    first, second, _ = angle.pc_gradient(*problem(), steps=1, gamma=0.1)
     assert not first.any()
     assert second.any()

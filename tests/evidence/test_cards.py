@@ -21,11 +21,12 @@ from reproduction.evidence.zoo import ModelRun
 
 @pytest.fixture
 def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Its smoke profile is the published one; of the test images there are 200."""
+    """Its smoke profile is the published one, of the test images there are 200, and a memory is asked in 40 steps."""
     load = datasets.load
     monkeypatch.setattr(datasets, "load", lambda name, split="train", **options: (
         load(name, split, **options).subset(200) if split == "test" else load(name, split, **options)))
     monkeypatch.setattr(cards, "PUBLISHED", "smoke")
+    monkeypatch.setattr(cards, "USUAL", {"variance": 0.2, "steps": 40})
     return root
 
 
@@ -68,9 +69,8 @@ def answers(trained: zoo.Trained, test: datasets.ImageSet) -> torch.Tensor:
     return torch.cat([part.values["labels"] for part in parts]).argmax(-1)
 
 
-def test_the_card_of_a_memory_says_what_comes_back(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_card_of_a_memory_says_what_comes_back(root: Path) -> None:
     """Asked by hand: the upper half hidden, or noise on pixels from -1 to 1, for as many steps."""
-    monkeypatch.setattr(cards, "USUAL", {"variance": 0.2, "steps": 40})
     card = cards.load("memory", "smoke", device="cpu")
     graph = ModelRun("memory", "smoke").load(device="cpu", progress=False).graph
     images = zoo.trained_on("memory", "smoke").images
@@ -87,8 +87,7 @@ def test_the_card_of_a_memory_says_what_comes_back(root: Path, monkeypatch: pyte
     assert card.answers is None and cards.load("memory", "smoke", device="cpu", steps=40, variance=0.2) == card
 
 
-def test_a_memory_asked_otherwise_has_no_card(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cards, "USUAL", {"variance": 0.2, "steps": 40})
+def test_a_memory_asked_otherwise_has_no_card(root: Path) -> None:
     commit("memory")
     own = cards.path(ModelRun("memory", "smoke")).read_bytes()
     usual = cards.load("memory", "smoke", device="cpu", steps=40)
@@ -132,9 +131,7 @@ def test_a_card_of_weights_that_other_code_made_says_so(root: Path, monkeypatch:
 @pytest.mark.parametrize(("name", "damage"), [
     *(("tiny", damage) for damage in ({"answers": "12x"}, {"energy": float("inf")}, {"epochs": 3}, {"more": 1})),
     *(("memory", damage) for damage in ({"mse": [0.1]}, {"pictures": "AAAA"}, {"pictures": "?"}, {"converged": []}))])
-def test_a_damaged_card_is_named(root: Path, monkeypatch: pytest.MonkeyPatch, name: str,
-                                 damage: dict[str, object]) -> None:
-    monkeypatch.setattr(cards, "USUAL", {"variance": 0.2, "steps": 40})
+def test_a_damaged_card_is_named(root: Path, name: str, damage: dict[str, object]) -> None:
     content = json.loads((file := commit(name)).read_text())
     (content["recalled"]["half"] if name == "memory" else content).update(damage)
     file.write_text(json.dumps(content))

@@ -469,6 +469,12 @@ def test_several_tries_are_corrected_for() -> None:
     assert verdict(inside(decay=[0.1, 0.2, 0.3, 0.4]), frame(*at_decay(0.1, *values))) == "not reproduced"
 
 
+def test_inside_the_grid_all_but_readings_and_rivals_is_the_claims_own() -> None:
+    whole = claim(LESS, readings={"r": [LESS]}, rivals=[LESS | {"name": "simple"}], in_grid={"decided_by": ["a"]})["c"]
+    other = {"decided_by": ["a"], "in_grid": None, "readings": {}, "rivals": []}
+    assert whole.in_grid == whole.model_copy(update=other)
+
+
 def test_sentences_inside_the_grid_speak_of_its_checks() -> None:
     with pytest.raises(BadInput, match="speaks of the check 'check0'; there are other"):
         claims.strict.validated(Claim, claim(LESS)["c"].model_dump() | {"in_grid": {
