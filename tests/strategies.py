@@ -1,7 +1,10 @@
-"""Random graphs for property tests: any mask, cycles and self-loops included, in float64."""
+"""Random graphs for property tests: any mask, cycles and self-loops included, in float64. And small graphs by hand."""
+
+from inspect import signature
 
 import torch
 from hypothesis import strategies as st
+from pictures import seeded
 
 from pcgraph_lite import PCGraph, topology
 
@@ -14,6 +17,8 @@ FUNCTIONS = {
     "sigmoid": (torch.sigmoid, lambda x: torch.sigmoid(x) * torch.sigmoid(-x)),
 }
 ACTIVATIONS = tuple(FUNCTIONS)
+EXACT = {"rtol": 1e-10, "atol": 1e-12}                                     # what differs by rounding alone
+SIZES = {"pixels": 6, "labels": 3, "hidden": [5, 4], "internal": 5, "clusters": 3, "size": 8, "p": 0.5, "neighbours": 4}
 
 
 @st.composite
@@ -52,3 +57,16 @@ def values(graph: PCGraph, batch: int = 3, seed: int = 0) -> torch.Tensor:
     lead = () if graph.replicas is None else (graph.replicas,)
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*lead, batch, graph.topology.n, generator=generator, dtype=graph.dtype)
+
+
+def constructed(name: str) -> topology.Topology:
+    """What the constructor of that name makes of 6 pixels and 3 labels."""
+    make, known = topology.CONSTRUCTORS[name], SIZES | {"generator": seeded()}
+    return make(**{argument: known[argument] for argument in known.keys() & signature(make).parameters.keys()})
+
+
+def chain(activation: str, first: float, second: float, **settings: object) -> PCGraph:
+    """Three vertices, each of which predicts the next one by its weight, in float64."""
+    graph = PCGraph(topology.from_mask([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), activation, dtype=torch.float64, **settings)
+    graph.set_weight([[0, first, 0], [0, 0, second], [0, 0, 0]])
+    return graph

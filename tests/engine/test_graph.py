@@ -1,19 +1,19 @@
 """Equations 1 to 4 against autograd in float64, loops over vertices, and equal graphs written differently."""
 
 import copy
+from itertools import pairwise
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import graphs, values
+from pictures import seeded
+from strategies import EXACT, constructed, graphs, values
 from torch import nn
 
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput, UnknownName, WrongShape
 from pcgraph_lite.studies import oracles
-
-EXACT = {"rtol": 1e-10, "atol": 1e-12}
 
 
 @given(graphs(replicas=False))
@@ -30,22 +30,11 @@ def test_eq3_and_eq4_are_gradients_of_the_energy(graph):
     torch.testing.assert_close(graph.weight_gradient(x), oracles.weight_gradient(graph, x), **EXACT)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: topology.discriminative(6, [5, 4], 3), lambda: topology.generative(3, [4, 5], 6),
-    lambda: topology.recurrent(3, [4, 5], 6), lambda: topology.lateral(3, [4, 5], 6),
-    lambda: topology.assemblies(3, 8, 0.4, 5, 2, generator=torch.Generator().manual_seed(1)),
-    lambda: topology.small_world(5, 3, 6, neighbours=4, generator=torch.Generator().manual_seed(1)),
-    lambda: topology.fully_connected(5, 3, 6)])
-@pytest.mark.parametrize("top_k", [None, 0.3])
-def test_all_plans_are_the_same_graph(make, top_k):
-    dense, block, sparse = (PCGraph(make(), "hardtanh", top_k=top_k, plan=plan, dtype=torch.float64, bias=True)
-                            for plan in ("dense", "blocks", "sparse"))
-    x = values(dense)
-    for other in (block, sparse):
-        assert torch.equal(dense.weight, other.weight)
-        torch.testing.assert_close(dense.energy(x), other.energy(x), **EXACT)
-        torch.testing.assert_close(dense.value_gradient(x), other.value_gradient(x), **EXACT)
-        torch.testing.assert_close(dense.prediction(x), other.prediction(x), **EXACT)
+@pytest.mark.parametrize("name", topology.CONSTRUCTORS)
+def test_all_plans_draw_the_same_weights(name):
+    """What they compute of the same weights is in test_saving.py."""
+    dense, *others = (PCGraph(constructed(name), plan=plan).weight for plan in ("dense", "blocks", "sparse"))
+    assert dense.any() and all(torch.equal(dense, other) for other in others)
 
 
 def test_a_sparse_plan_stores_existing_edges_alone():
@@ -93,14 +82,12 @@ def test_a_masked_fully_connected_graph_is_the_layerwise_network():
     full = PCGraph(topology.from_mask(torch.ones(t.n, t.n)), "tanh", dtype=torch.float64)
     masked = PCGraph(t, "tanh", plan="dense", dtype=torch.float64)
     masked.set_weight(full.weight * t.mask())
-    layers = [nn.Linear(a, b, bias=False, dtype=torch.float64) for a, b in ((6, 5), (5, 4), (4, 3))]
-    order = ["pixels", "hidden1", "hidden2", "labels"]
-    for layer, a, b in zip(layers, order[:-1], order[1:], strict=True):
-        layer.weight.data = full.weight[t.slice(a), t.slice(b)].T
     x = values(masked)
     mu = masked.prediction(x)
-    for layer, a, b in zip(layers, order[:-1], order[1:], strict=True):
-        torch.testing.assert_close(mu[:, t.slice(b)], layer(x[:, t.slice(a)].tanh()), **EXACT)
+    for below, above in pairwise(["pixels", "hidden1", "hidden2", "labels"]):
+        layer = nn.Linear(t.size(below), t.size(above), bias=False, dtype=torch.float64)
+        layer.weight.data = full.weight[t.slice(below), t.slice(above)].T
+        torch.testing.assert_close(mu[:, t.slice(above)], layer(x[:, t.slice(below)].tanh()), **EXACT)
     assert (mu[:, t.slice("pixels")] == 0).all()
 
 
@@ -141,15 +128,19 @@ def test_initial_weights_follow_the_generator_and_the_scale():
     assert PCGraph(t).weight[t.mask()].std() == pytest.approx(399**-0.5, rel=0.02)
 
 
-def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own():
-    t = topology.recurrent(10, (40, 50), 60)
-    usual, own = PCGraph(t).weight, PCGraph(t, init_std={"labels -> hidden1": 2.0, "hidden1 -> hidden1": 0.0}).weight
-    labels, hidden = t.slice("labels"), t.slice("hidden1")
-    assert own[labels, hidden].std() == pytest.approx(2.0, rel=0.1) and not own[hidden, hidden].any()
-    assert usual[hidden, hidden].any()
-    for matrix in (usual, own):
-        matrix[labels, hidden] = matrix[hidden, hidden] = 0
-    assert torch.equal(usual, own)
+@pytest.mark.parametrize("listed", [False, True])
+def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own(listed):
+    """The same draws times another number. Listed edges are drawn all at once, in one block of all groups."""
+    mask = torch.rand(40, 40, generator=seeded()) < 0.1
+    made = topology.from_mask(mask.to_sparse() if listed else mask, {"a": 15, "b": 5, "c": 20})
+    usual, own = PCGraph(made), PCGraph(made, init_std={"b -> a": 0.0, "c -> b": 2.0})
+    assert len(own.blocks) == 1 or not listed
+    a, b, c = map(made.slice, made.groups)
+    expected = usual.weight
+    expected[b, a] = 0
+    expected[c, b] *= 2 * made.in_degree()[b].sqrt()                       # instead of 1 / sqrt(incoming edges)
+    torch.testing.assert_close(own.weight, expected)
+    assert usual.weight[b, a].any() and usual.weight[c, b].any()
 
 
 @pytest.mark.parametrize(("arguments", "error", "says"), [

@@ -5,7 +5,6 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from inspect import signature
 from pathlib import Path
 
 import pandas as pd
@@ -13,9 +12,9 @@ import pytest
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
-from strategies import FUNCTIONS
+from strategies import FUNCTIONS, constructed
 from torch.optim import lr_scheduler
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, SubsetRandomSampler, TensorDataset
+from torch.utils.data import ChainDataset, DataLoader, Subset, SubsetRandomSampler, TensorDataset
 
 from pcgraph_lite import PCGraph, Scale, accuracy, equations, fit, minus_energy, query, relax, topology
 from pcgraph_lite.engine import inference
@@ -45,7 +44,8 @@ def toy(count: int = 60, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(3, (count,), generator=generator)
     patterns = torch.tensor([[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1]], dtype=torch.float64)
-    return patterns[labels] + 0.1 * torch.randn(count, 6, generator=generator, dtype=torch.float64), labels
+    noise = 0.1 * torch.randn(count, 6, generator=generator, dtype=torch.float64)
+    return (patterns[labels] + noise).clamp(0, 1), labels
 
 
 def test_training_is_algorithm_1():
@@ -174,14 +174,10 @@ def test_a_held_out_share_is_not_trained_on():
     assert torch.equal(rows.sort(0).values, images.sort(0).values)
 
 
-@pytest.mark.parametrize("make", topology.CONSTRUCTORS.values(), ids=topology.CONSTRUCTORS)
-def test_images_go_to_the_pixels_and_labels_to_the_labels(make):
+@pytest.mark.parametrize("name", topology.CONSTRUCTORS)
+def test_images_go_to_the_pixels_and_labels_to_the_labels(name: str) -> None:
     """(images, labels) means the same on every topology of the paper, wherever the groups stand."""
-    generator = torch.Generator().manual_seed(0)
-    known = {"pixels": 20, "labels": 3, "hidden": [6, 5], "internal": 5, "size": 40, "neighbours": 4,
-             "generator": generator}
-    graph = PCGraph(make(**{name: known[name] for name in known.keys() & signature(make).parameters.keys()}))
-    images, labels = torch.rand(4, 20, generator=generator), torch.tensor([0, 2, 1, 1])
+    graph, images, labels = PCGraph(constructed(name)), torch.rand(4, 6), torch.tensor([0, 2, 1, 1])
     batch = as_batch(graph, (images, labels))
     assert batch.keys() == {"pixels", "labels"} == set(graph.topology.sensory)
     assert torch.equal(batch["pixels"], images) and torch.equal(batch["labels"].argmax(-1), labels)
@@ -249,23 +245,15 @@ def test_a_callback_sees_every_epoch():
     assert all(model is graph for model, _ in rows)
 
 
-class Pairs(Dataset):
-    """Examples one by one, as torchvision has them."""
-
-    def __init__(self, *parts: torch.Tensor, names: tuple[str, ...] = ()) -> None:
-        self.parts, self.names = parts, names
-
-    def __len__(self) -> int:
-        return len(self.parts[0])
-
-    def __getitem__(self, k: int) -> object:
-        example = tuple(part[k] if part.ndim > 1 else int(part[k]) for part in self.parts)
-        return dict(zip(self.names, example, strict=True)) if self.names else example
+def listed(images: torch.Tensor, labels: torch.Tensor, names: tuple[str, ...] = ()) -> Subset:
+    """Examples one by one with whole numbers, as torchvision has them."""
+    examples = list(zip(images, labels.tolist(), strict=True))
+    return Subset([dict(zip(names, pair, strict=True)) if names else pair for pair in examples], range(len(examples)))
 
 
 @pytest.mark.parametrize("wrap", [
-    Pairs, TensorDataset, lambda *parts: Pairs(*parts, names=("pixels", "labels")),
-    lambda *parts: DataLoader(Pairs(*parts), batch_size=20), lambda *parts: Subset(Pairs(*parts), range(len(parts[0]))),
+    listed, TensorDataset, lambda *parts: listed(*parts, names=("pixels", "labels")),
+    lambda *parts: ImageSet("mine", *parts, (1, 2, 3)), lambda *parts: DataLoader(listed(*parts), batch_size=20),
     lambda *parts: DataLoader(TensorDataset(*parts), batch_size=20, shuffle=True, drop_last=True),
     lambda *parts: tuple(part.numpy() for part in parts)])
 def test_a_data_set_trains_as_its_tensors(wrap: Callable):
@@ -287,17 +275,6 @@ def test_a_data_set_of_images_alone(wrap: Callable):
     fit(graph, data, epochs=1, progress=False)
     fit(twin, {"pixels": images}, epochs=1, batch_size=getattr(data, "batch_size", 100), progress=False)
     assert torch.equal(graph.weight, twin.weight)
-
-
-def test_an_image_set_is_its_images_and_labels():
-    pictures = ImageSet("mine", torch.rand(len(LABELS), 6), LABELS, (1, 2, 3))
-    batch, pair = (as_batch(small(), data) for data in (pictures, (pictures.images, LABELS)))
-    assert batch.keys() == pair.keys() and all(torch.equal(batch[name], pair[name]) for name in batch)
-
-
-class Endless(IterableDataset):
-    def __iter__(self) -> object:
-        return iter(lambda: 1, 2)
 
 
 @pytest.mark.parametrize("replicas", [None, 2])
@@ -380,8 +357,7 @@ HELD_OUT, COSINE = {"epochs": 1, "validation": 0.2, "score": "accuracy"}, {"epoc
     *((COSINE, change, ".*where the weight step falls, epochs") for change in (
         {"anneal": "linear"}, {"anneal": "none"}, {"warm_up": 0.5}, {"epochs": 3}))])
 def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, first: dict, change: dict, says: str):
-    images, labels = toy()
-    usual = {"graph": worlds(), "data": (images.clamp(0, 1), labels), "checkpoint": tmp_path / "s", "progress": False}
+    usual = {"graph": worlds(), "data": toy(), "checkpoint": tmp_path / "s", "progress": False}
     fit(**usual | first)
     with pytest.raises(BadFile, match=f"another training{says}"):
         fit(**usual | {"graph": worlds()} | first | change)
@@ -417,12 +393,12 @@ IMAGES, LABELS = toy(10)
     ((IMAGES[:1], LABELS[:1]), {"validation": 0.01}, BadInput, "validation = 0.01 .* 1 of 1 .*Give a smaller share"),
     ((IMAGES, LABELS), {"validation": 0.2, "score": lambda graph, batch: float("nan")}, BadValues, "epoch 1 is nan"),
     ((IMAGES, LABELS), {"value_lr": 50.0}, UnstableStep, "value_lr = 50"),
-    (Endless(), {}, BadInput, "Endless says no length"),
-    (Pairs(torch.zeros(0, 6), torch.zeros(0)), {}, BadInput, "Pairs has no examples"),
-    (DataLoader(Pairs(IMAGES, LABELS), 5, sampler=SubsetRandomSampler(range(5))), {}, BadInput,
+    (ChainDataset([]), {}, BadInput, "ChainDataset says no length"),
+    (Subset(IMAGES, []), {}, BadInput, "Subset has no examples"),
+    (DataLoader(listed(IMAGES, LABELS), 5, sampler=SubsetRandomSampler(range(5))), {}, BadInput,
      "a SubsetRandomSampler.*Subset"),
     (DataLoader([(Path("a"), 1)], batch_size=2), {}, BadInput, "list cannot be put into tensors.*ToTensor"),
-    (DataLoader(Pairs(*toy())), {}, BadInput, "batch_size = 1, the default of torch"),
+    (DataLoader(listed(*toy())), {}, BadInput, "batch_size = 1, the default of torch"),
     ((IMAGES, LABELS), {"graph": small(replicas=3), "weight_lr": (1e-3, 1e-2)}, WrongShape, "weight_lr has 2 numbers"),
 ])
 def test_bad_input_is_refused(data, settings, error, says):

@@ -60,19 +60,6 @@ def test_a_sparse_mask_is_the_same_graph(groups, plan):
                                                                              other.value_gradient(x))
 
 
-def test_first_values_of_listed_edges_lie_between_their_groups():
-    """One block holds the edges of all groups: 0 between the named ones, and the others are as without it."""
-    groups = {"a": 15, "b": 5, "c": 20}
-    made = topology.from_mask(MASK.to_sparse(), groups)
-    assert len(PCGraph(made).blocks) == 1                                  # so that places inside it matter
-    usual, own = PCGraph(made).weight, PCGraph(made, init_std={"b -> a": 0.0, "c -> b": 2.0}).weight
-    a, b, c = (made.slice(name) for name in groups)
-    assert usual[b, a].any() and not own[b, a].any() and own[c, b].any() and not torch.equal(usual[c, b], own[c, b])
-    for matrix in (usual, own):
-        matrix[b, a] = matrix[c, b] = 0
-    assert torch.equal(usual, own) and torch.equal(own != 0, usual != 0)
-
-
 @pytest.mark.parametrize(("pairs", "rows", "columns", "p", "listed"), [
     (50, 100, 1, 0.5, True), (50, 1, 100, 0.5, True), (50, 7, 7, 0.5, False),         # their number counts, no shape
     (None, 400, 400, 0.02, False), (None, 400, 400, 0.009, True), (None, 400, 400, 0.0001, False)])    # 1,600; only 16
