@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from pretended_gpu import pretended_gpu
-from strategies import FUNCTIONS, graphs, values
+from strategies import FUNCTIONS, constructed, graphs, values
 from torch import Tensor
 
 from pcgraph_lite import PCGraph, equations, fit, relax, topology
@@ -29,20 +29,18 @@ COMBINATIONS = [(plan, replicas) for plan in PLANS for replicas in (None, 3) if 
 SOLVERS = {"plain": {"value_lr": 0.1}, "plain, larger": {"value_lr": 0.2}, "safe": {"value_lr": "safe"},
            "accelerated": {"value_lr": "safe", "momentum": 0.9},
            "accelerated, too large": {"value_lr": 2.5, "momentum": 0.9}}
-SIZES, EDGES = {"pixels": 5, "hidden1": 6, "hidden2": 7, "labels": 3}, topology.Edges
+SIZES, EDGES = {"pixels": 6, "hidden1": 6, "hidden2": 7, "labels": 3}, topology.Edges
 TOPOLOGIES = {                                                             # in the first two errors spread from zeros
-    "shortcut": lambda: topology.Topology(SIZES, [*map(EDGES, SIZES, list(SIZES)[1:]), EDGES("hidden1", "labels")],
-                                          sensory=["pixels", "labels"]),
-    "generative": lambda: topology.generative(pixels=5, hidden=[6, 7, 4], labels=3),
-    "assemblies": lambda: topology.assemblies(3, 8, 0.5, 5, 3, generator=torch.Generator().manual_seed(1)),
-    "small world": lambda: topology.small_world(5, 3, 7, neighbours=6, generator=torch.Generator().manual_seed(1))}
+    "shortcut": topology.Topology(SIZES, [*map(EDGES, SIZES, list(SIZES)[1:]), EDGES("hidden1", "labels")],
+                                  sensory=["pixels", "labels"]),
+    **{name: constructed(name) for name in ("generative", "assemblies", "small_world")}}
 STEPS, WEIGHT_LR, COUNT, TANH = 12, 0.3, 4, FUNCTIONS["tanh"]
 EXACT = {"rtol": 1e-9, "atol": 1e-11}
 
 
 def data() -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(0)
-    return {"pixels": torch.rand(COUNT, 5, generator=generator, dtype=torch.float64),
+    return {"pixels": torch.rand(COUNT, 6, generator=generator, dtype=torch.float64),
             "labels": torch.eye(3, dtype=torch.float64)[[0, 1, 2, 0]]}
 
 
@@ -85,7 +83,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
     *(("assemblies", solver, "cuda") for solver in ("plain", "accelerated"))], indirect=["device"])
 def test_values_and_weights_are_those_of_the_paper(name, solver, plan, replicas, device):
     """One batch of alg. 1: start at the prediction, T steps of eq. 3, one step along eq. 4 (SGD)."""
-    graph = PCGraph(TOPOLOGIES[name](), "tanh", plan=plan, replicas=replicas, init_std=0.5, dtype=torch.float64)
+    graph = PCGraph(TOPOLOGIES[name], "tanh", plan=plan, replicas=replicas, init_std=0.5, dtype=torch.float64)
     lead, batch, settings = () if replicas is None else (replicas,), data(), SOLVERS[solver]
     x, clamped = torch.zeros(*lead, COUNT, graph.topology.n, dtype=torch.float64), torch.zeros(graph.topology.n)
     for group, given_values in batch.items():
@@ -127,7 +125,7 @@ def test_any_graph_relaxes_and_learns_as_the_paper_says(graph, seed):
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_buffers_are_freed_with_the_answer(name, solver):
     """At once, not when the garbage collector comes by: no part of a problem refers back to it."""
-    graph = PCGraph(TOPOLOGIES[name](), "tanh", plan="blocks", dtype=torch.float64)
+    graph = PCGraph(TOPOLOGIES[name], "tanh", plan="blocks", dtype=torch.float64)
     clamped = torch.arange(graph.topology.n) < 3
     gc.disable()
     try:
