@@ -4,20 +4,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import graphs, values
+from strategies import chain, graphs, values
 
 from pcgraph_lite import PCGraph, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.inference import _above
 from pcgraph_lite.errors import UnstableStep
-
-
-def chain(weight: float = 2.0) -> PCGraph:
-    """One free vertex above one held one: its energy is (x^2 + (1 - w x)^2) / 2, of curvature 1 + w^2."""
-    graph = PCGraph(topology.from_mask([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), "linear", dtype=torch.float64)
-    graph.set_weight(torch.tensor([[0, weight, 0], [0, 0, weight], [0, 0, 0]]))
-    return graph
+# one free vertex above one held one: the energy is (x^2 + (1 - 2 x)^2 + 1) / 2, of curvature 5
+CHAIN, X, HELD = chain("linear", 2.0, 2.0), torch.tensor([[1.0, 0.0, 1.0]]).double(), torch.tensor([True, False, True])
 
 
 def bound(graph: PCGraph, x: torch.Tensor, held: torch.Tensor) -> float:
@@ -30,26 +25,22 @@ def bound(graph: PCGraph, x: torch.Tensor, held: torch.Tensor) -> float:
 @pytest.mark.parametrize("trace", [True, False])
 def test_a_slow_climb_is_divergence(over, trace):
     """The energy grows by (1 - step * curvature)^2 a step: by 0.4 % and less, so no ten steps double it."""
-    graph, x, held = chain(), torch.tensor([[1.0, 0.0, 1.0]], dtype=torch.float64), torch.tensor([True, False, True])
-    steps, lr = 20_000 if trace else 100_000, over * bound(graph, x, held)
     with pytest.raises(UnstableStep, match="stable below"):
-        relax(graph, x, held, steps=steps, value_lr=lr, trace=trace)
+        relax(CHAIN, X, HELD, steps=20_000 if trace else 100_000, value_lr=over * bound(CHAIN, X, HELD), trace=trace)
 
 
 @pytest.mark.parametrize("steps", [7, 301])
 def test_an_untraced_descent_ends_with_the_energy_of_its_last_step(steps):
-    graph, x, held = chain(), torch.tensor([[1.0, 0.0, 1.0]], dtype=torch.float64), torch.tensor([True, False, True])
-    relaxed = relax(graph, x, held, steps=steps, value_lr=1e-4, trace=False)
-    assert relaxed.energy[-1].item() == pytest.approx(graph.energy(relaxed.x).item(), rel=1e-12)
+    relaxed = relax(CHAIN, X, HELD, steps=steps, value_lr=1e-4, trace=False)
+    assert relaxed.energy[-1].item() == pytest.approx(CHAIN.energy(relaxed.x).item(), rel=1e-12)
 
 
 def test_an_example_may_converge_at_the_last_step_wherever_it_falls() -> None:
     """By hand, from 0: E = 1.4 + 2.5 (0.8 (1 - 5 g)^t)^2; the tolerance is between its changes up to 300 and 303."""
-    graph, x, held = chain(), torch.tensor([[1.0, 0.0, 1.0]], dtype=torch.float64), torch.tensor([True, False, True])
     energy = [1.4 + 1.6 * (1 - 5e-3) ** (2 * t) for t in range(304)]
     change = [energy[t - 10] - energy[t] for t in (300, 303)]
     for steps, rests in ((300, False), (303, True)):
-        relaxed = relax(graph, x, held, steps=steps, value_lr=1e-3, tolerance=sum(change) / 2 / energy[0])
+        relaxed = relax(CHAIN, X, HELD, steps=steps, value_lr=1e-3, tolerance=sum(change) / 2 / energy[0])
         assert relaxed.energy[-1].item() == pytest.approx(energy[steps], rel=1e-9)
         assert relaxed.steps == steps and relaxed.converged.tolist() == [rests]
 

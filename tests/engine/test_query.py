@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from strategies import graphs, values
+from strategies import chain, graphs, values
 
 from pcgraph_lite import PCGraph, observed, query, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
@@ -78,9 +78,7 @@ def test_at_a_kink_of_relu(mean, target, rest, solver):
     """1 -> x -> 2 with x's mean at ``m``, its target at ``y``: E = (x - m)^2/2 + (y - relu(x))^2/2, solved by hand.
     m = -1, y = 0: x = -1, away from the kink. m = 0, y = -1: down to the left and up to the right of it: x = 0.
     m = -1, y = 2: x = (m + y) / 2 = 0.5 on the right, reached across the kink."""
-    graph = PCGraph(topology.from_mask(torch.tensor([[0, 1, 0], [0, 0, 1], [0, 0, 0]])), "relu", bias=True,
-                    dtype=torch.float64)
-    graph.set_weight(torch.tensor([[0, 0, 0], [0, 0, 1], [0, 0, 0]], dtype=torch.float64) + 0 * graph.weight)
+    graph = chain("relu", 0.0, 1.0, bias=True)
     graph.bias.copy_(torch.tensor([[0.0, mean, 0.0]]))
     x = torch.tensor([[0.0, 1.0, target]], dtype=torch.float64)
     got = relax(graph, x, torch.tensor([True, False, True]), steps=200, momentum=solver)
@@ -147,17 +145,19 @@ def test_a_graph_without_errors_takes_no_step():
 
 
 def test_a_prediction_leaves_what_is_known():
-    """The second layer is half known: that half stays, and the other is f(x) W of the first (eq. 1)."""
-    graph = PCGraph(topology.generative(3, [4], 6), "tanh", dtype=torch.float64)
-    cut, x = graph.topology.slice, torch.zeros(2, 13, dtype=torch.float64)
-    known = torch.zeros(2, 13, dtype=torch.bool)
-    known[:, cut("labels")] = True
-    known[0, cut("hidden1")] = torch.tensor([True, True, False, False])
+    """The second layer is half known in one example: that half stays, and the other is f(x) W of the first (eq. 1).
+    From a first layer that another example does not know, nothing starts."""
+    graph = PCGraph(topology.generative(3, [4], 6), "tanh", bias=True, dtype=torch.float64)
+    graph.bias.fill_(0.5)
+    x, known = torch.zeros(3, 13, dtype=torch.float64), torch.zeros(3, 13, dtype=torch.bool)
+    labels, hidden, pixels = (graph.topology.slice(name) for name in ("labels", "hidden1", "pixels"))
+    known[:2, labels] = True
+    known[0, hidden] = torch.tensor([True, True, False, False])
     x[known] = torch.arange(1.0, 9.0, dtype=torch.float64)
-    got, hidden = start_at_prediction(graph, x, known), cut("hidden1")
-    expected = torch.where(known[:, hidden], x[:, hidden],
-                           x[:, cut("labels")].tanh() @ graph.weight[cut("labels"), hidden])
-    torch.testing.assert_close(got[:, hidden], expected)
+    got = start_at_prediction(graph, x, known)
+    mu = x[:2, labels].tanh() @ graph.weight[labels, hidden] + 0.5
+    torch.testing.assert_close(got[:2, hidden], torch.where(known[:2, hidden], x[:2, hidden], mu))
+    assert got[:2, pixels].all() and not got[2].any()
 
 
 @pytest.mark.parametrize("value_lr", [0.1, torch.tensor([0.05, 0.1, 0.2], dtype=torch.float64)])
@@ -183,17 +183,6 @@ def test_random_starts_follow_the_generator():
     one, same, other = (query(GRAPH, {"pixels": torch.ones(2, 6)}, start="random", steps=1,
                               generator=torch.Generator().manual_seed(seed)).x for seed in (1, 1, 2))
     assert torch.equal(one, same) and not torch.equal(one, other)
-
-
-def test_a_mask_for_each_example_starts_each_by_itself():
-    graph = PCGraph(topology.generative(3, [4, 5], 6), "tanh", dtype=torch.float64)
-    known = torch.tensor([[True] * 3, [False] * 3])
-    clamp = {"labels": observed(torch.ones(2, 3), known), "pixels": torch.rand(2, 6)}
-    together = query(graph, clamp, start="prediction", steps=1)
-    for row in range(2):
-        one = {"labels": observed(torch.ones(1, 3), known[row]), "pixels": clamp["pixels"][row:row + 1]}
-        alone = query(graph, one, start="prediction", steps=1)
-        torch.testing.assert_close(alone.initial_energy[0], together.initial_energy[row])
 
 
 def test_flat_energies_are_answered():

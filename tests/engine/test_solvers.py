@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from pretended_gpu import pretended_gpu, waited
-from strategies import values
+from strategies import chain, values
 
 from pcgraph_lite import PCGraph, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
@@ -98,10 +98,8 @@ def test_an_example_held_back_rests_only_if_no_share_of_the_first_step_goes_down
     """1 -> x -> 1 with E = (x - 2)^2 / 2 + (relu(x) - 1)^2 / 2 from x = 2: 0.5 there, and 0.25 in the minimum at 1.5.
     The curvature is 2, so that a step of 1 / 2 ends in the minimum. Here it is a half, 4th or 8th of the first one; the
     other shares end at a distance of half as much as 2 or more, and so at 0.3125 or above."""
-    graph = PCGraph(topology.from_mask([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), "relu", prior="flat", dtype=torch.float64)
-    graph.set_weight(torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]))
     x, held = torch.tensor([[1.0, 2.0, 1.0]], dtype=torch.float64), torch.tensor([True, False, True])
-    solver = Backtracking(Conditioned(graph, x, held), part / 2)
+    solver = Backtracking(Conditioned(chain("relu", 2.0, 1.0, prior="flat"), x, held), part / 2)
     solver.problem.evaluate()
     solver.lr /= 64                                                        # halved until nothing moved
     for below, rests, lr in ((0.24, True, part / 128), (0.26, False, 1 / 2)):
