@@ -110,9 +110,7 @@ MODELS = {"graph": lambda: pcg.PCGraph(topology.generative(3, [8], 16)), "judge"
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("convert", [lambda m: m.half(), lambda m: m.bfloat16(), lambda m: m.to(torch.float16),
-                                     lambda m: m.to(dtype=torch.bfloat16), lambda m: m.type(torch.float16),
-                                     lambda m: m.to(torch.zeros((), dtype=torch.float16))])
+@pytest.mark.parametrize("convert", [lambda m: m.half(), lambda m: m.to(torch.bfloat16), lambda m: m.type(torch.half)])
 def test_a_module_cannot_be_converted_to_fewer_digits(name: str, convert: Callable) -> None:
     model = MODELS[name]()
     with pytest.raises(BadInput, match=r"dtype = .*; expected torch.float32 or torch.float64"):

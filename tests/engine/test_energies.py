@@ -11,6 +11,7 @@ from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.inference import _above
 from pcgraph_lite.errors import UnstableStep
+
 # one free vertex above one held one: the energy is (x^2 + (1 - 2 x)^2 + 1) / 2, of curvature 5
 CHAIN, X, HELD = chain("linear", 2.0, 2.0), torch.tensor([[1.0, 0.0, 1.0]]).double(), torch.tensor([True, False, True])
 

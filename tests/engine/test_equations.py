@@ -5,12 +5,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import FUNCTIONS, masks
+from strategies import EXACT, FUNCTIONS, masks
 from torch import Tensor
 
 from pcgraph_lite import equations
-
-EXACT = {"rtol": 1e-10, "atol": 1e-12}
 
 
 @st.composite
