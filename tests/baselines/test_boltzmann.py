@@ -11,6 +11,8 @@ from pcgraph_lite.baselines.boltzmann import Boltzmann, contrast
 
 # (64, 6): 3 pixels, 1 label, 2 hidden vertices
 STATES = torch.tensor(list(product([0.0, 1.0], repeat=6)), dtype=torch.float64)
+VISIBLE = torch.tensor([[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1]], dtype=torch.float64)
+AGREE = (STATES[:, None, :4] == VISIBLE).all(-1)                           # (64, 3)
 
 
 def machine(std: float = 0.5, **settings: object) -> Boltzmann:
@@ -20,15 +22,10 @@ def machine(std: float = 0.5, **settings: object) -> Boltzmann:
     return model
 
 
-def visible() -> torch.Tensor:
-    return torch.tensor([[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1]], dtype=torch.float64)
-
-
 def log_likelihood(weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     """Mean log p(visible) by summing over all 64 states, and over the 4 that agree with each visible vector."""
     score = ((STATES @ weight) * STATES).sum(-1) / 2 + STATES @ bias       # (64,): -E
-    agree = (STATES[:, None, :4] == visible()).all(-1)                     # (64, 3)
-    return torch.stack([score[agree[:, k]].logsumexp(0) for k in range(3)]).mean() - score.logsumexp(0)
+    return torch.stack([score[AGREE[:, k]].logsumexp(0) for k in range(3)]).mean() - score.logsumexp(0)
 
 
 def exact_gradient(model: Boltzmann) -> tuple[torch.Tensor, torch.Tensor]:
@@ -57,8 +54,7 @@ def test_the_learning_rule_is_the_likelihood_gradient_when_the_expectations_are_
     """States in the proportions of the exact distributions, clamped and free, put into ``contrast``."""
     model = machine()
     free = (-energy(model, STATES)).softmax(0)                              # (64,)
-    agree = (STATES[:, None, :4] == visible()).all(-1)                     # (64, 3)
-    clamped = (-energy(model, STATES)[:, None]).masked_fill(~agree, -torch.inf).softmax(0).mean(1)
+    clamped = (-energy(model, STATES)[:, None]).masked_fill(~AGREE, -torch.inf).softmax(0).mean(1)
     weight, bias = contrast(drawn(clamped), drawn(free))
     expected_weight, expected_bias = exact_gradient(model)
     assert torch.allclose(weight, expected_weight, atol=1e-4)
@@ -70,7 +66,7 @@ def test_mean_field_is_exact_without_weights_and_nearly_so_with_weak_ones():
     errors = []
     for std in (0.4, 0.04, 0.0):
         model = machine(std, clamped_steps=500, free_steps=500)
-        got, expected = contrast(*model.phases(visible())), exact_gradient(model)
+        got, expected = contrast(*model.phases(VISIBLE)), exact_gradient(model)
         errors.append(max(float((a - b).abs().max()) for a, b in zip(got, expected, strict=True)))
     assert errors[1] < 0.2 * errors[0] and errors[2] < 1e-12
 
@@ -78,7 +74,7 @@ def test_mean_field_is_exact_without_weights_and_nearly_so_with_weak_ones():
 @pytest.mark.parametrize("free_from", [0, 4])
 def test_a_fixed_point_is_stationary_for_the_free_energy_which_is_a_bound(free_from: int):
     model = machine()
-    start = torch.cat([visible(), torch.full((3, 2), 0.5, dtype=torch.float64)], -1)
+    start = torch.cat([VISIBLE, torch.full((3, 2), 0.5, dtype=torch.float64)], -1)
     rest = model.relax(start, free_from, 2000)
     assert torch.allclose(rest[:, free_from:], (rest @ model.weight + model.bias).sigmoid()[:, free_from:], atol=1e-12)
     assert torch.equal(rest[:, :free_from], start[:, :free_from])

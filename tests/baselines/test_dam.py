@@ -8,14 +8,12 @@ import torch
 from pcgraph_lite.baselines import dam
 from pcgraph_lite.baselines.dam import DAM, Annealing, Scaled
 
+IMAGES = torch.rand(6, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
 
 def small(power: int = 3) -> DAM:
     """8 pixels, 3 labels, 5 memories in float64."""
     return DAM(8, 3, memories=5, power=power, generator=torch.Generator().manual_seed(0)).double()
-
-
-def images(count: int = 6) -> torch.Tensor:
-    return torch.rand(count, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
 def energy(model: DAM, x: torch.Tensor) -> float:
@@ -27,8 +25,8 @@ def energy(model: DAM, x: torch.Tensor) -> float:
 @pytest.mark.parametrize("power", [2, 3, 5])
 def test_the_gain_of_a_label_is_the_fall_of_the_energy(power: int):
     model, temperature = small(power), 0.3
-    gain = model.gain(images(), temperature)
-    for row, image in zip(gain, images().tolist(), strict=True):
+    gain = model.gain(IMAGES, temperature)
+    for row, image in zip(gain, IMAGES.tolist(), strict=True):
         off = [2 * pixel - 1 for pixel in image] + [-1.0] * 3
         for label in range(3):
             on = [*off[:8], *(1.0 if k == label else -1.0 for k in range(3))]
@@ -43,11 +41,11 @@ def test_the_closed_gradient_is_that_of_autograd(power: int, loss_power: int, ro
     monkeypatch.setattr(dam, "ROWS", rows)
     model, labels = small(power), torch.arange(6) % 3
     model.memory.requires_grad_()
-    c = model.gain(images(), 0.2).tanh()
+    c = model.gain(IMAGES, 0.2).tanh()
     target = 2 * torch.nn.functional.one_hot(labels, 3) - 1
     expected, = torch.autograd.grad(((c - target) ** (2 * loss_power)).sum(), model.memory)
     model.memory.requires_grad_(False)
-    got = dam.gradient(model, images(), labels, 0.2, loss_power)
+    got = dam.gradient(model, IMAGES, labels, 0.2, loss_power)
     assert expected.abs().max() > 1e-6
     assert torch.allclose(got, expected, rtol=1e-9, atol=1e-15)
 
@@ -71,7 +69,7 @@ def test_a_step_is_the_sources():
 
 def test_memories_that_are_the_images_name_their_labels():
     """With a high power the nearest memory decides alone."""
-    patterns = (images() > 0.5).double()
+    patterns = (IMAGES > 0.5).double()
     labels = torch.tensor([0, 1, 2, 2, 1, 0])
     model = DAM(8, 3, memories=6, power=20).double()
     model.memory.copy_(torch.cat([2 * patterns - 1, 2 * torch.nn.functional.one_hot(labels, 3) - 1], -1))

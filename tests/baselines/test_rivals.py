@@ -8,7 +8,7 @@ import torch
 from pcgraph_lite.baselines import rivals
 from pcgraph_lite.errors import BadInput, WrongShape
 
-SHAPE = (1, 6, 6)
+SHAPE, TOP = (1, 6, 6), torch.arange(36) < 18
 
 
 @pytest.fixture
@@ -19,13 +19,9 @@ def images() -> torch.Tensor:
     return torch.nn.functional.avg_pool2d(raw, 3, 1, 1).flatten(1)
 
 
-def top_half() -> torch.Tensor:
-    return torch.arange(36) < 18
-
-
 def test_ridge_is_the_augmented_least_squares_solution(images):
     """Ridge = plain least squares with sqrt(penalty * count) I below the inputs and zeros below the targets."""
-    known, penalty = top_half(), 0.01
+    known, penalty = TOP, 0.01
     fitted = rivals.ridge(images, images, known, [penalty])
     x, y = images[:, known], images[:, ~known]
     x, y = x - x.mean(0), y - y.mean(0)
@@ -36,7 +32,7 @@ def test_ridge_is_the_augmented_least_squares_solution(images):
 
 def test_ridge_takes_the_penalty_that_is_best_on_held_out_images(images):
     """Of one that fits and one that flattens everything."""
-    train, held_out, known = images[:40], images[40:], top_half()
+    train, held_out, known = images[:40], images[40:], TOP
     errors = {penalty: (rivals.complete_with(rivals.ridge(train, held_out, known, [penalty]), held_out, known)
                         - held_out).square().mean() for penalty in (1e-3, 1e3)}
     chosen = rivals.ridge(train, held_out, known, [1e3, 1e-3])
@@ -44,7 +40,7 @@ def test_ridge_takes_the_penalty_that_is_best_on_held_out_images(images):
 
 
 def test_completions_keep_what_is_known(images):
-    train, asked, known = images[:50], images[50:], top_half()
+    train, asked, known = images[:50], images[50:], TOP
     mean = rivals.mean_image(train, asked, known)
     assert torch.equal(mean[:, known], asked[:, known])
     torch.testing.assert_close(mean[:, ~known], train[:, ~known].mean(0).expand(10, -1))
@@ -53,7 +49,7 @@ def test_completions_keep_what_is_known(images):
 
 
 def test_nearest_neighbour_is_the_brute_force_one(images):
-    train, asked, known = images[:50], images[50:], top_half()
+    train, asked, known = images[:50], images[50:], TOP
     for row, image in zip(rivals.nearest_neighbour(train, asked, known), asked, strict=True):
         distances = [float(((candidate - image)[known] ** 2).sum()) for candidate in train]
         best = train[distances.index(min(distances))]
@@ -98,7 +94,7 @@ def test_principal_components_are_the_truncated_singular_vectors(images):
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda x: rivals.principal_components(x, 37), BadInput, "count = 37; images of 36 pixels"),
     (lambda x: rivals.ridge(x, x, torch.ones(36, dtype=torch.bool)), BadInput, "unknown pixel"),
-    (lambda x: rivals.ridge(x, x[:, :35], top_half()), WrongShape, r"expected \(count, 36\)"),
+    (lambda x: rivals.ridge(x, x[:, :35], TOP), WrongShape, r"expected \(count, 36\)"),
 ])
 def test_bad_input_is_named(images, call, error, words):
     with pytest.raises(error, match=words):

@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from pcgraph_lite import Activation, PCGraph, equations, fit, relax, topology
 from pcgraph_lite.engine.activations import ACTIVATIONS
-from pcgraph_lite.errors import BadFile
 
 TORCH = {"linear": lambda x: x, "hardtanh": functional.hardtanh, "tanh": torch.tanh, "relu": functional.relu,
          "sigmoid": torch.sigmoid}
@@ -61,17 +60,6 @@ def test_one_of_the_reader_s_own_relaxes_and_learns_as_the_equations_say():
     torch.testing.assert_close(got.x, expected, **EXACT)
     gradient = equations.weight_gradient(expected, first, functional.softplus, torch.ones(6, 6))
     torch.testing.assert_close(got.problem.weight_gradient()["weights.0"], gradient, **EXACT)
-
-
-def test_a_checkpoint_knows_its_activation(tmp_path):
-    def train(f: Activation | str, epochs: int) -> None:
-        data = {"vertices": drawn(4, 6).float()}
-        fit(PCGraph(FULL, f), data, epochs=epochs, checkpoint=tmp_path / "s", progress=False)
-
-    train(OWN, 1)
-    train(Activation(functional.softplus, torch.sigmoid), 2)               # the same function again
-    with pytest.raises(BadFile, match="another training"):
-        train(Activation(torch.sin, torch.cos), 2)
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))], ids=["copy", "pickle"])
