@@ -207,36 +207,26 @@ def test_the_best_epoch_is_kept_and_patience_stops():
     assert torch.equal(graph.weight, seen[1])
 
 
-@pytest.mark.parametrize(("error", "file", "says"), [
-    (RuntimeError, None, "stop"), (KeyboardInterrupt, "state", "the same call resumes .*state"),
-    (KeyboardInterrupt, None, r"^training stopped in epoch 4 of 9: the model has weights, the best so far, of epoch 1, "
-                              r"and its attribute history has 3 rows\.$")])
+@pytest.mark.parametrize(("error", "file", "epochs", "says"), [
+    (RuntimeError, None, 3, "stop"), (KeyboardInterrupt, "state", 3, "the same call resumes .*state"),
+    (KeyboardInterrupt, None, 1, r"those of the last batch, and its attribute history has 1 row\."),
+    (KeyboardInterrupt, None, 3, r"^training stopped in epoch 4 of 9: the model has weights, the best so far, of epoch "
+                                 r"1, and its attribute history has 3 rows\.$")])
 def test_ctrl_c_and_errors_leave_the_best_weights_and_the_history(tmp_path: Path, error: type[BaseException],
-                                                                  file: str | None, says: str):
-    """In the fourth epoch, the first being the best."""
-    seen, graph, path = [], small(), file and tmp_path / file
+                                                                  file: str | None, epochs: int, says: str):
+    """Of three epochs the first is the best. After one, there is no validation, and its weights are those reached."""
+    seen, graph, scored = [], small(), epochs > 1
 
-    def score(graph: PCGraph, batch: object) -> float:
-        seen.append([weight.clone() for weight in graph.weights])
-        if len(seen) == 4:
+    def stop(graph: PCGraph, row: object) -> None:
+        seen.append(graph.weight)
+        if len(seen) == epochs:
             raise error("stop")
-        return 1 / len(seen)
 
     with pytest.raises(error, match=says):
-        fit(graph, toy(), score=score, checkpoint=path, validation=0.2, epochs=9, batch_size=20, progress=False)
-    assert all(torch.equal(a, b) for a, b in zip(graph.weights, seen[0], strict=True))
-    assert graph.history["epoch"].tolist() == [1, 2, 3] and graph.history["validation"].tolist() == [1, 1 / 2, 1 / 3]
-
-
-def test_ctrl_c_without_validation_leaves_the_weights_that_were_reached():
-    def stop(graph: PCGraph, row: object) -> None:
-        raise KeyboardInterrupt
-
-    graph, twin = small(), small()
-    with pytest.raises(KeyboardInterrupt, match="those of the last batch, and its attribute history has 1 row"):
-        fit(graph, toy(), epochs=3, callback=stop, progress=False)
-    fit(twin, toy(), epochs=1, progress=False)
-    assert torch.equal(graph.weight, twin.weight) and len(graph.history) == 1
+        fit(graph, toy(), score=(lambda *_: 1 / (1 + len(seen))) if scored else "auto", callback=stop, epochs=9,
+            checkpoint=file and tmp_path / file, validation=0.2 if scored else None, batch_size=20, progress=False)
+    assert torch.equal(graph.weight, seen[0]) and graph.history["epoch"].tolist() == [1, 2, 3][:epochs]
+    assert not scored or graph.history["validation"].tolist() == [1, 1 / 2, 1 / 3]
 
 
 def test_a_callback_sees_every_epoch():
