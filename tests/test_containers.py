@@ -258,21 +258,6 @@ def test_one_hot_labels_are_labels_whatever_their_type(kind: torch.dtype) -> Non
     torch.testing.assert_close(fitted((X, hot.to(kind))), expected)
 
 
-def test_the_judges_readings_are_answers_for_our_measures() -> None:
-    """-1, a picture that shows nothing, is a wrong answer of no class."""
-    test = datasets.load("mnist", "test", sample=True)
-    pictures = test.images[:100].clone()
-    pictures[:10] = 0
-    seen, truth = judge.read(READER, pictures), test.labels[:100]
-    assert (seen[:10] == judge.UNREADABLE).all()
-    assert metrics.share_right(seen, truth) == pytest.approx(float((seen == truth).double().mean()))
-    table = metrics.classification_table(seen, truth, [str(k) for k in range(10)])
-    for k in range(10):
-        hits, asked = int(((seen == k) & (truth == k)).sum()), int((truth == k).sum())
-        assert table["recall"].iloc[k] == pytest.approx(hits / asked)
-        assert table["precision"].iloc[k] == pytest.approx(hits / max(1, int((seen == k).sum())))
-
-
 def test_channels_of_pictures_that_may_be_either_way_are_taken() -> None:
     for shape in ((8, 4, 4, 1), (8, 1, 4, 4), (8, 16), (8, 4, 4)):
         fitted(torch.rand(shape))

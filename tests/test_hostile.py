@@ -90,22 +90,14 @@ def each(path: Path, contents: Mapping[str, str | bytes], read: Callable[[], obj
     return {name: partial(call, content) for name, content in contents.items()}
 
 
-@pytest.mark.parametrize(("name", "read"), [
-    ("config/models.yaml", lambda path: config.load_models()),
-    ("config/profiles/smoke.yaml", lambda path: zoo.spec("tiny", "smoke")),
-    ("claims.yaml", claims.load_claims)])
-def test_settings(root: Path, name: str, read: Callable[[Path], object]) -> None:
-    refused(each(root / name, YAML | BYTES, lambda: read(root / name)), Path(name).name)
-
-
-def test_records(tmp_path: Path) -> None:
-    path = tmp_path / "page.json"
-    refused(each(path, JSON | BYTES, lambda: records.read(tmp_path)), "page.json is not a records file")
-
-
-def test_executed_notebooks(tmp_path: Path) -> None:
-    path = tmp_path / "page.ipynb"
-    refused(each(path, JSON | BYTES, lambda: site.read_notebook(path, "paper")), "page.ipynb is not a notebook")
+@pytest.mark.parametrize(("name", "contents", "read", "words"), [
+    ("config/models.yaml", YAML, lambda path: config.load_models(), "models.yaml"),
+    ("config/profiles/smoke.yaml", YAML, lambda path: zoo.spec("tiny", "smoke"), "smoke.yaml"),
+    ("claims.yaml", YAML, claims.load_claims, "claims.yaml"),
+    ("records/page.json", JSON, lambda path: records.read(path.parent), "page.json is not a records file"),
+    ("page.ipynb", JSON, lambda path: site.read_notebook(path, "paper"), "page.ipynb is not a notebook")])
+def test_texts(root: Path, name: str, contents: dict[str, str], read: Callable[[Path], object], words: str) -> None:
+    refused(each(root / name, contents | BYTES, lambda: read(root / name)), words)
 
 
 def bomb(pack: Callable[[bytes], bytes]) -> bytes:

@@ -40,6 +40,7 @@ def alone(monkeypatch, tmp_path):
 
     monkeypatch.delenv("PCGRAPH_DATA", raising=False)
     monkeypatch.setenv("PCGRAPH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "others"))               # ours comes first
     monkeypatch.setattr(sources, "DEBIAN_FASHION", tmp_path / "no-debian-package")
     monkeypatch.setattr(sources.shutil, "which", lambda _: None)
     for kind in (vision.MNIST, vision.CIFAR10, vision.SVHN):
@@ -215,16 +216,6 @@ def test_installed_debian_package_is_read_in_place(monkeypatch, tmp_path):
     monkeypatch.setattr(sources, "DEBIAN_FASHION", tmp_path / "usr")
     assert datasets.load("fashion").source == "Debian package"
     assert len(list((tmp_path / "usr").iterdir())) == 4, "nothing moved away"
-
-
-def test_cache_folder_follows_the_environment(monkeypatch):
-    monkeypatch.setenv("PCGRAPH_CACHE", "own")
-    assert sources.cache() == Path("own").absolute()
-    monkeypatch.delenv("PCGRAPH_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", "xdg")
-    assert sources.cache() == Path("xdg/pcgraph").absolute()
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert sources.cache() == Path.home() / ".cache" / "pcgraph"
 
 
 def test_unwritable_cache_is_a_reason(monkeypatch, tmp_path):
