@@ -3,12 +3,9 @@
 
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
-import tempfile
-import traceback
 from pathlib import Path
 
 import warm
@@ -46,63 +43,22 @@ class Project:
         self.environment = os.environ | {"PYTHONPATH": str(root), "PATH": path, "OMP_NUM_THREADS": "1",
                                          "COLUMNS": "200", "PCGRAPH_COMMIT": "a-test"}
 
-    def module(self, name: str, *arguments: str) -> tuple[int, str]:
-        """What ``python -m name`` ends with, and prints on both streams. It is a fork of this process: torch and the
-        like are there already, whose import takes longer than most commands, while the two packages are imported anew,
-        from the small project."""
-        with tempfile.TemporaryFile() as said:
-            if not (process := os.fork()):
-                code = 1
-                try:
-                    os.dup2(said.fileno(), 1)
-                    os.dup2(said.fileno(), 2)
-                    code = self._main(name, arguments)
-                finally:
-                    os._exit(code)
-            code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-            said.seek(0)
-            return code, said.read().decode()
-
-    def _main(self, name: str, arguments: tuple[str, ...]) -> int:
-        os.chdir(self.root)
-        os.environ.clear()
-        os.environ.update(self.environment)
-        sys.argv[1:], sys.path[:0], sys.executable = arguments, [str(self.root)], warm.python()
-        sys.stdout = sys.stderr = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
-        fresh = {"pcgraph_lite", "reproduction", *(path.stem for path in self.root.glob("*.py"))}
-        for one in [one for one in sys.modules if one.partition(".")[0] in fresh]:
-            del sys.modules[one]
-        try:
-            runpy.run_module(name, run_name="__main__", alter_sys=True)
-        except SystemExit as end:
-            if isinstance(end.code, str):
-                print(end.code)
-            return end.code if isinstance(end.code, int) else int(end.code is not None)
-        except BaseException:
-            traceback.print_exc()
-            return 1
-        return 0
-
-    def pcgraph(self, *arguments: str, code: int = 0) -> str:
+    def pcgraph(self, *arguments: str, code: int = 0, python: str | None = None) -> str:
         """Run ``pcgraph``; its output, both streams together, with runs of white space as one space."""
-        ended, said = self.module("reproduction", *arguments)
-        assert ended == code, said
-        return " ".join(said.split())
-
-    def workflow(self, *options: str, profile: str = "smoke") -> list[str]:
-        """What ``snakemake`` is asked for: all up to the scorecard."""
-        return ["--cores", "2", "--keep-incomplete", "--rerun-incomplete", "--nolock", *options, "--config",
-                f"profile={profile}", *self.settings, "--", "scorecard"]
+        done = subprocess.run([python or warm.python(), "-m", "reproduction", *arguments], cwd=self.root,
+                              env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == code, done.stdout
+        return " ".join(done.stdout.split())
 
     def start(self, *options: str, profile: str = "smoke", python: str = sys.executable) -> subprocess.Popen:
-        """Start ``snakemake`` in a process group of its own, so that all of it can be killed."""
-        return subprocess.Popen([python, "-m", "snakemake", *self.workflow(*options, profile=profile)], cwd=self.root,
-                                env=self.environment, text=True, start_new_session=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT)
+        """Start ``snakemake`` for all up to the scorecard, in a process group of its own, so that it can be killed."""
+        command = [python, "-m", "snakemake", "--cores", "2", "--keep-incomplete", "--rerun-incomplete", "--nolock",
+                   *options, "--config", f"profile={profile}", *self.settings, "--", "scorecard"]
+        return subprocess.Popen(command, cwd=self.root, env=self.environment, text=True, start_new_session=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def snakemake(self, *options: str, code: int = 0) -> str:
-        """Run ``snakemake`` to its end. Returns what it printed. It is not a fork of this process: grimp has threads of
-        its own, and after a fork it waits for them forever."""
+        """Run ``snakemake`` to its end. Returns what it printed."""
         output, _ = (running := self.start(*options, python=warm.python())).communicate()
         assert running.returncode == code, output
         return output

@@ -6,6 +6,7 @@ Oracles: plain papermill for the same result; the records that a run leaves.
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -166,7 +167,7 @@ def test_plain_run_shows_the_failing_line(root: Path) -> None:
 def test_without_papermill_the_way_out_is_said(project: Project) -> None:
     """On a bare host the message names --plain."""
     (project.root / "papermill.py").write_text("raise ModuleNotFoundError('no', name='papermill')")
-    said = project.pcgraph("run", NAME, "--profile", "smoke", code=2)
+    said = project.pcgraph("run", NAME, "--profile", "smoke", code=2, python=sys.executable)
     (project.root / "papermill.py").unlink()
     assert "add --plain" in said
 

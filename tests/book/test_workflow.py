@@ -153,6 +153,6 @@ def test_progress_says_what_runs_and_why_it_failed(project: Project) -> None:
 def test_misspelt_settings_stop_the_workflow_before_any_job(project: Project) -> None:
     """The message names the file; no job was started."""
     with edited(project.root / "config/profiles/smoke.yaml", "images:", "imagse:"):
-        code, output = project.module("snakemake", *project.workflow())
-    assert code != 0 and "config/profiles/smoke.yaml" in output and "Did you mean 'images'" in output
+        output = project.snakemake(code=1)
+    assert "config/profiles/smoke.yaml" in output and "Did you mean 'images'" in output
     assert "rule " not in output and "Traceback" not in output
