@@ -20,7 +20,6 @@ from reproduction.book import notebooks
 from reproduction.evidence import config
 
 HERE = Path(__file__).resolve().parent
-DRAWS = (1,)                                                               # of changed first weights; more take longer
 OF_THE_MACHINE = ("seconds", "gpus")                                       # in the name of what is never compared
 
 
@@ -29,21 +28,22 @@ def main(names: list[str]) -> None:
     names = names or config.notebook_names()
     fresh = {name: notebooks.run(name, "smoke") for name in names}
     with tempfile.TemporaryDirectory() as folder:
-        changed = [_changed(Path(folder) / str(draw), names, draw) for draw in DRAWS]
+        subprocess.run([sys.executable, HERE / "smoke.py", folder, *names, "--changed"], check=True,
+                       stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(checkout.ROOT)})
         for name, executed in fresh.items():
             keep_notebook(executed, HERE / "notebooks" / f"{name}.ipynb")
-            rows = [_rows(root, name) for root in (checkout.ROOT, *changed)]
-            kept = [row | {"spread": spread(row, others)} for row, *others in zip(*rows, strict=True)]
+            rows = [_rows(root, name) for root in (checkout.ROOT, Path(folder))]
+            kept = [row | {"spread": spread(row, other)} for row, other in zip(*rows, strict=True)]
             if (file := committed(name)).is_file():
                 kept = unmoved(kept, json.loads(file.read_text())["records"])
             file.write_text(json.dumps({"records": kept}, indent=1) + "\n")
 
 
-def spread(row: dict[str, Any], others: list[dict[str, Any]]) -> float | None:
-    """How far the others are from a record at most, rounded up. None: the machine decides, and it is not compared."""
+def spread(row: dict[str, Any], other: dict[str, Any]) -> float | None:
+    """How far the other is from a record, rounded up. None: the machine decides, and it is not compared."""
     if any(word in row["quantity"] for word in OF_THE_MACHINE):
         return None
-    return float(f"{1.05 * max(abs(other['value'] - row['value']) for other in others):.1e}")
+    return float(f"{1.05 * abs(other['value'] - row['value']):.1e}")
 
 
 def committed(name: str) -> Path:
@@ -81,13 +81,6 @@ def keep_notebook(executed: Path, target: Path) -> None:
                 del output.data["image/png"]
     target.parent.mkdir(exist_ok=True)
     nbformat.write(notebook, target)
-
-
-def _changed(folder: Path, names: list[str], draw: int) -> Path:
-    """A folder where the notebooks ran from changed first weights, in a process of its own."""
-    subprocess.run([sys.executable, HERE / "smoke.py", folder, *names, "--draw", str(draw)], check=True,
-                   stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(checkout.ROOT)})
-    return folder
 
 
 def _rows(root: Path, name: str) -> list[dict[str, Any]]:

@@ -1,10 +1,10 @@
 """Run pages in the smoke profile as scripts, in a folder of their own where nothing is trained yet:
 
-    python tests/smoke.py FOLDER PAGE [PAGE ...] [--draw 1]
+    python tests/smoke.py FOLDER PAGE [PAGE ...] [--changed]
 
-``--draw K`` changes the first weights of every model by ``CHANGE`` of themselves, as the K-th draw says. What a
-quantity then moves by, rounding may move it by as well, and rounding differs between processors. Pages compute with as
-many threads as OMP_NUM_THREADS says. Cells tagged ``science`` are left out: they record nothing.
+``--changed``: the first weights of every model differ by ``CHANGE`` of themselves. What a quantity then moves by,
+rounding may move it by as well, and rounding differs between processors. Pages compute with as many threads as
+OMP_NUM_THREADS says. Cells tagged ``science`` are left out: they record nothing.
 """
 
 import os
@@ -39,9 +39,9 @@ def run(folder: Path, pages: Sequence[str]) -> None:
         notebooks.run(page, "smoke", plain=True)
 
 
-def change_first_weights(draw: int) -> None:
+def change_first_weights() -> None:
     """From now on in this process: of every graph that is made, and of every baseline of ``zoo.build``."""
-    generator = torch.Generator().manual_seed(draw)
+    generator = torch.Generator().manual_seed(1)
     first, made = PCGraph._draw, zoo.build
 
     def changed(model: nn.Module) -> None:
@@ -62,7 +62,7 @@ def change_first_weights(draw: int) -> None:
 
 
 if __name__ == "__main__":
-    at = sys.argv.index("--draw") if "--draw" in sys.argv else None
-    if at:
-        change_first_weights(int(sys.argv[at + 1]))
-    run(Path(sys.argv[1]), sys.argv[2:at])
+    if "--changed" in sys.argv:
+        sys.argv.remove("--changed")
+        change_first_weights()
+    run(Path(sys.argv[1]), sys.argv[2:])
