@@ -33,10 +33,10 @@ class Question:
     known: Tensor                                                          # (pixels,) bool
     steps: int
 
-    def plain(self, steps: int | None = None) -> Answer:
+    def plain(self) -> Answer:
         """The paper's update with one step for all, the safe one, and no stopping rule."""
         safe = self.asked(steps=1).value_lr
-        return self.asked(steps=steps or self.steps, value_lr=float(torch.as_tensor(safe)), tolerance=None)
+        return self.asked(steps=self.steps, value_lr=float(torch.as_tensor(safe)), tolerance=None)
 
     def accelerated(self) -> Answer:
         """Stops by itself; the plain steps are the most that it may take."""

@@ -32,8 +32,8 @@ class Peer(Protocol):
     name: str
     versions: str
 
-    def ask(self, verb: str, work: str) -> dict:
-        """Send one request and wait for its answer."""
+    def trains(self, work: str) -> Callable[[], tuple[float, float]]:
+        """A call for ``quality.race``: an epoch of a prepared training."""
 
 
 def write_images(work: str, quick: bool, folder: Path) -> None:
@@ -49,20 +49,12 @@ def trained(work: str, able: dict[Peer, int], quick: bool) -> list[dict[str, str
     graph, other = quality.Graph(course, data, seed=0), quality.Backpropagation(course, data, seed=0)
     runs = quality.race({quality.OURS: quality.contender(graph, data),
                          quality.BACKPROPAGATION: quality.contender(other, data),
-                         **{peer.name: _epoch(peer, work) for peer in able}}, course.bar, course.limit)
+                         **{peer.name: peer.trains(work) for peer in able}}, course.bar, course.limit)
     edges = {peer.name: count for peer, count in able.items()}
     versions = {peer.name: peer.versions for peer in able}
     return [_line(work, name, run, runs[quality.OURS]) | {
         "versions": versions.get(name, f"torch {torch.__version__}"),
         "edges": f"{edges.get(name, graph.graph.topology.edge_count())}"} for name, run in runs.items()]
-
-
-def _epoch(peer: Peer, work: str) -> Callable[[], tuple[float, float]]:
-    def epoch() -> tuple[float, float]:
-        heard = peer.ask("epoch", work)
-        return heard["seconds"], heard["accuracy"]
-
-    return epoch
 
 
 def _line(work: str, name: str, run: quality.Run, ours: quality.Run) -> dict[str, str]:
