@@ -64,10 +64,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
     """Long files first (with ``--no-loadscope-reorder``)."""
-    def place(item: pytest.Item) -> int:
-        if item.path.name == LAST:
-            return len(FIRST) + 1
-        return next((k for k, name in enumerate(FIRST) if item.path.match(name)), len(FIRST))
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        first = next((k for k, name in enumerate(FIRST) if item.path.match(name)), len(FIRST))
+        return item.path.name == LAST, first
 
     if config.getoption("within") is None:
         items.sort(key=place)
