@@ -96,7 +96,7 @@ WORDS = """() => {
   return words;
 }"""
 
-PROSE = """() => [...document.querySelectorAll(".bd-article :is(p, li, .finding-said)")].filter(said =>
+PARAGRAPHS = """() => [...document.querySelectorAll(".bd-article :is(p, li, .finding-said)")].filter(said =>
   said.checkVisibility() && !said.querySelector("p, li")
   && !said.closest("details:not([open]), .pc-live, .score, .on-this-page")).map(said => {
   const words = said.cloneNode(true);
@@ -136,8 +136,9 @@ def window(chromium: "sync_api.Browser") -> "sync_api.Page":
     return page
 
 
-def show(window: "sync_api.Page", built: Path, name: str) -> "sync_api.Page":
-    window.set_viewport_size({"width": 1280, "height": 900})
+def show(window: "sync_api.Page", built: Path, name: str, theme: str = "light", width: int = 1280) -> "sync_api.Page":
+    window.set_viewport_size({"width": width, "height": 900})
+    window.emulate_media(media="screen", color_scheme=theme)
     window.goto((built / f"book/{name}.html").as_uri(), wait_until="load", timeout=WAIT)
     return window
 
@@ -161,7 +162,7 @@ def seen(request: pytest.FixtureRequest, window: "sync_api.Page", built: Path,
                                " part.getBoundingClientRect().bottom)")
     found.finding, found.figure = (one.first.bounding_box() if one.count() else None for one in (
         page.locator(".finding-said"), page.locator("figure:has(figcaption) img.result-figure")))
-    found.prose = page.evaluate(PROSE)
+    found.prose = page.evaluate(PARAGRAPHS)
     found.twice, found.words = page.evaluate(TWICE), page.evaluate(WORDS)
     images = page.evaluate("() => [...document.images].filter(one => one.checkVisibility()).map(one => one.src)")
     found.files = {Path(unquote(urlsplit(address).path)) for address in [*page.asked, *images]
@@ -172,6 +173,11 @@ def seen(request: pytest.FixtureRequest, window: "sync_api.Page", built: Path,
     found.phone = layout(page)
     found.asked, found.said = [*page.asked], [*page.said]
     return found
+
+
+def greys(shown: "sync_api.Page | sync_api.Locator") -> np.ndarray:
+    """A screenshot, ``(height, width)`` from 0 to 255."""
+    return np.asarray(Image.open(BytesIO(shown.screenshot())).convert("L"))
 
 
 def layout(page: "sync_api.Page") -> dict[str, object]:
@@ -211,9 +217,9 @@ def on_paper(page: "sync_api.Page") -> tuple[float, bool, float]:
       part => part.getBoundingClientRect().right))""")
     hidden = page.locator(".bd-sidebar-primary, .copybtn, details.hide.above-input").evaluate_all(
         "parts => parts.every(part => !part.checkVisibility())")
-    light = np.median(np.asarray(Image.open(BytesIO(page.screenshot())).convert("L")))
+    light = float(np.median(greys(page)))
     page.emulate_media(media="screen", color_scheme="light")
-    return right, hidden, float(light)
+    return right, hidden, light
 
 
 def test_a_page_opens_with_its_result_and_nothing_is_cut_off(seen: SimpleNamespace) -> None:
@@ -252,9 +258,8 @@ def test_a_page_writes_no_error_and_no_warning_to_the_console(seen: SimpleNamesp
     assert seen.said == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_nothing_serious_keeps_readers_out(seen: SimpleNamespace, theme: str) -> None:
-    assert seen.serious[theme] == []
+def test_nothing_serious_keeps_readers_out(seen: SimpleNamespace) -> None:
+    assert seen.serious == {"light": [], "dark": []}
 
 
 def test_a_page_is_light(seen: SimpleNamespace) -> None:
@@ -273,8 +278,7 @@ def test_a_page_is_whole_on_paper(seen: SimpleNamespace) -> None:
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_no_letter_of_a_live_part_is_tiny(window: "sync_api.Page", built: Path, width: int) -> None:
-    page = show(window, built, "play")
-    page.set_viewport_size({"width": width, "height": 900})
+    page = show(window, built, "play", width=width)
     for part in page.locator(".pc-live").all():
         part.scroll_into_view_if_needed()
         page.wait_for_function(STARTED)
@@ -283,13 +287,9 @@ def test_no_letter_of_a_live_part_is_tiny(window: "sync_api.Page", built: Path, 
 
 def test_the_indexes_fit_a_phone_and_are_dark_in_the_dark_theme(window: "sync_api.Page", built: Path) -> None:
     for name in ("genindex", "py-modindex"):
-        page = show(window, built, f"../{name}")
-        page.set_viewport_size({"width": 390, "height": 844})
+        page = show(window, built, f"../{name}", theme="dark", width=390)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
-    page.emulate_media(color_scheme="dark")
-    bar = np.asarray(Image.open(BytesIO(page.locator("tr.cap").first.screenshot())).convert("L"))
-    page.emulate_media(color_scheme="light")
-    assert np.median(bar) < 80
+    assert np.median(greys(page.locator("tr.cap").first)) < 80
 
 
 def test_the_scorecard_is_filtered_by_keyboard(window: "sync_api.Page", built: Path) -> None:
@@ -329,16 +329,15 @@ def test_the_home_page_opens_with_a_memory_that_has_come_back_and_the_conclusion
 
 def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:
     """Of drawings and pictures in grey: as dark as the page at their edge and mostly dark inside."""
-    window.emulate_media(color_scheme="dark")
     for name in ("notebooks/03b-classification", "notebooks/c-memory-capacity", "notebooks/a-drawings", "why"):
-        figures = show(window, built, name).locator(".bd-article :is(figure, .causes) img:not(.photograph)").all()
+        page = show(window, built, name, theme="dark")
+        figures = page.locator(".bd-article :is(figure, .causes) img:not(.photograph)").all()
         assert figures
         for figure in figures:
             figure.scroll_into_view_if_needed()
             figure.evaluate("image => image.decode()")
-            seen = np.asarray(Image.open(BytesIO(figure.screenshot())).convert("L"))
+            seen = greys(figure)
             assert np.median(seen[:3]) < 64 and np.median(seen) < 100, figure.get_attribute("alt")
-    window.emulate_media(color_scheme="light")
 
 
 def test_the_whole_book_is_printed_in_the_order_of_its_contents(built: Path) -> None:
