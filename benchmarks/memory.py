@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from torch.profiler import ProfilerActivity, profile
 from reproduction.checkout import ROOT
 
 RESET = Path("/proc/self/clear_refs")                                      # where Linux resets its high-water mark
-CPU = 0                                                                    # device type in the profiler's trace
 
 
 def peak_bytes(call: Callable[[], object], device: torch.device | str = "cpu") -> int:
@@ -35,14 +34,9 @@ def peak_bytes(call: Callable[[], object], device: torch.device | str = "cpu") -
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(trace))
-        return running_peak(json.loads(trace.read_text(encoding="utf-8"))["traceEvents"])
-
-
-def running_peak(events: Iterable[Mapping]) -> int:
-    """Peak of the running sum of a trace's allocations (bytes above 0) and releases (below 0)."""
-    events = sorted((e for e in events if e.get("name") == "[memory]" and e["args"]["Device Type"] == CPU),
-                    key=lambda e: e["args"]["Ev Idx"])
-    return max(accumulate((e["args"]["Bytes"] for e in events), initial=0))
+        events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+    memory = sorted((e["args"] for e in events if e.get("name") == "[memory]"), key=lambda made: made["Ev Idx"])
+    return max(accumulate((made["Bytes"] for made in memory), initial=0))              # releases are below 0
 
 
 def peak_of_process(quick: bool, device: str) -> float | None:

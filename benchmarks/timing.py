@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -37,10 +38,15 @@ def interleaved(contenders: Mapping[str, Callable[[], object]], repeats: int, de
         contenders: name -> call without arguments.
         warmup: turns that are not timed (allocations, kernel choices, CUDA graphs).
     """
+    return turns({name: partial(timed, call, device) for name, call in contenders.items()}, repeats, warmup)
+
+
+def turns(contenders: Mapping[str, Callable[[], float]], repeats: int, warmup: int = 2) -> dict[str, Timing]:
+    """The same of calls that take their own time: each returns its seconds."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(-warmup, repeats):
         for name, call in contenders.items():
-            took = timed(call, device)
+            took = call()
             if turn >= 0:
                 seconds[name].append(took)
     return {name: Timing(tuple(values)) for name, values in seconds.items()}

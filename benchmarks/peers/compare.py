@@ -18,6 +18,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,7 +28,7 @@ from benchmarks import floor, quality, queries, training
 from benchmarks.peers import courses
 from benchmarks.peers.worker import FULL, QUICK, Size
 from benchmarks.rows import Sizes
-from benchmarks.timing import Timing, timed
+from benchmarks.timing import timed, turns
 from pcgraph_lite import PCGraph, hardware, topology
 from pcgraph_lite.files import write_aside
 from reproduction.checkout import ROOT
@@ -67,6 +68,10 @@ class Peer:
         self.process.stdin.write(json.dumps({verb: work}) + "\n")
         self.process.stdin.flush()
         return self._hear()
+
+    def time(self, work: str) -> float:
+        """Seconds of a prepared work by the peer's own clock, so that asking is not counted."""
+        return self.ask("time", work)["seconds"]
 
     def trains(self, work: str) -> Callable[[], tuple[float, float]]:
         """A call for ``quality.race``: an epoch of a prepared training."""
@@ -150,7 +155,8 @@ def measured(work: str, peers: list[Peer], quick: bool, repeats: int, images: Pa
 def compare(work: str, able: dict[Peer, int], quick: bool, repeats: int) -> list[dict[str, str]]:
     """Ours, the products, and the peers, with the edges of each."""
     graph, ours, products = contenders(work, (QUICK if quick else FULL)[work], quick)
-    times = in_turns({"ours": ours, "products": products}, {peer.name: peer for peer in able}, work, repeats)
+    times = turns({"ours": partial(timed, ours), "products": partial(timed, products),
+                   **{peer.name: partial(peer.time, work) for peer in able}}, repeats)
     edges = {"ours": graph.topology.edge_count()} | {peer.name: count for peer, count in able.items()}
     versions = {peer.name: peer.versions for peer in able}
     return [{"by": name, "versions": versions.get(name, f"torch {torch.__version__}"),
@@ -158,18 +164,6 @@ def compare(work: str, able: dict[Peer, int], quick: bool, repeats: int) -> list
              "least to most, ms": f"{1e3 * min(t.seconds):.3g} to {1e3 * max(t.seconds):.3g}",
              "over products": f"{t.over(times['products']):.2f}", "over ours": f"{t.over(times['ours']):.2f}",
              "note": NOTES.get((name, work), "")} for name, t in times.items()]
-
-
-def in_turns(ours: dict[str, Callable[[], object]], peers: dict[str, Peer], work: str,
-             repeats: int) -> dict[str, Timing]:
-    """One after the other, again and again; a peer takes its own time, so that asking is not counted."""
-    seconds: dict[str, list[float]] = {name: [] for name in [*ours, *peers]}
-    for turn in range(-2, repeats):
-        for name in seconds:
-            took = timed(ours[name]) if name in ours else peers[name].ask("time", work)["seconds"]
-            if turn >= 0:
-                seconds[name].append(took)
-    return {name: Timing(tuple(values)) for name, values in seconds.items()}
 
 
 def contenders(work: str, size: Size, quick: bool) -> tuple[PCGraph, Callable[[], object], Callable[[], object]]:
