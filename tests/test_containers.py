@@ -5,6 +5,7 @@ one way that users make."""
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -34,8 +35,8 @@ KNOWN, KNOWN_BIG = torch.arange(16) < 8, datasets.top_half((1, 28, 28))
 READER = judge.load_judge("mnist")
 
 
-def graph(scale: pcg.Scale | None = None, labels: int = 2) -> pcg.PCGraph:
-    return pcg.PCGraph(topology.generative(labels, [3], 16), "tanh", **({"pixel_scale": scale} if scale else {}))
+def graph(labels: int = 2, **layout: object) -> pcg.PCGraph:
+    return pcg.PCGraph(topology.generative(labels, [3], 16), "tanh", **layout)
 
 
 def weights(model: torch.nn.Module) -> list[Tensor]:
@@ -74,6 +75,8 @@ DOORS: dict[str, tuple[Callable[..., object], dict[str, Tensor]]] = {
                  {"images": X, "mask": KNOWN}),
     "accuracy": (lambda images, labels: pcg.accuracy(graph(), (images, labels)), {"images": X, "labels": Y}),
     "minus_energy": (lambda images, labels: pcg.minus_energy(graph(), (images, labels)), {"images": X, "labels": Y}),
+    "watch": (lambda images: convergence.watch(graph(replicas=1), {"pixels": images}, [0.1], [1e-2], batches=1,
+                                               batch_size=2).after, {"images": X}),
     "noisy": (lambda images: datasets.noisy(images, 0.1, seeded()), {"images": X}),
     "ImageSet": (lambda images, labels: datasets.ImageSet("x", images, labels, (1, 4, 4), "").images,
                  {"images": X, "labels": Y}),
@@ -186,35 +189,29 @@ def test_what_is_wrong_with_a_quantity_is_said_at_every_door(door: str, argument
     assert not survivors
 
 
+SCALED = ("fit", "fit validation", "query", "query start", "accuracy", "minus_energy", "watch")
+
+
 @pytest.mark.parametrize("door", [door for door, argument in CASES if argument == "images" and door not in (
-    "fit", "fit alone", "fit validation", "query", "query start", "observed", "accuracy", "minus_energy", "noisy")])
+    *SCALED, "fit alone", "observed", "noisy")])
 @pytest.mark.parametrize("scale", ["[-1, 1]", "[-2, 2]"])
 def test_pictures_scaled_by_hand_are_refused_where_there_is_no_scale(door: str, scale: str) -> None:
     with pytest.raises(PCGraphError, match=r"already; expected \[0, 1\]|must lie in \[0, 1\]|expected 0 to 1"):
         answer(door, images=named(scale).apply(DOORS[door][1]["images"]))
 
 
-SCALED = {
-    "fit": lambda g, x: pcg.fit(g, (x, Y), epochs=1, progress=False),
-    "validation": lambda g, x: pcg.fit(g, (X, Y), validation=(x, Y), epochs=1, progress=False),
-    "query": lambda g, x: pcg.query(g, {"pixels": x}, steps=2),
-    "init": lambda g, x: pcg.query(g, init={"pixels": x}, steps=2),
-    "accuracy": lambda g, x: pcg.accuracy(g, (x, Y)), "minus_energy": lambda g, x: pcg.minus_energy(g, {"pixels": x}),
-    "watch": lambda g, x: convergence.watch(pcg.PCGraph(g.topology, pixel_scale=g.pixel_scale, replicas=1),
-                                            {"pixels": x}, [0.1], [1e-2], batches=1, batch_size=2)}
-
-
 @pytest.mark.parametrize("door", SCALED)
 @pytest.mark.parametrize("name", ["[-1, 1]", "[-2, 2]", "standardized"])
-def test_a_graph_with_a_scale_takes_clean_and_noisy_pictures_and_none_that_are_scaled(door: str, name: str) -> None:
-    scale = named(name, "fashion")
-    images = torch.rand(8, 16, generator=seeded()).square()
-    SCALED[door](graph(scale), images)
+def test_a_graph_with_a_scale_takes_clean_and_noisy_pictures_and_none_that_are_scaled(
+        monkeypatch: pytest.MonkeyPatch, door: str, name: str) -> None:
+    scale, images = named(name, "fashion"), torch.rand(8, 16, generator=seeded()).square()
+    monkeypatch.setitem(globals(), "graph", partial(graph, pixel_scale=scale))
+    answer(door, images=images)
     with pytest.raises(BadInput, match="pixels run from"):
-        SCALED[door](graph(scale), scale.apply(images))
-    if door not in ("fit", "validation", "watch"):
+        answer(door, images=scale.apply(images))
+    if door not in ("fit", "fit validation", "watch"):
         for variance in (0.01, 0.05, 0.2, 0.5, 1.0, 2.0):
-            SCALED[door](graph(scale), datasets.noisy(images, variance, seeded()))
+            answer(door, images=datasets.noisy(images, variance, seeded()))
 
 
 @pytest.mark.parametrize("variance", [0.05, 0.5, 1.0, 2.0])
@@ -226,30 +223,24 @@ def test_noise_is_taken_by_every_measure(variance: float) -> None:
         call(noisy)
 
 
-@pytest.mark.parametrize(("images", "advised"), [
-    ((X * 255).byte(), lambda x: x / 255), (X * 16, lambda x: x / 16), ((X * 16).long(), lambda x: x / 16),
-    (torch.rand(8, 16, 16, 3), lambda x: x.permute(0, 3, 1, 2))])
-def test_the_advice_about_images_works(images: Tensor, advised: Callable[[Tensor], Tensor]) -> None:
-    model = pcg.PCGraph(topology.generative(0, [3], images[0].numel()), "tanh")
-    with pytest.raises(PCGraphError, match=r"Divide images by the largest value|channels last.*permute\(0, 3, 1, 2\)"):
-        pcg.fit(model, images, epochs=1, progress=False)
-    pcg.fit(model, advised(images), epochs=1, steps=2, progress=False)
+DIVIDE = "Divide images by the largest value"
 
 
-@pytest.mark.parametrize(("call", "words", "advised"), [
-    (lambda: metrics.mse(X.round().long(), X), r"images\.float\(\)", lambda: metrics.mse(X.round().long().float(), X)),
-    (lambda: judge.read(READER, BIG.view(-1, 1, 28, 28)), r"flatten\(1\)",
-     lambda: judge.read(READER, BIG.view(-1, 1, 28, 28).flatten(1))),
-    (lambda: fitted((X, Y.float())), r"\.long\(\)", lambda: fitted((X, Y.float().long()))),
-    (lambda: fitted((X, Y.bool())), r"\.long\(\)", lambda: fitted((X, Y.bool().long()))),
-    (lambda: fitted((X, Y + 1)), "Subtract 1", lambda: fitted((X, Y + 1 - 1))),
-    (lambda: pcg.observed(X, KNOWN.int()), r"\.bool\(\)", lambda: pcg.observed(X, KNOWN.int().bool())),
-    (lambda: metrics.share_right(torch.rand(8, 2), Y), r"\.argmax\(1\)",
-     lambda: metrics.share_right(torch.rand(8, 2).argmax(1), Y))])
-def test_other_advice_works(call: Callable, words: str, advised: Callable) -> None:
+@pytest.mark.parametrize(("call", "value", "words", "advised"), [
+    (fitted, (X * 255).byte(), DIVIDE, lambda x: x / 255), (fitted, X * 16, DIVIDE, lambda x: x / 16),
+    (fitted, (X * 16).long(), DIVIDE, lambda x: x / 16),
+    (fitted, torch.rand(8, 2, 2, 4), r"channels last.*permute\(0, 3, 1, 2\)", lambda x: x.permute(0, 3, 1, 2)),
+    (lambda x: metrics.mse(x, X), X.round().long(), r"images\.float\(\)", Tensor.float),
+    (lambda x: judge.read(READER, x), BIG.view(-1, 1, 28, 28), r"flatten\(1\)", lambda x: x.flatten(1)),
+    (lambda y: fitted((X, y)), Y.float(), r"\.long\(\)", Tensor.long),
+    (lambda y: fitted((X, y)), Y.bool(), r"\.long\(\)", Tensor.long),
+    (lambda y: fitted((X, y)), Y + 1, "Subtract 1", lambda y: y - 1),
+    (lambda m: pcg.observed(X, m), KNOWN.int(), r"\.bool\(\)", Tensor.bool),
+    (lambda y: metrics.share_right(y, Y), torch.rand(8, 2), r"\.argmax\(1\)", lambda y: y.argmax(1))])
+def test_advice_works(call: Callable, value: Tensor, words: str, advised: Callable[[Tensor], Tensor]) -> None:
     with pytest.raises(PCGraphError, match=words):
-        call()
-    advised()
+        call(value)
+    call(advised(value))
 
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.bool, torch.int64, torch.float32, torch.float64])

@@ -65,8 +65,6 @@ def tiny_idx(monkeypatch, folder: Path, ending: str = ".gz", name: str = "mnist"
     return arrays
 
 
-# ---------------------------------------------------------------------------------------------- the bundled sample
-
 @pytest.mark.parametrize("name", ["mnist", "fashion"])
 @pytest.mark.parametrize(("split", "a_class"), [("train", 500), ("test", 100)])
 def test_sample_is_balanced_and_normalised(name, split, a_class):
@@ -106,8 +104,6 @@ def test_damaged_sample_is_refused(monkeypatch, tmp_path):
     with pytest.raises(BadFile, match=r"digests\.json cannot be read"):
         datasets.load("mnist", "test", sample=True)
 
-
-# ------------------------------------------------------------------------------------------------ MNIST, FashionMNIST
 
 def test_expected_digests_are_the_published_ones_of_the_sample_too():
     for name, prefixes in PUBLISHED.items():
@@ -166,8 +162,6 @@ def test_missing_half_is_not_damage(monkeypatch, tmp_path):
         datasets.load("mnist", root=tmp_path)
 
 
-# --------------------------------------------------------------------------------- network and cache ------
-
 @pytest.mark.parametrize(("name", "advice"), [("mnist", "MNIST/raw"), ("fashion", "dataset-fashion-mnist"),
                                               ("cifar10", "cifar-10-batches-py"), ("svhn", "train_32x32.mat")])
 def test_no_place_lists_each_with_its_reason_and_what_to_do(tmp_path, name, advice):
@@ -224,8 +218,6 @@ def test_unwritable_cache_is_a_reason(monkeypatch, tmp_path):
     with pytest.raises(BadFile, match=r"torchvision's download: .*Not a directory"):
         datasets.load("mnist")
 
-
-# --------------------------------------------------------------------------------------------------------- CIFAR10
 
 @pytest.fixture
 def tiny_cifar(monkeypatch):
@@ -300,8 +292,6 @@ def test_cifar10_batches_go_through_torchvision_with_the_same_digests(tiny_cifar
         datasets.load("cifar10", root=tmp_path)
 
 
-# ------------------------------------------------------------------------------------------------------------ SVHN
-
 @pytest.fixture
 def tiny_svhn(monkeypatch, tmp_path):
     """A .mat file of SVHN's format: X (32, 32, 3, count), y (count, 1) from 1 to 10, where 10 is the digit 0."""
@@ -337,9 +327,6 @@ def test_truncated_mat_file_is_named(tiny_svhn, tmp_path, monkeypatch):
     accept(monkeypatch, path.read_bytes())                    # even if the digest were right
     with pytest.raises(BadFile, match=r"not a readable \.mat file"):
         datasets.load("svhn", "test", root=tmp_path / "data")
-
-
-# -------------------------------------------------------------------------------------------- ImageSet and helpers
 
 
 def test_subset_and_split_share_nothing_and_lose_nothing():

@@ -11,7 +11,6 @@ from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images import calibration as pictures_of
 from pcgraph_lite.images import datasets, judge, sources
 
-# -------------------------------------------------------------------------------------------- the committed judges
 
 @pytest.mark.parametrize("name", judge.JUDGES)
 def test_committed_judge_says_how_it_was_trained_and_reaches_its_bar(name):
