@@ -29,7 +29,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 class Project:
-    """The small project; ``run`` starts a command in it."""
+    """The small project, and what runs in it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 import multiprocessing
+import os
 import resource
 import signal
 import struct
@@ -114,32 +115,21 @@ def png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
-def large(path: Path, content: bytes | None) -> None:
-    """A file; without content one that has 40 GB and takes none."""
-    written(path, content or b"")
-    if content is None:
-        with path.open("r+b") as file:
-            file.truncate(40 * 10**9)
+PLAIN = {"40 GB": ("", None), "nothing": ("", b""), "random": ("", BYTES["random"])}       # ending, content
+PACKED = {"a gzip bomb": (".gz", bomb(partial(gzip.compress, compresslevel=1))), "40 GB": ("", None),
+          "an xz bomb": (".xz", bomb(partial(lzma.compress, preset=0))), "no gzip": (".gz", b"\x1f\x8b" + bytes(99)),
+          "no xz": (".xz", BYTES["random"])}
 
 
-IDX = {"a gzip bomb": (".gz", bomb(partial(gzip.compress, compresslevel=1))), "40 GB": ("", None),
-       "an xz bomb": (".xz", bomb(partial(lzma.compress, preset=0))), "no gzip": (".gz", b"\x1f\x8b" + bytes(99)),
-       "no xz": (".xz", BYTES["random"])}
-
-
-def test_idx_files(tmp_path: Path) -> None:
-    for name, (ending, content) in IDX.items():
-        large(tmp_path / name / f"MNIST/raw/train-images-idx3-ubyte{ending}", content)
-    refused({name: partial(sources.find, "mnist", "train", tmp_path / name) for name in IDX}, "train-images-idx3")
-
-
-def test_mat_files_and_batches(tmp_path: Path) -> None:
-    contents = {"40 GB": None, "nothing": b"", "random": BYTES["random"]}
-    for name, content in contents.items():
-        large(tmp_path / name / "SVHN/train_32x32.mat", content)
-        large(tmp_path / name / "CIFAR10/cifar-10-batches-py/data_batch_1", content)
-    for data, file in (("svhn", "train_32x32.mat"), ("cifar10", "data_batch_1")):
-        refused({name: partial(sources.find, data, "train", tmp_path / name) for name in contents}, file)
+@pytest.mark.parametrize(("data", "file", "contents"), [
+    ("mnist", "MNIST/raw/train-images-idx3-ubyte", PACKED), ("svhn", "SVHN/train_32x32.mat", PLAIN),
+    ("cifar10", "CIFAR10/cifar-10-batches-py/data_batch_1", PLAIN)])
+def test_files_of_a_data_set(tmp_path: Path, data: str, file: str, contents: dict[str, tuple]) -> None:
+    for name, (ending, content) in contents.items():
+        made = written(tmp_path / name / f"{file}{ending}", content or b"")
+        if content is None:                                                # 40 GB that take none
+            os.truncate(made, 40 * 10**9)
+    refused({name: partial(sources.find, data, "train", tmp_path / name) for name in contents}, Path(file).name)
 
 
 SHEETS = {"endless": png(2**31 - 1, 2**31 - 1), "a bomb": png(30_000, 30_000), "half a bomb": png(13_000, 13_000),

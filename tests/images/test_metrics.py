@@ -1,6 +1,7 @@
 """Measures. Oracles: closed formulas, counting by hand, and distances between Gaussians that are known exactly."""
 
 import math
+from unittest import mock
 
 import pytest
 import torch
@@ -153,34 +154,19 @@ def test_frechet_distance_needs_images_enough():
     assert metrics.frechet_judge_distance(network, enough, enough) >= 0
 
 
-@pytest.fixture(scope="module")
-def inception(tmp_path_factory):
-    """A weights file with the names and shapes of the real one; the weights are drawn, so no value means anything."""
-    path = tmp_path_factory.mktemp("inception") / "weights.pth"
-    blank = FeatureExtractorInceptionV3.__new__(FeatureExtractorInceptionV3)
-    held, torch_load = {}, torch.load
-    load_state = nn.Module.load_state_dict
-
-    def take_shapes(self, _state):
-        held.update(self.state_dict())
-
-    nn.Module.load_state_dict, torch.load = take_shapes, lambda *_args, **_kwargs: {}
-    try:
-        blank.__init__("inception-v3-compat", ["64"], feature_extractor_weights_path="none")
-    finally:
-        nn.Module.load_state_dict, torch.load = load_state, torch_load
-    generator = seeded()
+@pytest.mark.slow
+def test_fid_runs_from_a_weights_file(tmp_path, monkeypatch):
+    """With the names and shapes of the real one; the weights are drawn, so no value means anything."""
+    path = tmp_path / "weights.pth"
+    with mock.patch.object(torch, "load", return_value={}), mock.patch.object(nn.Module, "load_state_dict"):
+        network = FeatureExtractorInceptionV3("inception-v3-compat", ["64"], feature_extractor_weights_path=path)
+    held = network.state_dict()
     for key, value in held.items():
         if key.endswith("conv.weight"):
-            nn.init.kaiming_normal_(value, generator=generator)
+            nn.init.kaiming_normal_(value, generator=seeded())
     torch.save(held, path)
-    return path
-
-
-@pytest.mark.slow
-def test_fid_runs_from_a_weights_file(inception, monkeypatch):
-    monkeypatch.setenv("PCGRAPH_INCEPTION", str(inception))
-    monkeypatch.setattr(metrics, "INCEPTION_DIGEST", files.digest(inception)[:8])
+    monkeypatch.setenv("PCGRAPH_INCEPTION", str(path))
+    monkeypatch.setattr(metrics, "INCEPTION_DIGEST", files.digest(path)[:8])
     monkeypatch.setattr(metrics, "TIMES_FEATURES", 0.125)              # drawn weights need no good covariance
     real = datasets.load("mnist", "test", sample=True).images[:8]
     same = metrics.fid(real, real.flip(0), feature=64)
