@@ -23,9 +23,11 @@ def needed(requirements: Iterable[Requirement]) -> set[str]:
     return {name for name, _ in found}
 
 
-def link(package: str, folder: Path) -> None:
-    """Make an installed package visible in a folder of packages."""
-    dist = metadata.distribution(package)
-    for top in {file.parts[0] for file in dist.files or []} - {"..", "__pycache__"}:
-        if not (folder / top).exists() and not top.endswith(".pth"):
-            (folder / top).symlink_to(dist.locate_file(top))
+def link(requirements: Iterable[Requirement], folder: Path) -> set[str]:
+    """Make what they need visible in a folder of packages. Returns its names."""
+    names = needed(requirements)
+    for dist in map(metadata.distribution, names):
+        for top in {file.parts[0] for file in dist.files or []} - {"..", "__pycache__"}:
+            if not (folder / top).exists() and not top.endswith(".pth"):
+                (folder / top).symlink_to(dist.locate_file(top))
+    return names

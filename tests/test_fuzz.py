@@ -43,12 +43,10 @@ GENERATOR = torch.Generator()
 
 
 def graph(**arguments: object) -> pcg.PCGraph:
-    """A small graph with pixels, labels and hidden vertices."""
     return pcg.PCGraph(topology.generative(2, [3], 4), "tanh", **arguments)
 
 
 def energies(**arguments: object) -> torch.Tensor:
-    """Of a graph that is made."""
     made = pcg.PCGraph(**arguments)
     return made.energy(torch.ones(*made.layout.lead, 2, made.topology.n, dtype=made.dtype))
 
@@ -199,8 +197,7 @@ def test_all_that_the_api_page_shows_is_called():
     assert shown and set(shown) - {"Answer", "Samples"} <= CALLS.keys()
 
 
-def _nan(answer: object) -> bool:
-    """Whether NaN is anywhere in an answer."""
+def has_nan(answer: object) -> bool:
     if isinstance(answer, torch.Tensor):
         return answer.is_floating_point() and bool(answer.isnan().any())
     if isinstance(answer, float):
@@ -208,8 +205,8 @@ def _nan(answer: object) -> bool:
     if isinstance(answer, pd.DataFrame):
         return bool(answer.drop(columns="validation", errors="ignore").isna().any(axis=None))
     if isinstance(answer, dict | tuple | list):
-        return any(map(_nan, answer.values() if isinstance(answer, dict) else answer))
-    return any(map(_nan, vars(answer).values())) if isinstance(answer, pcg.Answer) else False
+        return any(map(has_nan, answer.values() if isinstance(answer, dict) else answer))
+    return any(map(has_nan, vars(answer).values())) if isinstance(answer, pcg.Answer) else False
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -235,6 +232,6 @@ def test_no_bad_value_is_answered_by_a_foreign_error_or_nan(name: str, tmp_path:
             wrong.append(f"{argument} = bad {number}: {type(error).__name__}: {str(error)[:90]!r} at "
                          f"{Path(where.filename).name}:{where.lineno}")
         else:
-            if _nan(answer) and name not in NOT_A_NUMBER:
+            if has_nan(answer) and name not in NOT_A_NUMBER:
                 wrong.append(f"{argument} = bad {number}: NaN in the answer")
     assert not wrong, "\n".join(wrong[:40])

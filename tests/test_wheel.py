@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from installed import link, needed
+from installed import link
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -37,8 +37,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (info,) = {Path(name).parts[0] for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" in name}
     venv.create(root / "empty", symlinks=True)
     (site,) = root.glob("empty/lib/python3*/site-packages")
-    for name in needed(map(Requirement, metadata.PathDistribution(zipfile.Path(wheel, f"{info}/")).requires or [])):
-        link(name, site)
+    link(map(Requirement, metadata.PathDistribution(zipfile.Path(wheel, f"{info}/")).requires or []), site)
     subprocess.run([*pip, "--python", root / "empty/bin/python", "install", "--no-index", wheel], check=True)
     return root / "empty/bin"
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from installed import link, needed
+from installed import link
 from packaging.requirements import Requirement
 from project import HERE, Project
 
@@ -26,8 +26,7 @@ def named() -> list[Requirement]:
 def test_the_rest_of_the_environment_is_not_needed(tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
     (folder := tmp_path / "packages").mkdir()
-    for package in (packages := needed(named())):
-        link(package, folder)
+    packages = link(named(), folder)
     assert "torch" in packages and not {"papermill", "snakemake", "sphinx", "ipython", "torch-fidelity"} & packages
     page = project.root / "notebooks/01-tiny.md"
     page.write_text(page.read_text().replace("import torch\n", USES))
