@@ -28,23 +28,17 @@ from .handover import KIND, Table
 LARGEST_PICTURE = 50_000_000                                               # pixels
 LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code that ends where it seems to
 INJECTED = "injected-parameters"                                           # papermill's tag
-# Differences that cannot change an output: the import lines of our own modules, and how a claim keeps its checks.
-HOMES = re.compile(r"^(from|import) (pcgraph_lite|reproduction)\b.*\n?|\b(trials|frames)\.|(?<=\.checks)\.values\(\)",
-                   re.MULTILINE)
 
 
 def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
     """The page as it may be staged: the source of today with the outputs of ``executed``, or, where code has changed
-    since, the latest commit's source that has the executed code, with today's text if its cells are the same one by
-    one. Raises BadFile: no source has that code, or an output is neither text nor table nor picture.
+    since, the latest commit's source that has the executed code. Raises BadFile: no source has that code, or an output
+    is neither text nor table nor picture.
     """
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
-    sources = _sources(name, root)
-    newest = next(sources)
-    for source in chain([newest], sources):
+    for source in _sources(name, root):
         if _code(source.cells) == _code(cell for cell in ran if not _injected(cell)):
-            kept = _still_there(newest, ran)
-            return _filled(_retold(source, newest), ran, name) if kept is None else _filled(newest, kept, name)
+            return _filled(source, ran, name)
     raise BadFile(f"the code cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at "
                   f"any commit of it. Run it again: pcgraph run {name}")
 
@@ -62,30 +56,7 @@ def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
 
 
 def _code(cells: Iterable[NotebookNode]) -> list[str]:
-    return [HOMES.sub("", cell.source.strip()) for cell in cells if cell.cell_type == "code"]
-
-
-def _still_there(newest: NotebookNode, ran: Iterable[NotebookNode]) -> list[NotebookNode] | None:
-    """The cells that ran and that the source still has, in order; None if it has code that did not run."""
-    wanted, kept = _code(newest.cells), []
-    for cell in ran:
-        if _injected(cell):
-            kept.append(cell)
-        elif _code([cell]) == wanted[:1]:                                  # others are gone from the source
-            kept.append(cell)
-            del wanted[:1]
-    return None if wanted else kept
-
-
-def _retold(source: NotebookNode, newest: NotebookNode) -> NotebookNode:
-    """An earlier source with today's text and captions, where its cells are those of today one by one."""
-    pairs = list(zip(source.cells, newest.cells, strict=False))
-    if len(source.cells) == len(newest.cells) and all(old.cell_type == new.cell_type for old, new in pairs):
-        for old, new in pairs:
-            old.metadata = new.metadata
-            if new.cell_type != "code":
-                old.source = new.source
-    return source
+    return [cell.source.strip() for cell in cells if cell.cell_type == "code"]
 
 
 def _filled(source: NotebookNode, ran: Sequence[NotebookNode], name: str) -> NotebookNode:
