@@ -1,6 +1,5 @@
 """What readers can download: records, their numbers as CSV, and notebooks that install what they need."""
 
-import re
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,6 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from ..evidence import claims, records
-from ..evidence.strict import read_yaml
 from . import render
 from .judged import Judged
 
@@ -38,19 +36,7 @@ def of(name: str, judged: Judged) -> list[tuple[str, str]]:
             ("notebook", f"../../_sources/book/notebooks/{name}.ipynb")]
 
 
-def binder(name: str, root: Path) -> str:
-    """The address at which a browser runs a page on mybinder.org, with the defaults of its first cell and the bundled
-    sample (``binder/postBuild``). Empty: CITATION.cff names no repository on GitHub.
-    """
-    found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", _address(root))
-    return f"https://mybinder.org/v2/gh/{found[1]}/HEAD?labpath=_build/binder/{name}.ipynb" if found else ""
-
-
-def _address(root: Path) -> str:
-    return read_yaml(root / "CITATION.cff").get("repository-code") or ""
-
-
-def first_cell(root: Path) -> NotebookNode:
+def first_cell() -> NotebookNode:
     """The cell that lets a downloaded notebook run anywhere. The site hides it by a tag."""
-    source = render.template("install.py.txt", address=_address(root))
+    source = render.template("install.py.txt")
     return new_code_cell(source.strip(), id="install", metadata={"tags": ["remove-cell"]})

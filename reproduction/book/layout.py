@@ -45,15 +45,15 @@ class Page:
 def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
     """Turn a notebook's outputs into what readers see, and write their downloads into ``source``, the staged book."""
     _describe_figures(page, judged.of(page.name), source / "vendor/records/figures")
-    _put_result(page, judged, root, source)
+    _put_result(page, judged, source)
     _show_tables(page, judged, source / "vendor/records/tables")
     for cell in page.notebook.cells:
         _tidy(cell)
     live.insert(root, page.name, page.notebook)
-    page.notebook.cells.insert(0, download.first_cell(root))
+    page.notebook.cells.insert(0, download.first_cell())
 
 
-def _put_result(page: Page, judged: Judged, root: Path, source: Path) -> None:
+def _put_result(page: Page, judged: Judged, source: Path) -> None:
     """Put the findings and the figure that shows them below the title, and a line about the run below the claim."""
     title = next((cell for cell in page.notebook.cells if cell.source.startswith("# ")), None)
     if title is None:
@@ -67,8 +67,7 @@ def _put_result(page: Page, judged: Judged, root: Path, source: Path) -> None:
     first, _, rest = title.source.partition("\n")
     title.source = render.template(
         "result.md", title=first, rest=rest.strip(), page=page, figure=shown,
-        box=box(judged.of(page.name), _aim(page, judged.book)), downloads=download.of(page.name, judged),
-        binder=download.binder(page.name, root))
+        box=box(judged.of(page.name), _aim(page, judged.book)), downloads=download.of(page.name, judged))
 
 
 def _aim(page: Page, book: Book) -> str:
