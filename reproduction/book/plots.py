@@ -3,7 +3,7 @@
 import math
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -307,25 +307,14 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, 
             axis.plot(list(published.values()), [names.index(name) for name in published], "|", color="black",
                       markersize=12, markeredgewidth=2, label="the paper's")
         axis.set(xlabel=x if axis is axes[-1] else "", title=title)
-        _across(axis, rows, log)
+        _scale(axis, {place for row in rows.values() for place in _numbers(row)}, log)
     if marks:                                                              # otherwise there are only dots
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=SMALLEST,
-                      columnspacing=1)
+        legend(figure, *axes[0].get_legend_handles_labels())
     ours = [("", *part) for part in parts.items()]
     theirs = [("the paper's", title, {name: [value] for name, value in some.items()})
               for title, some in (marks or {}).items()]
     return series.keep(figure, [{"panel": title, "series": name, "whose": whose, x: value} for whose, title, rows in
                                 ours + theirs for name, values in rows.items() for value in _numbers(values)])
-
-
-def _across(axis: Axes, rows: Mapping[str, Tensor], log: bool) -> None:
-    """The x axis of dots: logarithmic, or whole numbers if all rows have only such."""
-    if log:
-        axis.set_xscale("log")
-        _number(axis)
-    else:
-        whole = all((_numbers(row) % 1 == 0).all() for row in rows.values())
-        axis.xaxis.get_major_locator().set_params(integer=whole)
 
 
 def _dots(axis: Axes, rows: Mapping[str, Tensor], names: Sequence[str], kinds: Mapping[str, str]) -> None:
@@ -480,12 +469,9 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
     for k, (name, path) in enumerate(paths.items()):
         axis.plot(path[:, free[0]], path[:, free[1]], ".-", markersize=3, linewidth=1, color=COLORS[k + 1], label=name)
         axis.plot(*path[-1, list(free)], "o", color=COLORS[k + 1], markeredgecolor="black")
-        across, up = path[0, list(free)].tolist()
-        inwards = "right" if across > 0.7 else "left" if across < -0.7 else "center"
-        axis.annotate(name, (across, up), xytext=(0, 6 if up > 0 else -6), textcoords="offset points", ha=inwards,
-                      va="bottom" if up > 0 else "top", fontsize="small")
     x, y = (f"value of {names[k]}" for k in free)
     axis.set(xlabel=x, ylabel=y)
+    legend(figure, *axis.get_legend_handles_labels())
     return series.keep(figure, [{"series": name, x: float(state[free[0]]), y: float(state[free[1]])}
                                 for name, path in paths.items() for state in path])
 
@@ -539,17 +525,17 @@ def _lines(axis: Axes, panel: str, lines: Lines, x: str, y: str, levels: Mapping
     for k, (name, height) in enumerate(levels.items()):
         axis.axhline(height, color="0.35", linestyle=["--", ":", "-."][k % 3], linewidth=1.2, label=name)
     axis.set(yscale="log" if log else "linear")
-    _positions(axis, lines, log_x)
+    _scale(axis, {float(place) for at, _ in lines.values() for place in at}, log_x)
     rows += [{"panel": panel, "series": name, y: height} for name, height in levels.items()]
     return rows + [{"panel": panel, "series": name, x: position} for name, position in marks.items()]
 
 
-def _positions(axis: Axes, lines: Lines, log_x: bool) -> None:
-    """Scale and label the x axis of lines."""
-    if not log_x:
-        axis.xaxis.get_major_locator().set_params(integer=True)
+def _scale(axis: Axes, places: Set[float], log: bool) -> None:
+    """Scale and label the x axis of some places: logarithmic, or with whole numbers if all places are."""
+    if not log:
+        axis.xaxis.get_major_locator().set_params(integer=all(place.is_integer() for place in places))
         return
-    if 0 in (places := {float(place) for at, _ in lines.values() for place in at}):
+    if 0 in places:
         axis.set_xscale("symlog", linthresh=(least := min(places - {0})), linscale=0.9)    # as wide as a power of ten
         axis.set_xlim(-least / 2, 1.5 * max(places))
     else:
