@@ -115,15 +115,6 @@ def test_no_text_of_an_executed_notebook_reaches_the_book(root: Path, source: st
     assert passed.cells[3].metadata.mystnb.figure.caption == "A figure." and passed.cells[3].outputs[0].text == "done"
 
 
-def test_new_text_and_captions_need_no_new_run(root: Path) -> None:
-    """The present source where its code is what ran, with the outputs of the run."""
-    path = root / "notebooks/page.md"
-    path.write_text(path.read_text().replace("A page", "A better title").replace("A figure.", "A better caption."))
-    passed = gate.admit(executed(new_output("stream", text="done")), "page", root)
-    assert passed.cells[0].source == "# A better title" and passed.cells[3].outputs[0].text == "done"
-    assert passed.cells[3].metadata.mystnb.figure.caption == "A better caption."
-
-
 def test_code_that_changed_shows_the_latest_source_that_has_the_code_that_ran(
         root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = root / "notebooks/page.md"

@@ -172,14 +172,6 @@ def test_without_papermill_the_way_out_is_said(project: Project) -> None:
     assert "add --plain" in said
 
 
-def test_a_model_may_have_a_seed_count_of_its_own(root: Path) -> None:
-    """``name: parameter`` in the front matter: the workflow trains as many seeds of it as that parameter says."""
-    path = root / "notebooks" / f"{NAME}.md"
-    path.write_text(path.read_text().replace("models: [tiny, other]", "models: [tiny, other: images]"))
-    assert notebooks.models(NAME) == {"tiny": "seeds", "other": "images"}
-    assert len(notebooks.seeds(NAME, config.load_profile("smoke"), "images")) == 20
-
-
 def test_a_page_needs_no_weights_of_what_has_a_committed_card(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cards stand for the models under ``cards``, seed by seed, and never for those whose weights the page asks."""
     path = root / "notebooks" / f"{NAME}.md"

@@ -287,13 +287,6 @@ def test_a_bar_of_nothing_says_so():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["small", "large"]
 
 
-def test_panels_that_name_the_same_lines_have_one_legend():
-    """Outside of them, where it covers nothing."""
-    line = {"base": ([1, 2], torch.tensor([3.0, 4.0]))}
-    figure = plots.panels({"a": line, "b": line}, "epoch", "accuracy")
-    assert len(figure.legends) == 1 and not any(axis.get_legend() for axis in figure.axes)
-
-
 def test_every_group_of_a_mask_is_named_however_thin():
     """From top to bottom in the order of the groups, without touching one another or the next mask."""
     plots.use_style()
@@ -305,12 +298,6 @@ def test_every_group_of_a_mask_is_named_however_thin():
         assert [text.get_text() for text in axis.texts] == list(reversed(drawn.groups))
         assert all(above.y0 >= below.y1 for below, above in pairwise(placed))
         assert not any(box.overlaps(other.get_window_extent()) for box in placed for other in figure.axes)
-
-
-def test_a_logarithmic_axis_has_plain_numbers():
-    axis = plots.curves({"a": (list(range(1, 200)), torch.ones(199))}, "t", "E", log_x=True).axes[0]
-    axis.figure.canvas.draw()
-    assert {"1", "10", "100"} <= {label.get_text() for label in axis.get_xticklabels()}
 
 
 def test_a_zero_stands_on_a_logarithmic_axis_one_place_before_the_rest():

@@ -78,10 +78,6 @@ def test_each_kind_of_figure_keeps_its_points(draw: Callable[[], Figure], head: 
     assert rows(draw()) == [dict(zip(head, line, strict=False)) for line in lines]
 
 
-def test_pictures_have_no_numbers() -> None:
-    assert series.csv(plots.image_rows({"a": torch.rand(2, 784)})) == ""
-
-
 def test_a_shown_figure_carries_its_numbers_and_its_picture() -> None:
     shell = InteractiveShell.instance()
     try:
