@@ -28,7 +28,7 @@ from torch.nn.functional import avg_pool2d
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.topology import Topology
 from pcgraph_lite.errors import BadInput, WrongShape
-from pcgraph_lite.images import datasets, metrics
+from pcgraph_lite.images import metrics
 from pcgraph_lite.studies.circuits import Circuit, Neuron
 from pcgraph_lite.studies.trials import Case, Key, Trial
 
@@ -40,7 +40,6 @@ STYLES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))          # three lines each, for co
 # The place of each neuron around its vertex, its symbol and its colour.
 PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0, -0.9), "interneuron": (-1.15, -0.1)}
 SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "interneuron": "m"}
-SHAPES = {math.prod(shape): shape for shape in datasets.SHAPES.values()}
 WIRES = {True: RIGHT, False: WRONG}                                # excitatory, inhibitory
 FILLS = {"value": "white", "error": [COLORS[1]], "apical": [COLORS[9]], "basal": [COLORS[8]],
          "interneuron": [COLORS[4]]}
@@ -78,8 +77,8 @@ def named(setting: str) -> str:
 def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None, columns: Sequence[str] = (),
                marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
     """Pictures in rows, cut off at 0 and 1. ``rows``: name -> ``(count, ...)``. ``shape``: (height, width); None:
-    that of the data set with as many pixels, else square. ``columns``: their titles. ``marks``: name -> whether each
-    picture of the row has a green frame with a tick or a red one with a cross.
+    square. ``columns``: their titles. ``marks``: name -> whether each picture of the row has a green frame with a tick
+    or a red one with a cross.
     """
     pictures = {name: _pictures(images, shape) for name, images in rows.items()}
     if len({len(p) for p in pictures.values()}) != 1:
@@ -562,8 +561,8 @@ def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
     """
     if images.dim() > 2:
         shape, images = shape or tuple(images.shape[1:]), images.flatten(1)
-    shape, pixels = shape or SHAPES.get(images.shape[1]), images.shape[1]
     if shape is None:
+        pixels = images.shape[1]
         sides = [(side, side) for planes in (1, 3) if (side := math.isqrt(pixels // planes)) ** 2 * planes == pixels]
         if not sides:
             raise WrongShape(f"pictures of {pixels} pixels are not square, grey or in three colours; give "
