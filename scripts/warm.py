@@ -112,7 +112,7 @@ def _answer(asking: socket.socket) -> None:
     os.environ.clear()
     os.environ.update(environment)
     threading.Thread(target=lambda: (asking.recv(1), os._exit(1)), daemon=True).start()         # it was killed
-    code = _run(arguments)
+    code = run(arguments)
     atexit._run_exitfuncs()
     with contextlib.suppress(OSError):
         sys.stdout.flush()
@@ -120,7 +120,7 @@ def _answer(asking: socket.socket) -> None:
     os._exit(code)
 
 
-def _run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str]) -> int:
     """As ``python ARGUMENTS`` does: a module, a line of code or a file. Its exit code."""
     streams = ((0, "r", -1), (1, "w", -1), (2, "w", 1))    # errors line by line
     sys.stdin, sys.stdout, sys.stderr = (open(k, mode, size, closefd=False) for k, mode, size in streams)  # noqa: SIM115

@@ -4,14 +4,18 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import warm
 
 HERE = Path(__file__).resolve().parent
 FIXTURE = HERE / "fixtures/project"
+PATIENCE = 600                                                 # seconds
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -62,6 +66,16 @@ class Project:
         output, _ = (running := self.start(*options, python=warm.python())).communicate()
         assert running.returncode == code, output
         return output
+
+    @staticmethod
+    def wait_until(true: Callable[[], object], running: subprocess.Popen) -> None:
+        """Look until it is so; fail with what the run printed if it ends before, or after ten minutes."""
+        end = time.monotonic() + PATIENCE
+        while not true():
+            if time.monotonic() > end:
+                os.killpg(running.pid, signal.SIGTERM)
+            assert running.poll() is None, running.communicate()[0]
+            time.sleep(0.02)
 
     def planned(self) -> dict[str, int]:
         """How many jobs of each rule a run would start now."""

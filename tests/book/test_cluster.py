@@ -4,27 +4,24 @@ this process; Slurm's own list of jobs; the files' times."""
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from project import HERE, Project
+from project import HERE, PATIENCE, Project
 from safetensors.torch import load_file
 
 from pcgraph_lite import hardware
-from reproduction import checkout
 from reproduction.evidence import zoo
 
 SCRIPT = HERE.parent / "scripts/one_node_slurm.sh"
 PROGRAMS = ("sbatch", "slurmctld", "slurmd", "munged", "mungekey")
 MISSING = [name for name in PROGRAMS if not shutil.which(name, path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")]
 FORMAT = "%i|%t|%r"                                            # number, state, why it waits
-PATIENCE = 600
 
 
 class Cluster(Project):
@@ -60,16 +57,6 @@ class Cluster(Project):
         return self.start("--keep-going", "--profile", "config/cluster/one", profile="paper")
 
 
-def wait_until(true: Callable[[], bool], running: subprocess.Popen) -> None:
-    """Look until it is so; fail with what the run printed if it ends before, or after ten minutes."""
-    end = time.monotonic() + PATIENCE
-    while not true():
-        if running.poll() is not None or time.monotonic() > end:
-            os.killpg(running.pid, signal.SIGTERM)
-            raise AssertionError(running.communicate()[0])
-        time.sleep(0.05)
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Drained before the first job, then resumed; the notebook's job cancelled in its middle; then run to the end."""
@@ -80,12 +67,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     try:
         cluster.ask("scontrol", "update", "NodeName=localhost", "State=DRAIN", "Reason=a test")
         running = cluster.begin()
-        wait_until(lambda: len(cluster.jobs()) == 2, running)
+        cluster.wait_until(lambda: len(cluster.jobs()) == 2, running)
         time.sleep(3)
         cluster.asked = [cluster.ask("scontrol", "show", "job", job) for job, *_ in cluster.jobs()]
         cluster.drained, cluster.made = cluster.jobs(), list(built.rglob("*.safetensors"))
         cluster.ask("scontrol", "update", "NodeName=localhost", "State=RESUME")
-        wait_until(lambda: bool(list(built.glob("notebooks/01-tiny.ipynb.*.part"))), running)
+        cluster.wait_until(lambda: bool(list(built.glob("notebooks/01-tiny.ipynb.*.part"))), running)
         cluster.ask("scancel", *(job for job, *_ in cluster.jobs()))
         cluster.killed, _ = running.communicate(timeout=PATIENCE)
         cluster.code, cluster.records = running.returncode, list(built.glob("records/*"))
@@ -118,10 +105,7 @@ def test_a_cancelled_job_is_reported_and_taken_up_again(cluster: Cluster) -> Non
 
 
 @pytest.mark.slow
-def test_the_weights_are_those_of_a_run_without_a_cluster(cluster: Cluster, tmp_path: Path,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(HERE / "fixtures/project", tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+def test_the_weights_are_those_of_a_run_without_a_cluster(cluster: Cluster, root: Path) -> None:
     hardware.prepare(1)                                                    # as the command does: denormals matter
     for name in ("tiny", "other"):
         here = load_file(zoo.ModelRun(name, "smoke").train(progress=False))

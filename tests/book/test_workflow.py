@@ -7,15 +7,13 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from project import HERE, Project
+from project import Project
 from safetensors.torch import load_file
 
 from pcgraph_lite import hardware
@@ -35,7 +33,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     notebook.write_text(notebook.read_text().replace("models: [tiny, other]", "models: [tiny, other: others]").replace(
         "images: int", "others: int = 2           # seeds of the second model\nimages: int"))
     running = project.start()
-    wait_for(project.root / "_build/smoke/notebooks", "01-tiny.ipynb.*.part", running)
+    project.wait_until(lambda: list((project.root / "_build/smoke/notebooks").glob("01-tiny.ipynb.*.part")), running)
     os.killpg(running.pid, signal.SIGKILL)
     running.communicate()
     project.trained = {path: path.stat().st_mtime_ns for path in (project.root / "_build").rglob("*.safetensors")}
@@ -48,49 +46,29 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def wait_for(folder: Path, pattern: str, running: object) -> None:
-    """Until such a file is there, or fail with what the run printed."""
-    end = time.monotonic() + 600
-    while not list(folder.glob(pattern)):
-        assert running.poll() is None and time.monotonic() < end, running.communicate()[0]
-        time.sleep(0.02)
-
-
 @contextmanager
-def edited(path: Path, old: str, new: str) -> Iterator[None]:
-    """A file with other words, which come back."""
-    text = path.read_text()
-    path.write_text(text.replace(old, new))
-    try:
-        yield
-    finally:
-        path.write_text(text)
-
-
-def plan_after(project: Project, changes: dict[str, tuple[str, str]]) -> dict[str, int]:
-    """What a run would do after a replacement in some files; files and their times are put back."""
+def edited(project: Project, changes: dict[str, tuple[str, str]]) -> Iterator[None]:
+    """The project after a replacement in some files; files and their times are put back."""
     before = {path: (path.read_text(), path.stat()) for path in (project.root / file for file in changes)}
     for (path, (text, _)), (old, new) in zip(before.items(), changes.values(), strict=True):
         changed = re.sub(old, new, text, count=1, flags=re.DOTALL)
         assert changed != text
         path.write_text(changed)
     try:
-        return project.planned()
+        yield
     finally:
         for path, (text, times) in before.items():
             path.write_text(text)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def test_killed_run_goes_on(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_run_goes_on(project: Project, root: Path) -> None:
     """Finished models are not trained again, the notebook runs, and the weights are those of an undisturbed run."""
     assert {path.stem for path in project.trained} == {"tiny-seed0", "other-seed0", "other-seed1"}
     assert "running 01-tiny" in project.resumed
     built = project.root / "_build/smoke"
     assert len(json.loads((built / "records/01-tiny.json").read_text())["records"]) == 2
     assert "gen-c" in (built / "scorecard.csv").read_text()
-    shutil.copytree(HERE / "fixtures/project", tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(checkout, "ROOT", tmp_path)
     hardware.prepare(1)                                                    # as the command does: denormals matter
     undisturbed = load_file(zoo.ModelRun("tiny", "smoke").train(progress=False))
     found = load_file(built / "models/tiny-seed0.safetensors")
@@ -129,7 +107,8 @@ TRAINED, SHOWN, JUDGED = {"models_of_01_tiny_0_1": 1}, {"notebook": 1}, {"scorec
 def test_an_edit_reruns_its_dependents_only(project: Project, changes: dict[str, tuple[str, str]],
                                             plan: dict[str, int]) -> None:
     """What decides a result is read as Python and YAML read it; weights depend on settings, not on files."""
-    assert plan_after(project, changes) == plan
+    with edited(project, changes):
+        assert project.planned() == plan
 
 
 def test_only_what_is_missing_is_trained(project: Project) -> None:
@@ -144,15 +123,16 @@ def test_only_what_is_missing_is_trained(project: Project) -> None:
 
 def test_progress_says_what_runs_and_why_it_failed(project: Project) -> None:
     """The message of each job, and the log of one that failed: with the options of the Makefile."""
-    with edited(project.root / "notebooks/01-tiny.md", "if fail:", "if True:"):
+    with edited(project, {"notebooks/01-tiny.md": ("if fail:", "if True:")}):
         output = project.snakemake(*QUIET, code=1)
     assert "running 01-tiny" in output and "asked to fail" in output
+    (project.root / "notebooks/01-tiny.md").touch()                        # mended
     assert project.planned() == SHOWN | JUDGED
 
 
 def test_misspelt_settings_stop_the_workflow_before_any_job(project: Project) -> None:
     """The message names the file; no job was started."""
-    with edited(project.root / "config/profiles/smoke.yaml", "images:", "imagse:"):
+    with edited(project, {"config/profiles/smoke.yaml": ("images:", "imagse:")}):
         output = project.snakemake(code=1)
     assert "config/profiles/smoke.yaml" in output and "Did you mean 'images'" in output
     assert "rule " not in output and "Traceback" not in output
