@@ -80,8 +80,11 @@ def test_layers_denoise_clothing_better_and_digits_as_their_decay_says() -> None
     assert everything["fashion"] > theirs["fashion"] + 1 and everything["mnist"] < theirs["mnist"] - 1
     bare, decayed = (layered("generative", "completion_mse")[decay] for decay in (0.0, 0.01))
     assert abs(layered("generative", "rest_psnr")[0.0] - theirs["mnist"]) < 0.2 and bare > decayed
-    for data, of in layers:
-        assert abs(of["completion_mse"].mean() - rivals("grid-completion-equal", data, "completion_mse")) < 0.002
+    filled = layers["completion_mse"].mean()
+    gained = {data: everything[data] - rivals("grid-denoising-equal", data, "rest_psnr") for data in theirs}     # dB
+    lost = {data: filled[data] - rivals("grid-completion-equal", data, "completion_mse") for data in theirs}
+    assert gained["fashion"] > 0.5 and lost["fashion"] < -0.002
+    assert abs(gained["mnist"]) < 0.2 and abs(lost["mnist"]) < 0.001
     assert layered("recurrent", "rest_psnr")[0.001] > theirs["mnist"] + 0.5
     assert (layered("recurrent", "completion_mse") > rivals("grid-completion", "mnist", "completion_mse")).all()
 
@@ -94,8 +97,10 @@ def test_sizes_beside_each_other_are_those_of_the_graphs() -> None:
         return zoo.build(spec, 0, torch.device("cpu"), "float32")[0].topology.edge_count()
 
     digits, clothing = (edges("grid-layers", data, "generative") for data in ("mnist", "fashion"))
-    small, large = (edges(name, "mnist", "fully_connected") for name in ("grid-completion-equal", "grid-completion"))
-    assert small / digits == pytest.approx(1, abs=0.01) and 0.3 < small / clothing < 0.4
+    for data, layered_edges in (("mnist", digits), ("fashion", clothing)):
+        equal = edges("grid-completion-equal", data, "fully_connected")
+        assert equal == edges("grid-denoising-equal", data, "fully_connected") == pytest.approx(layered_edges, rel=0.01)
+    large = edges("grid-completion", "mnist", "fully_connected")
     assert round(large / digits) == 6 and round(large / clothing) == 2
     assert large / edges("grid-layers", "fashion", "recurrent") == pytest.approx(1, abs=0.05)
 
