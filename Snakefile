@@ -83,6 +83,11 @@ workdir: str(ROOT / "_build" / "snakemake")
 localrules: scorecard, book
 
 
+onerror:  # with --keep-incomplete Snakemake takes a failed job for done, and misses its page only where something asks for it
+    for last in (BUILD / "scorecard.csv", BOOK):
+        last.unlink(missing_ok=True)
+
+
 rule book:
     input:
         [BUILD / "notebooks" / f"{name}.ipynb" for name in NOTEBOOKS],
