@@ -52,9 +52,10 @@ class Page:
             self.recorder.uses(one.name, one.seed, zoo.fingerprint_of(one.path), one.weights)
         return found
 
-    def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0) -> dict[Key, Card]:
-        """Cards of classifiers by ``(dataset, kind, seed)``. ``images``: how many test images they answer; 0: all."""
-        found = {(name, kind, s): cards.load(f"{kind}-{name}", self.profile, s, str(self.device.type), images)
+    def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0,
+              **asked: float) -> dict[Key, Card]:
+        """Cards by ``(dataset, kind, seed)``. ``images`` and ``asked``: as ``cards.load`` has them."""
+        found = {(name, kind, s): cards.load(f"{kind}-{name}", self.profile, s, str(self.device.type), images, **asked)
                  for name in data for kind in kinds for s in self.seeds[:seeds]}
         for one in found.values():
             self.recorder.uses(one.model, one.seed, one.fingerprint, one.weights)
