@@ -49,7 +49,7 @@ WORKFLOW = mkdir -p _build/snakemake && cd _build/snakemake && \
 	$(ALONE) $(WARM) snakemake --snakefile "$(CURDIR)/Snakefile" $(WHERE) --keep-going --keep-incomplete --rerun-incomplete \
 	--nolock --quiet host reason --show-failed-logs --config profile=$(PROFILE) $(APART)
 
-.PHONY: help book publish site pdf test quick paper bench data smoke-outputs lock coverage clean
+.PHONY: help book publish site test quick paper bench data smoke-outputs lock coverage clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -69,10 +69,6 @@ publish: $(READY)  ## run the pages as they are published, over the committed on
 
 site: $(READY)  ## build the website of the committed paper results; executes nothing
 	@pcgraph book --published
-
-pdf: $(READY)  ## the same on paper, one PDF: _build/published/pcgraph.pdf (needs Chromium)
-	@pcgraph book --published
-	@python scripts/print_book.py _build/published/site
 
 # Tests start hundreds of programs, which would each compile our packages where no bytecode may be written.
 TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
