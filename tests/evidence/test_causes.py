@@ -8,10 +8,12 @@ import re
 
 import pandas as pd
 import pytest
+import scipy.stats
 import torch
 
 from reproduction.checkout import ROOT
 from reproduction.evidence import claims, records, relaxed_time, sweeps, zoo
+from reproduction.evidence.strict import read_yaml, value_of
 
 KEPT = pd.DataFrame(records.read(ROOT / "results/records"))
 
@@ -118,7 +120,8 @@ def test_numbers_in_sentences_are_those_of_the_settings() -> None:
         sweeps.plan(name, "paper") for name in ("grid-completion", "grid-denoising"))
     seen = [f"{plan[0].spec.train_count:,}" for plan in (completion, denoising)]
     for name in ("any-ff", "any-rec"):
-        assert re.findall(r"[0-9]+,000", rules[name].in_grid.finding[1]) == seen
+        said = next(text for text in rules[name].in_grid.finding if " saw " in text)
+        assert re.findall(r"[0-9]+,000", said) == seen
     assert "all five tested again" in rules["gen-d"].in_grid.finding[1]
     assert {one.seed for one in completion} == {*range(5)}
     asked = KEPT[(KEPT["claim"] == "converge-48") & (KEPT["quantity"] == "converged_share")]
@@ -288,3 +291,26 @@ def test_most_denoised_pictures_are_not_at_rest() -> None:
     assert "most pictures are not at rest" in " ".join(claims.load_claims()["gen-c"].cause.finding)
     share = KEPT[KEPT["quantity"] == "fixed_point_converged_share"].groupby("dataset")["value"].mean()
     assert len(share) == 2 and (share < 0.5).all()
+
+
+def test_the_five_ratios_of_epochs_have_a_mean_below_two_that_no_test_shows() -> None:
+    """Pc-speed."""
+    ratios = KEPT.loc[KEPT["quantity"] == "epoch_seconds_ratio", "value"]
+    assert ratios.mean() < 2 and scipy.stats.ttest_1samp(ratios, 2, alternative="less").pvalue > 0.05
+
+
+def test_smaller_batches_denoise_better_in_the_search() -> None:
+    """Gen-c: than the base, whose settings its graph has."""
+    ends = sweep("grid-search").dropna(subset="rest_psnr").set_index("setting")[["rest_psnr", "rest_agreement"]]
+    assert (ends.loc["train.batch_size = 20"] > ends.loc["base"]).all()
+    for key in ("activation", "init_std", "train.batch_size", "train.steps", "train.weight_lr", "train.weight_decay"):
+        searched, deciding = (read_yaml(ROOT / f"config/sweeps/{name}.yaml")["base"]
+                              for name in ("grid-search", "grid-denoising"))
+        assert value_of(searched, key) == value_of(deciding, key) is not None
+
+
+def test_few_pictures_decide_whether_clothes_are_drawn_from_their_labels() -> None:
+    """Gen-a: fewer than three."""
+    drawn = KEPT.query("claim == 'gen-a' and model == 'fully-connected-hardtanh' and dataset == 'fashion'")
+    asked = claims.load_claims()["gen-a"].in_grid.checks["clothing"].at_least
+    assert (drawn["n"] == 10).all() and 0 <= drawn["value"].sum() * 10 - asked * 10 * len(drawn) < 3
