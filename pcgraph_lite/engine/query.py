@@ -88,7 +88,8 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         steps: T, the most value steps; 2000 is the paper's.
         value_lr, momentum, tolerance: as in Settings.
         start: where all other vertices begin: "zeros", "random" (normal, 0.1), or "prediction" (each group
-            at its prediction from the groups already known, outwards from the clamped ones).
+            at its prediction from the groups already known, outwards from the clamped ones; where edges only lead on
+            from those, this is the answer itself, which a query from zeros may not reach in ``steps``).
         batch_size: relax this many examples at a time. None: all at once.
         generator: for ``start="random"``. None: a new one seeded with 0.
 
