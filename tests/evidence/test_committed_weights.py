@@ -58,7 +58,7 @@ def test_the_fully_connected_graph_completes_better_than_the_mean_image(digits: 
 def test_unknown_values_may_start_at_random(name: str, digits: datasets.ImageSet) -> None:
     """As in the paper (point 23 of the ambiguities): the lower halves differ by less than one grey level."""
     graph, known = zoo.committed(name), datasets.top_half(digits.shape)
-    half = {"pixels": observed(digits.images[:30], known)}
+    half = {"pixels": observed(digits.images[:10], known)}
     zeros, random = (query(graph, half, steps=1000, momentum=0.95, start=start) for start in ("zeros", "random"))
     assert metrics.mse(random.values["pixels"], zeros.values["pixels"]).mean() < (1 / 255) ** 2
 
@@ -66,7 +66,7 @@ def test_unknown_values_may_start_at_random(name: str, digits: datasets.ImageSet
 def test_the_memory_returns_what_it_stores_from_its_upper_half() -> None:
     data = export_live.content(ROOT / "book/live/data/memories.js")
     pixels = np.frombuffer(base64.b64decode(data["images"]), np.uint8).reshape(-1, 784)
-    stored = torch.from_numpy(pixels[:20] / 255).float()
+    stored = torch.from_numpy(pixels[:10] / 255).float()
     known = datasets.top_half((1, 28, 28))
     graph = zoo.committed("memory-mnist")
     assert (metrics.mse(memory.from_part(graph, stored, known).images, stored) < 1e-3).double().mean() > 0.9

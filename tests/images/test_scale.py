@@ -29,7 +29,7 @@ def test_standardized_pixels_have_mean_0_and_deviation_1(data):
         if data not in datasets.SAMPLES:
             pytest.skip(f"{data} is not here")
         pixels, slack = datasets.load(data, sample=True).images, 0.05
-    deviation, mean = torch.std_mean(scales.named("standardized", data).apply(pixels).double())
+    deviation, mean = torch.std_mean(scales.named("standardized", data).apply(pixels))
     assert float(mean) == pytest.approx(0, abs=slack)
     assert float(deviation) == pytest.approx(1, abs=slack)
 
