@@ -51,7 +51,7 @@ TOLD = {"swept_labelled_agreement": "recognised, with its label (%)",
 BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_background": "completion"}
 
 WHOLE = ("grid-layers", "grid-layers-autoencoder", "grid-layers-deep", "grid-layers-once", "grid-pictures",
-         "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder", "grid-assemblies")                                               # all images
+         "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder", "grid-assemblies")      # all images
 TASKS = ("grid-denoising", "grid-completion", "grid-denoising-equal", "grid-completion-equal", "grid-layered",
          "grid-completion-layers", *WHOLE)
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
