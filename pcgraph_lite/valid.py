@@ -243,7 +243,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     its fields. Raises BadInput, UnknownName.
 
     Where a number or a list is expected, one of numpy, pandas or torch is passed on as Python's own; where a tensor
-    is, arrays, series, frames and lists are passed on as one. It runs outside of ``torch.autocast``.
+    is, arrays, series, frames and lists are passed on as one. It runs outside of ``torch.autocast``. The annotation
+    ``Annotated[object, Other]`` of ``**more`` says that the arguments of ``Other`` may be given as well.
     """
     if isinstance(function, type):
         function.__init__ = checked(function.__init__)
@@ -251,13 +252,15 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     parameters = signature(function).parameters
     wanted = {name: _allowed(one.annotation) for name, one in parameters.items() if one.kind not in (2, 4)}  # no *, **
     names, title = list(wanted), function.__qualname__.removesuffix(".__init__")
-    takes_more = any(one.kind == 4 for one in parameters.values())
+    more = next((one.annotation for one in parameters.values() if one.kind == 4), None)
+    known = [*wanted, *(name for part in get_args(more)[1:] for name in signature(part).parameters)]
+    closed = more is None or len(known) > len(names)                       # all that may be given has a name
     exact = exactly(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not takes_more and (foreign := kwargs.keys() - parameters.keys()):
-            raise unknown(f"argument of {title}", foreign.pop(), [name for name in names if name != "self"])
+        if closed and (foreign := [name for name in kwargs if name not in known]):
+            raise unknown(f"argument of {title}", foreign[0], [name for name in known if name != "self"])
         given = [_fitting(title, name, value, wanted[name]) for name, value in zip(names, args, strict=False)]
         named = {name: _fitting(title, name, value, wanted.get(name)) for name, value in kwargs.items()}
         return exact(*given, *args[len(given):], **named)

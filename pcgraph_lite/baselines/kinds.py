@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import torch
@@ -101,7 +101,7 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
     @valid.checked
     def fit(model: Baseline, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
             checkpoint: Path | str | None = None, generator: torch.Generator | None = None, progress: bool = True,
-            callback: Callback | None = None, **settings: object) -> pd.DataFrame:
+            callback: Callback | None = None, **settings: Annotated[object, training]) -> pd.DataFrame:
         """Train in place. With validation images, keep the epoch with their best score.
 
         Args:

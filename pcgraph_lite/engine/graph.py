@@ -69,7 +69,8 @@ class PCGraph(Exact):
                  activation: Annotated[str, OneOf(ACTIVATIONS)] | Callable[[Tensor], Tensor] = "hardtanh", *,
                  top_k: PartOf | None = None, bias: bool = False, prior: Literal["zero", "flat"] = "zero",
                  init_std: NotNegative | Mapping[str, NotNegative | None] | None = None,
-                 generator: torch.Generator | None = None, pixel_scale: Scale = PLAIN, **layout: object) -> None:
+                 generator: torch.Generator | None = None, pixel_scale: Scale = PLAIN,
+                 **layout: Annotated[object, Layout]) -> None:
         super().__init__()
         stds = _stds(init_std, topology)
         self.topology, self.prior, self.layout = topology, prior, Layout(**layout)

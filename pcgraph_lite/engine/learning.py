@@ -61,7 +61,7 @@ def fit(graph: PCGraph, data: Data, *,
         score: Literal["auto"] | Annotated[str, OneOf(SCORES)] | Callable[[PCGraph, Batch], float] = "auto",
         checkpoint: Path | str | None = None,
         generator: torch.Generator | None = None, progress: bool = True, callback: Callback | None = None,
-        **settings: object) -> pd.DataFrame:
+        **settings: Annotated[object, Training]) -> pd.DataFrame:
     """Train a graph in place: the sensory vertices are clamped to each batch, the rest relax, the weights take a step.
     All weights do; no ``requires_grad`` is looked at. A loop of one's own can keep some of them fixed (the book's page
     on images and a graph of your own).

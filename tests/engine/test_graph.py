@@ -146,6 +146,7 @@ def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own(listed
 @pytest.mark.parametrize(("arguments", "error", "says"), [
     ({"activation": "hardtan"}, UnknownName, "'hardtan'.*Did you mean 'hardtanh'"),
     ({"replica": 2}, UnknownName, "Did you mean 'replicas'"),
+    ({"activations": "tanh"}, UnknownName, "no argument of PCGraph 'activations'.*plan.*Did you mean 'activation'"),
     ({"dtype": torch.float16}, BadInput, r"dtype = torch\.float16"),
     ({"init_std": {"labels -> hidden1": -1.0}}, BadInput, "hidden1'. = -1.0"),
     ({"init_std": {"labels -> hiden1": 1.0}}, UnknownName, "Did you mean 'labels -> hidden1'"),

@@ -368,7 +368,8 @@ IMAGES, LABELS = toy(10)
 
 
 @pytest.mark.parametrize(("data", "settings", "error", "says"), [
-    ((IMAGES, LABELS), {"epoch": 3}, UnknownName, "'epoch'.*Did you mean 'epochs'"),
+    ((IMAGES, LABELS), {"epoch": 3}, UnknownName, "no argument of fit 'epoch'.*Did you mean 'epochs'"),
+    ((IMAGES, LABELS), {"validaton": 0.2}, UnknownName, "Did you mean 'validation'"),
     ((IMAGES, LABELS), {"warm_up": 2}, BadInput, "warm_up = 2 epochs of 2; expected fewer"),
     ((IMAGES, LABELS), {"score": "accuracy"}, BadInput, "needs validation data"),
     ((IMAGES[:5], LABELS), {}, WrongShape, "differ in length"),
