@@ -12,7 +12,7 @@ from strategies import EXACT, constructed, graphs, values
 from torch import nn
 
 from pcgraph_lite import PCGraph, topology
-from pcgraph_lite.errors import BadInput, UnknownName, WrongShape
+from pcgraph_lite.errors import BadInput, BadValues, UnknownName, WrongShape
 from pcgraph_lite.studies import oracles
 
 
@@ -153,6 +153,10 @@ def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own(listed
     (lambda graph: graph.energy(torch.zeros(1, 5, 9)), WrongShape, "batch, 9"),
     (lambda graph: graph.energy(torch.zeros(5, 9, dtype=torch.float64)), WrongShape, r"float64.*float32"),
     (lambda graph: graph.set_weight(torch.ones(9, 9)), BadInput, "no edge"),
+    (lambda graph: graph.set_edge_weights([None]), WrongShape, "1 weights; expected .* each of the 2 entries"),
+    (lambda graph: graph.set_edge_weights(None), BadInput, "weights = None; expected a list"),
+    (lambda graph: graph.set_edge_weights([torch.tensor(1.0), None]), WrongShape, r"are \(\); expected \(6,\)"),
+    (lambda graph: graph.set_edge_weights([None, [torch.nan] * 12]), BadValues, "the weights of 'hidden1 -> pixels'"),
 ])
 def test_bad_arguments_values_and_weights_are_refused(arguments, error, says):
     graph = PCGraph(topology.generative(2, [3], 4))
