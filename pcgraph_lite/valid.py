@@ -69,16 +69,19 @@ def _of_array(array: np.ndarray) -> Tensor:
     return torch.from_numpy(np.require(array, native, ["C", "W"]))
 
 
-def finite(values: Any, what: str, dtype: torch.dtype | None = None) -> Tensor:
-    """Numbers that stay finite in ``dtype`` (None: their own). Raises BadInput, BadValues."""
+def finite(values: Any, what: str, dtype: torch.dtype | None = None, partly: bool = False) -> Tensor:
+    """Numbers that stay finite in ``dtype`` (None: their own). ``partly``: whether only some need be known. Raises
+    BadInput, BadValues.
+    """
     given = tensor(values, what, dtype)
     made = given if dtype is None else given.to(dtype)
     if made.isfinite().all():
         return made
     bad, before = ((~part.isfinite()).sum().item() for part in (made, given))
     if before:
-        raise BadValues(f"{what} holds {before} NaN or infinite entries of {given.numel()}; clean the data first. "
-                        "Did a query diverge?")
+        gaps = ", or say which are known: pcg.observed(values, values.isfinite())" if partly else ""
+        raise BadValues(f"{what} holds {before} NaN or infinite entries of {given.numel()}; clean the data first"
+                        f"{gaps}. Did a query diverge?")
     raise BadValues(f"{what} holds {bad} entries of {given.numel()} too large for {dtype}; scale them, or use a graph "
                     f"of {given.dtype}.")
 

@@ -18,7 +18,7 @@ from ..valid import Count, Damping, OneOf, Rate
 from .epochs import Callback, Schedule, State, one_pass, run
 from .graph import PCGraph
 from .inference import Settings, settle
-from .query import classes, flattened, observed, query
+from .query import Observed, classes, flattened, observed, query
 from .spreading import Spreading
 
 Batch = Mapping[str, Tensor]
@@ -264,6 +264,9 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
             data["labels"] = labels
     batch = {}
     for name, values in data.items():
+        if isinstance(values, Observed):
+            raise BadInput(f"{name} is observed(...), known in part; training and scores need whole data. Fill its "
+                           "gaps, or leave out the examples that have some.")
         values = valid.tensor(values, name)
         if values.ndim == 1 and not values.is_floating_point():
             values = classes(graph, name, values)

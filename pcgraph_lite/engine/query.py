@@ -174,7 +174,7 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
             raise WrongShape(f"the mask of {what} is {tuple(mask.shape)}; expected ({size},) or "
                              f"{tuple(values.shape[-2:])}.")
         values = torch.where(mask.to(values.device), values, 0)
-    values = valid.finite(values, what, graph.dtype)
+    values = valid.finite(values, what, graph.dtype, partly=mask is not None)
     if name == "pixels":
         valid.near_unit(values, what, () if graph.pixel_scale.plain else (graph.pixel_scale,))
     return values
