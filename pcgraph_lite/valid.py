@@ -258,17 +258,26 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     more = next((one.annotation for one in parameters.values() if one.kind == 4), None)
     known = [*wanted, *(name for part in get_args(more)[1:] for name in signature(part).parameters)]
     closed = more is None or len(known) > len(names)                       # all that may be given has a name
+    places = [name for name, one in parameters.items() if one.kind in (0, 1)]
     exact = exactly(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if closed and (foreign := [name for name in kwargs if name not in known]):
             raise unknown(f"argument of {title}", foreign[0], [name for name in known if name != "self"])
+        _counted(title, args, places)
         given = [_fitting(title, name, value, wanted[name]) for name, value in zip(names, args, strict=False)]
         named = {name: _fitting(title, name, value, wanted.get(name)) for name, value in kwargs.items()}
         return exact(*given, *args[len(given):], **named)
 
     return call
+
+
+def _counted(title: str, args: Sequence[object], places: Sequence[str]) -> None:
+    """Raise BadInput for more arguments without names than there are places for."""
+    if len(args) > len(places):
+        raise BadInput(f"{title}: {len(args)} arguments without names; expected at most {', '.join(places)}, and names "
+                       "for the others.")
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,12 @@ class PCGraph(Exact):
         self.to(self.layout.device)
         self.register_state_dict_post_hook(_with_edges)
 
+    def extra_repr(self) -> str:
+        """What ``repr`` says beside the weights."""
+        f = self.activation.name if self.activation in ACTIVATIONS.values() else "your own"
+        return (f"{self.topology}, activation={f}, top_k={self.top_k}, prior={self.prior}, "
+                f"pixel_scale={self.pixel_scale.name}")
+
     def forward(self, *inputs: object) -> None:
         """Raise BadInput: a graph answers many questions, so calling it says nothing."""
         raise BadInput("a graph is not called. Ask it: pcg.query(graph, clamp={'pixels': images}).values['labels'], or "

@@ -26,7 +26,7 @@ class Observed:
 
 
 def observed(values: Tensor, mask: Tensor) -> Observed:
-    """Say which vertices of a group are known, for ``clamp`` or ``init``.
+    """Say which vertices of a group are known, for ``clamp``, ``init`` or ``do``.
 
     Args:
         values: ``(batch, size)``, or images that flatten to it; entries outside the mask are ignored.
