@@ -69,16 +69,19 @@ def _of_array(array: np.ndarray) -> Tensor:
     return torch.from_numpy(np.require(array, native, ["C", "W"]))
 
 
-def finite(values: Any, what: str, dtype: torch.dtype | None = None) -> Tensor:
-    """Numbers that stay finite in ``dtype`` (None: their own). Raises BadInput, BadValues."""
+def finite(values: Any, what: str, dtype: torch.dtype | None = None, partly: bool = False) -> Tensor:
+    """Numbers that stay finite in ``dtype`` (None: their own). ``partly``: whether only some need be known. Raises
+    BadInput, BadValues.
+    """
     given = tensor(values, what, dtype)
     made = given if dtype is None else given.to(dtype)
     if made.isfinite().all():
         return made
     bad, before = ((~part.isfinite()).sum().item() for part in (made, given))
     if before:
-        raise BadValues(f"{what} holds {before} NaN or infinite entries of {given.numel()}; clean the data first. "
-                        "Did a query diverge?")
+        gaps = ", or say which are known: pcg.observed(values, values.isfinite())" if partly else ""
+        raise BadValues(f"{what} holds {before} NaN or infinite entries of {given.numel()}; clean the data first"
+                        f"{gaps}. Did a query diverge?")
     raise BadValues(f"{what} holds {bad} entries of {given.numel()} too large for {dtype}; scale them, or use a graph "
                     f"of {given.dtype}.")
 
@@ -243,7 +246,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     its fields. Raises BadInput, UnknownName.
 
     Where a number or a list is expected, one of numpy, pandas or torch is passed on as Python's own; where a tensor
-    is, arrays, series, frames and lists are passed on as one. It runs outside of ``torch.autocast``.
+    is, arrays, series, frames and lists are passed on as one. It runs outside of ``torch.autocast``. The annotation
+    ``Annotated[object, Other]`` of ``**more`` says that the arguments of ``Other`` may be given as well.
     """
     if isinstance(function, type):
         function.__init__ = checked(function.__init__)
@@ -251,18 +255,29 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     parameters = signature(function).parameters
     wanted = {name: _allowed(one.annotation) for name, one in parameters.items() if one.kind not in (2, 4)}  # no *, **
     names, title = list(wanted), function.__qualname__.removesuffix(".__init__")
-    takes_more = any(one.kind == 4 for one in parameters.values())
+    more = next((one.annotation for one in parameters.values() if one.kind == 4), None)
+    known = [*wanted, *(name for part in get_args(more)[1:] for name in signature(part).parameters)]
+    closed = more is None or len(known) > len(names)                       # all that may be given has a name
+    places = [name for name, one in parameters.items() if one.kind in (0, 1)]
     exact = exactly(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not takes_more and (foreign := kwargs.keys() - parameters.keys()):
-            raise unknown(f"argument of {title}", foreign.pop(), [name for name in names if name != "self"])
+        if closed and (foreign := [name for name in kwargs if name not in known]):
+            raise unknown(f"argument of {title}", foreign[0], [name for name in known if name != "self"])
+        _counted(title, args, places)
         given = [_fitting(title, name, value, wanted[name]) for name, value in zip(names, args, strict=False)]
         named = {name: _fitting(title, name, value, wanted.get(name)) for name, value in kwargs.items()}
         return exact(*given, *args[len(given):], **named)
 
     return call
+
+
+def _counted(title: str, args: Sequence[object], places: Sequence[str]) -> None:
+    """Raise BadInput for more arguments without names than there are places for."""
+    if len(args) > len(places):
+        raise BadInput(f"{title}: {len(args)} arguments without names; expected at most {', '.join(places)}, and names "
+                       "for the others.")
 
 
 @dataclass(frozen=True)

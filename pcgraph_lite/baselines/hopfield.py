@@ -23,10 +23,10 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from .. import valid
-from ..engine.epochs import no_bar
+from ..engine.epochs import Callback, no_bar
 from ..errors import BadInput
 from ..valid import Count, OneOf, Shape, Share, Sizes
-from .kinds import KINDS, Classifier, Kind, Labelled
+from .kinds import KINDS, Classifier, Kind, Labelled, in_one_row
 
 Shares = Annotated[Sequence[Share], MinLen(1)]
 MOST_SWEEPS = 100                                                          # far more than ever needed
@@ -126,7 +126,8 @@ class Hopfield(Classifier):
 def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
                  rule: Annotated[str, OneOf(RULES)] = "storkey", sizes: Sizes = (28,), thresholds: Shares = (0.3,),
                  levels: Shares = (0.3,), checkpoint: Path | str | None = None,
-                 generator: torch.Generator | None = None, progress: bool = True) -> pd.DataFrame:
+                 generator: torch.Generator | None = None, progress: bool = True,
+                 callback: Callback | None = None) -> pd.DataFrame:
     """Store the mean image of each class, with the sizes and thresholds that classify most validation images rightly.
 
     Args:
@@ -137,6 +138,7 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
         levels: to try on the images that are classified.
         checkpoint: not used, but all models have the same call.
         generator: draws the order in which classes are stored. None: a new one seeded with 0.
+        callback: called with the model and the row of the history at the end.
 
     Returns:
         one row: epoch, size, threshold, level, tried, validation, seconds.
@@ -162,8 +164,8 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
     best = max(tried, key=lambda choice: (tried[choice], choice))
     store(*best)
     found = {} if validation is None else {"validation": tried[best]}
-    return pd.DataFrame([{"epoch": 1} | dict(zip(choices, best, strict=True)) | {
-        "tried": len(sizes) * len(thresholds) * len(levels), **found, "seconds": time.perf_counter() - began}])
+    return in_one_row(model, {"epoch": 1} | dict(zip(choices, best, strict=True)) | {
+        "tried": len(sizes) * len(thresholds) * len(levels), **found, "seconds": time.perf_counter() - began}, callback)
 
 
 KINDS["hopfield"] = Kind(Hopfield, fit_hopfield, fit_hopfield)

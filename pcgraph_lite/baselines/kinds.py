@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import torch
@@ -98,10 +98,9 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
               given: Sequence[str] = Kind.given, without: Sequence[str] = ()) -> Callable[..., pd.DataFrame]:
     """Register a model that learns batch by batch, and return its ``fit``."""
 
-    @valid.checked
     def fit(model: Baseline, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
             checkpoint: Path | str | None = None, generator: torch.Generator | None = None, progress: bool = True,
-            callback: Callback | None = None, **settings: object) -> pd.DataFrame:
+            callback: Callback | None = None, **settings: Annotated[object, training]) -> pd.DataFrame:
         """Train in place. With validation images, keep the epoch with their best score.
 
         Args:
@@ -131,8 +130,19 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
         return run(state, epoch, None if validation is None else lambda: model.score(validation), progress,
                    callback)
 
-    KINDS[name] = Kind(make, fit, training, given, without)
-    return fit
+    but = f", but not {' and '.join(without)}" if without else ""
+    fit.__doc__ = (fit.__doc__ or "").replace("fields of the schedule", f"fields of {training.__name__}{but}")
+    fit.__name__ = fit.__qualname__ = f"fit_{name.replace('-', '_')}"
+    fit.__module__ = make.__module__
+    KINDS[name] = Kind(make, valid.checked(fit), training, given, without)
+    return KINDS[name].fit
+
+
+def in_one_row(model: Baseline, row: dict[str, float], callback: Callback | None) -> pd.DataFrame:
+    """The history of a training that has no epochs: one row, which the callback is told."""
+    if callback is not None:
+        callback(model, dict(row))
+    return pd.DataFrame([row])
 
 
 def _described(model: Baseline) -> dict[str, object]:

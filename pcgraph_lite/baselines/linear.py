@@ -18,9 +18,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
 from .. import valid
+from ..engine.epochs import Callback
 from ..errors import BadValues
 from ..valid import Count, NotNegative, OneOf
-from .kinds import KINDS, Classifier, Kind, Labelled
+from .kinds import KINDS, Classifier, Kind, Labelled, in_one_row
 
 METHODS = ("least-squares", "logistic-regression", "discriminant-analysis")
 CHUNK = 5000                                                               # images that are float64 at a time
@@ -45,7 +46,8 @@ class Linear(Classifier):
 def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotated[str, OneOf(METHODS)],
                validation: Labelled | None = None,
                weight_decay: NotNegative = 0.0, iterations: Count = 200, checkpoint: Path | str | None = None,
-               generator: torch.Generator | None = None, progress: bool = True) -> pd.DataFrame:
+               generator: torch.Generator | None = None, progress: bool = True,
+               callback: Callback | None = None) -> pd.DataFrame:
     """Train in place. Every method has one solution and nothing is drawn, so all seeds with the same images end alike.
 
     Args:
@@ -55,6 +57,7 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
             discriminant analysis adds it to the variance of every pixel.
         iterations: of L-BFGS, at most; the others need none.
         checkpoint, generator, progress: not used, but all models have the same call.
+        callback: called with the model and the row of the history at the end.
 
     Returns:
         one row: epoch, loss (mean over the images), validation, seconds.
@@ -72,7 +75,7 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
         raise BadValues(f"the loss is {loss} with weight_decay = {weight_decay:g}; expected a finite number. Take a "
                         "smaller weight_decay.")
     found = {} if validation is None else {"validation": model.score(validation)}
-    return pd.DataFrame([{"epoch": 1, "loss": loss, **found, "seconds": time.perf_counter() - began}])
+    return in_one_row(model, {"epoch": 1, "loss": loss, **found, "seconds": time.perf_counter() - began}, callback)
 
 
 KINDS["linear"] = Kind(Linear, fit_linear, fit_linear)

@@ -106,8 +106,10 @@ def named(activation: str | Activation) -> Activation:
         one_of("activation", activation, ACTIVATIONS)
         return ACTIVATIONS[activation]
     if not isinstance(activation, Activation):
+        called = str(getattr(activation, "__name__", type(activation).__name__)).lower()
+        hint = f" Did you mean {called!r}?" if called in ACTIVATIONS else ""
         raise BadInput(f"activation = {shown(activation)} has no slope; give pcg.Activation(f, slope), two functions "
-                       f"of torch tensors, or a name: {', '.join(ACTIVATIONS)}.")
+                       f"of torch tensors, or a name: {', '.join(ACTIVATIONS)}.{hint}")
     if not callable(activation.slope):
         raise BadInput(f"the slope of the activation is {shown(activation.slope)}; expected a function x -> f'(x).")
     return activation

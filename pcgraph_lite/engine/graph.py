@@ -69,7 +69,8 @@ class PCGraph(Exact):
                  activation: Annotated[str, OneOf(ACTIVATIONS)] | Callable[[Tensor], Tensor] = "hardtanh", *,
                  top_k: PartOf | None = None, bias: bool = False, prior: Literal["zero", "flat"] = "zero",
                  init_std: NotNegative | Mapping[str, NotNegative | None] | None = None,
-                 generator: torch.Generator | None = None, pixel_scale: Scale = PLAIN, **layout: object) -> None:
+                 generator: torch.Generator | None = None, pixel_scale: Scale = PLAIN,
+                 **layout: Annotated[object, Layout]) -> None:
         super().__init__()
         stds = _stds(init_std, topology)
         self.topology, self.prior, self.layout = topology, prior, Layout(**layout)
@@ -87,6 +88,12 @@ class PCGraph(Exact):
         self._draw(stds, generator or torch.Generator().manual_seed(0))
         self.to(self.layout.device)
         self.register_state_dict_post_hook(_with_edges)
+
+    def extra_repr(self) -> str:
+        """What ``repr`` says beside the weights."""
+        f = self.activation.name if self.activation in ACTIVATIONS.values() else "your own"
+        return (f"{self.topology}, activation={f}, top_k={self.top_k}, prior={self.prior}, "
+                f"pixel_scale={self.pixel_scale.name}")
 
     def forward(self, *inputs: object) -> None:
         """Raise BadInput: a graph answers many questions, so calling it says nothing."""
@@ -243,13 +250,25 @@ class PCGraph(Exact):
         """
         return [self._of_edges(e)[0] for e in self.topology.edges]
 
+    @valid.checked
     @torch.no_grad()
     def set_edge_weights(self, weights: Sequence[Tensor | None]) -> None:
-        """Take the weights of each entry of ``topology.edges``, as ``edge_weights`` gives them; None leaves one."""
+        """Take the weights of each entry of ``topology.edges``, as ``edge_weights`` gives them, or ``(edges,)`` for all
+        replicas alike; None leaves one.
+
+        Raises:
+            WrongShape, BadValues, BadInput: not one for each entry, or weights that do not fit it.
+        """
+        if len(weights) != len(self.topology.edges):
+            raise WrongShape(f"{len(weights)} weights; expected one tensor, or None, for each of the "
+                             f"{len(self.topology.edges)} entries of topology.edges.")
         for e, given in zip(self.topology.edges, weights, strict=True):
             if given is not None:
-                _, stored, where = self._of_edges(e)
-                stored[..., *where] = given.to(stored)
+                now, stored, where = self._of_edges(e)
+                made = valid.finite(given, what := f"the weights of {_pair(e)!r}", self.dtype)
+                if made.shape not in (now.shape, now.shape[-1:]):
+                    raise WrongShape(f"{what} are {tuple(made.shape)}; expected {tuple(now.shape)}.")
+                stored[..., *where] = made.to(stored)
 
     def _of_edges(self, e: Edges) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
         """The weights between two groups ``(..., edges)``, the parameter that holds them, and where in it."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
@@ -77,7 +77,7 @@ class Settled(Relaxation):
 @valid.checked
 @torch.no_grad()
 def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None = None, *,
-          errorless: Tensor | None = None, **changes: object) -> Settled:
+          errorless: Tensor | None = None, **changes: Annotated[object, Settings]) -> Settled:
     """Run down the energy from ``x``, holding the clamped vertices.
 
     Args:

@@ -18,7 +18,7 @@ from ..valid import Count, Damping, OneOf, Rate
 from .epochs import Callback, Schedule, State, one_pass, run
 from .graph import PCGraph
 from .inference import Settings, settle
-from .query import classes, flattened, observed, query
+from .query import Observed, classes, flattened, observed, query
 from .spreading import Spreading
 
 Batch = Mapping[str, Tensor]
@@ -61,7 +61,7 @@ def fit(graph: PCGraph, data: Data, *,
         score: Literal["auto"] | Annotated[str, OneOf(SCORES)] | Callable[[PCGraph, Batch], float] = "auto",
         checkpoint: Path | str | None = None,
         generator: torch.Generator | None = None, progress: bool = True, callback: Callback | None = None,
-        **settings: object) -> pd.DataFrame:
+        **settings: Annotated[object, Training]) -> pd.DataFrame:
     """Train a graph in place: the sensory vertices are clamped to each batch, the rest relax, the weights take a step.
     All weights do; no ``requires_grad`` is looked at. A loop of one's own can keep some of them fixed (the book's page
     on images and a graph of your own).
@@ -264,6 +264,9 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
             data["labels"] = labels
     batch = {}
     for name, values in data.items():
+        if isinstance(values, Observed):
+            raise BadInput(f"{name} is observed(...), known in part; training and scores need whole data. Fill its "
+                           "gaps, or leave out the examples that have some.")
         values = valid.tensor(values, name)
         if values.ndim == 1 and not values.is_floating_point():
             values = classes(graph, name, values)

@@ -26,7 +26,7 @@ class Observed:
 
 
 def observed(values: Tensor, mask: Tensor) -> Observed:
-    """Say which vertices of a group are known, for ``clamp`` or ``init``.
+    """Say which vertices of a group are known, for ``clamp``, ``init`` or ``do``.
 
     Args:
         values: ``(batch, size)``, or images that flatten to it; entries outside the mask are ignored.
@@ -175,7 +175,7 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
             raise WrongShape(f"the mask of {what} is {tuple(mask.shape)}; expected ({size},) or "
                              f"{tuple(values.shape[-2:])}.")
         values = torch.where(mask.to(values.device), values, 0)
-    values = valid.finite(values, what, graph.dtype)
+    values = valid.finite(values, what, graph.dtype, partly=mask is not None)
     if name == "pixels":
         valid.near_unit(values, what, () if graph.pixel_scale.plain else (graph.pixel_scale,))
     return values

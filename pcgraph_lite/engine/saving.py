@@ -7,7 +7,7 @@ the file and holds a SHA-256 of everything in it.
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -56,7 +56,8 @@ def save(graph: PCGraph, path: Path | str) -> None:
 
 
 @valid.checked
-def load(path: Path | str, activation: str | Activation | None = None, **layout: object) -> PCGraph:
+def load(path: Path | str, activation: str | Activation | None = None,
+         **layout: Annotated[object, Layout]) -> PCGraph:
     """Read a graph that ``save`` wrote; its weights are equal to the last bit in the same dtype.
 
     Args:

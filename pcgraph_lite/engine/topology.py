@@ -1,8 +1,8 @@
 """Topologies: named groups of vertices and the directed edges between them (sections 2, 4 and 6 of the paper).
 
-A topology says which edges exist, never how strong they are. Groups are ordered with the sensory ones first, as in
-section 2, and every mask has sources in its rows: ``mask[j, i]`` is the edge j -> i. (The paper's mask figure is drawn
-the other way round; see the ambiguity log, point 15.)
+A topology says which edges exist; how strong they are, only where it gives first weights (``Edges.weights``). Groups
+are ordered with the sensory ones first, as in section 2, and every mask has sources in its rows: ``mask[j, i]`` is the
+edge j -> i. (The paper's mask figure is drawn the other way round; see the ambiguity log, point 15.)
 
 Below the class are its constructors: the topologies of sections 3, 4 and 6, and any other graph from its matrix or from
 networkx. Settings files name a constructor by its function and give its arguments; a ``generator`` draws its edges.

@@ -5,6 +5,7 @@ a matrix to multiply with, and the equations read the same for both.
 """
 
 import math
+import re
 import warnings
 from functools import cached_property
 
@@ -15,7 +16,8 @@ from ..errors import require_memory
 
 NARROW = 16                            # columns, below which a product takes a quarter of the time by columns: measured
 
-warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")  # the products used here are tested
+# The products used here are tested. catch_warnings at each of them would be unsafe in threads; others are still warned.
+warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning, re.escape(__name__))
 
 
 class Dense(nn.Module):

@@ -36,9 +36,12 @@ def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels
     """Complete the pixels that are not ``known`` ``(pixels,)`` (gen-b), with ``labels`` ``(batch,)`` held if given
     (gen-d).
 
-    Returns ``(batch, pixels)`` with unchanged known pixels and the others clipped to [0, 1].
+    Returns ``(batch, pixels)`` with unchanged known pixels and the others clipped to [0, 1]. Raises BadInput: labels
+    for an autoencoder.
     """
     if isinstance(model, Autoencoder):
+        if labels is not None:
+            raise BadInput("an autoencoder has no labels to hold; leave them out, or give a graph that has labels.")
         return autoencoder.complete(model, images, known)
     return filled(images, known, completion(model, images, known, labels))
 

@@ -77,11 +77,11 @@ def draw(graph: PCGraph, about: Case) -> Trial:
 
 def complete(model: nn.Module, about: Case, known: Tensor, held: Tensor | None = None) -> Trial:
     """Hold the known pixels ``(pixels,)`` bool (gen-b), and labels ``(batch,)`` int if given (gen-d). Measures: of
-    ``part``, and for graphs converged.
+    ``part``, and for graphs converged. Raises BadInput: labels for an autoencoder.
     """
     truth, device = about.test.images, next(model.parameters()).device
     if isinstance(model, Autoencoder):
-        return part(tasks.complete(model, truth.to(device), known.to(device)).cpu(), about, known)
+        return part(tasks.complete(model, truth.to(device), known.to(device), held).cpu(), about, known)
     labels = None if held is None else held.to(device)
     answer = tasks.completion(model, truth.to(device), known.to(device), labels).to("cpu")
     return part(tasks.filled(truth, known, answer), about, known, held, answer)

@@ -36,7 +36,7 @@ TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list
 PLACES = ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME", "PCGRAPH_INCEPTION")
 FREE = ("device", "seed", "seeds")                                         # may differ from the claims' run
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters with an option of their own
-LEAST, MOST = {"seeds": 1}, 10**9                                          # limits of numbers; other parameters: 0
+MOST = 10**9                                                               # of every number
 LONGEST_NAME = 120                                                         # of a folder; systems allow 255 bytes
 
 
@@ -183,7 +183,7 @@ def records_of(made: Path) -> Path:
 def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:
     if key not in known:
         raise type(error := unknown("parameter", key, known))(f"{origin}: {error}")
-    wanted, least = known[key].type, 0 if "0: not run" in known[key].help else LEAST.get(key, 0)
+    wanted, least = known[key].type, _least(known[key])
     number = "int" in wanted or "float" in wanted
     try:
         is_text = isinstance(value, str) and wanted != "str"
@@ -196,6 +196,12 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
         limits = f" from {least} to {MOST:g}" * number
         raise BadInput(f"{origin}: parameter {key!r} = {shown(value)}; expected {wanted}{limits}, for example "
                        f"{known[key].default!r}.") from None
+
+
+def _least(parameter: Parameter) -> int:
+    """The least value of a number: 1 for a whole one, where nothing says that 0 has a meaning."""
+    said = parameter.default == 0 or "0: not run" in parameter.help or parameter.name.endswith("_seeds")
+    return 0 if said or "int" not in parameter.type else 1
 
 
 def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Path) -> Path:

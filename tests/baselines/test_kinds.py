@@ -14,10 +14,12 @@ from pcgraph_lite.baselines.almeida_pineda import AlmeidaPineda
 from pcgraph_lite.baselines.autoencoder import Autoencoder
 from pcgraph_lite.baselines.boltzmann import Boltzmann
 from pcgraph_lite.baselines.dam import DAM
+from pcgraph_lite.baselines.hopfield import Hopfield
 from pcgraph_lite.baselines.kinds import KINDS
+from pcgraph_lite.baselines.linear import Linear
 from pcgraph_lite.baselines.mlp import MLP
 from pcgraph_lite.baselines.rbm import RBM
-from pcgraph_lite.errors import BadFile
+from pcgraph_lite.errors import BadFile, UnknownName
 
 # kind -> a small model, and a setting that makes it another one
 MODELS: dict[str, tuple[Callable[..., nn.Module], dict[str, object]]] = {
@@ -58,6 +60,19 @@ LEARNED: dict[str, tuple[dict[str, object], Callable[[nn.Module, pd.DataFrame], 
     "mlp": ({"epochs": 20, "weight_lr": 1e-2}, lambda model, history: history.loss.iloc[-1] < 0.2 * history.loss[0]),
     "rbm": ({"epochs": 40, "weight_lr": 1e-2}, lambda model, history: (
         history.reconstruction.iloc[-1] < 0.5 * history.reconstruction[0]))}
+
+
+@pytest.mark.parametrize(("kind", "settings"), [("linear", {"method": "least-squares"}), ("hopfield", {"sizes": [3]}),
+                                                ("mlp", {"epochs": 2})])
+def test_the_call_of_every_training_has_its_name_and_a_callback(kind: str, settings: dict[str, object]) -> None:
+    fit, model, rows = KINDS[kind].fit, {"linear": Linear(12, 3), "hopfield": Hopfield((1, 3, 4), 3)}.get(kind), []
+    model = model or MODELS[kind][0]()
+    history = fit(model, *bars(40), progress=False, callback=lambda *seen: rows.append(seen), **settings)
+    assert [row for _, row in rows] == history.to_dict("records") and all(seen is model for seen, _ in rows)
+    assert (fit.__name__, fit.__module__) == (f"fit_{kind}", type(model).__module__)
+    with pytest.raises(UnknownName, match=f"no argument of fit_{kind} 'validaton'.*Did you mean 'validation'"):
+        fit(model, *bars(40), validaton=None)
+    assert "settings: fields of Annealing, but not weight_decay and optimizer." in KINDS["dam"].fit.__doc__
 
 
 @pytest.mark.parametrize("kind", LEARNED)

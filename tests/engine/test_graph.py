@@ -11,8 +11,8 @@ from pictures import seeded
 from strategies import EXACT, constructed, graphs, values
 from torch import nn
 
-from pcgraph_lite import PCGraph, topology
-from pcgraph_lite.errors import BadInput, UnknownName, WrongShape
+from pcgraph_lite import Activation, PCGraph, Scale, topology
+from pcgraph_lite.errors import BadInput, BadValues, UnknownName, WrongShape
 from pcgraph_lite.studies import oracles
 
 
@@ -146,17 +146,31 @@ def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own(listed
 @pytest.mark.parametrize(("arguments", "error", "says"), [
     ({"activation": "hardtan"}, UnknownName, "'hardtan'.*Did you mean 'hardtanh'"),
     ({"replica": 2}, UnknownName, "Did you mean 'replicas'"),
+    ({"activations": "tanh"}, UnknownName, "no argument of PCGraph 'activations'.*plan.*Did you mean 'activation'"),
+    ({"activation": torch.tanh}, BadInput, "no slope; give pcg.Activation.*Did you mean 'tanh'"),
+    ({"activation": nn.ReLU()}, BadInput, "Did you mean 'relu'"),
     ({"dtype": torch.float16}, BadInput, r"dtype = torch\.float16"),
     ({"init_std": {"labels -> hidden1": -1.0}}, BadInput, "hidden1'. = -1.0"),
     ({"init_std": {"labels -> hiden1": 1.0}}, UnknownName, "Did you mean 'labels -> hidden1'"),
     (lambda graph: graph.energy(torch.zeros(1, 5, 9)), WrongShape, "batch, 9"),
     (lambda graph: graph.energy(torch.zeros(5, 9, dtype=torch.float64)), WrongShape, r"float64.*float32"),
     (lambda graph: graph.set_weight(torch.ones(9, 9)), BadInput, "no edge"),
+    (lambda graph: graph.set_edge_weights([None]), WrongShape, "1 weights; expected .* each of the 2 entries"),
+    (lambda graph: graph.set_edge_weights(None), BadInput, "weights = None is .*; expected a list"),
+    (lambda graph: graph.set_edge_weights([torch.tensor(1.0), None]), WrongShape, r"are \(\); expected \(6,\)"),
+    (lambda graph: graph.set_edge_weights([None, [torch.nan] * 12]), BadValues, "the weights of 'hidden1 -> pixels'"),
 ])
 def test_bad_arguments_values_and_weights_are_refused(arguments, error, says):
     graph = PCGraph(topology.generative(2, [3], 4))
     with pytest.raises(error, match=says):
         arguments(graph) if callable(arguments) else PCGraph(graph.topology, **arguments)
+
+
+@pytest.mark.parametrize(("activation", "says"), [("tanh", "tanh"), (Activation(torch.sin, torch.cos), "your own")])
+def test_repr_says_what_the_graph_is(activation, says):
+    told = repr(PCGraph(topology.generative(2, [3], 4), activation, top_k=0.5, pixel_scale=Scale("[-1, 1]", 0.5, 0.5)))
+    assert ("Topology(9 vertices: pixels 4, labels 2, hidden1 3; 18 edges), "
+            f"activation={says}, top_k=0.5, prior=zero, pixel_scale=[-1, 1]\n") in told
 
 
 def test_gradients_by_hand_stand_beside_those_of_autograd():

@@ -17,7 +17,7 @@ from strategies import FUNCTIONS, constructed
 from torch.optim import lr_scheduler
 from torch.utils.data import ChainDataset, DataLoader, Subset, SubsetRandomSampler, TensorDataset
 
-from pcgraph_lite import PCGraph, Scale, accuracy, equations, fit, minus_energy, query, relax, topology
+from pcgraph_lite import PCGraph, Scale, accuracy, equations, fit, minus_energy, observed, query, relax, topology
 from pcgraph_lite.engine import inference
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.epochs import Schedule, State, one_pass
@@ -368,11 +368,14 @@ IMAGES, LABELS = toy(10)
 
 
 @pytest.mark.parametrize(("data", "settings", "error", "says"), [
-    ((IMAGES, LABELS), {"epoch": 3}, UnknownName, "'epoch'.*Did you mean 'epochs'"),
+    ((IMAGES, LABELS), {"epoch": 3}, UnknownName, "no argument of fit 'epoch'.*Did you mean 'epochs'"),
+    ((IMAGES, LABELS), {"validaton": 0.2}, UnknownName, "Did you mean 'validation'"),
     ((IMAGES, LABELS), {"warm_up": 2}, BadInput, "warm_up = 2 epochs of 2; expected fewer"),
     ((IMAGES, LABELS), {"score": "accuracy"}, BadInput, "needs validation data"),
     ((IMAGES[:5], LABELS), {}, WrongShape, "differ in length"),
     ({"pixel": IMAGES}, {}, UnknownGroup, "Did you mean 'pixels'"),
+    ({"pixels": observed(IMAGES, IMAGES > 0.5)}, {}, BadInput, "pixels is observed.*need whole data"),
+    ({"pixels": IMAGES / 0}, {}, BadValues, r"clean the data first\. Did a query diverge\?"),
     ((IMAGES, LABELS, LABELS), {}, BadInput, r"tuple; expected \(images, labels\)"),
     ((IMAGES[:2], LABELS[:2]), {"validation": 0.99}, BadInput, "validation = 0.99 .* 2 of 2 .*none is left to train"),
     ((IMAGES[:1], LABELS[:1]), {"validation": 0.01}, BadInput, "validation = 0.01 .* 1 of 1 .*Give a smaller share"),

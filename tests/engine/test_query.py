@@ -223,10 +223,12 @@ GOOD = torch.rand(2, 6)
 
 @pytest.mark.parametrize(("ask", "error", "says"), [
     (lambda: query(GRAPH), BadInput, "nothing is asked"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, None, {"labels": GOOD[:, :3]}), BadInput,
+     "query: 4 arguments without names; expected at most graph, clamp, init"),
     (lambda: query(GRAPH, {"pixles": GOOD}), UnknownGroup, "Did you mean 'pixels'"),
     (lambda: query(GRAPH, {"pixels": torch.rand(2, 7)}), WrongShape, r"clamp\['pixels'\] is \(2, 7\).*\(batch, 6\)"),
     (lambda: query(GRAPH, {"pixels": GOOD}, {"labels": torch.rand(3, 3)}), WrongShape, "batch sizes differ"),
-    (lambda: query(GRAPH, init={"pixels": GOOD / 0}), BadValues, r"init\['pixels'\]"),
+    (lambda: query(GRAPH, init={"pixels": GOOD / 0}), BadValues, r"init\['pixels'\].*, or say which.*pcg\.observed"),
     (lambda: query(GRAPH, {"pixels": observed(torch.rand(5, 6), torch.ones(2, 6).bool())}), WrongShape,
      r"expected \(6,\) or \(5, 6\)"),
     (lambda: query(TWINS, {"pixels": observed(torch.rand(2, 5, 6), torch.ones(3, 6).bool())}), WrongShape,

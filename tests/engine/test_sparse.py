@@ -1,8 +1,10 @@
 """Large sparse graphs by lists of edges. Oracles: the same graph from its matrix; memory as the system counts it."""
 
 import os
+import runpy
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
@@ -113,6 +115,16 @@ def test_large_sparse_graphs_train_answer_and_load_within_two_gigabytes_and_a_mi
     for made, n in zip(done.stdout.splitlines(), (50_000, 50_010, 50_000), strict=True):
         vertices, edges, memory, seconds = map(float, made.split())
         assert vertices == n and edges == pytest.approx(250_000, rel=0.02) and memory < 2 and seconds < 60
+
+
+def test_the_warning_of_torch_is_silenced_for_products_of_ours_alone():
+    """A program that imports the library and makes such tensors of its own is still warned."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        runpy.run_module("pcgraph_lite.engine.weights")                    # as a first import does
+        for module in ("pcgraph_lite.engine.weights", "somebody.else"):
+            warnings.warn_explicit("Sparse CSR tensor support is in beta state.", UserWarning, module, 1, module)
+    assert [one.filename for one in seen if "CSR" in str(one.message)] == ["somebody.else"]
 
 
 def test_a_sparse_mask_lists_edges_and_not_weights():

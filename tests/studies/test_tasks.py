@@ -57,5 +57,7 @@ def test_completion_keeps_what_is_known_and_ignores_what_is_not():
         assert torch.equal(got, tasks.complete(model, torch.where(KNOWN, IMAGES, 0.7), KNOWN))
     labels = torch.tensor([1, 2, 3, 4])
     assert not torch.equal(tasks.complete(GRAPH, IMAGES, KNOWN, labels), tasks.complete(GRAPH, IMAGES, KNOWN))
+    with pytest.raises(BadInput, match="an autoencoder has no labels"):
+        tasks.complete(model, IMAGES, KNOWN, labels)
     with pytest.raises(UnknownGroup, match="labels"):
         tasks.generate(PCGraph(topology.generative(0, [5], 784)), torch.tensor([1]))

@@ -12,6 +12,7 @@ from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.baselines import rivals
 from pcgraph_lite.baselines.autoencoder import Autoencoder
 from pcgraph_lite.baselines.mlp import MLP
+from pcgraph_lite.errors import BadInput
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.studies import memory, tasks, trials
@@ -49,6 +50,8 @@ def test_completion_is_the_task_and_its_measures() -> None:
     asked = trials.complete(GRAPH, CASE, KNOWN, held)
     assert torch.equal(asked.images, tasks.complete(GRAPH, IMAGES, KNOWN, held))
     assert asked.each["agrees"].tolist() == [True, False, True, False]
+    with pytest.raises(BadInput, match="an autoencoder has no labels"):
+        trials.complete(model, CASE, KNOWN, held)
 
 
 def test_measures_look_at_the_right_pixels() -> None:
