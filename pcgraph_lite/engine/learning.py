@@ -71,12 +71,12 @@ def fit(graph: PCGraph, data: Data, *,
 
     Args:
         data: ``(images, labels)`` or an ``ImageSet``, images alone where the graph has no labels, or group -> tensor;
-            tensors, arrays, or a torch ``Dataset`` or ``DataLoader`` of the same. Images flatten to the pixels;
-            whole-number labels become one-hot and are left out where the graph has no labels. Pixels are in [0, 1]; a
-            graph with a ``pixel_scale`` scales them itself, and refuses those scaled by hand. A data set is read once,
-            into memory, so that every epoch sees the same examples; a loader's batch size is used where none is set,
-            its order and its batches are not. A loader whose batch size is torch's default of 1 needs ``batch_size``
-            said here.
+            tensors, arrays, or a torch ``Dataset`` or ``DataLoader`` of the same. Without a group "labels", a pair is
+            for the two sensory groups, whatever they are called; with one, class numbers are left out. Images flatten
+            to the pixels; whole-number labels become one-hot. Pixels are in [0, 1]; a graph with a ``pixel_scale``
+            scales them itself, and refuses those scaled by hand. A data set is read once, into memory, so that every
+            epoch sees the same examples; a loader's batch size is used where none is set, its order and its batches are
+            not. A loader whose batch size is torch's default of 1 needs ``batch_size`` said here.
         validation: share of ``data`` to hold out, or data of its own, in the same forms. None: no validation, no early
             stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
@@ -254,14 +254,7 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
     if hasattr(data, "__array__") and "labels" not in graph.topology.groups:        # a tensor or array
         data = {graph.topology.sensory[0]: data}
     if not isinstance(data, Mapping):
-        if not isinstance(data, (tuple, list)) or len(data) != 2:
-            raise BadInput(f"the data is a {type(data).__name__}; expected (images, labels), a tensor or array of "
-                           "images for a graph without labels, or a mapping of group to tensor such as {'pixels': "
-                           "images}.")
-        images, labels = data
-        data = {graph.topology.sensory[0]: images}
-        if "labels" in graph.topology.groups:
-            data["labels"] = labels
+        data = _placed(graph, data)
     batch = {}
     for name, values in data.items():
         values = valid.tensor(values, name)
@@ -271,6 +264,28 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
     if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
         raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")
     return batch
+
+
+def _placed(graph: PCGraph, pair: object) -> dict[str, object]:
+    """Group -> values of ``(images, labels)``, whatever the two groups are called. Raises BadInput.
+
+    Where the graph has one group of data, which takes the images, class numbers are left out.
+    """
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise BadInput(f"the data is a {type(pair).__name__}; expected (images, labels), a tensor or array of images for "
+                       "a graph without labels, or a mapping of group to tensor such as {'pixels': images}.")
+    sensory, named = graph.topology.sensory, "labels" in graph.topology.groups
+    into = [next((name for name in sensory if name != "labels"), None), "labels"] if named else sensory
+    if None in into or len(into) > 2:
+        raise BadInput("it is not plain which groups (images, labels) are for: the graph's groups of data are "
+                       f"{', '.join(map(repr, sensory))}. Give {{group: values}}.")
+    if len(into) == 1:
+        try:
+            valid.labels(pair[1], count=valid.tensor(pair[0], into[0]).shape[:1].numel())
+        except BadInput as error:
+            raise BadInput(f"only {into[0]!r} is a group of data of this graph, so that (images, labels) leaves out "
+                           f"class numbers; {error} Give {{group: values}} for other data.") from None
+    return dict(zip(into, pair, strict=False))
 
 
 def _with_batch_size(data: object, settings: Mapping[str, object]) -> Mapping[str, object]:

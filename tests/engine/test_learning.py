@@ -184,6 +184,18 @@ def test_images_go_to_the_pixels_and_labels_to_the_labels(name: str) -> None:
     assert torch.equal(batch["pixels"], images) and torch.equal(batch["labels"].argmax(-1), labels)
 
 
+@pytest.mark.parametrize(("sensory", "expected"), [(["seen", "target"], ["seen", "target"]), (["target", "seen"],
+                                                   ["target", "seen"]), ([], ["seen"])])
+def test_a_pair_goes_to_the_groups_of_data_whatever_their_names(sensory: list[str], expected: list[str]) -> None:
+    """Both parts of it, in their order; only class numbers are left out, where there is one group."""
+    graph = PCGraph(topology.from_mask(torch.ones(5, 5), {"seen": 2, "target": 2, "free": 1}, sensory))
+    pair = torch.rand(3, 2), torch.rand(3, 2) if sensory else torch.tensor([0, 2, 1])
+    for data in (pair, TensorDataset(*pair)):
+        batch = as_batch(graph, data)
+        assert list(batch) == expected
+        assert all(torch.equal(*both) for both in zip(batch.values(), pair, strict=False))
+
+
 def test_whole_numbers_are_classes_in_whatever_group() -> None:
     """By hand: of three vertices the one of that number is 1. Other numbers are values, and need a vertex each."""
     digits = PCGraph(topology.from_mask(torch.ones(5, 5), {"pixels": 2, "digits": 3}))
@@ -372,6 +384,11 @@ IMAGES, LABELS = toy(10)
     ((IMAGES, LABELS), {"warm_up": 2}, BadInput, "warm_up = 2 epochs of 2; expected fewer"),
     ((IMAGES, LABELS), {"score": "accuracy"}, BadInput, "needs validation data"),
     ((IMAGES[:5], LABELS), {}, WrongShape, "differ in length"),
+    *((data, {"graph": PCGraph(topology.generative(0, [4], 6), dtype=torch.float64)}, BadInput, f"only 'pixels'.*{why}")
+      for data, why in (((IMAGES, LABELS[:7]), "expected 10 whole"), (TensorDataset(IMAGES, IMAGES), "Give {group: v"),
+                        ((IMAGES, "not even data"), "a str"))),
+    *(((IMAGES, LABELS), {"graph": PCGraph(topology.from_mask(torch.ones(6, 6), groups, list(groups)))}, BadInput,
+       f"not plain.*{list(groups)[-1]}") for groups in ({"a": 3, "b": 2, "c": 1}, {"labels": 6})),
     ({"pixel": IMAGES}, {}, UnknownGroup, "Did you mean 'pixels'"),
     ((IMAGES, LABELS, LABELS), {}, BadInput, r"tuple; expected \(images, labels\)"),
     ((IMAGES[:2], LABELS[:2]), {"validation": 0.99}, BadInput, "validation = 0.99 .* 2 of 2 .*none is left to train"),
