@@ -81,7 +81,7 @@ def fit(graph: PCGraph, data: Data, *,
             stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
             on half of the first sensory group, asked from the other half), a function of ``(graph, batch)``, pixels in
-            [0, 1], where larger is better, or "auto": accuracy where there are labels, else energy.
+            [0, 1], where larger is better, or "auto": accuracy where the labels say classes, else energy.
         checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, with
             the same result as an undisturbed run. One of other settings, data, score or seed of the generator is
             refused; the first weights are not compared, because those of the checkpoint take their place.
@@ -138,6 +138,9 @@ def accuracy(graph: PCGraph, batch: Data) -> float:
     batch = as_batch(graph, batch)
     if "labels" not in batch:
         raise BadInput(f"accuracy needs labels; got {list(batch)}. Give (images, labels) to a graph that has labels.")
+    if graph.topology.size("labels") == 1:
+        raise BadInput("accuracy asks which vertex of 'labels' is largest, and this graph has only one; use "
+                       "minus_energy, or a score function of your own.")
     clamp = {name: values for name, values in batch.items() if name != "labels"}
     start = "prediction" if graph.topology.leads_on(clamp) else "zeros"
     answer = query(graph, clamp, start=start, **ASKED).values["labels"]
@@ -272,8 +275,8 @@ def _placed(graph: PCGraph, pair: object) -> dict[str, object]:
     Where the graph has one group of data, which takes the images, class numbers are left out.
     """
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise BadInput(f"the data is a {type(pair).__name__}; expected (images, labels), a tensor or array of images for "
-                       "a graph without labels, or a mapping of group to tensor such as {'pixels': images}.")
+        raise BadInput(f"the data is a {type(pair).__name__}; expected (images, labels), a tensor or array of images "
+                       "for a graph without labels, or a mapping of group to tensor such as {'pixels': images}.")
     sensory, named = graph.topology.sensory, "labels" in graph.topology.groups
     into = [next((name for name in sensory if name != "labels"), None), "labels"] if named else sensory
     if None in into or len(into) > 2:
@@ -378,11 +381,17 @@ def _split(graph: PCGraph, data: object, validation: object,
     return scaled(graph, _rows(data, order[cut:])), _rows(data, order[:cut])
 
 
+def _classes(batch: Batch) -> bool:
+    """Whether the labels say a class each, of two or more: one vertex is 1, the others are 0."""
+    labels = batch.get("labels", torch.zeros(1, 1))                        # (batch, size)
+    return bool(labels.shape[-1] > 1 and ((labels == 0) | (labels == 1)).all() and (labels.sum(-1) == 1).all())
+
+
 def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
     if score == "auto":
-        score = "accuracy" if held_out and "labels" in held_out and len(held_out) > 1 else "energy"
+        score = "accuracy" if held_out and len(held_out) > 1 and _classes(held_out) else "energy"
     if callable(score):
         return score
-    if score == "accuracy" and (held_out is None or "labels" not in held_out):
-        raise BadInput("score='accuracy' needs validation data with labels; use score='energy'.")
+    if score == "accuracy" and (held_out is None or held_out.get("labels", torch.empty(0)).shape[-1] < 2):
+        raise BadInput("score='accuracy' needs validation data with labels of two classes or more; use score='energy'.")
     return SCORES[score]

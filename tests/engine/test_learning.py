@@ -167,6 +167,17 @@ def test_a_feedforward_graph_is_scored_by_its_forward_pass():
     assert (asked.argmax(-1) != values.argmax(-1)).double().mean() > 0.2
 
 
+@pytest.mark.parametrize(("size", "truth", "score"), [
+    (1, toy()[0][:, :1], minus_energy), (1, (toy()[1] > 0)[:, None], minus_energy), (3, toy()[0][:, :3], minus_energy),
+    (3, toy()[1], accuracy), (3, torch.eye(3)[toy()[1]], accuracy)])
+def test_accuracy_is_the_score_of_classes_alone(size: int, truth: torch.Tensor, score: Callable) -> None:
+    """One column is its own largest entry, and numbers that are no classes have none that is right."""
+    graph = PCGraph(topology.discriminative(6, [4], size), dtype=torch.float64)
+    data = (toy()[0], truth)
+    found = fit(graph, data, epochs=1, weight_lr=1e-12, validation=data, progress=False)["validation"][0]
+    assert found == pytest.approx(score(graph, data), rel=1e-6)
+
+
 def test_a_held_out_share_is_not_trained_on():
     graph, (images, labels) = small(), toy(40)
     train, held_out = _split(graph, (images, labels), 0.25, torch.Generator().manual_seed(0))
@@ -383,6 +394,8 @@ IMAGES, LABELS = toy(10)
     ((IMAGES, LABELS), {"epoch": 3}, UnknownName, "'epoch'.*Did you mean 'epochs'"),
     ((IMAGES, LABELS), {"warm_up": 2}, BadInput, "warm_up = 2 epochs of 2; expected fewer"),
     ((IMAGES, LABELS), {"score": "accuracy"}, BadInput, "needs validation data"),
+    *((data, {"graph": PCGraph(topology.discriminative(6, [], 1)), "score": score, "validation": 0.2}, BadInput, says)
+      for data in [(IMAGES, IMAGES[:, :1])] for score, says in (("accuracy", "two classes"), (accuracy, "only one"))),
     ((IMAGES[:5], LABELS), {}, WrongShape, "differ in length"),
     *((data, {"graph": PCGraph(topology.generative(0, [4], 6), dtype=torch.float64)}, BadInput, f"only 'pixels'.*{why}")
       for data, why in (((IMAGES, LABELS[:7]), "expected 10 whole"), (TensorDataset(IMAGES, IMAGES), "Give {group: v"),
