@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
 
 from .. import valid
-from ..errors import BadInput, UnstableStep, WrongShape
+from ..errors import BadInput, UnstableStep, WrongShape, shown
 from ..files import tensor_digest
 from ..valid import Count, Damping, OneOf, Rate
 from .epochs import Callback, Schedule, State, one_pass, run
@@ -118,7 +118,8 @@ def fit(graph: PCGraph, data: Data, *,
         row = one_pass(state, _count(train), lambda rows: _learn(graph, _drawn(train, rows, state), state), progress)
         return row | {"value_lr": float(state.carried["value_lr"].mean())}
 
-    return run(state, epoch, None if held_out is None else lambda: measure(graph, held_out), progress, callback)
+    return run(state, epoch, None if held_out is None else lambda: _number(measure, measure(graph, held_out)), progress,
+               callback)
 
 
 @valid.checked
@@ -379,6 +380,15 @@ def _split(graph: PCGraph, data: object, validation: object,
         raise BadInput(f"validation = {validation} holds out {cut} of {len(order)} examples, none is left to train on; "
                        "expected at least one on either side. Give a smaller share, or more data.")
     return scaled(graph, _rows(data, order[cut:])), _rows(data, order[:cut])
+
+
+def _number(measure: Callable, found: Any) -> float:
+    """What a score function returned, as a float. Raises BadInput: it is not one number."""
+    try:
+        return float(None if isinstance(found, str | bytes) else found)
+    except (TypeError, ValueError, RuntimeError):
+        name = getattr(measure, "__qualname__", type(measure).__name__)
+        raise BadInput(f"the score function {name} returned {shown(found)}; expected one number.") from None
 
 
 def _classes(batch: Batch) -> bool:

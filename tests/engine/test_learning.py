@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -216,17 +217,20 @@ def test_whole_numbers_are_classes_in_whatever_group() -> None:
         as_batch(digits, {"pixels": torch.ones(2, 2), "digits": torch.tensor([2.0, 0.0])})
 
 
-def test_the_best_epoch_is_kept_and_patience_stops():
-    scores = iter([0.1, 0.9, 0.5, 0.4, 0.3, 0.2])
+@pytest.mark.parametrize("number", [float, torch.tensor, np.float32])
+def test_the_best_epoch_is_kept_and_patience_stops(tmp_path: Path, number: Callable):
+    """Whatever number a score is; the checkpoint holds it, too."""
+    scores = iter([0.125, 0.875, 0.5, 0.375, 0.25, 0.0])
     seen = []
 
     def score(graph: PCGraph, batch: object) -> float:
         seen.append(graph.weight)
-        return next(scores)
+        return number(next(scores))
 
     graph = small()
-    history = fit(graph, toy(), epochs=6, patience=2, validation=0.2, score=score, progress=False)
-    assert history.validation.tolist() == [0.1, 0.9, 0.5, 0.4]
+    history = fit(graph, toy(), epochs=6, patience=2, validation=0.2, score=score, checkpoint=tmp_path / "s",
+                  progress=False)
+    assert history.validation.tolist() == [0.125, 0.875, 0.5, 0.375]
     assert torch.equal(graph.weight, seen[1])
 
 
@@ -407,6 +411,9 @@ IMAGES, LABELS = toy(10)
     ((IMAGES[:2], LABELS[:2]), {"validation": 0.99}, BadInput, "validation = 0.99 .* 2 of 2 .*none is left to train"),
     ((IMAGES[:1], LABELS[:1]), {"validation": 0.01}, BadInput, "validation = 0.01 .* 1 of 1 .*Give a smaller share"),
     ((IMAGES, LABELS), {"validation": 0.2, "score": lambda graph, batch: float("nan")}, BadValues, "epoch 1 is nan"),
+    *(((IMAGES, LABELS), {"validation": 0.2, "score": lambda graph, batch, found=found: found}, BadInput,
+       f"lambda.* returned {says}; expected one number") for found, says in (
+           (None, "None"), ("0.5", "'0.5'"), (IMAGES, r"<Tensor \(10, 6\) torch.float64>"))),
     ((IMAGES, LABELS), {"value_lr": 50.0}, UnstableStep, "value_lr = 50"),
     (ChainDataset([]), {}, BadInput, "ChainDataset says no length"),
     (Subset(IMAGES, []), {}, BadInput, "Subset has no examples"),
