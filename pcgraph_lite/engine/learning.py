@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
+from types import CodeType
 from typing import Annotated, Any, Literal
 
 import pandas as pd
@@ -84,7 +86,8 @@ def fit(graph: PCGraph, data: Data, *,
             [0, 1], where larger is better, or "auto": accuracy where the labels say classes, else energy.
         checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, with
             the same result as an undisturbed run. One of other settings, data, score or seed of the generator is
-            refused; the first weights are not compared, because those of the checkpoint take their place.
+            refused; the first weights are not compared, because those of the checkpoint take their place. A score
+            function of one's own is known by its name and its code, not by what it reads from elsewhere.
         generator: shuffles the data. None: a new one seeded with 0.
         callback: called as ``callback(graph, row)`` when an epoch has ended, with its row of the history.
         settings: fields of Training.
@@ -109,7 +112,7 @@ def fit(graph: PCGraph, data: Data, *,
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
     measure = _measure(graph, score, held_out)
-    facts = _facts(graph) | {"score": None if held_out is None else getattr(measure, "__qualname__", str(measure))}
+    facts = _facts(graph) | {"score": None if held_out is None else _known_as(measure)}
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
     rates = of_replicas(graph, training.weight_lr, "weight_lr")
     state = State(graph, training, generator, checkpoint, facts, rates, tensors)
@@ -380,6 +383,19 @@ def _split(graph: PCGraph, data: object, validation: object,
         raise BadInput(f"validation = {validation} holds out {cut} of {len(order)} examples, none is left to train on; "
                        "expected at least one on either side. Give a smaller share, or more data.")
     return scaled(graph, _rows(data, order[cut:])), _rows(data, order[:cut])
+
+
+def _known_as(measure: Callable) -> str:
+    """What a checkpoint calls a score: its name, and what a function of the caller's does, as lambdas share a name."""
+    name, code = getattr(measure, "__qualname__", str(measure)), getattr(measure, "__code__", None)
+    return name if code is None or measure in SCORES.values() else f"{name}: {_does(code)}"
+
+
+def _does(code: CodeType) -> str:
+    """Digest of a function's instructions, names and constants, wherever it stands in its file."""
+    constants = [_does(c) if isinstance(c, CodeType) else sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c)
+                 for c in code.co_consts]
+    return sha256(repr((code.co_code, code.co_names, code.co_freevars, constants)).encode()).hexdigest()[:16]
 
 
 def _number(measure: Callable, found: Any) -> float:

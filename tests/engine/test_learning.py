@@ -22,7 +22,7 @@ from pcgraph_lite import PCGraph, Scale, accuracy, equations, fit, minus_energy,
 from pcgraph_lite.engine import inference
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.epochs import Schedule, State, one_pass
-from pcgraph_lite.engine.learning import _split, as_batch, minus_completion_error
+from pcgraph_lite.engine.learning import _known_as, _split, as_batch, minus_completion_error
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import (
     BadFile,
@@ -372,6 +372,8 @@ HELD_OUT, COSINE = {"epochs": 1, "validation": 0.2, "score": "accuracy"}, {"epoc
     *((HELD_OUT, change, "") for change in (
         {"validation": None, "score": "auto"}, {"validation": 0.3}, {"score": "energy"}, {"steps": 3, "epochs": 2},
         {"generator": torch.Generator().manual_seed(1)}, {"data": (toy()[0].flip(0), toy()[1])})),
+    *(({"epochs": 1, "validation": 0.2, "score": lambda *_: 0.5}, {"score": other}, "") for other in (
+        lambda *_: 0.25, lambda *_: min(0.5, 1), lambda *_: (lambda: 0.25)())),
     *((COSINE, change, ".*where the weight step falls, epochs") for change in (
         {"anneal": "linear"}, {"anneal": "none"}, {"warm_up": 0.5}, {"epochs": 3}))])
 def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, first: dict, change: dict, says: str):
@@ -379,6 +381,13 @@ def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, 
     fit(**usual | first)
     with pytest.raises(BadFile, match=f"another training{says}"):
         fit(**usual | {"graph": worlds()} | first | change)
+
+
+def test_a_score_function_is_known_by_what_it_does() -> None:
+    """The same text on other lines is the same function, with whatever stands inside it."""
+    text = "lambda graph, batch: max(map(lambda k: k in {'a', 'b'}, batch))"
+    once, again, other = (_known_as(eval(code)) for code in (text, f"(\n\n{text})", text.replace("'b'", "'c'")))
+    assert once == again != other and _known_as(accuracy) == "accuracy"
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
