@@ -40,8 +40,8 @@ class Schedule:
         weight_decay: added to the gradient as L2 ("adam", "sgd") or decoupled ("adamw").
         batch_size: examples a weight step; gradients are averaged over them (ambiguity log, point 5).
         optimizer: "adam", "adamw" or "sgd", from torch.
-        patience: stop after this many epochs without a better validation score. None: run all epochs. With
-            validation data the weights of the best epoch are kept in any case.
+        patience: stop after this many epochs without a better validation score, for which there must be validation
+            data. None: run all epochs. With validation data the weights of the best epoch are kept in any case.
         anneal: how the weight step falls to 0 over ``epochs``, anew for every batch: "cosine" (half a period,
             Loshchilov and Hutter 2017), "linear", or "none". The first step is ``weight_lr``, and the one after the
             last would be 0. Patience may end the training before that.
@@ -249,9 +249,12 @@ def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[],
         one row an epoch.
 
     Raises:
-        BadFile: a checkpoint that is damaged or of other settings. PCGraphError: one that cannot be written. BadValues:
-        a score that is not finite.
+        BadInput: patience without validation. BadFile: a checkpoint that is damaged or of other settings. PCGraphError:
+        one that cannot be written. BadValues: a score that is not finite.
     """
+    if score is None and state.schedule.patience is not None:
+        raise BadInput(f"patience = {state.schedule.patience} waits for a better validation score, and there is no "
+                       "validation data. Give some, or no patience.")
     state.resume()
     if state.path and not state.ended():
         ready(state.path)                                                  # or an epoch would be lost

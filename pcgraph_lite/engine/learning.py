@@ -417,6 +417,8 @@ def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[
     if score == "auto":
         score = "accuracy" if held_out and len(held_out) > 1 and _classes(held_out) else "energy"
     if callable(score):
+        if held_out is None:
+            raise BadInput("the score function has no validation data to score; give some, or leave it out.")
         return score
     if score == "accuracy" and (held_out is None or held_out.get("labels", torch.empty(0)).shape[-1] < 2):
         raise BadInput("score='accuracy' needs validation data with labels of two classes or more; use score='energy'.")

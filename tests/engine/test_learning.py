@@ -409,6 +409,8 @@ IMAGES, LABELS = toy(10)
     ((IMAGES, LABELS), {"score": "accuracy"}, BadInput, "needs validation data"),
     *((data, {"graph": PCGraph(topology.discriminative(6, [], 1)), "score": score, "validation": 0.2}, BadInput, says)
       for data in [(IMAGES, IMAGES[:, :1])] for score, says in (("accuracy", "two classes"), (accuracy, "only one"))),
+    ((IMAGES, LABELS), {"patience": 1}, BadInput, "patience = 1 .*no validation data"),
+    ((IMAGES, LABELS), {"score": lambda graph, batch: 0.0}, BadInput, "score function has no validation data"),
     ((IMAGES[:5], LABELS), {}, WrongShape, "differ in length"),
     *((data, {"graph": PCGraph(topology.generative(0, [4], 6), dtype=torch.float64)}, BadInput, f"only 'pixels'.*{why}")
       for data, why in (((IMAGES, LABELS[:7]), "expected 10 whole"), (TensorDataset(IMAGES, IMAGES), "Give {group: v"),
