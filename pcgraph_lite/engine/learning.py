@@ -20,7 +20,7 @@ from ..valid import Count, Damping, OneOf, Rate
 from .epochs import Callback, Schedule, State, one_pass, run
 from .graph import PCGraph
 from .inference import Settings, settle
-from .query import classes, flattened, observed, query
+from .query import flattened, observed, query
 from .spreading import Spreading
 
 Batch = Mapping[str, Tensor]
@@ -75,10 +75,10 @@ def fit(graph: PCGraph, data: Data, *,
         data: ``(images, labels)`` or an ``ImageSet``, images alone where the graph has no labels, or group -> tensor;
             tensors, arrays, or a torch ``Dataset`` or ``DataLoader`` of the same. Without a group "labels", a pair is
             for the two sensory groups, whatever they are called; with one, class numbers are left out. Images flatten
-            to the pixels; whole-number labels become one-hot. Pixels are in [0, 1]; a graph with a ``pixel_scale``
-            scales them itself, and refuses those scaled by hand. A data set is read once, into memory, so that every
-            epoch sees the same examples; a loader's batch size is used where none is set, its order and its batches are
-            not. A loader whose batch size is torch's default of 1 needs ``batch_size`` said here.
+            to the pixels; class numbers of the labels, a vector, become one-hot. Pixels are in [0, 1]; a graph with a
+            ``pixel_scale`` scales them itself, and refuses those scaled by hand. A data set is read once, into memory,
+            so that every epoch sees the same examples; a loader's batch size is used where none is set, its order and
+            its batches are not. A loader whose batch size is torch's default of 1 needs ``batch_size`` said here.
         validation: share of ``data`` to hold out, or data of its own, in the same forms. None: no validation, no early
             stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
@@ -262,12 +262,7 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
         data = {graph.topology.sensory[0]: data}
     if not isinstance(data, Mapping):
         data = _placed(graph, data)
-    batch = {}
-    for name, values in data.items():
-        values = valid.tensor(values, name)
-        if values.ndim == 1 and not values.is_floating_point():
-            values = classes(graph, name, values)
-        batch[name] = flattened(graph, name, values, name)
+    batch = {name: flattened(graph, name, values, name) for name, values in data.items()}
     if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
         raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")
     return batch

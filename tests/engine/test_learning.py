@@ -208,13 +208,20 @@ def test_a_pair_goes_to_the_groups_of_data_whatever_their_names(sensory: list[st
         assert all(torch.equal(*both) for both in zip(batch.values(), pair, strict=False))
 
 
-def test_whole_numbers_are_classes_in_whatever_group() -> None:
-    """By hand: of three vertices the one of that number is 1. Other numbers are values, and need a vertex each."""
-    digits = PCGraph(topology.from_mask(torch.ones(5, 5), {"pixels": 2, "digits": 3}))
-    batch = as_batch(digits, {"pixels": torch.ones(2, 2), "digits": torch.tensor([2, 0])})
-    assert batch["digits"].tolist() == [[0, 0, 1], [1, 0, 0]]
-    with pytest.raises(WrongShape, match=r"digits is \(2,\); expected \(batch, 3\)"):
-        as_batch(digits, {"pixels": torch.ones(2, 2), "digits": torch.tensor([2.0, 0.0])})
+@pytest.mark.parametrize(("numbers", "size", "says"), [
+    (torch.tensor([2, 0]), 3, r"digits.* is \(2,\); expected \(batch, 3\).*only 'labels' takes class numbers"),
+    (torch.tensor([2.0, 0.0]), 3, r"\(2,\); expected \(batch, 3\) or images that flatten to it\.$"),
+    (torch.tensor([88, 110]), 1, r"expected \(batch, 1\).*\[:, None\] makes a column"),
+    (torch.tensor([8.5, 0.5]), 1, r"expected \(batch, 1\).*\[:, None\] makes a column")])
+def test_a_vector_is_of_class_numbers_for_labels_alone(numbers: torch.Tensor, size: int, says: str) -> None:
+    """In training as in a query: elsewhere whole numbers may be values. By hand: of three labels that one is 1."""
+    digits = PCGraph(topology.from_mask(torch.ones(2 + size, 2 + size), {"pixels": 2, "digits": size}))
+    for use in (as_batch, query):
+        with pytest.raises(WrongShape, match=says):
+            use(digits, {"pixels": torch.ones(2, 2), "digits": numbers})
+    with pytest.raises(BadInput, match="labels: class numbers run from 2 to 3; expected 0 to 2"):
+        as_batch(small(), (torch.ones(2, 6), torch.tensor([2, 3])))
+    assert as_batch(small(), (torch.ones(2, 6), torch.tensor([2, 0])))["labels"].tolist() == [[0, 0, 1], [1, 0, 0]]
 
 
 @pytest.mark.parametrize("number", [float, torch.tensor, np.float32])
