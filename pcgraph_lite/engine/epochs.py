@@ -38,7 +38,8 @@ class Schedule:
         epochs: passes over the data.
         weight_lr: alpha, the weight step.
         weight_decay: added to the gradient as L2 ("adam", "sgd") or decoupled ("adamw").
-        batch_size: examples a weight step; gradients are averaged over them (ambiguity log, point 5).
+        batch_size: examples a weight step; gradients are averaged over them (ambiguity log, point 5). There are
+            epochs * ceil(examples / batch_size) weight steps: few examples need a smaller batch or more epochs.
         optimizer: "adam", "adamw" or "sgd", from torch.
         patience: stop after this many epochs without a better validation score, for which there must be validation
             data. None: run all epochs. With validation data the weights of the best epoch are kept in any case.
@@ -240,7 +241,7 @@ def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[],
     Args:
         epoch: one pass over the data, changing the weights; returns its row of the history.
         score: on validation data, larger is better. None: no validation, and the last epoch's weights are kept.
-        callback: called with the model and the row of each epoch as it ends.
+        callback: called with the model and a copy of the row of each epoch as it ends.
 
     Whatever stops the training, Ctrl-C or an error, the model keeps its best weights, and the history as its attribute
     ``history``.
