@@ -64,12 +64,17 @@ def fit(graph: PCGraph, data: Data, *,
         checkpoint: Path | str | None = None,
         generator: torch.Generator | None = None, progress: bool = True, callback: Callback | None = None,
         **settings: object) -> pd.DataFrame:
-    """Train a graph in place: the sensory vertices are clamped to each batch, the rest relax, the weights take a step.
-    All weights do; no ``requires_grad`` is looked at. A loop of one's own can keep some of them fixed (the book's page
-    on images and a graph of your own).
+    """Train a graph in place: the groups in ``data`` are clamped to each batch, the rest relax, sensory or not, and the
+    weights take a step. All weights do; no ``requires_grad`` is looked at. A loop of one's own can keep some of them
+    fixed (the book's page on images and a graph of your own).
 
     Whatever stops it, Ctrl-C or an error, the graph keeps the best weights so far where there is validation data, and
     ``graph.history`` holds the rows of the epochs that ended.
+
+    To go on with a training, give the same ``checkpoint`` and more ``epochs``: it ends as one long training does (not
+    where the weight step falls, as that depends on them). Without a checkpoint, another call goes on from the weights
+    alone: its optimizer is new, ``graph.history`` holds only its rows, and the batches come in the same order again
+    unless ``generator`` is another one, or the one of before, further on. A file of ``pcg.save`` has no history.
 
     Args:
         data: ``(images, labels)`` or an ``ImageSet``, images alone where the graph has no labels, or group -> tensor;
@@ -89,7 +94,9 @@ def fit(graph: PCGraph, data: Data, *,
             refused; the first weights are not compared, because those of the checkpoint take their place. A score
             function of one's own is known by its name and its code, not by what it reads from elsewhere.
         generator: shuffles the data. None: a new one seeded with 0.
-        callback: called as ``callback(graph, row)`` when an epoch has ended, with its row of the history.
+        callback: called as ``callback(graph, row)`` when an epoch has ended, with a copy of its row of the history.
+            What it returns or writes into the row changes nothing; an error that it raises ends the training, which
+            leaves weights and history as Ctrl-C does.
         settings: fields of Training.
 
     Returns:
