@@ -164,8 +164,8 @@ def labels(values: Any, what: str = "labels", count: int | None = None, classes:
     low, high = int(made.min()), int(made.max())
     if low < least or high >= (high + 1 if classes is None else classes):
         first = " Subtract 1 where classes are counted from 1." if low == 1 and high == classes else ""
-        raise BadInput(f"{what} run from {low} to {high}; expected 0 to {'...' if classes is None else classes - 1}."
-                       f"{first}")
+        most = "..." if classes is None else classes - 1
+        raise BadInput(f"{what}: class numbers run from {low} to {high}; expected 0 to {most}.{first}")
     return made.long()
 
 

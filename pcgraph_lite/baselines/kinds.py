@@ -116,6 +116,9 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
         Raises:
             WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.
         """
+        if unused := sorted(settings.keys() & set(without)):
+            raise BadInput(f"{unused[0]} = {shown(settings[unused[0]])} has no effect on the training of {name!r}; "
+                           "leave it out.")
         schedule = training(**settings)
         images, labels = model.check((images, labels))
         validation = None if validation is None else model.check(validation)

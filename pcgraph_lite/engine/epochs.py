@@ -38,10 +38,11 @@ class Schedule:
         epochs: passes over the data.
         weight_lr: alpha, the weight step.
         weight_decay: added to the gradient as L2 ("adam", "sgd") or decoupled ("adamw").
-        batch_size: examples a weight step; gradients are averaged over them (ambiguity log, point 5).
+        batch_size: examples a weight step; gradients are averaged over them (ambiguity log, point 5). There are
+            epochs * ceil(examples / batch_size) weight steps: few examples need a smaller batch or more epochs.
         optimizer: "adam", "adamw" or "sgd", from torch.
-        patience: stop after this many epochs without a better validation score. None: run all epochs. With
-            validation data the weights of the best epoch are kept in any case.
+        patience: stop after this many epochs without a better validation score, for which there must be validation
+            data. None: run all epochs. With validation data the weights of the best epoch are kept in any case.
         anneal: how the weight step falls to 0 over ``epochs``, anew for every batch: "cosine" (half a period,
             Loshchilov and Hutter 2017), "linear", or "none". The first step is ``weight_lr``, and the one after the
             last would be 0. Patience may end the training before that.
@@ -240,7 +241,7 @@ def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[],
     Args:
         epoch: one pass over the data, changing the weights; returns its row of the history.
         score: on validation data, larger is better. None: no validation, and the last epoch's weights are kept.
-        callback: called with the model and the row of each epoch as it ends.
+        callback: called with the model and a copy of the row of each epoch as it ends.
 
     Whatever stops the training, Ctrl-C or an error, the model keeps its best weights, and the history as its attribute
     ``history``.
@@ -249,9 +250,12 @@ def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[],
         one row an epoch.
 
     Raises:
-        BadFile: a checkpoint that is damaged or of other settings. PCGraphError: one that cannot be written. BadValues:
-        a score that is not finite.
+        BadInput: patience without validation. BadFile: a checkpoint that is damaged or of other settings. PCGraphError:
+        one that cannot be written. BadValues: a score that is not finite.
     """
+    if score is None and state.schedule.patience is not None:
+        raise BadInput(f"patience = {state.schedule.patience} waits for a better validation score, and there is no "
+                       "validation data. Give some, or no patience.")
     state.resume()
     if state.path and not state.ended():
         ready(state.path)                                                  # or an epoch would be lost

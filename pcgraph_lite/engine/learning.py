@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
+from types import CodeType
 from typing import Annotated, Any, Literal
 
 import pandas as pd
@@ -12,13 +14,13 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
 
 from .. import valid
-from ..errors import BadInput, UnstableStep, WrongShape
+from ..errors import BadInput, UnstableStep, WrongShape, shown
 from ..files import tensor_digest
 from ..valid import Count, Damping, OneOf, Rate
 from .epochs import Callback, Schedule, State, one_pass, run
 from .graph import PCGraph
 from .inference import Settings, settle
-from .query import Observed, classes, flattened, observed, query
+from .query import Observed, flattened, observed, query
 from .spreading import Spreading
 
 Batch = Mapping[str, Tensor]
@@ -62,31 +64,39 @@ def fit(graph: PCGraph, data: Data, *,
         checkpoint: Path | str | None = None,
         generator: torch.Generator | None = None, progress: bool = True, callback: Callback | None = None,
         **settings: Annotated[object, Training]) -> pd.DataFrame:
-    """Train a graph in place: the sensory vertices are clamped to each batch, the rest relax, the weights take a step.
-    All weights do; no ``requires_grad`` is looked at. A loop of one's own can keep some of them fixed (the book's page
-    on images and a graph of your own).
+    """Train a graph in place: the groups in ``data`` are clamped to each batch, the rest relax, sensory or not, and the
+    weights take a step. All weights do; no ``requires_grad`` is looked at. A loop of one's own can keep some of them
+    fixed (the book's page on images and a graph of your own).
 
     Whatever stops it, Ctrl-C or an error, the graph keeps the best weights so far where there is validation data, and
     ``graph.history`` holds the rows of the epochs that ended.
 
+    To go on with a training, give the same ``checkpoint`` and more ``epochs``: it ends as one long training does (not
+    where the weight step falls, as that depends on them). Without a checkpoint, another call goes on from the weights
+    alone: its optimizer is new, ``graph.history`` holds only its rows, and the batches come in the same order again
+    unless ``generator`` is another one, or the one of before, further on. A file of ``pcg.save`` has no history.
+
     Args:
         data: ``(images, labels)`` or an ``ImageSet``, images alone where the graph has no labels, or group -> tensor;
-            tensors, arrays, or a torch ``Dataset`` or ``DataLoader`` of the same. Images flatten to the pixels;
-            whole-number labels become one-hot and are left out where the graph has no labels. Pixels are in [0, 1]; a
-            graph with a ``pixel_scale`` scales them itself, and refuses those scaled by hand. A data set is read once,
-            into memory, so that every epoch sees the same examples; a loader's batch size is used where none is set,
-            its order and its batches are not. A loader whose batch size is torch's default of 1 needs ``batch_size``
-            said here.
+            tensors, arrays, or a torch ``Dataset`` or ``DataLoader`` of the same. Without a group "labels", a pair is
+            for the two sensory groups, whatever they are called; with one, class numbers are left out. Images flatten
+            to the pixels; class numbers of the labels, a vector, become one-hot. Pixels are in [0, 1]; a graph with a
+            ``pixel_scale`` scales them itself, and refuses those scaled by hand. A data set is read once, into memory,
+            so that every epoch sees the same examples; a loader's batch size is used where none is set, its order and
+            its batches are not. A loader whose batch size is torch's default of 1 needs ``batch_size`` said here.
         validation: share of ``data`` to hold out, or data of its own, in the same forms. None: no validation, no early
             stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
             on half of the first sensory group, asked from the other half), a function of ``(graph, batch)``, pixels in
-            [0, 1], where larger is better, or "auto": accuracy where there are labels, else energy.
+            [0, 1], where larger is better, or "auto": accuracy where the labels say classes, else energy.
         checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, with
             the same result as an undisturbed run. One of other settings, data, score or seed of the generator is
-            refused; the first weights are not compared, because those of the checkpoint take their place.
+            refused; the first weights are not compared, because those of the checkpoint take their place. A score
+            function of one's own is known by its name and its code, not by what it reads from elsewhere.
         generator: shuffles the data. None: a new one seeded with 0.
-        callback: called as ``callback(graph, row)`` when an epoch has ended, with its row of the history.
+        callback: called as ``callback(graph, row)`` when an epoch has ended, with a copy of its row of the history.
+            What it returns or writes into the row changes nothing; an error that it raises ends the training, which
+            leaves weights and history as Ctrl-C does.
         settings: fields of Training.
 
     Returns:
@@ -109,7 +119,7 @@ def fit(graph: PCGraph, data: Data, *,
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
     measure = _measure(graph, score, held_out)
-    facts = _facts(graph) | {"score": None if held_out is None else getattr(measure, "__qualname__", str(measure))}
+    facts = _facts(graph) | {"score": None if held_out is None else _known_as(measure)}
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
     rates = of_replicas(graph, training.weight_lr, "weight_lr")
     state = State(graph, training, generator, checkpoint, facts, rates, tensors)
@@ -118,7 +128,8 @@ def fit(graph: PCGraph, data: Data, *,
         row = one_pass(state, _count(train), lambda rows: _learn(graph, _drawn(train, rows, state), state), progress)
         return row | {"value_lr": float(state.carried["value_lr"].mean())}
 
-    return run(state, epoch, None if held_out is None else lambda: measure(graph, held_out), progress, callback)
+    return run(state, epoch, None if held_out is None else lambda: _number(measure, measure(graph, held_out)), progress,
+               callback)
 
 
 @valid.checked
@@ -138,6 +149,9 @@ def accuracy(graph: PCGraph, batch: Data) -> float:
     batch = as_batch(graph, batch)
     if "labels" not in batch:
         raise BadInput(f"accuracy needs labels; got {list(batch)}. Give (images, labels) to a graph that has labels.")
+    if graph.topology.size("labels") == 1:
+        raise BadInput("accuracy asks which vertex of 'labels' is largest, and this graph has only one; use "
+                       "minus_energy, or a score function of your own.")
     clamp = {name: values for name, values in batch.items() if name != "labels"}
     start = "prediction" if graph.topology.leads_on(clamp) else "zeros"
     answer = query(graph, clamp, start=start, **ASKED).values["labels"]
@@ -254,26 +268,37 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
     if hasattr(data, "__array__") and "labels" not in graph.topology.groups:        # a tensor or array
         data = {graph.topology.sensory[0]: data}
     if not isinstance(data, Mapping):
-        if not isinstance(data, (tuple, list)) or len(data) != 2:
-            raise BadInput(f"the data is a {type(data).__name__}; expected (images, labels), a tensor or array of "
-                           "images for a graph without labels, or a mapping of group to tensor such as {'pixels': "
-                           "images}.")
-        images, labels = data
-        data = {graph.topology.sensory[0]: images}
-        if "labels" in graph.topology.groups:
-            data["labels"] = labels
-    batch = {}
+        data = _placed(graph, data)
     for name, values in data.items():
         if isinstance(values, Observed):
             raise BadInput(f"{name} is observed(...), known in part; training and scores need whole data. Fill its "
                            "gaps, or leave out the examples that have some.")
-        values = valid.tensor(values, name)
-        if values.ndim == 1 and not values.is_floating_point():
-            values = classes(graph, name, values)
-        batch[name] = flattened(graph, name, values, name)
+    batch = {name: flattened(graph, name, values, name) for name, values in data.items()}
     if len({len(values) for values in batch.values()}) != 1 or not all(len(v) for v in batch.values()):
         raise WrongShape(f"groups differ in length or are empty: { {n: len(v) for n, v in batch.items()} }.")
     return batch
+
+
+def _placed(graph: PCGraph, pair: object) -> dict[str, object]:
+    """Group -> values of ``(images, labels)``, whatever the two groups are called. Raises BadInput.
+
+    Where the graph has one group of data, which takes the images, class numbers are left out.
+    """
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise BadInput(f"the data is a {type(pair).__name__}; expected (images, labels), a tensor or array of images "
+                       "for a graph without labels, or a mapping of group to tensor such as {'pixels': images}.")
+    sensory, named = graph.topology.sensory, "labels" in graph.topology.groups
+    into = [next((name for name in sensory if name != "labels"), None), "labels"] if named else sensory
+    if None in into or len(into) > 2:
+        raise BadInput("it is not plain which groups (images, labels) are for: the graph's groups of data are "
+                       f"{', '.join(map(repr, sensory))}. Give {{group: values}}.")
+    if len(into) == 1:
+        try:
+            valid.labels(pair[1], count=valid.tensor(pair[0], into[0]).shape[:1].numel())
+        except BadInput as error:
+            raise BadInput(f"only {into[0]!r} is a group of data of this graph, so that (images, labels) leaves out "
+                           f"class numbers; {error} Give {{group: values}} for other data.") from None
+    return dict(zip(into, pair, strict=False))
 
 
 def _with_batch_size(data: object, settings: Mapping[str, object]) -> Mapping[str, object]:
@@ -366,11 +391,41 @@ def _split(graph: PCGraph, data: object, validation: object,
     return scaled(graph, _rows(data, order[cut:])), _rows(data, order[:cut])
 
 
+def _known_as(measure: Callable) -> str:
+    """What a checkpoint calls a score: its name, and what a function of the caller's does, as lambdas share a name."""
+    name, code = getattr(measure, "__qualname__", str(measure)), getattr(measure, "__code__", None)
+    return name if code is None or measure in SCORES.values() else f"{name}: {_does(code)}"
+
+
+def _does(code: CodeType) -> str:
+    """Digest of a function's instructions, names and constants, wherever it stands in its file."""
+    constants = [_does(c) if isinstance(c, CodeType) else sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c)
+                 for c in code.co_consts]
+    return sha256(repr((code.co_code, code.co_names, code.co_freevars, constants)).encode()).hexdigest()[:16]
+
+
+def _number(measure: Callable, found: Any) -> float:
+    """What a score function returned, as a float. Raises BadInput: it is not one number."""
+    try:
+        return float(None if isinstance(found, str | bytes) else found)
+    except (TypeError, ValueError, RuntimeError):
+        name = getattr(measure, "__qualname__", type(measure).__name__)
+        raise BadInput(f"the score function {name} returned {shown(found)}; expected one number.") from None
+
+
+def _classes(batch: Batch) -> bool:
+    """Whether the labels say a class each, of two or more: one vertex is 1, the others are 0."""
+    labels = batch.get("labels", torch.zeros(1, 1))                        # (batch, size)
+    return bool(labels.shape[-1] > 1 and ((labels == 0) | (labels == 1)).all() and (labels.sum(-1) == 1).all())
+
+
 def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
     if score == "auto":
-        score = "accuracy" if held_out and "labels" in held_out and len(held_out) > 1 else "energy"
+        score = "accuracy" if held_out and len(held_out) > 1 and _classes(held_out) else "energy"
     if callable(score):
+        if held_out is None:
+            raise BadInput("the score function has no validation data to score; give some, or leave it out.")
         return score
-    if score == "accuracy" and (held_out is None or "labels" not in held_out):
-        raise BadInput("score='accuracy' needs validation data with labels; use score='energy'.")
+    if score == "accuracy" and (held_out is None or held_out.get("labels", torch.empty(0)).shape[-1] < 2):
+        raise BadInput("score='accuracy' needs validation data with labels of two classes or more; use score='energy'.")
     return SCORES[score]

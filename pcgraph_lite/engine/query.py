@@ -159,7 +159,7 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     Raises WrongShape, UnknownGroup, BadInput, BadValues.
     """
     size, values = graph.topology.size(name), valid.tensor(values, what)
-    if name == "labels" and values.ndim == 1:
+    if name == "labels" and size > 1 and values.ndim == 1:
         values = classes(graph, name, values)
     if name == "labels" and size > 1 and not values.is_floating_point() and values.numel() and int(values.max()) > 1:
         raise BadInput(f"{what} is {tuple(values.shape)} of whole numbers up to {int(values.max())}; expected rows of "
@@ -168,7 +168,8 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
         valid.channels_first(values, what)
     if replicas is None or values.ndim != 3 or values.shape[::2] != (replicas, size):
         if values.ndim < 2 or values.shape[1:].numel() != size:
-            raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it.")
+            raise WrongShape(f"{what} is {tuple(values.shape)}; expected (batch, {size}) or images that flatten to it"
+                             f"{_of_vector(values, size)}.")
         values = values.reshape(len(values), size)
     if mask is not None:
         if mask.shape not in ((size,), values.shape[-2:]):
@@ -179,6 +180,14 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     if name == "pixels":
         valid.near_unit(values, what, () if graph.pixel_scale.plain else (graph.pixel_scale,))
     return values
+
+
+def _of_vector(values: Tensor, size: int) -> str:
+    """What to do, in words, with a vector in the place of rows of this size."""
+    if values.ndim != 1 or (size > 1 and values.is_floating_point()):
+        return ""
+    return " (of a vector, [:, None] makes a column)" if size == 1 else (
+        " (only 'labels' takes class numbers; torch.nn.functional.one_hot makes rows of them)")
 
 
 def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:

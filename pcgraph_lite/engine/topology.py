@@ -82,8 +82,9 @@ class Topology:
     Args:
         groups: name -> number of vertices, in vertex order.
         edges: the edges between groups; at most one entry for an ordered pair of groups.
-        sensory: groups that hold data in training. Empty: "pixels" and "labels" where there are pixels, else the first
-            group.
+        sensory: groups that data without names are for in training: images alone, or (images, labels). A mapping says
+            itself which groups hold data; those that it leaves out are free, sensory or not. Empty: "pixels" and
+            "labels" where there are pixels, else the first group.
         pools: sets of groups whose vertices compete in a top-k activation. Empty: each group on its own.
         nodes: a name for each vertex, in vertex order. None: the vertices are numbered from 0.
 

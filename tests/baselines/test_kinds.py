@@ -19,7 +19,7 @@ from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.baselines.linear import Linear
 from pcgraph_lite.baselines.mlp import MLP
 from pcgraph_lite.baselines.rbm import RBM
-from pcgraph_lite.errors import BadFile, UnknownName
+from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 
 # kind -> a small model, and a setting that makes it another one
 MODELS: dict[str, tuple[Callable[..., nn.Module], dict[str, object]]] = {
@@ -82,3 +82,11 @@ def test_training_classifies_and_keeps_the_best_epoch(kind: str) -> None:
     history = KINDS[kind].fit(model, *bars(90), validation=(images, labels), batch_size=10, progress=False, **settings)
     assert before < 0.9 and torch.equal(model.classify(images), labels) and history.validation.max() == 1
     assert holds(model, history)
+
+
+@pytest.mark.parametrize(("kind", "setting"), [
+    *((kind, {name: value}) for kind in MODELS for name, value in {"weight_decay": 10.0, "optimizer": "sgd"}.items()
+      if name in KINDS[kind].without), ("mlp", {"patience": 1})])
+def test_a_setting_without_effect_is_refused(kind: str, setting: dict[str, object]) -> None:
+    with pytest.raises(BadInput, match=f"{next(iter(setting))} = .*(has no effect on the training of|no validation)"):
+        fitted(kind, MODELS[kind][0](), **setting)

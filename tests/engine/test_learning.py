@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -21,7 +22,7 @@ from pcgraph_lite import PCGraph, Scale, accuracy, equations, fit, minus_energy,
 from pcgraph_lite.engine import inference
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.epochs import Schedule, State, one_pass
-from pcgraph_lite.engine.learning import _split, as_batch, minus_completion_error
+from pcgraph_lite.engine.learning import _known_as, _split, as_batch, minus_completion_error
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.errors import (
     BadFile,
@@ -167,6 +168,17 @@ def test_a_feedforward_graph_is_scored_by_its_forward_pass():
     assert (asked.argmax(-1) != values.argmax(-1)).double().mean() > 0.2
 
 
+@pytest.mark.parametrize(("size", "truth", "score"), [
+    (1, toy()[0][:, :1], minus_energy), (1, (toy()[1] > 0)[:, None], minus_energy), (3, toy()[0][:, :3], minus_energy),
+    (3, toy()[1], accuracy), (3, torch.eye(3)[toy()[1]], accuracy)])
+def test_accuracy_is_the_score_of_classes_alone(size: int, truth: torch.Tensor, score: Callable) -> None:
+    """One column is its own largest entry, and numbers that are no classes have none that is right."""
+    graph = PCGraph(topology.discriminative(6, [4], size), dtype=torch.float64)
+    data = (toy()[0], truth)
+    found = fit(graph, data, epochs=1, weight_lr=1e-12, validation=data, progress=False)["validation"][0]
+    assert found == pytest.approx(score(graph, data), rel=1e-6)
+
+
 def test_a_held_out_share_is_not_trained_on():
     graph, (images, labels) = small(), toy(40)
     train, held_out = _split(graph, (images, labels), 0.25, torch.Generator().manual_seed(0))
@@ -184,26 +196,48 @@ def test_images_go_to_the_pixels_and_labels_to_the_labels(name: str) -> None:
     assert torch.equal(batch["pixels"], images) and torch.equal(batch["labels"].argmax(-1), labels)
 
 
-def test_whole_numbers_are_classes_in_whatever_group() -> None:
-    """By hand: of three vertices the one of that number is 1. Other numbers are values, and need a vertex each."""
-    digits = PCGraph(topology.from_mask(torch.ones(5, 5), {"pixels": 2, "digits": 3}))
-    batch = as_batch(digits, {"pixels": torch.ones(2, 2), "digits": torch.tensor([2, 0])})
-    assert batch["digits"].tolist() == [[0, 0, 1], [1, 0, 0]]
-    with pytest.raises(WrongShape, match=r"digits is \(2,\); expected \(batch, 3\)"):
-        as_batch(digits, {"pixels": torch.ones(2, 2), "digits": torch.tensor([2.0, 0.0])})
+@pytest.mark.parametrize(("sensory", "expected"), [(["seen", "target"], ["seen", "target"]), (["target", "seen"],
+                                                   ["target", "seen"]), ([], ["seen"])])
+def test_a_pair_goes_to_the_groups_of_data_whatever_their_names(sensory: list[str], expected: list[str]) -> None:
+    """Both parts of it, in their order; only class numbers are left out, where there is one group."""
+    graph = PCGraph(topology.from_mask(torch.ones(5, 5), {"seen": 2, "target": 2, "free": 1}, sensory))
+    pair = torch.rand(3, 2), torch.rand(3, 2) if sensory else torch.tensor([0, 2, 1])
+    for data in (pair, TensorDataset(*pair)):
+        batch = as_batch(graph, data)
+        assert list(batch) == expected
+        assert all(torch.equal(*both) for both in zip(batch.values(), pair, strict=False))
 
 
-def test_the_best_epoch_is_kept_and_patience_stops():
-    scores = iter([0.1, 0.9, 0.5, 0.4, 0.3, 0.2])
+@pytest.mark.parametrize(("numbers", "size", "says"), [
+    (torch.tensor([2, 0]), 3, r"digits.* is \(2,\); expected \(batch, 3\).*only 'labels' takes class numbers"),
+    (torch.tensor([2.0, 0.0]), 3, r"\(2,\); expected \(batch, 3\) or images that flatten to it\.$"),
+    (torch.tensor([88, 110]), 1, r"expected \(batch, 1\).*\[:, None\] makes a column"),
+    (torch.tensor([8.5, 0.5]), 1, r"expected \(batch, 1\).*\[:, None\] makes a column")])
+def test_a_vector_is_of_class_numbers_for_labels_alone(numbers: torch.Tensor, size: int, says: str) -> None:
+    """In training as in a query: elsewhere whole numbers may be values. By hand: of three labels that one is 1."""
+    digits = PCGraph(topology.from_mask(torch.ones(2 + size, 2 + size), {"pixels": 2, "digits": size}))
+    for use in (as_batch, query):
+        with pytest.raises(WrongShape, match=says):
+            use(digits, {"pixels": torch.ones(2, 2), "digits": numbers})
+    with pytest.raises(BadInput, match="labels: class numbers run from 2 to 3; expected 0 to 2"):
+        as_batch(small(), (torch.ones(2, 6), torch.tensor([2, 3])))
+    assert as_batch(small(), (torch.ones(2, 6), torch.tensor([2, 0])))["labels"].tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("number", [float, torch.tensor, np.float32])
+def test_the_best_epoch_is_kept_and_patience_stops(tmp_path: Path, number: Callable):
+    """Whatever number a score is; the checkpoint holds it, too."""
+    scores = iter([0.125, 0.875, 0.5, 0.375, 0.25, 0.0])
     seen = []
 
     def score(graph: PCGraph, batch: object) -> float:
         seen.append(graph.weight)
-        return next(scores)
+        return number(next(scores))
 
     graph = small()
-    history = fit(graph, toy(), epochs=6, patience=2, validation=0.2, score=score, progress=False)
-    assert history.validation.tolist() == [0.1, 0.9, 0.5, 0.4]
+    history = fit(graph, toy(), epochs=6, patience=2, validation=0.2, score=score, checkpoint=tmp_path / "s",
+                  progress=False)
+    assert history.validation.tolist() == [0.125, 0.875, 0.5, 0.375]
     assert torch.equal(graph.weight, seen[1])
 
 
@@ -345,6 +379,8 @@ HELD_OUT, COSINE = {"epochs": 1, "validation": 0.2, "score": "accuracy"}, {"epoc
     *((HELD_OUT, change, "") for change in (
         {"validation": None, "score": "auto"}, {"validation": 0.3}, {"score": "energy"}, {"steps": 3, "epochs": 2},
         {"generator": torch.Generator().manual_seed(1)}, {"data": (toy()[0].flip(0), toy()[1])})),
+    *(({"epochs": 1, "validation": 0.2, "score": lambda *_: 0.5}, {"score": other}, "") for other in (
+        lambda *_: 0.25, lambda *_: min(0.5, 1), lambda *_: (lambda: 0.25)())),
     *((COSINE, change, ".*where the weight step falls, epochs") for change in (
         {"anneal": "linear"}, {"anneal": "none"}, {"warm_up": 0.5}, {"epochs": 3}))])
 def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, first: dict, change: dict, says: str):
@@ -352,6 +388,13 @@ def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, 
     fit(**usual | first)
     with pytest.raises(BadFile, match=f"another training{says}"):
         fit(**usual | {"graph": worlds()} | first | change)
+
+
+def test_a_score_function_is_known_by_what_it_does() -> None:
+    """The same text on other lines is the same function, with whatever stands inside it."""
+    text = "lambda graph, batch: max(map(lambda k: k in {'a', 'b'}, batch))"
+    once, again, other = (_known_as(eval(code)) for code in (text, f"(\n\n{text})", text.replace("'b'", "'c'")))
+    assert once == again != other and _known_as(accuracy) == "accuracy"
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -372,7 +415,16 @@ IMAGES, LABELS = toy(10)
     ((IMAGES, LABELS), {"validaton": 0.2}, UnknownName, "Did you mean 'validation'"),
     ((IMAGES, LABELS), {"warm_up": 2}, BadInput, "warm_up = 2 epochs of 2; expected fewer"),
     ((IMAGES, LABELS), {"score": "accuracy"}, BadInput, "needs validation data"),
+    *((data, {"graph": PCGraph(topology.discriminative(6, [], 1)), "score": score, "validation": 0.2}, BadInput, says)
+      for data in [(IMAGES, IMAGES[:, :1])] for score, says in (("accuracy", "two classes"), (accuracy, "only one"))),
+    ((IMAGES, LABELS), {"patience": 1}, BadInput, "patience = 1 .*no validation data"),
+    ((IMAGES, LABELS), {"score": lambda graph, batch: 0.0}, BadInput, "score function has no validation data"),
     ((IMAGES[:5], LABELS), {}, WrongShape, "differ in length"),
+    *((data, {"graph": PCGraph(topology.generative(0, [4], 6), dtype=torch.float64)}, BadInput, f"only 'pixels'.*{why}")
+      for data, why in (((IMAGES, LABELS[:7]), "expected 10 whole"), (TensorDataset(IMAGES, IMAGES), "Give {group: v"),
+                        ((IMAGES, "not even data"), "a str"))),
+    *(((IMAGES, LABELS), {"graph": PCGraph(topology.from_mask(torch.ones(6, 6), groups, list(groups)))}, BadInput,
+       f"not plain.*{list(groups)[-1]}") for groups in ({"a": 3, "b": 2, "c": 1}, {"labels": 6})),
     ({"pixel": IMAGES}, {}, UnknownGroup, "Did you mean 'pixels'"),
     ({"pixels": observed(IMAGES, IMAGES > 0.5)}, {}, BadInput, "pixels is observed.*need whole data"),
     ({"pixels": IMAGES / 0}, {}, BadValues, r"clean the data first\. Did a query diverge\?"),
@@ -380,6 +432,9 @@ IMAGES, LABELS = toy(10)
     ((IMAGES[:2], LABELS[:2]), {"validation": 0.99}, BadInput, "validation = 0.99 .* 2 of 2 .*none is left to train"),
     ((IMAGES[:1], LABELS[:1]), {"validation": 0.01}, BadInput, "validation = 0.01 .* 1 of 1 .*Give a smaller share"),
     ((IMAGES, LABELS), {"validation": 0.2, "score": lambda graph, batch: float("nan")}, BadValues, "epoch 1 is nan"),
+    *(((IMAGES, LABELS), {"validation": 0.2, "score": lambda graph, batch, found=found: found}, BadInput,
+       f"lambda.* returned {says}; expected one number") for found, says in (
+           (None, "None"), ("0.5", "'0.5'"), (IMAGES, r"<Tensor \(10, 6\) torch.float64>"))),
     ((IMAGES, LABELS), {"value_lr": 50.0}, UnstableStep, "value_lr = 50"),
     (ChainDataset([]), {}, BadInput, "ChainDataset says no length"),
     (Subset(IMAGES, []), {}, BadInput, "Subset has no examples"),
