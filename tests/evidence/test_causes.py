@@ -314,3 +314,11 @@ def test_few_pictures_decide_whether_clothes_are_drawn_from_their_labels() -> No
     drawn = KEPT.query("claim == 'gen-a' and model == 'fully-connected-hardtanh' and dataset == 'fashion'")
     asked = claims.load_claims()["gen-a"].in_grid.checks["clothing"].at_least
     assert (drawn["n"] == 10).all() and 0 <= drawn["value"].sum() * 10 - asked * 10 * len(drawn) < 3
+
+
+def test_a_third_hidden_layer_hardly_changes_a_score() -> None:
+    """Point 12 of the ambiguities: of the same seeds, by 0.0005 of squared error, 0.1 dB and 0.05 of the pictures."""
+    keys, measures = ["data", "seed"], ["completion_mse", "rest_psnr", "rest_agreement"]
+    two, three = (sweeps.finals(sweep(name)) for name in ("grid-layers", "grid-layers-deep"))
+    two, three = (ends.set_index(keys)[measures] for ends in (two[two["topology.constructor"] == "generative"], three))
+    assert len(three) == 6 and ((three - two).dropna().abs() < [0.0005, 0.1, 0.05]).all(axis=None)
