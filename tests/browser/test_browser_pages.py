@@ -29,7 +29,8 @@ PAGES = [*PROSE, *(f"notebooks/{name}" for name in NOTEBOOKS)]
 WAIT = 120_000                                     # milliseconds; the machine may be busy
 HEAVIEST = 1_800_000                               # bytes of a page with all it loads, as a server sends them
 PACKED = {".html", ".css", ".js", ".svg"}          # by gzip
-COLOURS = ["color-contrast", "link-in-text-block"]  # slow rules of axe-core, for one text of each kind in all pages
+COLOURS = {"color-contrast": "[data-new-kind]", "link-in-text-block": "a[href][data-new-kind]"}        # slow rules
+AXE = """how => axe.run({ ...how, resultTypes: ["violations"], preload: false }).then(found => found.violations)"""
 LESS = ["region"]                                  # a slow rule whose findings are never serious
 FADE = 48                                          # pixels at the right edge of what scrolls, where it fades
 PAPER = 680                                        # pixels between the margins of A4
@@ -137,6 +138,7 @@ def window(chromium: "sync_api.Browser") -> "sync_api.Page":
 
 
 def show(window: "sync_api.Page", built: Path, name: str, theme: str = "light", width: int = 1280) -> "sync_api.Page":
+    window.goto("about:blank")                                             # the last page is not laid out once more
     window.set_viewport_size({"width": width, "height": 900})
     window.emulate_media(media="screen", color_scheme=theme)
     window.goto((built / f"book/{name}.html").as_uri(), wait_until="load", timeout=WAIT)
@@ -156,7 +158,7 @@ def seen(request: pytest.FixtureRequest, window: "sync_api.Page", built: Path,
     window.asked.clear()
     window.said.clear()
     page, found = show(window, built, request.param), SimpleNamespace(name=request.param)
-    page.wait_for_function(STARTED)
+    page.wait_for_function(STARTED, polling=50)
     found.desk = layout(page)
     found.ends = page.evaluate("() => [...document.querySelectorAll('.result .verdict, .finding-said')].map(part =>"
                                " part.getBoundingClientRect().bottom)")
@@ -192,16 +194,15 @@ def serious(page: "sync_api.Page", theme: str, known: set[str]) -> list[tuple[st
     first page that has it; ``known`` grows. What is no matter of colours is the same in the dark theme, but for the
     pictures that the light one hides: all have a text."""
     page.emulate_media(color_scheme=theme)
-    page.wait_for_function(f"() => document.documentElement.dataset.theme === '{theme}'")
-    kinds, rules = {*page.evaluate(NEW_KINDS, [*known])}, []
-    if kinds - known:
-        rules.append(({"include": ["[data-new-kind]"]}, {"runOnly": COLOURS}))
+    page.wait_for_function(f"() => document.documentElement.dataset.theme === '{theme}'", polling=50)
+    kinds, found = {*page.evaluate(NEW_KINDS, [*known])}, []
     if theme == "light":
-        rules.append((None, {"rules": {rule: {"enabled": False} for rule in (*COLOURS, *LESS)}}))
+        page.evaluate(axe.Axe().axe_script)
+        page.evaluate("rules => axe.configure({ rules })", [{"id": id, "selector": of} for id, of in COLOURS.items()])
+        found = page.evaluate(AXE, {"rules": {rule: {"enabled": False} for rule in LESS}})
+    elif kinds - known:
+        found = page.evaluate(AXE, {"runOnly": [*COLOURS]})
     known |= kinds
-    options = {"resultTypes": ["violations"], "preload": False}            # styles are not asked for once more
-    found = [one for where, which in rules
-             for one in axe.Axe().run(page, where, options | which).response["violations"]]
     nameless = page.evaluate("() => [...document.querySelectorAll('img:not([alt])')].map(one => one.outerHTML)")
     return [("image-alt", html) for html in nameless] + [
         (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
@@ -281,7 +282,7 @@ def test_no_letter_of_a_live_part_is_tiny(window: "sync_api.Page", built: Path, 
     page = show(window, built, "play", width=width)
     for part in page.locator(".pc-live").all():
         part.scroll_into_view_if_needed()
-        page.wait_for_function(STARTED)
+        page.wait_for_function(STARTED, polling=50)
     assert page.locator(".pc-live svg text").count() > 50 and page.evaluate(TINY, 9) == []
 
 
