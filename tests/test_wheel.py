@@ -21,6 +21,7 @@ import pcgraph_lite
 from reproduction.checkout import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+BOOK = ["pydantic", "yaml", "matplotlib", "typer", "torchvision", "torchmetrics", "scipy"]
 
 
 @pytest.fixture(scope="module")
@@ -42,26 +43,27 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "empty/bin"
 
 
-def _run(environment: Path, code: str) -> str:
-    done = subprocess.run([environment / "python", "-I", "-W", "error", "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.slow
-def test_readme_runs_as_it_stands(environment: Path) -> None:
+@pytest.fixture(scope="module")
+def said(environment: Path) -> list[str]:
+    """What one program prints there: the readme's, and then packages of the book that it has, a judge, the version."""
     (snippet,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    said = _run(environment, snippet)
-    assert int(re.search(r"right labels: (\d+)%", said).group(1)) > 50, said
+    more = (f"from importlib import metadata, util\nprint([n for n in {BOOK} if util.find_spec(n)])\n"
+            "from pcgraph_lite.images.judge import load_judge\nprint(load_judge('mnist').provenance)\n"
+            "print(metadata.version('pcgraph-lite'))")
+    command = [environment / "python", "-I", "-W", "error", "-c", f"{snippet}\n{more}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 @pytest.mark.slow
-def test_the_library_needs_nothing_of_the_book(environment: Path) -> None:
-    book = ["pydantic", "yaml", "matplotlib", "typer", "torchvision", "torchmetrics", "scipy"]
-    code = (f"from importlib.util import find_spec\nimport pcgraph_lite\nprint([n for n in {book} if find_spec(n)])\n"
-            "from pcgraph_lite.images.judge import load_judge\nprint(load_judge('mnist').provenance)")
-    found, judge = _run(environment, code).splitlines()
-    assert found == "[]" and "mnist" in judge
+def test_readme_runs_as_it_stands(said: list[str]) -> None:
+    assert int(re.search(r"right labels: (\d+)%", said[0]).group(1)) > 50, said
+
+
+@pytest.mark.slow
+def test_the_library_needs_nothing_of_the_book(said: list[str]) -> None:
+    assert said[1] == "[]" and "mnist" in said[2]
 
 
 @pytest.mark.slow
@@ -72,10 +74,9 @@ def test_the_command_says_what_it_needs(environment: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_and_the_citation_have_the_version_of_the_package(environment: Path) -> None:
-    wheel = _run(environment, "from importlib.metadata import version\nprint(version('pcgraph-lite'))").strip()
+def test_the_wheel_and_the_citation_have_the_version_of_the_package(said: list[str]) -> None:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
-    assert wheel == cited == pcgraph_lite.__version__
+    assert said[3] == cited == pcgraph_lite.__version__
 
 
 def test_make_and_pip_ask_for_the_same_python_and_the_pinned_versions_are_within_the_ranges() -> None:

@@ -32,10 +32,9 @@ def test_the_rest_of_the_environment_is_not_needed(tmp_path: Path) -> None:
     page.write_text(page.read_text().replace("import torch\n", USES))
     environment = project.environment | {"PYTHONPATH": f"{project.root}:{tmp_path / 'packages'}"}
 
-    def pcgraph(*arguments: str) -> str:
-        command = [sys.executable, "-S", "-m", "reproduction", *arguments, "--profile", "smoke"]         # -S: no others
-        done = subprocess.run(command, cwd=project.root, env=environment, capture_output=True, text=True)
-        return done.stdout + done.stderr
-
-    assert "tiny: _build/smoke/models" in (said := pcgraph("train", "tiny")), said
-    assert "2 records" in (said := pcgraph("run", "01-tiny", "--plain")), said
+    code = ("from reproduction import cli; cli.app(['train', 'tiny', '--profile', 'smoke'], standalone_mode=False); "
+            "cli.app(['run', '01-tiny', '--plain', '--profile', 'smoke'])")
+    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=project.root, env=environment, capture_output=True,
+                          text=True)                                       # -S: no other packages
+    said = done.stdout + done.stderr
+    assert "tiny: _build/smoke/models" in said and "2 records" in said, said
