@@ -5,6 +5,7 @@ Oracle: the source, cell by cell; outputs and text that a browser or the builder
 
 import base64
 import copy
+import shutil
 from pathlib import Path
 
 import jupytext
@@ -38,13 +39,13 @@ def executed(*outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:
                       outputs=list(outputs))], metadata={"papermill": {"duration": 1.0}})
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    page = executed()
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page, folder = executed(), tmp_path_factory.mktemp("root")
     del page.cells[2]
-    (tmp_path / "notebooks").mkdir()
-    jupytext.write(page, tmp_path / "notebooks/page.md", fmt="md:myst")
-    return tmp_path
+    (folder / "notebooks").mkdir()
+    jupytext.write(page, folder / "notebooks/page.md", fmt="md:myst")
+    return folder
 
 
 def test_our_own_runs_pass_as_they_are(root: Path) -> None:
@@ -68,18 +69,13 @@ TREE = st.recursive(st.sampled_from(WORDS) | st.booleans(), lambda inner: st.lis
 
 
 @given(st.dictionaries(st.sampled_from(WORDS), TREE, max_size=4), st.booleans())
-def test_no_metadata_of_an_executed_notebook_reaches_the_builder(tmp_path_factory, given, everywhere):
-    folder = tmp_path_factory.mktemp("root")
-    (folder / "notebooks").mkdir()
-    page, plain = executed(), executed()
-    del page.cells[2]
-    jupytext.write(page, folder / "notebooks/page.md", fmt="md:myst")
-    hostile = executed(new_output("display_data", {"text/plain": "x"}, metadata=given))
+def test_no_metadata_of_an_executed_notebook_reaches_the_builder(root, given, everywhere):
+    plain, hostile = executed(), executed(new_output("display_data", {"text/plain": "x"}, metadata=given))
     plain.cells[3].outputs = [new_output("display_data", {"text/plain": "x"})]
     hostile.metadata |= given
     for cell in hostile.cells[:2] + hostile.cells[3:] if everywhere else ():
         cell.metadata = nbformat.from_dict(given)
-    passed, wanted = (gate.admit(one, "page", folder) for one in (hostile, plain))
+    passed, wanted = (gate.admit(one, "page", root) for one in (hostile, plain))
     for cell in (*passed.cells, *wanted.cells):
         cell.pop("id", None)
     assert passed == wanted and passed.metadata.keys() == {"kernelspec", "language_info"}
@@ -116,7 +112,8 @@ def test_no_text_of_an_executed_notebook_reaches_the_book(root: Path, source: st
 
 
 def test_code_that_changed_shows_the_latest_source_that_has_the_code_that_ran(
-        root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = shutil.copytree(root, tmp_path / "root")
     path = root / "notebooks/page.md"
     old = path.read_text()
     new = old.replace("show()", "show_more()").replace("A page", "Today")

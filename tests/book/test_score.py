@@ -34,9 +34,9 @@ def kept() -> list[dict[str, object]]:
                                "value": 1e-16, "seed": None, "parameters": {"dtype": "float64"}}]
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> dict[str, str]:
-    return score.includes(Judged.judge(kept()), {}, ROOT, tmp_path)
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return score.includes(Judged.judge(kept()), {}, ROOT, tmp_path_factory.mktemp("source"))
 
 
 def test_the_home_page_has_a_row_for_each_trained_claim_and_counts_equations_apart(written: dict[str, str]) -> None:
