@@ -3,6 +3,7 @@
 no Chromium: install Debian's package ``chromium``, and Playwright from requirements.txt."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import export_live
@@ -26,6 +27,7 @@ MODELS = sorted(path.stem for path in DATA.glob("model-*.js"))
 TOLERANCE = 1e-4
 WAIT = 120_000                                     # milliseconds; the machine may be busy
 WIDTHS = [1280, 390]
+content = cache(export_live.content)
 Opened = Callable[..., "sync_api.Page"]
 TOP = datasets.top_half((1, 28, 28)).flatten()
 
@@ -42,7 +44,7 @@ def page_of(folder: Path, part: str, facts: dict[str, str] | None = None) -> Pat
 @pytest.fixture
 def opened(chromium: "sync_api.Browser", tmp_path: Path) -> Iterator[Opened]:
     """Opens a page with one part and lets it start. Every script error fails the test."""
-    mistakes: list[str] = []
+    mistakes, before = [], [*chromium.contexts]
 
     def opened(part: str, width: int = 1280, facts: dict[str, str] | None = None,
                **options: object) -> "sync_api.Page":
@@ -58,9 +60,18 @@ def opened(chromium: "sync_api.Browser", tmp_path: Path) -> Iterator[Opened]:
         return page
 
     yield opened
-    for context in chromium.contexts:
+    for context in {*chromium.contexts} - {*before}:
         context.close()
     assert mistakes == []
+
+
+@pytest.fixture(scope="module")
+def scripts(chromium: "sync_api.Browser", tmp_path_factory: pytest.TempPathFactory) -> "sync_api.Page":
+    """One page for all that ask its scripts for numbers, whatever it shows."""
+    page = chromium.new_page()
+    page.goto(page_of(tmp_path_factory.mktemp("scripts"), "graph").as_uri())
+    page.wait_for_selector('.pc-live[data-ready="yes"]', state="attached", timeout=WAIT)
+    return page
 
 
 def settled(page: "sync_api.Page") -> str:
@@ -72,8 +83,10 @@ def settled(page: "sync_api.Page") -> str:
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
 
-def python_graph(about: dict) -> pcg.PCGraph:
+@cache
+def python_graph(file: str) -> pcg.PCGraph:
     """The exported graph in the Python engine, float64, with the weights as the page multiplies with them."""
+    about = content(DATA / f"{file}.js")
     weight = torch.zeros(about["n"], about["n"], dtype=torch.float64)
     for block in about["blocks"]:
         a, b = block["from"], block["to"]
@@ -108,29 +121,26 @@ CASES = {"half held, accelerated": (True, None, "accelerated"), "half held, plai
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("file", MODELS)
-def test_a_query_in_the_page_is_the_query_of_the_engine(opened: Opened, file: str, case: str) -> None:
+def test_a_query_in_the_page_is_the_query_of_the_engine(scripts: "sync_api.Page", file: str, case: str) -> None:
     held, label, solver = CASES[case]
-    about = export_live.content(DATA / f"{file}.js")
+    about = content(DATA / f"{file}.js")
     if label is not None and "labels" not in about["groups"]:
         pytest.skip("a memory has no labels")
-    graph, scale, steps = python_graph(about), about["scale"], 60
+    graph, scale, steps = python_graph(file), about["scale"], 60
     shown = digit(about) if held else digit(about) + 0.3 * torch.randn(1, 784, dtype=torch.float64)
     known = TOP if held else torch.ones(784, dtype=torch.bool)
     asked = {"pixels": pcg.observed((shown - scale["offset"]) / scale["unit"], known)}
     labels = {} if label is None else {"labels": torch.eye(10, dtype=torch.float64)[label][None]}
     where = {"clamp": asked | labels} if held else {"clamp": labels, "init": asked}
-    safe = pcg.query(graph, **where, steps=1, tolerance=None)              # its step, by power iteration
     momentum = 0.95 if solver == "accelerated" else 0.0
-    gamma = float(safe.value_lr)
+    gamma = float(pcg.query(graph, **where, steps=1, tolerance=None).value_lr)        # by power iteration
     answer = pcg.query(graph, **where, steps=steps, tolerance=None, momentum=momentum,
                        value_lr=gamma if momentum else "safe")
-    page = opened("graph")
-    got = page.evaluate(RUN, [file, shown[0].tolist(), known.int().tolist(), held, label, solver, gamma, steps])
+    got = scripts.evaluate(RUN, [file, shown[0].tolist(), known.int().tolist(), held, label, solver, gamma, steps])
     trace = torch.cat([answer.initial_energy[None], answer.energy])[:, 0]
     assert got["safe"] == pytest.approx(gamma, rel=0.1)                    # another start direction, as many products
     energies = np.abs(np.array(got["energies"]) / trace.numpy() - 1).max()
     values = np.abs(np.array(got["x"]) - answer.x[0].numpy()).max()
-    print(f"{file}, {case}: values differ by {values:.0e}, energies by {energies:.0e} of them")
     assert energies < TOLERANCE and values < TOLERANCE
     pixels = answer.values["pixels"][0] * scale["unit"] + scale["offset"]
     assert np.abs(np.array(got["pixels"]) - pixels.numpy()).max() < TOLERANCE
@@ -138,14 +148,12 @@ def test_a_query_in_the_page_is_the_query_of_the_engine(opened: Opened, file: st
 
 
 @pytest.mark.parametrize("label", [None, 3])
-def test_the_page_is_as_sure_as_the_engine(opened: Opened, label: int | None) -> None:
+def test_the_page_is_as_sure_as_the_engine(scripts: "sync_api.Page", label: int | None) -> None:
     """Oracle: the inverse of the Hessian, which autograd takes of the energy over the hidden vertices, in float64."""
     file = "model-generative-labels-mnist"
-    about = export_live.content(DATA / f"{file}.js")
-    graph, shown = python_graph(about), digit(about)
-    page = opened("graph")
-    page.evaluate(RUN, [file, shown[0].tolist(), TOP.int().tolist(), True, label, "accelerated", None, 400])
-    got = torch.tensor(page.evaluate("[...PCLive.deviation(problem)]"), dtype=torch.float64)
+    graph, shown = python_graph(file), digit(content(DATA / f"{file}.js"))
+    scripts.evaluate(RUN, [file, shown[0].tolist(), TOP.int().tolist(), True, label, "accelerated", None, 400])
+    got = torch.tensor(scripts.evaluate("[...PCLive.deviation(problem)]"), dtype=torch.float64)
     labels = {} if label is None else {"labels": torch.eye(10, dtype=torch.float64)[label][None]}
     answer = pcg.query(graph, {"pixels": pcg.observed(shown, TOP)} | labels, steps=400, momentum=0.95, tolerance=None)
     pixels, free = graph.topology.slice("pixels"), torch.ones(graph.topology.n, dtype=torch.bool)
@@ -224,19 +232,18 @@ def test_the_ring_shows_the_difference_between_observing_and_setting(opened: Ope
 
 
 @pytest.mark.parametrize("file", MODELS)
-def test_two_hundred_steps_take_less_than_two_seconds(opened: Opened, file: str) -> None:
+def test_two_hundred_steps_take_less_than_two_seconds(scripts: "sync_api.Page", file: str) -> None:
     """Of the processor, so that other work on this machine does not decide."""
-    page = opened("graph")
-    metrics = page.context.new_cdp_session(page)
+    metrics = scripts.context.new_cdp_session(scripts)
     metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
-    shown = digit(export_live.content(DATA / f"{file}.js"))[0].tolist()
+    shown = digit(content(DATA / f"{file}.js"))[0].tolist()
 
     def spent() -> float:
         return {m["name"]: m["value"] for m in metrics.send("Performance.getMetrics")["metrics"]}["TaskDuration"]
 
-    page.evaluate(RUN, [file, shown, TOP.int().tolist(), True, None, "accelerated", None, 1])
+    scripts.evaluate(RUN, [file, shown, TOP.int().tolist(), True, None, "accelerated", None, 1])
     before = spent()
-    page.evaluate(RUN, [file, shown, TOP.int().tolist(), True, None, "accelerated", None, 200])
+    scripts.evaluate(RUN, [file, shown, TOP.int().tolist(), True, None, "accelerated", None, 200])
     print(f"{file}: {spent() - before:.2f} s for loading and 200 steps")
     assert spent() - before < 2
 
