@@ -322,3 +322,12 @@ def test_a_third_hidden_layer_hardly_changes_a_score() -> None:
     two, three = (sweeps.finals(sweep(name)) for name in ("grid-layers", "grid-layers-deep"))
     two, three = (ends.set_index(keys)[measures] for ends in (two[two["topology.constructor"] == "generative"], three))
     assert len(three) == 6 and ((three - two).dropna().abs() < [0.0005, 0.1, 0.05]).all(axis=None)
+
+
+def test_an_autoencoder_leaves_a_blank_half_nearly_blank() -> None:
+    """Any-ae: farther from the truth than the mean image, with hardly any ink where the originals have none."""
+    ends = sweeps.finals(sweep("grid-layers-autoencoder"))
+    assert (ends["completion_mse"] > 1.5 * ends["mean_image_mse"]).all() and len(ends) == 10
+    theirs, graphs = (some.groupby("data")["completion_background"].mean()
+                      for some in (ends, sweeps.finals(sweep("grid-layers"))))
+    assert (theirs < 0.1 * graphs).all()
