@@ -204,7 +204,7 @@ def scorecard(
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
     """Print the verdict on every claim of the paper, from the records that are there."""
-    from .evidence import findings, grid, records, verdicts
+    from .evidence import findings, records, verdicts
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # an empty scorecard would look like no runs yet
@@ -223,8 +223,7 @@ def scorecard(
         out.print(_verdict_table(card))
         return
     for row, one, told in zip(card, judged.values(), found.values(), strict=True):
-        decided = one.claim.decided_by
-        row["grid"] = {"decided_by": decided, "departures": grid.departures_of(tuple(decided))}
+        row["grid"] = {"decided_by": one.claim.decided_by, "departures": one.claim.departures}
         row["cause"] = {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}
     print(json.dumps(card, indent=1))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evidence import claims, findings, grid, strict
+from ..evidence import claims, findings, strict
 from ..evidence.findings import KINDS, Finding
 from ..evidence.verdicts import Verdict
 from . import figures, render
@@ -33,7 +33,7 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
             groups[title] = group
     rivals = render.counted(rival for one in judged.verdicts.values() if not one.claim.beyond for rival in one.rivals)
     summaries = {title: summary(group) for title, group in groups.items()}
-    outside = {name: grid.departures_of(tuple(one.claim.decided_by)) for name, one in judged.verdicts.items()}
+    outside = {name: one.claim.departures for name, one in judged.verdicts.items()}
     given = {"rules": {name: one.claim for name, one in judged.verdicts.items()}, "pages": pages}
     static, work = source / "book/_static", strict.read_yaml(root / "CITATION.cff")
     return {

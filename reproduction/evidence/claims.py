@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from pcgraph_lite.errors import UnknownName, one_of, unknown
 
 from .. import checkout
-from . import strict
+from . import grid, strict
 from .strict import Strict
 from .words import called, quantity
 
@@ -197,6 +197,7 @@ class Claim(Words):
     readings: dict[str, Annotated[list[Check], Field(min_length=1)]] = Field(default_factory=dict)
     rivals: list[Rival] = Field(default_factory=list)
     decided_by: list[str] = Field(default_factory=list)
+    about: list[str] = Field(default_factory=list)
     along: Annotated[dict[str, Annotated[list[float], Field(min_length=2)]], Field(max_length=1)] = Field(
         default_factory=dict)
     in_grid: "Claim | None" = None
@@ -218,6 +219,11 @@ class Claim(Words):
         if missing := self.named() - self.checks.keys():
             raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
         return self
+
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """Where what decides the claim leaves the paper's grid, other than in the settings that the claim is about."""
+        return grid.departures_of(tuple(self.decided_by), tuple(self.about))
 
     def inside(self) -> list["Claim"]:
         """The claim inside the paper's grid: once for each value of ``along``, its tests corrected for their number."""

@@ -2,7 +2,7 @@
 as they are written, because the scorecard must not wait for torch.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,18 +57,20 @@ def entry(settings: Settings) -> tuple[str, Entry] | None:
                  if all(value(settings, key) in values for key, values in one.fits.items())), None)
 
 
-def departures(settings: Settings) -> list[str]:
-    """Where a model leaves what the paper names, in words. None: it is inside the grid. What is unsaid is inside."""
+def departures(settings: Settings, about: Collection[str] = ()) -> list[str]:
+    """Where a model leaves what the paper names, in words. None: it is inside the grid. What is unsaid is inside.
+    ``about``: dotted keys that may have any value.
+    """
     if (found := entry(settings)) is None:
         return []
     return [f"{WORDS[key]} {shown(given)} (the paper names {said})" for key, said in found[1].named().items()
-            if (given := value(settings, key)) is not None and found[1].excludes(key, given)]
+            if key not in about and (given := value(settings, key)) is not None and found[1].excludes(key, given)]
 
 
 @cache
-def departures_of(names: tuple[str, ...]) -> tuple[str, ...]:
+def departures_of(names: tuple[str, ...], about: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Where any of these models or sweeps leaves the grid, each way once. Raises UnknownName."""
-    return tuple(dict.fromkeys(said for name in names for one in settings_of(name) for said in departures(one)))
+    return tuple(dict.fromkeys(said for name in names for one in settings_of(name) for said in departures(one, about)))
 
 
 def settings_of(name: str) -> Iterator[Settings]:
