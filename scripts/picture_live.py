@@ -40,7 +40,8 @@ def main() -> None:
     """One picture a part, reduced to a palette: text and lines need no more."""
     with chromium() as browser, tempfile.TemporaryDirectory() as folder:
         for part in live.PARTS:
-            page = browser.new_page(viewport={"width": WIDTH, "height": 700}, reduced_motion="reduce")
+            page = browser.new_page(viewport={"width": WIDTH, "height": 700}, reduced_motion="reduce",
+                                    device_scale_factor=2)
             page.set_default_timeout(WAIT)
             place, up = Path(folder) / "page.html", (checkout.ROOT / "book").as_uri() + "/"
             place.write_text('<!doctype html><html lang="en"><meta charset="utf-8"><style>body{font-family:sans-serif}'

@@ -68,6 +68,7 @@ def block(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
 
 
 def markup(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
-    """The HTML that the scripts look for: a still picture, whose size keeps its place, and the script that starts."""
+    """The HTML that the scripts look for: a still picture, half of whose size keeps its place, and what starts."""
     with Image.open(root / "book/live/stills" / f"{part}.png") as still:
-        return render.template("live.html", part=part, alt=PARTS[part], up=up + FOLDER, facts=facts, size=still.size)
+        size = [side // 2 for side in still.size]                          # drawn with two pixels for each
+    return render.template("live.html", part=part, alt=PARTS[part], up=up + FOLDER, facts=facts, size=size)

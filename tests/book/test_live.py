@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from nbformat.v4 import new_markdown_cell, new_notebook
+from PIL import Image
 
 from reproduction.book import live
 from reproduction.checkout import ROOT
@@ -42,6 +43,8 @@ def test_a_staged_book_holds_scripts_and_words(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "vendor/live").iterdir()} >= {"start.js", "engine.js", "live.css", "data"}
     for part, alt in live.PARTS.items():
         text = (tmp_path / f"book/generated/live-{part}.md").read_text()
+        with Image.open(ROOT / f"book/live/stills/{part}.png") as still:
+            assert still.width > 1500 and f'width="{still.width // 2}"' in text           # as sharp as a phone shows it
         assert f'src="../live/stills/{part}.png"' in text and f'alt="{alt}"' in text and len(alt) > 40
         assert len(text.partition("</script>")[2].split()) > 30            # says what to see
     home, memory = ((tmp_path / f"book/generated/{name}.md").read_text() for name in ("home", "live-memory"))

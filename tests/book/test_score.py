@@ -191,7 +191,7 @@ def test_comparisons_with_simple_methods_are_counted() -> None:
     group = {"count": 1, "final": [], "early": [], "preliminary": 0, "remarks": []}
     text = render.template("conclusion.md", summaries={"a": group, "b": group}, trained_title="a", exact_title="b",
                            rivals=render.counted(beside), lead=None, outside=0)
-    assert "beat our graphs in 2 of 3 comparisons and lose in 1;" in text and "verdicts rest on" not in text
+    assert "beat our graphs in 2 of 3 comparisons. They lose in 1," in text and "verdicts rest on" not in text
 
 
 @pytest.mark.parametrize(("sd", "seeds", "said"), [(0.2, 5, "98.3 ± 0.2 %"), (0.041, 3, "98.3 ± 0.04 %"),
