@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
         "scorecard.html": render.template("scorecard.html", **given, rows=[
             {"one": one, "row": judged.verdicts[one.claim].row(), "measured": measured(judged.verdicts[one.claim]),
              "ticks": ticks(judged.verdicts[one.claim]), "changes": changes(one, root),
+             "asked": asked(judged.verdicts[one.claim].claim),
              "departures": outside[one.claim]} for one in sorted(shown, key=lambda one: one.exact)]),
         "why.md": render.template("why.md", **given, kinds=causes(judged, pages, static / "causes")),
         "cite.md": render.template("cite.md", work=work, paper=work["references"][0])}
@@ -83,11 +84,26 @@ def ticks(one: Verdict) -> dict[str, Any]:
     """Which checks of a claim hold and which fail, in a few words each, and how many; nothing for exact ones."""
     if one.claim.needs.profile == "any" or not one.claim.comparable:
         return {"held": [], "failed": [], "count": ""}
-    held, failed, guards = ([one.claim.short.get(name, name.replace("_", " ")) for name in one.named(*how)]
-                            for how in ((True,), (False,), (False, True)))
+    held, failed, guards = (_short(one.claim, one.named(*how)) for how in ((True,), (False,), (False, True)))
     count = len(held) + len(failed)
     return {"held": held, "failed": failed + [f"sanity check: {said}" for said in guards],
             "count": f"{len(held)} of {count} checks" if count > 1 else ""}
+
+
+def asked(claim: claims.Claim) -> list[str]:
+    """One line for each quotation of the paper: the checks that ask for it; and one for those that we added."""
+    if not claim.says:
+        return []
+    lines = {f"“{words}”": names for words, names in claim.says.items()}
+    of_paper = {name for names in claim.says.values() for name in names}
+    ours = [name for name, check in claim.checks.items() if not check.further and name not in of_paper]
+    lines |= {"added by us": ours} if ours else {}
+    return [f"{words}: {'; '.join(_short(claim, names))}" for words, names in lines.items()]
+
+
+def _short(claim: claims.Claim, names: Iterable[str]) -> list[str]:
+    """What checks ask, in a few words each."""
+    return [claim.short.get(name, name.replace("_", " ")) for name in names]
 
 
 def changes(one: Finding, root: Path) -> str:

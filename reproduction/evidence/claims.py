@@ -168,6 +168,7 @@ class Words(Strict):
     beyond: str = ""
     finding: Annotated[list[str], Field(min_length=1)]
     remark: str = ""
+    says: dict[str, list[CheckName]] = Field(default_factory=dict)
     short: dict[CheckName, str] = Field(default_factory=dict)
     ours: str = ""
     figure: str = ""
@@ -177,7 +178,8 @@ class Words(Strict):
     def named(self) -> set[str]:
         """The checks that the sentences and the cause speak of."""
         cause = self.cause or Cause(kind="means", finding=[])
-        return used(*self.finding, self.title, self.ours, *cause.finding).union(cause.fails, cause.holds)
+        return used(*self.finding, self.title, self.ours, *cause.finding).union(
+            cause.fails, cause.holds, *self.says.values())
 
 
 class Claim(Words):

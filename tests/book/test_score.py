@@ -102,6 +102,19 @@ def test_every_claim_has_a_row_with_its_rule_record_and_command(written: dict[st
     assert "../records/" + RULES["fid"].notebook not in rows["fid"] and "of 25.61" in rows["fid"]
 
 
+def test_every_check_that_counts_asks_for_words_of_the_paper() -> None:
+    """In each claim about trained models, inside the paper's settings where they decide; else it is said to be ours."""
+    for name, rule in RULES.items():
+        claim = rule.in_grid or rule
+        counted = {check for check, one in claim.checks.items() if not one.further and not one.guard}
+        quoted = {check for checks in claim.says.values() for check in checks}
+        assert counted <= quoted or rule.needs.profile == "any" or rule.beyond, name
+    assert score.asked(RULES["linear"]) == ["“a linear classifier (obtaining 88 % accuracy on MNIST)”: "
+                                            "a common method is within a point of 88 %"]
+    assert score.asked(RULES["any-ff"])[1] == "added by us: removes noise; completes better than the mean image"
+    assert score.asked(RULES["eq1"]) == []
+
+
 def test_a_row_can_be_read_in_five_seconds(tmp_path: Path) -> None:
     """Of the committed records: at most 35 words without what folds away, with one line of ticks and one of crosses."""
     html = score.includes(Judged.judge(records.read(ROOT / "results/records")), {}, ROOT, tmp_path)["scorecard.html"]
