@@ -211,8 +211,9 @@ def scorecard(
     if profile:
         one_of("profile", profile, checkout.profile_names())
     csv = csv and ready(placed(csv, "--csv"))
-    own = [profile] if profile else [] if published else ["laptop", "paper"]
-    judged = verdicts.verdicts(records.read(*records.places(own, published=not profile)))
+    mine = [profile] if profile else [] if published else ["laptop", "paper"]
+    measured = records.read(*records.places(mine, published=not profile))
+    judged = verdicts.verdicts(measured)
     found = findings.findings(judged)
     card = [one.row() | {"finding": " ".join(found[name].sentences)} for name, one in judged.items()]
     if csv is not None:
@@ -222,8 +223,10 @@ def scorecard(
     if not as_json:
         out.print(_verdict_table(card))
         return
-    for row, one, told in zip(card, judged.values(), found.values(), strict=True):
-        row["grid"] = {"decided_by": one.claim.decided_by, "departures": one.claim.departures}
+    for row, own, told in zip(card, verdicts.own(measured).values(), found.values(), strict=True):
+        for key, one in (("grid", judged[own.name]), ("our_settings", own)):
+            row[key] = {"verdict": one.verdict, "ours": one.row()["ours"], "decided_by": one.claim.decided_by,
+                        "departures": one.claim.departures}
         row["cause"] = {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}
     print(json.dumps(card, indent=1))
 
