@@ -331,3 +331,27 @@ def test_an_autoencoder_leaves_a_blank_half_nearly_blank() -> None:
     theirs, graphs = (some.groupby("data")["completion_background"].mean()
                       for some in (ends, sweeps.finals(sweep("grid-layers"))))
     assert (theirs < 0.1 * graphs).all()
+
+
+def test_a_finished_query_leaves_one_distance_and_an_early_end_a_smaller_one() -> None:
+    """Fid and page 4b: the end hardly depends on the noise, and steps chosen by the distance are few and nearest."""
+    strengths, distance = (0.2, 0.5, 0.7), "frechet_judge_distance"
+    ended, early, rival = ([mean("fid", distance, model, variance=strength) for strength in strengths]
+                           for model in ("generative", "nearest generative", "autoencoder-no-decay"))
+    assert max(ended) < 1.02 * min(ended) and all(ours < theirs for ours, theirs in zip(early, rival, strict=True))
+    steps = {mean("fid", "chosen_step", "nearest generative", variance=strength) for strength in strengths}
+    assert steps == {20, 40} and early[0] < mean("fid", distance, "autoencoder", variance=0.2)
+
+
+def test_fewer_digits_can_be_read_at_the_end_of_a_query_than_on_its_way() -> None:
+    """Page F: an early end keeps up with the best linear map, and in weak noise the end is worse than the noise."""
+    for strength in (1.0, 1.5, 2.0, 3.0):
+        ended, early = (mean("high-noise", "judge_agreement", model, variance=strength)
+                        for model in ("generative", "chosen generative"))
+        linear = mean("high-noise", "linear_judge_agreement", "generative", variance=strength)
+        assert ended < early - 0.05 and abs(early - linear) < 0.01
+    for strength, worse in ((0.25, True), (0.5, True), (1.0, False)):
+        some = KEPT[(KEPT["claim"] == "high-noise") & (KEPT["quantity"] == "noisy_judge_agreement")]
+        noisy = some.loc[[one["variance"] == strength for one in some["parameters"]], "value"].mean()
+        quantity = "judge_agreement" if strength >= 1 else "milder_judge_agreement"
+        assert (mean("high-noise", quantity, "generative", variance=strength) < noisy) == worse
