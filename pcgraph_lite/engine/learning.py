@@ -128,8 +128,8 @@ def fit(graph: PCGraph, data: Data, *,
         row = one_pass(state, _count(train), lambda rows: _learn(graph, _drawn(train, rows, state), state), progress)
         return row | {"value_lr": float(state.carried["value_lr"].mean())}
 
-    return run(state, epoch, None if held_out is None else lambda: _number(measure, measure(graph, held_out)), progress,
-               callback)
+    scored = None if held_out is None else lambda: _as_score(measure, measure(graph, held_out))
+    return run(state, epoch, scored, progress, callback)
 
 
 @valid.checked
@@ -404,7 +404,7 @@ def _does(code: CodeType) -> str:
     return sha256(repr((code.co_code, code.co_names, code.co_freevars, constants)).encode()).hexdigest()[:16]
 
 
-def _number(measure: Callable, found: Any) -> float:
+def _as_score(measure: Callable, found: Any) -> float:
     """What a score function returned, as a float. Raises BadInput: it is not one number."""
     try:
         return float(None if isinstance(found, str | bytes) else found)

@@ -210,7 +210,7 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
         axis.plot(false, true, color=color, linestyle=style, drawstyle="steps-post",
                   label=f"{name}: {metrics.auroc(scores[name], positive):.3f}")
     axis.set_xscale("log", nonpositive="clip")
-    _number(axis)
+    _plain_numbers(axis)
     axis.set(xlim=(least, 1), xlabel=x, ylabel=y)
     legend(figure, *axis.get_legend_handles_labels(), "area below the curve")
     return series.keep(figure, [{"series": name, x: float(one), y: float(other)} for name, rates in drawn.items()
@@ -264,7 +264,7 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
     axis.axvline(1, color="0.35", linestyle="--", linewidth=1.2)
     axis.annotate(limit, (1, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points",
                   ha="center", fontsize=SMALLEST)
-    _number(axis)
+    _plain_numbers(axis)
     axis.set(ylabel="")
     axis.legend(title="", fontsize="small", loc="best")
     return series.keep(figure, frame[[y, x, good]])
@@ -540,10 +540,10 @@ def _scale(axis: Axes, places: Set[float], log: bool) -> None:
         axis.set_xlim(-least / 2, 1.5 * max(places))
     else:
         axis.set_xscale("log")
-    _number(axis)
+    _plain_numbers(axis)
 
 
-def _number(axis: Axes) -> None:
+def _plain_numbers(axis: Axes) -> None:
     """Label a logarithmic x axis with plain numbers: 0.2 and 100 instead of powers of ten."""
     low, high = axis.get_xlim()
     if low > 0:
@@ -600,7 +600,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
             axis.tick_params("x", rotation=0 if numbers else 25 if part[x].nunique() < 5 else 90)    # else they touch
         if numbers:
             axis.set_xscale("log")
-            _number(axis)
+            _plain_numbers(axis)
     legend(figure, *named, color)
     return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
 

@@ -51,6 +51,6 @@ def _rows(entry: grid.Entry | None, models: Mapping[str, Any]) -> list[dict[str,
 
 def _values(models: Iterable[Mapping[str, Any]], key: str, entry: grid.Entry | None) -> list[tuple[str, bool]]:
     """The values that a setting has in some models, and whether each is one that the paper does not name."""
-    found = {grid.shown(value): entry is not None and entry.excludes(key, value) for model in models
+    found = {grid.in_words(value): entry is not None and entry.excludes(key, value) for model in models
              if (value := grid.value(model, key)) is not None}
     return sorted(found.items(), key=lambda one: one[1])

@@ -36,7 +36,7 @@ class Entry(Strict):
 
     def named(self) -> dict[str, str]:
         """Dotted key -> the values that the paper names, in words."""
-        return {key: ", ".join(map(shown, values)) for key, values in self.allowed.items()} | {
+        return {key: ", ".join(map(in_words, values)) for key, values in self.allowed.items()} | {
             key: f"at most {limit:g}" for key, limit in self.at_most.items()}
 
     def excludes(self, key: str, given: object) -> bool:
@@ -63,7 +63,7 @@ def departures(settings: Settings, about: Collection[str] = ()) -> list[str]:
     """
     if (found := entry(settings)) is None:
         return []
-    return [f"{WORDS[key]} {shown(given)} (the paper names {said})" for key, said in found[1].named().items()
+    return [f"{WORDS[key]} {in_words(given)} (the paper names {said})" for key, said in found[1].named().items()
             if key not in about and (given := value(settings, key)) is not None and found[1].excludes(key, given)]
 
 
@@ -94,12 +94,12 @@ def value(settings: Settings, key: str) -> Any:
     return value_of(settings, key)
 
 
-def shown(given: object) -> str:
+def in_words(given: object) -> str:
     """A value of a setting in words."""
     if isinstance(given, list):
         return "-".join(map(str, given))
     if isinstance(given, Mapping):
-        return ", ".join(f"{name} {shown(one)}" for name, one in given.items())
+        return ", ".join(f"{name} {in_words(one)}" for name, one in given.items())
     return f"{given:g}" if isinstance(given, float) else FUNCTIONS.get(str(given), str(given))
 
 

@@ -162,7 +162,7 @@ def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, profile: co
     lit = (held_out.images.std(0) > LIT).to(top.device)                                         # (pixels,)
     noise = torch.rand(some.images.shape, generator=datasets.noise_generator(seed, "half-noise"))
     half = torch.where(top, some.images.to(top.device), noise.to(top.device))                   # (batch, pixels)
-    both, strange = (part.to(top.device) for part in _beside(some, profile, len(some)))
+    both, strange = (part.to(top.device) for part in _with_foreign(some, profile, len(some)))
     residuals = (half - _predicted(graph, half)).square()
     distance, brightness = metrics.mse(_predicted(graph, both), both), both.square().mean(-1)   # (2 batch,)
     return {"noise_residual": float(residuals[:, ~top & lit].mean()),
@@ -178,12 +178,12 @@ def principal_auroc(spec: Model, seed: int, images: int, profile: str) -> float:
     """
     settings = config.load_profile(profile)
     rest, held_out = zoo.split(spec, settings, torch.Generator().manual_seed(seed))
-    both, strange = _beside(held_out, settings, images)
+    both, strange = _with_foreign(held_out, settings, images)
     distance = metrics.mse(principal_components(rest.images, 100)(both), both)                  # (2 batch,)
     return metrics.auroc(distance, strange)
 
 
-def _beside(known: ImageSet, profile: config.Profile, count: int) -> tuple[Tensor, Tensor]:
+def _with_foreign(known: ImageSet, profile: config.Profile, count: int) -> tuple[Tensor, Tensor]:
     """At most ``count`` images and as many foreign ones ``(2 batch, pixels)``; which are foreign ``(2 batch,)``."""
     some, foreign = known.images[:count], zoo.images(FOREIGN[known.name], "train", profile)
     both = torch.cat([some, foreign.images[:len(some)]])

@@ -198,7 +198,7 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
     verdict = _verdict(claim, counted, preliminary=bool(lacks))
     return Verdict(name, claim, verdict, profile, tuple(sorted({row["device"] for row in own})), outcomes,
                    () if verdict == "not comparable" else tuple(lacks), readings,
-                   tuple(line for rival in claim.rivals for line in _beside(rival, own)))
+                   tuple(line for rival in claim.rivals for line in _compared(rival, own)))
 
 
 def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) -> list[str]:
@@ -225,7 +225,7 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
     return lacks
 
 
-def _beside(rival: Rival, own: list[Row]) -> list[Beside]:
+def _compared(rival: Rival, own: list[Row]) -> list[Beside]:
     """A quantity beside a simple rival, case by case."""
     cases = _applied(rival, own).cases
     about = [(case.dataset, ", ".join(claims.settings(case.parameters))) for case in cases]
