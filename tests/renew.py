@@ -64,19 +64,19 @@ def _key(row: dict[str, Any]) -> str:
 
 
 def keep_notebook(executed: Path, target: Path) -> None:
-    """Without times, which would change at every renewal, and without pictures, which nbval does not compare. nbval
+    """Without times, which would change at every renewal, prose and pictures, which nbval does not compare. nbval
     passes over the cells tagged ``science``: they record nothing, and ``book/test_thin.py`` runs each by itself."""
     notebook = nbformat.read(executed, as_version=4)
     notebook.metadata.pop("papermill", None)
+    notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
         if "science" in cell.metadata.get("tags", []):
             cell.metadata.tags.append("nbval-skip")
-        if cell.cell_type == "code":                                       # without the progress of a training
-            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
-        for output in cell.get("outputs", []):
+        cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]       # of a training
+        for output in cell.outputs:
             if "image/png" in output.get("data", {}):
                 del output.data["image/png"]
     target.parent.mkdir(exist_ok=True)
