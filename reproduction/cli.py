@@ -193,8 +193,8 @@ def _tell(name: str, made: Path, other: dict[str, tuple[object, object]]) -> Non
     mine = [row for row in records.read(notebooks.records_of(made)) if row["notebook"] == name]
     told = findings.told(verdicts.verdicts(mine))
     if told and other:
-        say("This run does not decide the claims; the lines below are about its own parameters: " + ", ".join(
-            f"{key} = {here}, not {claimed}" for key, (here, claimed) in other.items()) + ".")
+        say("This run does not decide the claims, because its parameters are not theirs: " + ", ".join(
+            f"{key} = {here}, not {claimed}" for key, (here, claimed) in other.items()) + ". It recorded:")
     for line in told:
         say(line)
 

@@ -14,7 +14,7 @@ from ..errors import BadInput, one_of, shown
 
 _backward = torch.ops.aten
 Running = tuple[Tensor, Callable[[], object], Callable[[], object]]
-Kinks = tuple[tuple[float, int], ...]                                      # where f' jumps; 1: it is 1 above, -1: below
+Kinks = tuple[tuple[float, int], ...]                                      # places and sides, see Activation
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,13 @@ class Activation:
     Args:
         f: x to f(x), of any shape.
         slope: x to f'(x). At a kink it is 1, so that a vertex that starts at 0 can leave it under ReLU.
-        kinks: where f' jumps between 0 and 1.
+        kinks: where f' jumps between 0 and 1: pairs of a place and a side, 1 where f' is 1 above the place, -1 where
+            it is 1 below, such as ``((0.0, 1),)`` for ReLU. Other jumps, such as a leaky ReLU's, are not named.
         backward: multiplies a gradient by f'(x) in place, given ``(gradient, x, f(x))``; f must then accept ``out``.
             None: each step makes temporaries.
+
+    Raises:
+        BadInput: kinks that are no such pairs.
 
     Example:
         >>> softsign = pcg.Activation(lambda x: x / (1 + x.abs()), lambda x: (1 + x.abs()) ** -2)
@@ -39,6 +43,12 @@ class Activation:
     kinks: Kinks = ()
     backward: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
     elementwise = True
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.kinks, tuple) and all(isinstance(kink, tuple) and len(kink) == 2 and kink[1] in (1, -1)
+                                                      for kink in self.kinks)):
+            raise BadInput(f"kinks = {shown(self.kinks)}; expected pairs of a place and a side, such as ((0.0, 1),): 1 "
+                           "where the slope is 1 above the place and 0 below it, -1 for the reverse.")
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.f(x)

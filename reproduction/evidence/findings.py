@@ -88,8 +88,8 @@ class Quantity(Outcome):
         return ", ".join(f"{label}: {text}" for label, text in zip(self._labels(), shown, strict=True))
 
     def _beside(self, ours: float, theirs: float) -> str:
-        """``15.0 compared with 12.8``; with a digit more where both sides would read alike."""
-        for more in (0, 1):
+        """``15.0 compared with 12.8``; with as many more digits, up to three, as tell the two sides apart."""
+        for more in range(4):
             sides = [rounded(side, self.check, self._places + more, 3 + more) for side in (ours, theirs)]
             if sides[0] != sides[1]:
                 break

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from pcgraph_lite import Activation, PCGraph, equations, fit, relax, topology
 from pcgraph_lite.engine.activations import ACTIVATIONS
+from pcgraph_lite.errors import BadInput
 
 TORCH = {"linear": lambda x: x, "hardtanh": functional.hardtanh, "tanh": torch.tanh, "relu": functional.relu,
          "sigmoid": torch.sigmoid}
@@ -24,7 +25,7 @@ def drawn(*shape: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_kinks_are_where_the_slope_jumps_and_say_to_which_side(name):
+def test_kinks_are_where_the_slope_jumps_by_one_and_say_to_which_side(name):
     """Oracle: torch's slope a little above and a little below every point of a grid that has them."""
     points, kinks = torch.arange(-16, 17, dtype=torch.float64) / 4, dict(ACTIVATIONS[name].kinks)
 
@@ -33,7 +34,13 @@ def test_kinks_are_where_the_slope_jumps_and_say_to_which_side(name):
         return torch.autograd.grad(TORCH[name](x).sum(), x)[0]
 
     jumps = slope(points + 1e-6) - slope(points - 1e-6)
-    assert {float(x): float(jump) for x, jump in zip(points, jumps, strict=True) if jump.abs() > 0.5} == kinks
+    assert {float(x): float(jump) for x, jump in zip(points, jumps, strict=True) if jump.abs() > 0.999} == kinks
+
+
+@pytest.mark.parametrize("kinks", [0.0, (0.0,), [(0.0, 1)], ((0.0, 0.99),), ((0.0, 1, 2),)])
+def test_kinks_that_are_no_pairs_of_a_place_and_a_side_are_refused(kinks):
+    with pytest.raises(BadInput, match=r"kinks = .*expected pairs of a place and a side"):
+        Activation(torch.sin, torch.cos, kinks)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
