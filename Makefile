@@ -79,7 +79,7 @@ test: $(READY)  ## everything that CI checks
 	@$(TESTING) pytest --nbval-lax -n $(CORES) --dist loadfile --no-loadscope-reorder \
 		-m "not arithmetic and not long" tests
 
-quick: $(READY)  ## ruff, and the tests that your changes can break, the nearest first, for a minute
+quick: $(READY)  ## ruff, and the tests that your changes can break, the nearest first, for about a minute
 	@ruff check .
 	@$(TESTING) python tests/changed.py
 

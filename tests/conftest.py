@@ -20,6 +20,7 @@ FIRST = ("test_browser_pages.py", "test_how_to.py", "*.ipynb", "test_site.py", "
          "test_wheel.py", "test_sparse.py", "test_cluster.py", "test_plain.py")
 LAST = "test_numbers.py"
 STARTED = pytest.StashKey[float]()
+LATER = "left to make test"
 settings.register_profile("book", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("book")
 
@@ -59,7 +60,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     busy machine may need all of it to find them."""
     within, started = item.config.getoption("within"), item.config.stash.setdefault(STARTED, time.monotonic())
     if within is not None and time.monotonic() - started > within:
-        pytest.skip("left to make test: the time is over")
+        pytest.skip(f"{LATER}: the time is over")
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """They have no letter in the progress, and a count of their own."""
+    return (LATER, "", "") if report.skipped and LATER in str(report.longrepr) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
