@@ -236,8 +236,7 @@ def finals(rows: pd.DataFrame) -> pd.DataFrame:
     ends = rows.groupby("identity", sort=False).tail(1).set_index("identity")
     scored = rows[rows["status"] == "ok"].dropna(subset="validation")
     best = scored.loc[scored.groupby("identity")["validation"].idxmax()].set_index("identity")     # first of equals
-    ends["best_epoch"], ends["best_validation"] = best["epoch"], best["validation"]
-    return ends.reset_index()
+    return ends.assign(best_epoch=best["epoch"], best_validation=best["validation"]).reset_index().copy()    # in one block
 
 
 def changes(rows: pd.DataFrame) -> pd.DataFrame:
