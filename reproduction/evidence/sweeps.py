@@ -236,7 +236,8 @@ def finals(rows: pd.DataFrame) -> pd.DataFrame:
     ends = rows.groupby("identity", sort=False).tail(1).set_index("identity")
     scored = rows[rows["status"] == "ok"].dropna(subset="validation")
     best = scored.loc[scored.groupby("identity")["validation"].idxmax()].set_index("identity")     # first of equals
-    return ends.assign(best_epoch=best["epoch"], best_validation=best["validation"]).reset_index().copy()    # in one block
+    ends = ends.assign(best_epoch=best["epoch"], best_validation=best["validation"])
+    return ends.reset_index().copy()                       # in one block: pandas warns where many columns are added
 
 
 def changes(rows: pd.DataFrame) -> pd.DataFrame:
