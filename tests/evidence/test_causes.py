@@ -207,13 +207,17 @@ def test_one_pair_of_steps_transfers_and_the_papers_value_step_does_not() -> Non
 def test_the_widest_graphs_are_not_equally_trained() -> None:
     """Width and width-rec: the best epoch of four, by held-out images; and which feedforward graph overfits."""
     rows = sweep("width-depth")
-    widest = rows[rows["topology.hidden"] == "1536 and 1536"]
+    widest = rows[rows["topology.hidden"] == "1024 and 1024"]
     course = widest.groupby(["topology.constructor", "train.weight_decay", "epoch"])[["validation", "energy"]].mean()
     best = course["validation"].groupby(level=[0, 1]).idxmax().str[-1]
-    assert best.to_dict() == {("generative", 0.003): 1, ("generative", 0.03): 4, ("recurrent", 0.003): 1,
-                              ("recurrent", 0.03): 1}
-    energy = course["energy"]["generative"][0.003]
-    assert energy[4] < energy[1] / 2
+    assert best.to_dict() == {("generative", 1e-4): 2, ("generative", 0.01): 8, ("recurrent", 1e-4): 1,
+                              ("recurrent", 0.01): 1}
+    energy = course["energy"]["generative"][1e-4]
+    assert energy[8] < 2 / 3 * energy[2]
+    deep = rows[(rows["topology.constructor"] == "generative") & (rows["train.weight_decay"] == 0.01)
+                & rows["topology.hidden"].str.startswith("512")].dropna(subset="settling_steps")
+    steps = deep.groupby("topology.hidden")["settling_steps"].mean()
+    assert len(steps) == 5 and steps.max() < 1.1 * steps.min()
 
 
 def test_queries_for_many_memories_do_not_come_to_rest() -> None:
