@@ -1,5 +1,6 @@
 """Polish each built page: describe it to search engines, and remove what it need not load."""
 
+import os
 import re
 from html import escape, unescape
 from pathlib import Path
@@ -23,6 +24,7 @@ LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
 HEAVY = 100_000                            # bytes of a picture
 DPI = 110                                  # of a picture with one pixel for each of the page
+CITE = "book/references.html#cite"          # where the foot of every page leads, from the root
 LONGEST = 200                                                              # letters of a description
 COLOURED = 25                              # of 255 levels between the channels of a pixel that is not grey
 PHOTO, SOME = 180, 20                      # coloured shades of 16 levels a channel, each of so many pixels
@@ -31,7 +33,8 @@ PHOTO, SOME = 180, 20                      # coloured shades of 16 levels a chan
 def polish(site: Path) -> None:
     """Rewrite every page of a built website, and delete files that no page loads any more."""
     for page in site.rglob("*.html"):
-        page.write_text(bound(polished(page.read_text(encoding="utf-8"), page.parent)), encoding="utf-8")
+        text = page.read_text(encoding="utf-8").replace(f'"{CITE}"', f'"{os.path.relpath(site / CITE, page.parent)}"')
+        page.write_text(bound(polished(text, page.parent)), encoding="utf-8")
     for picture in (site / "_images").glob("*.png"):
         if picture.stat().st_size > HEAVY:
             lighten(picture)

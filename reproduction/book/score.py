@@ -84,10 +84,10 @@ def ticks(one: Verdict) -> dict[str, Any]:
     """Which checks of a claim hold and which fail, in a few words each, and how many; nothing for exact ones."""
     if one.claim.needs.profile == "any" or not one.claim.comparable:
         return {"held": [], "failed": [], "count": ""}
-    held, failed, guards = (_short(one.claim, one.named(*how)) for how in ((True,), (False,), (False, True)))
+    held, failed, guards = (list(one.named(*how)) for how in ((True,), (False,), (False, True)))
     count = len(held) + len(failed)
-    return {"held": held, "failed": failed + [f"sanity check: {said}" for said in guards],
-            "count": f"{len(held)} of {count} checks" if count > 1 else ""}
+    return {"held": _short(one.claim, held), "count": f"{len(held)} of {count} checks" if count > 1 else "",
+            "failed": _short(one.claim, failed) + [f"sanity check: {said}" for said in _short(one.claim, guards)]}
 
 
 def asked(claim: claims.Claim) -> list[str]:
@@ -102,8 +102,10 @@ def asked(claim: claims.Claim) -> list[str]:
 
 
 def _short(claim: claims.Claim, names: Iterable[str]) -> list[str]:
-    """What checks ask, in a few words each."""
-    return [claim.short.get(name, name.replace("_", " ")) for name in names]
+    """What checks ask, in a few words each; where some of those that share words are left out, with their number."""
+    said = Counter(claim.short.get(name, name.replace("_", " ")) for name in names)
+    every = Counter(claim.short.values())
+    return [text if count >= every[text] else f"{text} ({count} of {every[text]})" for text, count in said.items()]
 
 
 def changes(one: Finding, root: Path) -> str:

@@ -66,6 +66,7 @@ def _found(targets: Path, where: str) -> str:
     if asked.empty:
         return ""
     ratios, missed = asked[asked["quantity"] == "ours / products"], asked[asked["met"] == "no"]
+    ratios = ratios.sort_values("measured", key=pd.to_numeric)
     return render.template("speed-lead.md", where=where, count=len(asked), ratios=ratios.to_dict("records"),
                            missed=missed.to_dict("records")).strip()
 

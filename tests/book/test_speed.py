@@ -61,7 +61,7 @@ def test_the_speed_page_opens_with_what_was_found(tmp_path: Path) -> None:
                    "a,ours / products,at most 2,1.1,yes\nb,ours / products,at most 2,1.3,yes\n"
                    "b,other,at most 1,1.23,no\nc,\u2014,\u2014,\u2014,no\n")
     assert included(results, tmp_path / "generated")["speed-lead.md"] == (
-        "**On a CPU, training one batch takes 1.1 (a) and 1.3 (b) times as long as its bare matrix products.** "
+        "**On a CPU, training one batch takes 1.1 (a) to 1.3 (b) times as long as its bare matrix products.** "
         "The engine meets 2 of 3 targets. The others:\n\n- b, other: 1.23 (at most 1 asked)\n")
 
 

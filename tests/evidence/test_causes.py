@@ -125,7 +125,8 @@ def test_numbers_in_sentences_are_those_of_the_settings() -> None:
     assert "all five tested again" in rules["gen-d"].in_grid.finding[1]
     assert {one.seed for one in completion} == {*range(5)}
     asked = KEPT[(KEPT["claim"] == "converge-48") & (KEPT["quantity"] == "converged_share")]
-    assert "Of 24 graphs" in rules["converge-48"].title and set(asked.groupby("dataset")["n"].sum()) == {24}
+    assert "24 graphs for each data set" in rules["converge-48"].finding[0]
+    assert set(asked.groupby("dataset")["n"].sum()) == {24}
 
 
 def test_halves_join_without_a_label_unless_its_first_weights_are_strong() -> None:
