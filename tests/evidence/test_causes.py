@@ -108,9 +108,11 @@ def test_sizes_beside_each_other_are_those_of_the_graphs() -> None:
 
 
 def test_ridge_regression_repeats_itself_as_the_measure_has_it() -> None:
-    """Rbm: "more than half of its completions"; page E: as well as the graph and better."""
+    """Rbm: "more than half of its completions"; page E: stopped in time, the graph denoises as well, at the end of its
+    query much worse, and it fills in worse."""
     assert 0.5 < mean("rbm", "repeated_share", "linear") < mean("rbm", "repeated_share", "generative")
-    assert abs(mean("rbm", "denoised_psnr", "linear") - mean("rbm", "denoised_psnr", "generative")) < 0.2
+    linear, stopped, ended = (mean("rbm", "denoised_psnr", one) for one in ("linear", "chosen generative", "generative"))
+    assert abs(linear - stopped) < 0.2 and ended < linear - 3
     assert mean("rbm", "completion_mse", "linear") < mean("rbm", "completion_mse", "generative")
 
 
