@@ -111,7 +111,8 @@ def test_ridge_regression_repeats_itself_as_the_measure_has_it() -> None:
     """Rbm: "more than half of its completions"; page E: stopped in time, the graph denoises as well, at the end of its
     query much worse, and it fills in worse."""
     assert 0.5 < mean("rbm", "repeated_share", "linear") < mean("rbm", "repeated_share", "generative")
-    linear, stopped, ended = (mean("rbm", "denoised_psnr", one) for one in ("linear", "chosen generative", "generative"))
+    models = ("linear", "chosen generative", "generative")
+    linear, stopped, ended = (mean("rbm", "denoised_psnr", model) for model in models)
     assert abs(linear - stopped) < 0.2 and ended < linear - 3
     assert mean("rbm", "completion_mse", "linear") < mean("rbm", "completion_mse", "generative")
 
