@@ -275,6 +275,30 @@ def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
     return pd.Series({seed: some.groupby(key)[measure].mean().idxmin() for seed, some in others.items()})
 
 
+def at_ends(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the narrowest, the widest and the ``best_width``; their ``width`` is narrow, wide or best."""
+    ranks = {"narrow": rows["width"].min(), "wide": rows["width"].max(), "best": rows["best_width"]}
+    return pd.concat([rows[rows["width"] == width].assign(width=rank) for rank, width in ranks.items()])
+
+
+def in_last_epoch(ends: pd.DataFrame) -> pd.DataFrame:
+    """``at_ends`` by the error of held-out images after the last epoch, ``last_epoch_mse``; the other seeds of a model
+    choose the best width. ``ends``: rows of ``finals`` with model and width.
+    """
+    late = ends.assign(last_epoch_mse=-ends["validation"])
+    best = {name: best_by_others(part, "width", "last_epoch_mse") for name, part in late.groupby("model")}
+    widths = [best[model][seed] for model, seed in zip(late["model"], late["seed"], strict=True)]
+    return at_ends(late.assign(best_width=widths))
+
+
+def penalties(ranked: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """How much larger the widest graph's error is than the best one's: a row a case, a column a decay. ``ranked``: of
+    ``at_ends``, with dataset, model, n and decay.
+    """
+    grid = ranked.pivot(index=["dataset", "model", "seed", "n"], columns=["width", "decay"], values=measure)
+    return grid["wide"] - grid["best"]
+
+
 def own_penalties(ends: pd.DataFrame) -> pd.DataFrame:
     """The error ``other_mse`` of the widest graph minus that of the width with the lowest mean ``choice_mse``, one row
     per dataset, model, decay and seed. ``ends``: rows of ``finals`` with these columns, n and width.

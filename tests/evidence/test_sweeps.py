@@ -410,6 +410,18 @@ def test_own_penalties_choose_the_width_within_each_decay() -> None:
     assert found == {("weak", 0): 30.0, ("weak", 1): 31.0, ("strong", 0): 0.0, ("strong", 1): 0.0}
 
 
+def test_what_the_widest_graph_costs_in_the_last_epoch() -> None:
+    """By hand: the other seed chooses width 2 for seed 0 and width 4, the widest, for seed 1."""
+    errors = {(0, 1): 9.0, (0, 2): 3.0, (0, 4): 2.0, (1, 1): 9.0, (1, 2): 4.0, (1, 4): 5.0}
+    ends = pd.DataFrame([{"dataset": "mnist", "model": "recurrent", "decay": decay, "width": width, "seed": seed,
+                          "n": 5, "validation": -error * (1 + (decay == "weak"))}
+                         for (seed, width), error in errors.items() for decay in ("weak", "strong")])
+    last = sweeps.in_last_epoch(ends)
+    assert set(last[last["width"] == "narrow"]["last_epoch_mse"]) == {9.0, 18.0}
+    costs = sweeps.penalties(last, "last_epoch_mse").reset_index().set_index("seed")[["strong", "weak"]]
+    assert costs.to_dict("index") == {0: {"strong": -1.0, "weak": -2.0}, 1: {"strong": 0.0, "weak": 0.0}}
+
+
 @pytest.mark.parametrize("model", ["other", "copier"])
 def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> None:
     """A graph without labels is asked for none; an autoencoder has no value step either."""
