@@ -224,6 +224,16 @@ def test_the_widest_graphs_are_not_equally_trained() -> None:
     assert len(steps) == 5 and steps.max() < 1.1 * steps.min()
 
 
+def test_the_epoch_alone_decides_whether_the_widest_graph_is_the_best() -> None:
+    """Width: by the same images and the same choice of the best width, which the other seeds make."""
+    ends = sweeps.finals(sweep("width-depth")[lambda rows: rows["topology.hidden"].str.count("and") == 1])
+    ends = ends.assign(dataset="mnist", n=400, model=ends["topology.constructor"], decay=ends["train.weight_decay"],
+                       width=ends["topology.hidden"].str.split().str[0].astype(int))
+    best, last = (sweeps.penalties(sweeps.in_last_epoch(ends.assign(validation=ends[epoch])), "last_epoch_mse")
+                  .mean(axis=1).xs("generative", level="model") for epoch in ("best_validation", "validation"))
+    assert (best == 0).all() and (last > 0).all() and len(last) == 5
+
+
 def test_queries_for_many_memories_do_not_come_to_rest() -> None:
     """Memo: from noise."""
     assert mean("memo", "converged_share", "fully-connected", corruption="noise") < 0.05
