@@ -35,7 +35,7 @@ READ = [("hyper", "feedforward", {FILLS: "completion_mse", CLEANS: "denoised_mse
 WORDS = load().graphs                                                     # graphs as records name them -> in words
 SHORTER = {"fully connected, as many edges as feedforward layers": "equal edges", "completion, labels": "labels",
            " layers": "", "pixels in ": "", "all images": "all"}
-ERRORS = {measure: f"error of {task}" for task, measure in sweeps.PICTURE_TASKS.items()}
+RANKED = {"completion_mse": "error of completion", "rest_psnr": "PSNR at rest (dB)"}      # by sweeps.PICTURE_TASKS
 OWN = {"swept_rest_psnr": "PSNR at rest (dB)", "swept_noisy_psnr": "noisy (dB)",
        "swept_rest_agreement": "recognised at rest (%)", "swept_noisy_agreement": "noisy, recognised (%)",
        "swept_completion_mse": "error of completion", "swept_completion_agreement": "completions recognised (%)",

@@ -44,7 +44,7 @@ MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised
             "familiar_distance", "foreign_distance", "auroc", "brightness_auroc", "unlabelled_agreement",
             "mislabelled_agreement", "label_weight_scale", "do_accuracy", "drawn", "drawn_over_max", "label_agreement",
             "denoised_db", "denoised_scaled_db", "from_half", "from_noise", "from_noise_scaled"]
-PICTURE_TASKS = {"completion": "completion_mse", "denoising": "denoised_mse"}         # task -> measure that ranks it
+PICTURE_TASKS = {"completion": "completion_mse", "denoising": "rest_psnr"}            # task -> measure that ranks it
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
 PARTS = (*USUAL, "do", "told", "rest", "start", "resting", "strangeness", "drawing", "decibels", "memories")
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
@@ -249,7 +249,7 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
 
 def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataFrame:
     """The rank of the first value of each key of a grid among all its values, as setting, paper, task, seed, rank: 1
-    has the smallest error of a task, a failed setting comes last. Only settings that differ from the base in no other
+    does best at a task, at the end of its query; a failed setting comes last. Only settings that differ from the base in no other
     key are compared. Raises BadInput: there is no such value.
     """
     ends, found = finals(rows), []
@@ -261,8 +261,9 @@ def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataF
             raise BadInput(f"no setting with {key} = {values[0]!r} in this sweep; there are "
                            f"{sorted(set(ends.loc[alone, key]), key=str)}.")
         for task, measure in PICTURE_TASKS.items():
-            errors = some[measure].astype(float).groupby(seeds)
-            ranks = errors.rank("min").fillna(errors.transform("size"))[first].astype(int)
+            by_seed = some[measure].astype(float).groupby(seeds)
+            ranks = by_seed.rank("min", ascending=measure.endswith("_mse"))                # of errors, not of decibels
+            ranks = ranks.fillna(by_seed.transform("size"))[first].astype(int)
             found.append(pd.DataFrame({"setting": key.removeprefix("train."), "paper": values[0], "task": task,
                                        "seed": seeds[first], "rank": ranks}))
     return pd.concat(found, ignore_index=True)
