@@ -249,8 +249,8 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
 
 def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataFrame:
     """The rank of the first value of each key of a grid among all its values, as setting, paper, task, seed, rank: 1
-    does best at a task, at the end of its query; a failed setting comes last. Only settings that differ from the base in no other
-    key are compared. Raises BadInput: there is no such value.
+    does best at a task, at the end of its query; a failed setting comes last. Only settings that differ from the base
+    in no other key are compared. Raises BadInput: there is no such value.
     """
     ends, found = finals(rows), []
     for key, values in grid.items():
