@@ -376,9 +376,9 @@ def test_places_count_what_is_better_seed_by_seed() -> None:
     rows["rest_psnr"] = -rows["completion_mse"]                            # errors: the fewest; decibels: the most
     for grid, expected in (([1, 2, 3], [2, 1]), ([3, 1, 2], [3, 3]), ([1, 3], [1, 1]), ([3, 1], [2, 2])):
         found = sweeps.places(rows, {"train.f": grid})
-        for task, ranks in found.groupby("task"):
+        for _, ranks in found.groupby("task"):
             assert ranks.drop(columns="task").to_dict("records") == [
-                {"setting": "f", "paper": grid[0], "seed": seed, "rank": rank} for seed, rank in enumerate(expected)], task
+                {"setting": "f", "paper": grid[0], "seed": seed, "rank": rank} for seed, rank in enumerate(expected)]
     with pytest.raises(BadInput, match=r"no setting with train\.f = 9.*\[1, 2, 3\]"):
         sweeps.places(rows, {"train.f": [9, 1]})
 
