@@ -574,10 +574,11 @@ def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
 
 
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
-           labels: Mapping[str, str] | None = None) -> Figure:
+           labels: Mapping[str, str] | None = None, levels: Mapping[str, Mapping[str, float]] | None = None) -> Figure:
     """Small multiples with a y axis each: one point per row of ``frame``. Means of each colour are joined where x is a
     number, also one in words, and are bars where x is a category. ``panel`` and ``color`` name columns of words; ``x``
     and ``y`` label the axes. ``labels``: panel -> its own label of the y axis; such panels stand below one another.
+    ``levels``: panel -> name -> height of a dashed line.
     """
     if frame.empty:
         raise BadInput("facets needs at least one row.")
@@ -592,6 +593,8 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
         sns.scatterplot(part, s=28, ax=axis, **look)
         named = axis.get_legend_handles_labels()
         axis.get_legend().remove()
+        dashed = _dashed(axis, (levels or {}).get(title, {}))
+        frame = pd.concat([frame, dashed.set_axis([color, y], axis=1).assign(**{panel: title})])
         _title(axis, str(title).replace("\n", ": "), 46 if labels else 31)
         if labels:
             axis.set(xlabel=x if axis is axes[-1] else "")
@@ -603,6 +606,15 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
             _plain_numbers(axis)
     legend(figure, *named, color)
     return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
+
+
+def _dashed(axis: Axes, levels: Mapping[str, float]) -> pd.DataFrame:
+    """Draw dashed lines with their names. Returns names and heights."""
+    for name, height in levels.items():
+        axis.axhline(height, color="0.35", linestyle="--", linewidth=1.2)
+        axis.annotate(name, (1, height), (-2, 2), ("axes fraction", "data"), "offset points", ha="right",
+                      fontsize="x-small")
+    return pd.DataFrame(levels.items(), columns=["name", "height"])
 
 
 def _title(axis: Axes, title: str, wide: int) -> None:

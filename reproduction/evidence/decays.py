@@ -19,17 +19,17 @@ PAPERS = ORDER[:4]                                                        # its 
 VARIED = ["data", "topology.constructor", "topology.labels", DECAY]       # by some sweeps of one task and not by others
 GRAPHS = {"generative": "feedforward"}
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
-FILLS, CLEANS, SEAM = "completing digits (squared error)", "denoising digits (squared error)", "seam between halves"
+FILLS, CLEANS, SEAM = "completing digits (squared error)", "denoising digits (dB)", "seam between halves"
 NOISE, FOREIGN, GREY = "copying noise (squared error)", "copying foreign images (squared error)", "one grey value"
 EASED, CLASSIFIES = "recognised more often than the noisy (points)", "classifying digits (%)"
-TITLED = dict.fromkeys((FILLS, CLEANS), "error, lower\nis better") | dict.fromkeys(
-    (NOISE, FOREIGN), "error, lower\ncopies more") | {
-        EASED: "points, higher\nis better", CLASSIFIES: "%, higher\nis better", SEAM: "jump, lower\njoins better"}
+TITLED = {FILLS: "error, lower\nis better"} | dict.fromkeys((NOISE, FOREIGN), "error, lower\ncopies more") | {
+        CLEANS: "dB, higher\nis better", EASED: "points, higher\nis better", CLASSIFIES: "%, higher\nis better",
+        SEAM: "jump, lower\njoins better"}
 # sweep -> graph (None: as the row says), measure in words -> its value from a row
-READ = [("hyper", "feedforward", {FILLS: "completion_mse", CLEANS: "denoised_mse"}),
-        ("decay-recurrent", "recurrent", {FILLS: "completion_mse", CLEANS: "denoised_mse", SEAM: "seam"}),
-        ("grid-layered", None, {NOISE: "noise_residual", FOREIGN: "foreign_distance",
-                                EASED: "100 * (rest_agreement - noisy_agreement)", GREY: "constant_residual"}),
+AT_REST = {FILLS: "completion_mse", CLEANS: "rest_psnr", EASED: "100 * (rest_agreement - noisy_agreement)"}
+READ = [("grid-layered", None, AT_REST | {NOISE: "noise_residual", FOREIGN: "foreign_distance",
+                                          GREY: "constant_residual"}),
+        ("hyper", "feedforward, few images", AT_REST), ("decay-recurrent", "recurrent", {SEAM: "seam"}),
         ("decay-classifier", "layered classifier", {CLASSIFIES: "100 * accuracy"}),
         ("fully-connected", "fully connected", {CLASSIFIES: "100 * accuracy"})]
 WORDS = load().graphs                                                     # graphs as records name them -> in words
@@ -77,6 +77,14 @@ def scores() -> pd.DataFrame:
     return every.iloc[every["decay"].map(ORDER.index).argsort(kind="stable")]
 
 
+def levels() -> dict[str, dict[str, float]]:
+    """Measure -> ridge regression or autoencoder -> its mean on other held-out digits, after all training images."""
+    rows = pd.read_csv(checkout.ROOT / "results" / "sweeps" / "grid-layers-autoencoder.csv")
+    digits = sweeps.finals(rows[rows["data"].fillna("mnist") == "mnist"])
+    return {FILLS: {"ridge regression": digits["ridge_mse"].mean()}} | {
+        measure: {"autoencoder": digits.eval(AT_REST[measure]).mean()} for measure in (CLEANS, EASED)}
+
+
 def sentences(every: pd.DataFrame) -> pd.DataFrame:
     """One row per sentence of the paper: at which decays the means over seeds of ``scores`` agree with it; if it names
     the best decay, whether that is so and which is.
@@ -92,9 +100,9 @@ def sentences(every: pd.DataFrame) -> pd.DataFrame:
             eased["feedforward"] > 0,
         "The same, recurrent": eased["recurrent"] > 0,
         "The halves join better than at the weakest decay (B.3), recurrent": seam < seam.iloc[0]}
-    tasks, graphs = (("Completion", FILLS), ("Denoising", CLEANS)), ("feedforward", "recurrent")
-    best = {f"{task} is best at 0.01 (B.1), {graph}": (means[measure][graph], "0.01")
-            for task, measure in tasks for graph in graphs}
+    tasks, graphs = (("Completion", means[FILLS]), ("Denoising", -means[CLEANS])), ("feedforward", "recurrent")
+    best = {f"{task} is best at 0.01 (B.1), {graph}": (errors[graph], "0.01")
+            for task, errors in tasks for graph in graphs}
     best["Classification in layers is best at the weakest decay (B.3)"] = layered, layered.index[0]
     return pd.DataFrame(
         [{"sentence": sentence, "is it true?": f"at {_listed(at.index[at]) or 'none'}", "best decay": "",

@@ -14,7 +14,7 @@ SCORES = {                                                                # meas
     (decays.GREY, "feedforward"): (TWO, (2, 2)), (decays.GREY, "recurrent"): (TWO, (2, 2)),
     (decays.EASED, "feedforward"): (TWO, (5, -5)), (decays.EASED, "recurrent"): (TWO, (5, 5)),
     (decays.FILLS, "feedforward"): (FOUR, (4, 3, 1, 2)), (decays.FILLS, "recurrent"): (FOUR, (2, 4, 3, 1)),
-    (decays.CLEANS, "feedforward"): (FOUR, (2, 1, 3, 4)), (decays.CLEANS, "recurrent"): (FOUR, (1, 2, 3, 4)),
+    (decays.CLEANS, "feedforward"): (FOUR, (-2, -1, -3, -4)), (decays.CLEANS, "recurrent"): (FOUR, (-1, -2, -3, -4)),
     (decays.SEAM, "recurrent"): (FOUR, (4, 5, 3, 4)),
     (decays.CLASSIFIES, "layered classifier"): (FOUR, (90, 95, 80, 70))}
 
