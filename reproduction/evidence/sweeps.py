@@ -45,6 +45,7 @@ MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised
             "mislabelled_agreement", "label_weight_scale", "do_accuracy", "drawn", "drawn_over_max", "label_agreement",
             "denoised_db", "denoised_scaled_db", "from_half", "from_noise", "from_noise_scaled"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "rest_psnr"}            # task -> measure that ranks it
+IN_PASSING = {"denoising": "denoised_mse"}                                # the same at the best of several steps
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
 PARTS = (*USUAL, "do", "told", "rest", "start", "resting", "strangeness", "drawing", "decibels", "memories")
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
@@ -247,10 +248,11 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
     return ends.drop("base", level="setting").sub(ends.loc["base"], level="seed")
 
 
-def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataFrame:
+def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]],
+           tasks: Mapping[str, str] = PICTURE_TASKS) -> pd.DataFrame:
     """The rank of the first value of each key of a grid among all its values, as setting, paper, task, seed, rank: 1
-    does best at a task, at the end of its query; a failed setting comes last. Only settings that differ from the base
-    in no other key are compared. Raises BadInput: there is no such value.
+    does best by the measure of a task; a failed setting comes last. Only settings that differ from the base in no other
+    key are compared. Raises BadInput: there is no such value.
     """
     ends, found = finals(rows), []
     for key, values in grid.items():
@@ -260,7 +262,7 @@ def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataF
         if not first.any():
             raise BadInput(f"no setting with {key} = {values[0]!r} in this sweep; there are "
                            f"{sorted(set(ends.loc[alone, key]), key=str)}.")
-        for task, measure in PICTURE_TASKS.items():
+        for task, measure in tasks.items():
             by_seed = some[measure].astype(float).groupby(seeds)
             ranks = by_seed.rank("min", ascending=measure.endswith("_mse"))                # of errors, not of decibels
             ranks = ranks.fillna(by_seed.transform("size"))[first].astype(int)
