@@ -593,9 +593,9 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
         sns.scatterplot(part, s=28, ax=axis, **look)
         named = axis.get_legend_handles_labels()
         axis.get_legend().remove()
+        _title(axis, str(title).replace("\n", ": "), 46 if labels else 31)
         dashed = _dashed(axis, (levels or {}).get(title, {}))
         frame = pd.concat([frame, dashed.set_axis([color, y], axis=1).assign(**{panel: title})])
-        _title(axis, str(title).replace("\n", ": "), 46 if labels else 31)
         if labels:
             axis.set(xlabel=x if axis is axes[-1] else "")
             axis.set_ylabel(labels[title], fontsize="small")
@@ -609,11 +609,14 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
 
 
 def _dashed(axis: Axes, levels: Mapping[str, float]) -> pd.DataFrame:
-    """Draw dashed lines with their names. Returns names and heights."""
+    """Draw dashed lines with their names, below a line where nothing lies below it. Returns names and heights."""
+    axis.margins(y=0.25 if levels else None)                               # room for the names
+    lowest = axis.dataLim.ymin
     for name, height in levels.items():
         axis.axhline(height, color="0.35", linestyle="--", linewidth=1.2)
-        axis.annotate(name, (1, height), (-2, 2), ("axes fraction", "data"), "offset points", ha="right",
-                      fontsize="x-small")
+        low = height < lowest
+        axis.annotate(name, (1, height), (-2, -2 if low else 2), ("axes fraction", "data"), "offset points", ha="right",
+                      va="top" if low else "bottom", fontsize="x-small")
     return pd.DataFrame(levels.items(), columns=["name", "height"])
 
 

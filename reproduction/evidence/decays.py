@@ -21,7 +21,7 @@ GRAPHS = {"generative": "feedforward"}
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
 FILLS, CLEANS, SEAM = "completing digits (squared error)", "denoising digits (dB)", "seam between halves"
 NOISE, FOREIGN, GREY = "copying noise (squared error)", "copying foreign images (squared error)", "one grey value"
-EASED, CLASSIFIES = "recognised more often than the noisy (points)", "classifying digits (%)"
+EASED, CLASSIFIES = "recognised more often than noisy (points)", "classifying digits (%)"
 TITLED = {FILLS: "error, lower\nis better"} | dict.fromkeys((NOISE, FOREIGN), "error, lower\ncopies more") | {
         CLEANS: "dB, higher\nis better", EASED: "points, higher\nis better", CLASSIFIES: "%, higher\nis better",
         SEAM: "jump, lower\njoins better"}
