@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import circuits
-from reproduction.book import plots
+from reproduction.book import plots, series
 from reproduction.book.plots import RIGHT, WRONG
 
 
@@ -353,6 +353,14 @@ def test_facets_with_labels_of_their_own_stand_in_one_column():
     assert (first.get_ylabel(), second.get_ylabel()) == ("error", "points")
     assert (first.get_xlabel(), second.get_xlabel()) == ("", "x")
     assert first.get_subplotspec().colspan == second.get_subplotspec().colspan and first.get_xlim() == second.get_xlim()
+
+
+def test_facets_draw_a_level_in_its_panel_alone_and_keep_its_number():
+    frame = pd.DataFrame({"x": [*"0101"], "y": [1.0, 2.0, 3.0, 4.0], "part": [*"aabb"], "by": "u"})
+    figure = plots.facets(frame, "x", "y", "part", "by", levels={"b": {"rival": 2.5}})
+    assert [[text.get_text() for text in axis.texts] for axis in figure.axes] == [[], ["rival"]]
+    assert figure.axes[1].lines[-1].get_ydata() == [2.5, 2.5]
+    assert "b,rival,,2.5" in series.csv(figure)
 
 
 def test_a_single_line_without_a_name_has_no_legend_and_a_long_label_has_lines():
