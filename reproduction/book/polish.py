@@ -97,7 +97,7 @@ def _image(tag: str, folder: Path) -> str:
     with Image.open(file) as picture:
         width, height = (side // density(picture) for side in picture.size)
         photograph = is_photograph(picture.convert("RGB"))
-    size = "" if "width=" in tag else f'width="{width}" height="{height}" style="--natural: {width}" '
+    size = "" if "width=" in tag else f'width="{width}" height="{height}" style="--natural: {width}; --high: {height}" '
     tag = tag.replace("<img ", f"<img {late}{size}", 1)
     if not photograph:
         return tag

@@ -43,7 +43,7 @@ def test_a_picture_of_twice_the_resolution_takes_the_same_room(tmp_path: Path) -
     for dense in (1, 2):
         Image.new("L", (30 * dense, 20 * dense)).save(tmp_path / "a.png", dpi=(dense * polish.DPI,) * 2)
         page = polish.polished('<head></head><article class="bd-article"><img src="a.png">', tmp_path)
-        assert 'width="30" height="20" style="--natural: 30"' in page
+        assert 'width="30" height="20" style="--natural: 30; --high: 20"' in page
 
 
 def test_only_photographs_have_the_class_that_no_theme_turns(tmp_path: Path) -> None:
