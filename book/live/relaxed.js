@@ -22,7 +22,7 @@
                            options: Object.fromEntries(panels.map(({ task }, k) => [k, task.replace(": ", ", ")])) });
       this.move = slider({ label: "Relaxed time Tγ", min: 0, max: 1, step: 1, value: 0, oninput: (k) => this.show(k),
                            show: (k) => (this.known ? number(this.known[k].time) : "") });
-      this.svg = s("svg", { viewBox: `0 0 ${WIDTH} 190`, role: "img", class: "pc-chart" });
+      this.svg = s("svg", { viewBox: `0 -12 ${WIDTH} 202`, role: "img", class: "pc-chart" });
     }
 
     /* Draw the runs of a task and show its best setting. */
@@ -39,6 +39,7 @@
       this.svg.replaceChildren(this.words, s("path", { class: "pc-axis", d: `M${LEFT} ${TOP}V${BOTTOM}H${RIGHT}` }),
         ...[low, high].map((v) => s("text", { x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, number(v, this.digits))),
         ...[0.1, 1, 10].filter((v) => x(v) <= RIGHT).map((v) => s("text", { x: x(v), y: BOTTOM + 16, "text-anchor": "middle" }, `${v}`)),
+        s("text", { x: 6, y: 0 }, panel.task.split(/: |, /).pop()),
         s("text", { x: RIGHT, y: BOTTOM + 34, "text-anchor": "end" }, `Tγ (circles: no weight decay, squares: some); ${panel.more ? "higher" : "lower"} is better`),
         ...panel.points.map((p) => p.dot));
       this.move.input.max = this.known.length - 1;
@@ -50,7 +51,7 @@
     show(k) {
       const one = this.known[k], { T, gamma, decay } = one.runs[0], lost = Math.abs(one.score - this.best.score);
       for (const { runs } of this.known) for (const p of runs) p.dot.setAttribute("class", runs === one.runs ? "pc-point pc-near" : "pc-point");
-      const setting = `T = ${T}, γ = ${gamma} and ${decay ? `weight decay ${decay}` : "no weight decay"}`, says = `score ${number(one.score, this.digits)} (runs: ${one.runs.length})`;
+      const setting = `T = ${T}, γ = ${gamma} and ${decay ? `weight decay ${decay}` : "no weight decay"}`, says = `score ${number(one.score, this.digits)}${one.runs.length > 1 ? `, the mean of ${one.runs.length} runs` : ""} (filled dot${one.runs.length > 1 ? "s" : ""})`;
       this.say.textContent = one === this.best ? `Best of those tried: ${setting}; ${says}. Move the slider to see what another time costs.`
         : `${setting}: ${says}, ${number(lost, this.digits)} worse than the best.`;
       this.words.textContent = this.say.textContent;

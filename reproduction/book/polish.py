@@ -16,7 +16,7 @@ SPOKEN = {'<summary><span class="toctree-toggle"':                         # the
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
           '<div role="list" class="citation-list">': '<div class="citation-list">'}       # its items are no list items
 CODE = re.compile(r'<(pre|script|style).*?</\1>|<(span|div) class="math[^>]*>.*?</\2>', re.DOTALL)
-LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))"
+LOOSE = re.compile(r"(?<=\d) (?=%|± \d)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))"
                    r"|(?<=\d) (?=(?:ms|s|dB|MB|GB|MiB|GiB)\b)|(?<=\[\d,) (?=\d\])|(?<=\[-\d,) (?=\d\])"
                    r"|(?<=\b[A-Za-zγσ]) (?== -?\d)|(?<=\b[A-Za-zγσ] =) (?=-?\d)")
 POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)")                  # a number with a power of ten, not in a tag
@@ -44,7 +44,7 @@ def polish(site: Path) -> None:
 
 
 def bound(page: str) -> str:
-    """The page without line breaks before a % or a unit, after a ±, or inside a short interval, an assignment or a
+    """The page without line breaks before a % or a unit, beside a ±, or inside a short interval, an assignment or a
     power of ten. Code and formulas do not change.
     """
     parts, at = [], 0
@@ -97,7 +97,7 @@ def _image(tag: str, folder: Path) -> str:
     with Image.open(file) as picture:
         width, height = (side // density(picture) for side in picture.size)
         photograph = is_photograph(picture.convert("RGB"))
-    size = "" if "width=" in tag else f'width="{width}" height="{height}" style="--natural: {width}" '
+    size = "" if "width=" in tag else f'width="{width}" height="{height}" style="--natural: {width}; --high: {height}" '
     tag = tag.replace("<img ", f"<img {late}{size}", 1)
     if not photograph:
         return tag

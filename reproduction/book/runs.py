@@ -34,7 +34,7 @@ def ledger(runs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     rows = rows.drop(columns="words", errors="ignore").replace("", pd.NA).dropna(axis=1, how="all").fillna(DASH)
     alike = [key for key in ALIKE if key in rows and len(rows) > 1 and rows[key].nunique() == 1]
     said = "; ".join(f"{key} {rows[key].iloc[0]}" for key in alike)
-    return {"ledger.md": f"The same for every page: {said}.\n" if alike else "",
+    return {"ledger.md": f"All pages share this: {said}.\n" if alike else "",
             "ledger.csv": rows.drop(columns=alike).to_csv(index=False)}
 
 

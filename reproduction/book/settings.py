@@ -28,8 +28,8 @@ def includes(words: Mapping[str, str]) -> dict[str, str]:
         if found:
             title = found[0]
         else:                                                              # the paper names no settings of its kind
-            title = f"{model['topology']['constructor']} graph" if title == "pcgraph" else words.get(title, title)
-            title = title.replace("_", " ").replace("-", " ")
+            own = f"{model['topology']['constructor']} graph" if title == "pcgraph" else title
+            title = words.get(own, own.replace("_", " ").replace("-", " "))
         kind = kinds.setdefault(title, {"entry": found and found[1], "models": {}})
         kind["models"][name] = model
     return {"settings.html": render.template("settings.html", kinds=[

@@ -16,7 +16,7 @@ DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}             # folder -> headin
 PEERS = {"fabricpc": "FabricPC", "pcx": "PCX"}              # other projects
 LONG = re.compile(r"^\d{4}$|(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 RACED = re.compile(r"\b(quality)?-?\b(mnist|fashion)\b")
-SCALING = "Time of a training batch as one size grows and the others stay."
+SCALING = "Time of a training batch as one size grows and the others stay: N vertices, a batch of B, or T value steps."
 SLOPE = " A slope is the power of the number of edges with which time or memory grows."
 FILES = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What was measured.",
          "times.csv": "Times of one batch or query.",

@@ -139,11 +139,10 @@ class Test(Strict):
         """What the records say, in a sentence, if they turn the claim. ``readings``: verdicts under other readings."""
         if self.reading:
             held = readings.get(self.reading) == "reproduced"
-            return f"Every check holds in another case: {self.reading}." if held else ""
+            return f"Holds: {self.reading}." if held else ""
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
-            these = "these other cases" if len(self.tried) > 1 else "this other case"
-            return f"In {these} some check fails as well: {'; '.join(self.tried)}." if failed else ""
+            return f"Also fails: {'; '.join(self.tried)}." if failed else ""
         return self.search.told()
 
 

@@ -19,7 +19,7 @@ LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduc
          "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
          "preliminary: not reproduced": "So far it does not hold.", "not comparable": "It is not judged.",
          "not run": "It has not been measured yet."}                       # in the order of lists
-KINDS = {"paper": "The paper itself", "setting": "Settings that the paper leaves open",
+KINDS = {"paper": "The paper itself, which says too little", "setting": "Settings that the paper leaves open",
          "data": "Files that could not be reached", "means": "Limited computing time",
          "open": "Not known yet"}
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."

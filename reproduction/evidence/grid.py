@@ -99,7 +99,7 @@ def in_words(given: object) -> str:
     if isinstance(given, list):
         return "-".join(map(str, given))
     if isinstance(given, Mapping):
-        return ", ".join(f"{name} {in_words(one)}" for name, one in given.items())
+        return ", ".join(f"{in_words(one)} ({name.replace(' -> ', ' to ')})" for name, one in given.items())
     return f"{given:g}" if isinstance(given, float) else FUNCTIONS.get(str(given), str(given))
 
 

@@ -43,6 +43,6 @@ def test_markdown_in_cells_is_shown_not_obeyed() -> None:
 def test_what_all_runs_share_is_a_sentence_of_the_ledger(tmp_path: Path) -> None:
     texts = runs.ledger({name: runs.of(saved(tmp_path, seconds=seconds)) for name, seconds in (("a", 3), ("b", 4))})
     assert texts["ledger.md"] == (
-        "The same for every page: profile laptop; device a CPU \\[x86\\]; versions python 3.11.7, torch 2.14.1; "
+        "All pages share this: profile laptop; device a CPU \\[x86\\]; versions python 3.11.7, torch 2.14.1; "
         "numerics `0123`.\n")
     assert [list(row) for row in rows(texts)] == [["page", "seconds", "memory", "date", "commit"]] * 2

@@ -91,7 +91,7 @@ def test_a_claim_without_records_is_not_measured_and_says_why() -> None:
 def test_cases_are_listed_digits_first_unless_they_agree(values: dict[str, float], said: str) -> None:
     kept = rows("gen-b", *((quantity, data, "fully-connected", value) for data, value in values.items()
                            for quantity in ("judge_agreement", "original_judge_agreement")))
-    assert told(kept, "gen-b").ours == f"{said} recognised"
+    assert told(kept, "gen-b").ours == f"{said} of completions recognised"
 
 
 def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
