@@ -80,6 +80,8 @@ def test_standardized_pixels_read_more_clothes_inside_the_grid_and_too_few() -> 
     large = rows[(rows["topology.internal"] == 1206) & (rows["data"] == "fashion") & (rows["init_std"] == 0.001)]
     best = large.groupby("scale")["validation"].max()
     assert best["[0, 1]"] < best["standardized"] < 0.8272 and best.idxmax() == "standardized"
+    plain, chosen = (mean("class-fashion", "accuracy", f"fully-connected-{kind}") for kind in ("hardtanh", "standardized"))
+    assert plain < chosen < mean("class-fashion", "accuracy", "fully-connected")
 
 
 def layered(kind: str, measure: str) -> pd.Series:
