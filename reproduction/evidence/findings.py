@@ -235,8 +235,10 @@ def _about(value: float, check: Check) -> str:
 
 
 def _place(value: float, check: Check) -> str:
-    """A rank in words, or as a number if it is between two places."""
-    return PLACES[round(value) - 1] if value in range(1, len(PLACES) + 1) else rounded(value, check)
+    """A rank in words; a mean of ranks as the two places around it, or as a number if there are no such words."""
+    if not 1 <= value <= len(PLACES):
+        return rounded(value, check)
+    return " to ".join(dict.fromkeys(PLACES[near(value) - 1] for near in (math.floor, math.ceil)))
 
 
 def _finding(one: Verdict, book: Book) -> Finding:

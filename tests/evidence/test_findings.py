@@ -142,7 +142,7 @@ def test_ranks_are_words_and_limits_are_as_the_rule_has_them() -> None:
     check = Check(quantity="rank", at_most=0.01)
     ranks = [case(value, parameters={"task": task}) for value, task in ((3.0, "completion"), (2.0, "denoising"))]
     assert Quantity(check, ranks, words=BOOK.words).place == "third (completion) and second (denoising)"
-    assert [Quantity(check, [case(value)], words={}).place for value in (1.0, 1.4)] == ["first", "1.40"]
+    assert [Quantity(check, [case(value)], words={}).place for value in (1.0, 1.4)] == ["first", "first to second"]
     assert Quantity(check, ranks, words={}).asked == "0.01"
 
 
