@@ -271,6 +271,15 @@ def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]],
     return pd.concat(found, ignore_index=True)
 
 
+def places_on_the_way(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataFrame:
+    """``places``, and those in denoising at the best of several steps, of which the setting says so; with the smallest
+    number of training_images and the number of epochs.
+    """
+    passing = places(rows, grid, IN_PASSING)
+    both = pd.concat([places(rows, grid), passing.assign(setting=passing["setting"] + ", best step")])
+    return both.assign(training_images=rows["n"].min(), epochs=int(rows["epoch"].max()))
+
+
 def best_by_others(ends: pd.DataFrame, key: str, measure: str) -> pd.Series:
     """Seed -> the value of ``key`` with the lowest mean ``measure`` over the other seeds, or its own if it is alone."""
     seeds = ends["seed"].unique()
