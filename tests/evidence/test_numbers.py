@@ -28,7 +28,7 @@ from reproduction.evidence.records import Record
 
 TESTS = Path(__file__).parent.parent
 COMMITTED = sorted((TESTS / "notebooks").glob("*.records.json"))
-SINGLE = 1.1e-5          # relative: sweeps keep six digits; the judge, FID and SSIM compute in float32, which rounds less
+SINGLE = 1.1e-5          # relative: sweeps keep six digits; judge, FID and SSIM compute in float32, which rounds less
 ROUNDING = 1e-9          # exactness is recorded as errors near 0, whose digits are noise
 STABLE = 0.1             # a training whose numbers a millionth moves further is chaotic, and no baseline
 PATIENCE = 120           # seconds
