@@ -588,11 +588,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(),
             "palette": "colorblind" if frame[color].nunique() <= len(COLORS) else "husl"}
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
-        draw = sns.lineplot if joined else partial(sns.scatterplot, marker="_", s=400, linewidth=2)
-        draw(part.groupby([color, x], sort=False)[y].mean().reset_index(), ax=axis, legend=False, **look)
-        sns.scatterplot(part, s=28, ax=axis, **look)
-        named = axis.get_legend_handles_labels()
-        axis.get_legend().remove()
+        named = _points(axis, part, joined, look)
         _title(axis, str(title).replace("\n", ": "), 46 if labels else 31)
         dashed = _dashed(axis, (levels or {}).get(title, {}))
         frame = pd.concat([frame, dashed.set_axis([color, y], axis=1).assign(**{panel: title})])
@@ -606,6 +602,17 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
             _plain_numbers(axis)
     legend(figure, *named, color)
     return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
+
+
+def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
+    """Draw every row, and means, joined or as bars. ``look``: of seaborn. Returns handles and names of a legend."""
+    draw = sns.lineplot if joined else partial(sns.scatterplot, marker="_", s=400, linewidth=2)
+    means = part.groupby([look["hue"], look["x"]], sort=False)[look["y"]].mean().reset_index()
+    draw(means, ax=axis, legend=False, **look)
+    sns.scatterplot(part, s=28, ax=axis, **look)
+    named = axis.get_legend_handles_labels()
+    axis.get_legend().remove()
+    return named
 
 
 def _dashed(axis: Axes, levels: Mapping[str, float]) -> pd.DataFrame:
