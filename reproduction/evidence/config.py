@@ -76,7 +76,7 @@ class Model(Strict):
         for some in (settings, settings.get("train", {})):
             for key in [key for key in some.keys() & BEFORE.keys() if some[key] == BEFORE[key]]:
                 del some[key]
-        precision = {} if dtype == "float32" else {"dtype": dtype}         # older weights are float32
+        precision = {} if dtype == "float32" else {"drawn": dtype}         # older weights are float32
         canonical = json.dumps({"settings": settings, "seed": seed, "sample": sample} | precision, sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -6,8 +6,10 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from io import StringIO
 from pathlib import Path
@@ -203,16 +205,29 @@ def fingerprint_of(target: Path) -> str:
 def build(settings: Model, seed: int, device: torch.device,
           dtype: str = "float32") -> tuple[nn.Module, torch.Generator]:
     """The model before training, and the generator that then splits and shuffles the data. The first weights are drawn
-    in single precision, so they are the same in any ``dtype``.
+    in ``dtype``: in single precision torch draws them on each processor with other approximations, in double with none.
     """
     generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
-    own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.own()
+    own, precision = {"shape": shape, "pixels": math.prod(shape), "generator": generator}, getattr(torch, dtype)
+    own |= settings.own()
     if settings.kind != "pcgraph":
-        return _called(KINDS[settings.kind].make, own).to(device, getattr(torch, dtype)), generator
+        with _by_default(precision):
+            return _called(KINDS[settings.kind].make, own).to(device, precision), generator
     arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}      # of random edges
     own |= {"topology": _called(CONSTRUCTORS[settings.topology.constructor], arguments),
             "pixel_scale": scales.named(settings.scale, settings.data)}
-    return _called(PCGraph, own).to(device, getattr(torch, dtype)), generator
+    return _called(partial(PCGraph, dtype=precision), own).to(device), generator
+
+
+@contextmanager
+def _by_default(dtype: torch.dtype) -> Iterator[None]:
+    """Inside, torch makes and draws tensors of this type unless told otherwise."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
