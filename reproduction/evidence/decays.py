@@ -53,7 +53,7 @@ BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_backgroun
 WHOLE = ("grid-layers", "grid-layers-autoencoder", "grid-layers-deep", "grid-layers-once", "grid-pictures",
          "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder", "grid-assemblies")      # all images
 TASKS = ("grid-denoising", "grid-completion", "grid-denoising-equal", "grid-completion-equal", "grid-layered",
-         "grid-completion-layers", "grid-recurrent", *WHOLE)
+         "grid-completion-layers", "grid-denoising-layers", "grid-recurrent", *WHOLE)
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
 
@@ -123,19 +123,18 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def own_task(swept: Mapping[str, pd.DataFrame], decay: float = BEST) -> pd.DataFrame:
-    """The runs of sweeps whose graphs were each chosen for one task, at one decay. ``swept``: sweep -> rows of
-    ``sweeps.finals``. A model is named by its sweep, its constructor where that varies, its labels, and a decay that
-    the paper does not call the best.
+def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The runs of sweeps whose graphs were each chosen for one task; where a sweep varies the decay, those with the
+    paper's best. ``swept``: sweep -> rows of ``sweeps.finals``. A model is named by its sweep, its constructor where
+    that varies, and its labels.
     """
     ends = pd.concat([rows.query("status == 'ok'").assign(sweep=name, model=name) for name, rows in swept.items()])
     ends = ends.reindex(columns=list(dict.fromkeys([*ends, *VARIED])))
-    ends = ends[ends[DECAY].fillna(BEST) == decay]
+    ends = ends[ends[DECAY].fillna(BEST) == BEST]
     kind = ends["topology.constructor"].map(lambda name: f"-{name}" if isinstance(name, str) else "")
     told = (ends["topology.labels"].fillna(0) > 0).map({True: "-labels", False: ""})
-    other = "" if decay == BEST else f"-{decay:g}"
     return ends.assign(
-        dataset=ends["data"].astype(object).fillna(ends["dataset"]), model=ends["model"] + kind + told + other,
+        dataset=ends["data"].astype(object).fillna(ends["dataset"]), model=ends["model"] + kind + told,
     ).rename(columns={name: f"swept_{name}" for name in sweeps.MEASURES})
 
 
