@@ -98,6 +98,17 @@ def rivals(name: str, data: str, measure: str) -> float:
     return float(rows.loc[of & rows.get("topology.labels", pd.Series(0, rows.index)).fillna(0).eq(0), measure].mean())
 
 
+def test_layers_chosen_for_filling_in_denoise_no_better_than_all_edges() -> None:
+    """Any-ff and any-rec: what they say of page B1's settings and of a fully connected graph with as many edges."""
+    means = sweep("grid-layers").groupby(["topology.constructor", "data"])[["rest_psnr", "completion_mse"]].mean()
+    whole = {data: rivals("grid-completion", data, "completion_mse") for data in ("mnist", "fashion")}
+    cleaned = rivals("grid-denoising", "mnist", "rest_psnr")
+    assert means["rest_psnr"]["generative", "mnist"] < cleaned - 1 and means["rest_psnr"]["recurrent", "mnist"] < cleaned
+    assert (means["completion_mse"]["recurrent"] > pd.Series(whole)).all()
+    equal = rivals("grid-completion-equal", "mnist", "completion_mse")
+    assert abs(means["completion_mse"]["generative", "mnist"] - equal) < 0.001
+
+
 SEARCHED = {"grid-denoising": ("grid-search-denoising", "`topology.internal` == 1216"),
             "grid-denoising-feedforward": ("grid-search-denoising-layers", "`topology.constructor` == 'generative'"),
             "grid-denoising-recurrent": ("grid-search-denoising-layers", "`topology.constructor` == 'recurrent'")}
