@@ -71,12 +71,12 @@ def thumbnail(figure: Figure, folder: Path, largest: int) -> dict[str, int | boo
     folder.mkdir(parents=True, exist_ok=True)
     drawn, place = Image.open(BytesIO(figure.png)), folder / f"{figure.name}.png"
     picture, dense = drawn.convert("RGB"), polish.density(drawn)
-    photograph = polish.is_photograph(picture)                             # small, even lines have many shades
     if not figure.numbers:
         wide, high = (min(side, round(part)) for side, part in zip(
             picture.size, (DETAIL[0] * largest * dense, DETAIL[0] * DETAIL[1] * largest * dense), strict=True))
         left = min(picture.size[0] - wide, round(0.45 * picture.size[0]))  # right of their names
         picture = picture.crop((left, 0, left + wide, high))
+    photograph = polish.is_photograph(picture)                             # small, even lines have many shades
     picture.thumbnail((largest, largest))
     picture.quantize(COLOURS).save(place, optimize=True)
     return {"width": picture.size[0], "height": picture.size[1], "photograph": photograph}

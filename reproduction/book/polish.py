@@ -79,10 +79,17 @@ def polished(page: str, folder: Path) -> str:
         head = FORMULAS.sub("", head)
     article = re.sub(r"<img [^>]*>", lambda image: _image(image[0], folder), article)
     article = LISTING.sub(lambda found: found[0].translate(STRAIGHT), article)
-    article = PICTURES.sub(r'\1<span class="wide-picture">\2</span>', article)
+    article = PICTURES.sub(_boxed, article)
     if (said := description(article)) and 'name="description"' not in head:
         head = head.replace("</head>", f'<meta name="description" content="{escape(said)}">\n</head>', 1)
     return head + start + article
+
+
+def _boxed(figure: re.Match[str]) -> str:
+    """The picture of a figure in a box that scrolls, and that knows how wide the picture is."""
+    natural = re.search(r"--natural: \d+", figure[2])
+    style = natural[0] if natural else "--natural: 0"
+    return f'{figure[1]}<span class="wide-picture" style="{style}">{figure[2]}</span>'
 
 
 def _image(tag: str, folder: Path) -> str:

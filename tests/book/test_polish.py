@@ -46,6 +46,14 @@ def test_a_picture_of_twice_the_resolution_takes_the_same_room(tmp_path: Path) -
         assert 'width="30" height="20" style="--natural: 30; --high: 20"' in page
 
 
+def test_the_box_of_a_figure_knows_how_wide_its_picture_is(tmp_path: Path) -> None:
+    """From which the style tells whether it scrolls. Of a drawing without a size it does not."""
+    Image.new("L", (30, 20)).save(tmp_path / "a.png", dpi=(polish.DPI,) * 2)
+    for source, natural in (("a.png", 30), ("b.svg", 0)):
+        page = polish.polished(f'<article class="bd-article"><figure><img src="{source}"></figure>', tmp_path)
+        assert f'<figure><span class="wide-picture" style="--natural: {natural}"><img ' in page
+
+
 def test_only_photographs_have_the_class_that_no_theme_turns(tmp_path: Path) -> None:
     """Colours of chance are a photograph; grey and one colour are not."""
     figure = np.full((300, 200, 3), 60, np.uint8)
