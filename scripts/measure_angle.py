@@ -77,7 +77,7 @@ def measured(data: str, activation: str, seed: int, steps: int, gamma: float | s
                          value_lr=gamma, weight_lr=1e-3, generator=generator, progress=False)
         rows += [{"data": data, "activation": activation, "seed": seed, "train_T": steps, "train_gamma": gamma,
                   "epochs": epochs, "n": len(asked), **angles(graph, asked, labels, relaxed)} for relaxed in TIMES]
-    facts = records.made("cpu", began)
+    facts = records.made(hardware.describe("cpu"), began)
     return [row | facts for row in rows]
 
 

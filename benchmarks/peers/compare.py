@@ -106,7 +106,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})            # the workers inherit it
     hardware.prepare(1)
-    run = records.provenance("cpu")
+    run = records.provenance(hardware.describe("cpu"))
     kept = committed(run["device"]) if options.only else {}
     with TemporaryDirectory() as images:
         peers = [Peer(name, getattr(options, name), options.quick, images) for name in ("fabricpc", "pcx")]

@@ -13,7 +13,7 @@ import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, 
     """The models in a notebook's front matter -> the parameter that says how many of their seeds are used, usually
     ``seeds``. Those listed under ``cards`` need no weights where they have a card. Raises BadFile, BadInput.
     """
-    front, found, entries = _read(source(name), read_text(source(name))).metadata, {}, []
+    front, found, entries = _read(name).metadata, {}, []
     for key in listed:
         try:
             entries += TypeAdapter(list[str | dict[str, str]]).validate_python(front.get(key) or [], strict=True)
@@ -95,25 +95,26 @@ def stale_weights(name: str, profile: str) -> list[str]:
 
 def cells(name: str) -> list[NotebookNode]:
     """The code cells of a notebook in order. Raises BadFile."""
-    return [cell for cell in _read(source(name), read_text(source(name))).cells if cell.cell_type == "code"]
+    return [cell for cell in _read(name).cells if cell.cell_type == "code"]
 
 
-@lru_cache
-def _read(path: Path, text: str) -> NotebookNode:
-    """Cached, because one command reads a notebook many times."""
+def _read(name: str) -> NotebookNode:
     try:
-        return jupytext.reads(text, fmt="md:myst")
+        return _parsed(read_text(source(name)))
     except (YAMLError, MystMetadataParsingError) as error:
-        raise BadFile(f"{checkout.relative(path)} is not valid YAML: {' '.join(str(error).split())}") from error
+        raise BadFile(f"notebooks/{name}.md is not valid YAML: {' '.join(str(error).split())}") from error
 
 
-def _tags(cell: NotebookNode) -> list[str]:
-    return cell.metadata.get("tags", [])
+_parsed = lru_cache(partial(jupytext.reads, fmt="md:myst"))                # one command reads a notebook many times
+
+
+def is_parameters(cell: NotebookNode) -> bool:
+    return "parameters" in cell.metadata.get("tags", [])
 
 
 def parameters(name: str) -> dict[str, Parameter]:
     """The parameters that a notebook declares, by name. Raises BadFile: no parameters cell, or a line without type."""
-    cell = next((cell for cell in cells(name) if "parameters" in _tags(cell)), None)
+    cell = next(filter(is_parameters, cells(name)), None)
     if cell is None:
         raise BadFile(f"notebooks/{name}.md has no code cell with the tag 'parameters'.")
     lines, found = cell.source.splitlines(), {}
@@ -236,21 +237,17 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
                            "requirements.txt, or run the cells alone: add --plain.") from error
     failed = target.with_name(f"{name}.failed.ipynb")
     with write_aside(target) as part:
-        begun = part.with_suffix(".input.part")
-        nbformat.write(_read(source(name), read_text(source(name))), begun)
         try:
             # papermill fills in names in braces, and warns because .part is no ending of a notebook
-            paths = [checkout.relative(path).replace("{", "{{").replace("}", "}}") for path in (begun, part)]
+            path = checkout.relative(part).replace("{", "{{").replace("}", "}}")
             with warnings.catch_warnings(action="ignore"):
-                done = papermill.execute_notebook(*paths, dict(values), kernel_name="python3", cwd=".",
+                done = papermill.execute_notebook(_read(name), path, dict(values), kernel_name="python3", cwd=".",
                                                   kernel_manager_class=_own_kernel(), progress_bar=True,
                                                   extra_arguments=["--log-level=CRITICAL"])
         except Exception as error:
             if ran := part.exists():
                 part.replace(failed)
             raise PCGraphError(_failure(name, error, failed if ran else None)) from error
-        finally:
-            begun.unlink(missing_ok=True)
         done.metadata.papermill |= {"input_path": f"notebooks/{name}.md", "output_path": checkout.relative(target)}
         nbformat.write(done, part)
     failed.unlink(missing_ok=True)
@@ -290,6 +287,6 @@ def _run_plain(name: str, values: Mapping[str, Any], folder: Path) -> Path:
         except Exception as error:
             trace = traceback.format_exc(limit=-3)
             raise PCGraphError(f"notebook {name} failed in code cell {number}: {trace}") from error
-        if "parameters" in _tags(cell):
+        if is_parameters(cell):
             namespace |= values
     return folder

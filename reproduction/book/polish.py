@@ -15,11 +15,12 @@ PICTURES = re.compile(r"(<figure[^>]*>\s*)((?:<img [^>]*>\s*)+)")
 SPOKEN = {'<summary><span class="toctree-toggle"':                         # the theme's arrow beside "How to"
           '<summary aria-label="Its pages"><span class="toctree-toggle"',
           '<div role="list" class="citation-list">': '<div class="citation-list">'}       # its items are no list items
-CODE = re.compile(r'<(pre|script|style).*?</\1>|<(span|div) class="math[^>]*>.*?</\2>', re.DOTALL)
-LOOSE = re.compile(r"(?<=\d) (?=%|± \d)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))"
-                   r"|(?<=\d) (?=(?:ms|s|dB|MB|GB|MiB|GiB)\b)|(?<=\[\d,) (?=\d\])|(?<=\[-\d,) (?=\d\])"
-                   r"|(?<=\b[A-Za-zγσ]) (?== -?\d)|(?<=\b[A-Za-zγσ] =) (?=-?\d)")
-POWER = re.compile(r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)")                  # a number with a power of ten, not in a tag
+CODE = r'<(?P<tag>pre|script|style).*?</(?P=tag)>|<(?P<math>span|div) class="math[^>]*>.*?</(?P=math)>'
+LOOSE = (r"(?<=\d) (?=%|± \d)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))"
+         r"|(?<=\d) (?=(?:ms|s|dB|MB|GB|MiB|GiB)\b)|(?<=\[\d,) (?=\d\])|(?<=\[-\d,) (?=\d\])"
+         r"|(?<=\b[A-Za-zγσ]) (?== -?\d)|(?<=\b[A-Za-zγσ] =) (?=-?\d)")
+POWER = r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)"                              # a number with a power of ten, not in a tag
+WHOLE = re.compile(f"(?P<code>{CODE})|(?P<loose>{LOOSE})|(?P<power>{POWER})", re.DOTALL)
 LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
 HEAVY = 100_000                            # bytes of a picture
@@ -47,15 +48,8 @@ def bound(page: str) -> str:
     """The page without line breaks before a % or a unit, beside a ±, or inside a short interval, an assignment or a
     power of ten. Code and formulas do not change.
     """
-    parts, at = [], 0
-    for code in CODE.finditer(page):
-        parts += [_bound(page[at:code.start()]), code[0]]
-        at = code.end()
-    return "".join([*parts, _bound(page[at:])])
-
-
-def _bound(text: str) -> str:
-    return POWER.sub(r'<span class="whole">\g<0></span>', LOOSE.sub("\u00a0", text))
+    kept = {"code": "{0}", "loose": "\u00a0", "power": '<span class="whole">{0}</span>'}
+    return WHOLE.sub(lambda found: kept[found.lastgroup].format(found[0]), page)
 
 
 def lighten(file: Path) -> None:

@@ -18,7 +18,6 @@ from .layout import Page
 TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, checked exactly"
 BEYOND = "Beyond the paper"
 WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
-EARLY = "preliminary: "
 SMALL = 160                                        # pixels of a small picture, shown at half of it
 CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
 
@@ -27,36 +26,43 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
     """The files that prose pages include, by name. Writes small pictures into the staged book, ``source``. ``pages``:
     those of the book, which alone are linked.
     """
-    shown, groups = list(judged.found.values()), {}
+    every, order, groups = entries(judged, pages, root, source / "book/_static/score"), list(findings.LEADS), {}
     for title in (TRAINED, EXACT, BEYOND):
-        if group := [one for one in shown if title == (BEYOND if one.beyond else EXACT if one.exact else TRAINED)]:
-            groups[title] = group
+        if group := [entry for entry in every if entry["group"] == title]:
+            groups[title] = sorted(group, key=lambda entry: order.index(entry["one"].verdict))     # what holds first
     rivals = render.counted(rival for one in judged.verdicts.values() if not one.claim.beyond for rival in one.rivals)
-    summaries = {title: summary(group) for title, group in groups.items()}
-    outside = {name: one.claim.departures for name, one in judged.verdicts.items()}
+    summaries = {title: summary([entry["one"] for entry in group]) for title, group in groups.items()}
     given = {"rules": {name: one.claim for name, one in judged.verdicts.items()}, "pages": pages}
-    static, work = source / "book/_static", strict.read_yaml(root / "CITATION.cff")
+    work = strict.read_yaml(root / "CITATION.cff")
     return {
-        "score.html": render.template("score.html", **given, summaries=summaries, exact=EXACT, groups={title: in_brief(
-            group, judged, pages, static / "score") for title, group in groups.items() if title != EXACT}),
+        "score.html": render.template("score.html", **given, summaries=summaries, exact=EXACT, groups={
+            title: group for title, group in groups.items() if title != EXACT}),
         "dots.html": render.template("dots.html", dots=dots(judged)),
         "conclusion.md": render.template(
             "conclusion.md", summaries=summaries, trained_title=TRAINED, exact_title=EXACT, rivals=rivals,
-            lead=lead(judged), outside=sum(map(bool, outside.values()))) if {TRAINED, EXACT} <= groups.keys() else "",
-        "scorecard.html": render.template("scorecard.html", **given, rows=[
-            {"one": one, "row": judged.verdicts[one.claim].row(), "measured": measured(judged.verdicts[one.claim]),
-             "ticks": ticks(judged.verdicts[one.claim]), "changes": changes(one, root),
-             "asked": asked(judged.verdicts[one.claim].claim),
-             "departures": outside[one.claim]} for one in sorted(shown, key=lambda one: one.exact)]),
-        "why.md": render.template("why.md", **given, kinds=causes(judged, pages, static / "causes")),
+            lead=lead(judged), outside=sum(bool(entry["departures"]) for entry in every))
+        if {TRAINED, EXACT} <= groups.keys() else "",
+        "scorecard.html": render.template("scorecard.html", **given,
+                                          rows=sorted(every, key=lambda entry: entry["one"].exact)),
+        "why.md": render.template("why.md", **given, kinds=causes(every)),
         "cite.md": render.template("cite.md", work=work, paper=work["references"][0])}
 
 
-def in_brief(group: Sequence[Finding], judged: Judged, pages: Mapping[str, Page], folder: Path) -> list[dict[str, Any]]:
-    """A row for each claim of the home page, those that hold first: a small picture, what holds and what does not."""
-    order = list(findings.LEADS)
-    return [_pictured(one, judged, pages, folder) | {"ticks": ticks(judged.verdicts[one.claim])}
-            for one in sorted(group, key=lambda one: order.index(one.verdict))]
+def entries(judged: Judged, pages: Mapping[str, Page], root: Path, folder: Path) -> list[dict[str, Any]]:
+    """What the pages say of each claim, with the figure that shows it, if it was run, and a small picture of that in
+    ``folder``.
+    """
+    every = []
+    for one in judged.found.values():
+        verdict = judged.verdicts[one.claim]
+        page = pages.get(verdict.claim.notebook)
+        figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
+        every.append({
+            "one": one, "group": BEYOND if one.beyond else EXACT if one.exact else TRAINED, "row": verdict.row(),
+            "figure": figure, "image": figures.thumbnail(figure, folder, SMALL) if figure else None,
+            "measured": measured(verdict), "ticks": ticks(verdict), "changes": changes(one, root),
+            "asked": asked(verdict.claim), "departures": verdict.claim.departures})
+    return every
 
 
 def lead(judged: Judged) -> bool | None:
@@ -67,11 +73,9 @@ def lead(judged: Judged) -> bool | None:
 
 
 def summary(group: Sequence[Finding]) -> dict[str, Any]:
-    """Counts of a group of claims: by final verdict, by preliminary verdict, and by remark."""
-    final = Counter(one.verdict for one in group if not one.verdict.startswith(EARLY))
-    early = Counter(one.verdict.removeprefix(EARLY) for one in group if one.verdict.startswith(EARLY))
+    """Counts of a group of claims: of all, by final verdict, and by remark."""
+    final = Counter(one.verdict for one in group)
     return {"count": len(group), "final": [(word, final[word]) for word in WORDS if final[word]],
-            "early": [(word, early[word]) for word in WORDS if early[word]], "preliminary": early.total(),
             "remarks": list(Counter(one.remark for one in group if one.remark).items())}
 
 
@@ -117,20 +121,9 @@ def changes(one: Finding, root: Path) -> str:
     return anchor if re.search(rf"^\({re.escape(anchor)}\)=$", page, re.MULTILINE) else "runs"
 
 
-def causes(judged: Judged, pages: Mapping[str, Page], folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Claims by kind of cause, each with its figure."""
-    kinds: dict[str, list[dict[str, Any]]] = {}
-    for kind, title in KINDS.items():
-        for one in (one for one in judged.found.values() if one.kind == kind):
-            kinds.setdefault(title, []).append(_pictured(one, judged, pages, folder))
-    return kinds
-
-
-def _pictured(one: Finding, judged: Judged, pages: Mapping[str, Page], folder: Path) -> dict[str, Any]:
-    """A claim with the figure that shows it and a small picture of that, if it was run."""
-    page = pages.get(judged.verdicts[one.claim].claim.notebook)
-    figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
-    return {"one": one, "figure": figure, "image": figures.thumbnail(figure, folder, SMALL) if figure else None}
+def causes(every: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """The ``entries`` of claims that do not hold, by kind of cause."""
+    return {title: some for kind, title in KINDS.items() if (some := [one for one in every if one["one"].kind == kind])}
 
 
 def dots(judged: Judged) -> dict[str, Any] | None:

@@ -4,7 +4,6 @@ as they are written, because the scorecard must not wait for torch.
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -47,7 +46,7 @@ class Entry(Strict):
 
 def load() -> dict[str, Entry]:
     """Every entry by its name. Raises BadFile, BadInput."""
-    path = _file("paper-grid.yaml")
+    path = checkout.part("config/paper-grid.yaml")
     return validated(dict[str, Entry], read_yaml(path), path)
 
 
@@ -75,10 +74,10 @@ def departures_of(names: tuple[str, ...], about: tuple[str, ...] = ()) -> tuple[
 
 def settings_of(name: str) -> Iterator[Settings]:
     """The settings behind a name in ``claims.yaml``: of a model, or of all runs of a sweep. Raises UnknownName."""
-    models = read_yaml(_file("models.yaml"))
+    models = read_yaml(checkout.part("config/models.yaml"))
     if name in models:
         yield models[name]
-    elif (file := _file("sweeps") / f"{name}.yaml").is_file():
+    elif (file := checkout.ROOT / f"config/sweeps/{name}.yaml").is_file():
         sweep = read_yaml(file)
         base = merged(models[sweep["model"]], sweep.get("base", {}))
         yield base
@@ -102,6 +101,3 @@ def in_words(given: object) -> str:
         return ", ".join(f"{in_words(one)} ({name.replace(' -> ', ' to ')})" for name, one in given.items())
     return f"{given:g}" if isinstance(given, float) else FUNCTIONS.get(str(given), str(given))
 
-
-def _file(name: str) -> Path:
-    return checkout.part("config") / name

@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +20,7 @@ from .strict import Strict
 
 if TYPE_CHECKING:
     import pandas as pd
+    import torch
 
 PACKAGES = ("torch", "torchvision", "torchmetrics", "numpy")
 PROVENANCE = ["device", "commit", "dirty", "seconds", "date"]
@@ -70,17 +71,18 @@ COLUMNS = ["notebook", "profile", *Record.model_fields, *PROVENANCE]
 
 
 class Recorder:
-    """Collects the records of a notebook for one JSON file in the folder of the run. ``device``: as text or
-    ``torch.device``. Raises UnknownName: no such profile. BadInput: the notebook's name cannot be a file's name.
+    """Collects the records of a notebook for one JSON file in the folder of the run. ``device``: what computes.
+    Raises UnknownName: no such profile. BadInput: no such device, or the notebook's name cannot be a file's name.
     """
 
-    def __init__(self, notebook: str, profile: str, device: object, out: str | Path = "") -> None:
+    def __init__(self, notebook: str, profile: str, device: "torch.device | str", out: str | Path = "") -> None:
+        from pcgraph_lite import hardware  # only here: it needs torch
         try:
             TypeAdapter(Name).validate_python(notebook)
         except ValidationError:
             raise BadInput(f"notebook = {shown(notebook)}; expected the name of a page, of letters, digits, '-' and "
                            "'_'.") from None
-        self.notebook, self.profile, self.device = notebook, profile, _device_words(device)
+        self.notebook, self.profile, self.device = notebook, profile, hardware.describe(device)
         self.folder = folder(profile, out)
         self.rows: dict[tuple[str, ...], Record] = {}
         self.models: dict[str, Used] = {}
@@ -159,23 +161,23 @@ def folder(profile: str, out: str | Path = "") -> Path:
     return checkout.ROOT / out if str(out) else checkout.ROOT / "_build" / profile
 
 
-def provenance(device: object, seconds: float | None = None,
+def provenance(device: str, seconds: float | None = None,
                version: tuple[str, bool] | None = None) -> dict[str, Any]:
-    """The origin of a number: code, versions, device, time, peak memory. ``version``: commit, and whether the code
-    differed from it, at the beginning of a long run; None: those of now.
+    """The origin of a number: code, versions, device (in words), time, peak memory. ``version``: commit, and whether
+    the code differed from it, at the beginning of a long run; None: those of now.
     """
     import platform
 
     from pcgraph_lite import hardware  # only here: it needs torch
     commit, dirty = version or checkout.version()
     return {"commit": commit, "dirty": dirty, "numerics": numerics.digest(),
-            "device": _device_words(device), "memory": f"{hardware.peak_memory():.0f} MiB",
+            "device": device, "memory": f"{hardware.peak_memory():.0f} MiB",
             "seconds": None if seconds is None else round(seconds, 1),
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
-            **{package: _version(package) for package in PACKAGES}}
+            **{package: metadata.version(package) for package in PACKAGES}}
 
 
-def made(device: object, began: float, version: tuple[str, bool] | None = None) -> dict[str, Any]:
+def made(device: str, began: float, version: tuple[str, bool] | None = None) -> dict[str, Any]:
     """The columns PROVENANCE of work that began at ``began``, a value of ``time.monotonic``."""
     facts = provenance(device, time.monotonic() - began, version)
     return {key: facts[key] for key in PROVENANCE}
@@ -199,26 +201,6 @@ def read(*folders: Path | str) -> list[dict[str, Any]]:
     return [row for key in sorted(files) for row in files[key]]
 
 
-def places(profiles: Iterable[str], published: bool = True) -> list[Path]:
-    """Folders for ``read``: the committed records, then those of one's own runs with these profiles."""
-    committed = [checkout.ROOT / "results" / "records"] if published else []
-    return committed + [checkout.ROOT / "_build" / name / "records" for name in profiles]
-
-
-def _device_words(device: object) -> str:
-    """The name of a device. Raises BadInput: it is no device or not available."""
-    if isinstance(device, str) and device not in ("auto", "cpu", "cuda"):
-        return device
-    from pcgraph_lite import hardware  # only here: it needs torch
-    return hardware.describe(hardware.pick_device(device) if isinstance(device, str) else device)
-
-
 def _plain(value: Any) -> Any:
     return value.item() if getattr(value, "ndim", 1) == 0 else value
 
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"

@@ -125,38 +125,26 @@ def test_code_that_changed_shows_the_latest_source_that_has_the_code_that_ran(
     assert any(cell.source == "show()" for cell in passed.cells)
 
 
-@pytest.mark.parametrize("content", ["x", [], None, {"name": "x"}, TABLE | {"script": "a()"}])
-def test_what_is_no_table_is_refused(root: Path, content: object) -> None:
-    """What a table may hold is tested in test_tables.py."""
-    with pytest.raises(BadFile, match=r"cell 3: a table that is none.*pcgraph run page"):
-        gate.admit(executed(new_output("execute_result", {KIND: content})), "page", root)
+PICTURES = ["", "x", base64.b64encode(b"<svg/>").decode(), png()[:40], png((20_000, 20_000))]
+LISTINGS = ["words", "```{raw} html\n<b>\n```", "```python\nx\n```\n<b>", "```python\nx\n```\n```{include} a\n```",
+            "````{raw} html\n```python\n```\n````"]
+NUMBERS = ["", "x,y\n1\n", "x\n" + "1" * 200_000]                          # a cell longer than Python's csv reads
+OTHERS = ["text/html", "application/javascript", "text/latex", "image/svg+xml", "image/jpeg",
+          "application/vnd.jupyter.widget-view+json"]
 
 
-@pytest.mark.parametrize("content", [
-    "words", "```{raw} html\n<b>\n```", "```python\nx\n```\n<b>", "```python\nx\n```\n```{include} a\n```",
-    "````{raw} html\n```python\n```\n````"])
-def test_markdown_is_a_listing_or_refused(root: Path, content: str) -> None:
-    """Page 2 shows a file of the library so; anything beside the one block could be a directive."""
+@pytest.mark.parametrize(("kind", "content", "says"), [
+    *((KIND, content, "a table that is none") for content in ("x", [], None, {"name": "x"}, TABLE | {"script": "a()"})),
+    *(("text/markdown", content, "not one block of code") for content in LISTINGS),
+    *(("text/csv", content, "numbers that are no table") for content in NUMBERS),
+    *(("image/png", content, "a picture") for content in PICTURES),
+    *((kind, "x", "an output of the kind") for kind in OTHERS)])
+def test_what_is_not_of_its_kind_is_refused(root: Path, kind: str, content: object, says: str) -> None:
+    """What a table may hold is tested in test_tables.py. Markdown beside a listing could be a directive."""
+    with pytest.raises(BadFile, match=rf"cell 3: .*{says}.*pcgraph run page"):
+        gate.admit(executed(new_output("display_data", {kind: content})), "page", root)
+
+
+def test_markdown_may_be_a_listing(root: Path) -> None:
+    """Page 2 shows a file of the library so."""
     gate.admit(executed(new_output("display_data", {"text/markdown": "```python\nx = '``'\n```"})), "page", root)
-    with pytest.raises(BadFile, match="not one block of code"):
-        gate.admit(executed(new_output("display_data", {"text/markdown": content})), "page", root)
-
-
-@pytest.mark.parametrize("content", ["", "x,y\n1\n", "x\n" + "1" * 200_000])
-def test_numbers_are_a_table_or_refused(root: Path, content: str) -> None:
-    """The last one has a cell longer than Python's csv reads."""
-    with pytest.raises(BadFile, match="numbers that are no table"):
-        gate.admit(executed(new_output("display_data", {"text/csv": content})), "page", root)
-
-
-@pytest.mark.parametrize("kind", ["text/html", "application/javascript", "text/latex", "image/svg+xml",
-                                  "application/vnd.jupyter.widget-view+json", "image/jpeg"])
-def test_other_kinds_of_output_are_refused(root: Path, kind: str) -> None:
-    with pytest.raises(BadFile, match="an output of the kind"):
-        gate.admit(executed(new_output("display_data", {kind: "x"})), "page", root)
-
-
-@pytest.mark.parametrize("content", ["", "x", base64.b64encode(b"<svg/>").decode(), png()[:40], png((20_000, 20_000))])
-def test_pictures_are_pictures(root: Path, content: str) -> None:
-    with pytest.raises(BadFile, match="a picture"):
-        gate.admit(executed(new_output("display_data", {"image/png": content})), "page", root)

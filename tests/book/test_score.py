@@ -149,9 +149,9 @@ def test_a_cause_has_its_figure_unless_the_claim_was_not_run(tmp_path: Path) -> 
     found = {"a": dataclasses.replace(first, verdict="not run"), "b": first,
              "c": dataclasses.replace(first, tested="With half the width it holds.")}
     shown = figure(Image.new("RGB", (40, 40), "blue"))
-    page = Page(claim.notebook, new_notebook(cells=[shown.cell]), True, False, {})
-    kinds = score.causes(dataclasses.replace(judged, found=found), {claim.notebook: page}, tmp_path)
-    rows = BeautifulSoup(render.template("why.md", kinds=kinds, rules=RULES, pages={claim.notebook: page}),
+    pages = {claim.notebook: Page(claim.notebook, new_notebook(cells=[shown.cell]), True, False, {})}
+    every = score.entries(dataclasses.replace(judged, found=found), pages, ROOT, tmp_path)
+    rows = BeautifulSoup(render.template("why.md", kinds=score.causes(every), rules=RULES, pages=pages),
                          "html.parser").select("ul.causes > li")
     assert [bool(row.img) for row in rows] == [False, True, True] and (tmp_path / "fig-x.png").is_file()
     lines = [row.select("p")[1].get_text() for row in rows]
@@ -201,7 +201,7 @@ def test_comparisons_with_simple_methods_are_counted() -> None:
     beside = [Beside(rule, Case("", "", {}, 1, 1, np.ones(1), np.ones(1), holds, opposite), (name,))
               for name, holds, opposite in outcomes]
     assert render.counted(beside) == {"better": 1, "level": 0, "worse": 2}
-    group = {"count": 1, "final": [], "early": [], "preliminary": 0, "remarks": []}
+    group = {"count": 1, "final": [], "remarks": []}
     text = render.template("conclusion.md", summaries={"a": group, "b": group}, trained_title="a", exact_title="b",
                            rivals=render.counted(beside), lead=None, outside=0)
     assert "beat our graphs in 2 of 3 comparisons. They lose in 1," in text and "verdicts rest on" not in text

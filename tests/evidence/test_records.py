@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 import torch
 
+from pcgraph_lite import hardware
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName
 from reproduction import checkout
 from reproduction.evidence import records
 
-CPU = "a processor"
+CPU = hardware.describe("cpu")
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def filled(order: list[int]) -> records.Recorder:
     """A recorder with three seeds, added in the order given."""
-    recorder = records.Recorder("03a-fully-connected", "laptop", CPU)
+    recorder = records.Recorder("03a-fully-connected", "laptop", "cpu")
     for seed in order:
         recorder.add(claim="gen-c", quantity="denoised_mse", value=0.1 * seed, dataset="mnist", model="tiny", seed=seed,
                      n=20, variance=0.5)
@@ -57,7 +58,7 @@ def test_order_of_the_file_does_not_depend_on_the_order_of_adding(root: Path) ->
     *((value, BadInput, "holds a finite number") for value in ("x", None, 1j, [1], 10**400, torch.ones(2), pd.NA))])
 def test_only_finite_numbers(root: Path, value: object, error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
-        records.Recorder("n", "laptop", CPU).add(claim="gen-c", quantity="denoised_mse", value=value, seed=7)
+        records.Recorder("n", "laptop", "cpu").add(claim="gen-c", quantity="denoised_mse", value=value, seed=7)
 
 
 @pytest.mark.parametrize(("given", "says"), [
@@ -85,12 +86,12 @@ def test_numbers_that_are_none_are_refused_where_they_are_read(root: Path, place
 @pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/b", "", ".", "a" * 300, "a\nb", "a\0", None, 3])
 def test_a_recorder_stays_in_its_folder(name: object) -> None:
     with pytest.raises(BadInput, match="expected the name of a page"):
-        records.Recorder(name, "laptop", CPU)
+        records.Recorder(name, "laptop", "cpu")
 
 
 def test_unknown_claim_or_quantity(root: Path) -> None:
     """Both with a near match; a quantity with what to do to have a new one."""
-    recorder = records.Recorder("n", "laptop", CPU)
+    recorder = records.Recorder("n", "laptop", "cpu")
     with pytest.raises(UnknownName, match=r"no claim 'gen-z'.*Did you mean 'gen-"):
         recorder.add(claim="gen-z", quantity="denoised_mse", value=1)
     with pytest.raises(UnknownName, match=r"'denoised_mes'.*Did you mean 'denoised_mse'.*claims\.yaml"):
@@ -108,7 +109,7 @@ def test_duplicates_are_refused(root: Path) -> None:
 def test_unknown_profile() -> None:
     """Refused when the recorder is made, not at the end of the notebook."""
     with pytest.raises(UnknownName, match="Did you mean 'laptop'"):
-        records.Recorder("n", "labtop", CPU)
+        records.Recorder("n", "labtop", "cpu")
 
 
 def test_later_folder_counts(root: Path, tmp_path: Path) -> None:
@@ -143,14 +144,14 @@ def test_a_frame_is_recorded_row_by_row(root: Path) -> None:
     """As if each number had been added by hand; columns that are neither asked for nor keys are left alone."""
     frame = pd.DataFrame({"dataset": "mnist", "model": "tiny", "seed": [0, 1], "n": [20, 30], "mse": [0.1, 0.2],
                           "variance": [0.5, 0.7], "other": "words"})
-    by_frame, by_hand, by_column = (records.Recorder("n", "laptop", CPU) for _ in range(3))
+    by_frame, by_hand, by_column = (records.Recorder("n", "laptop", "cpu") for _ in range(3))
     by_frame.add_frame(frame, {"mse": "denoised_mse"}, claim="gen-c", parameters=["variance"], steps=3)
     by_column.add_frame(frame.assign(claim="gen-c"), {"mse": "denoised_mse"}, parameters=["variance"], steps=3)
     for seed, n, value, variance in ((0, 20, 0.1, 0.5), (1, 30, 0.2, 0.7)):
         by_hand.add(claim="gen-c", quantity="denoised_mse", value=value, dataset="mnist", model="tiny", seed=seed, n=n,
                     variance=variance, steps=3)
     assert by_frame.rows == by_column.rows == by_hand.rows
-    shared = records.Recorder("n", "laptop", CPU)
+    shared = records.Recorder("n", "laptop", "cpu")
     shared.add_frame(frame.rename(columns={"mse": "denoised_mse"}), ["denoised_mse"], claim="gen-c", n=7)
     assert [record.n for record in shared.rows.values()] == [7, 7]
 
@@ -159,7 +160,7 @@ def test_a_frame_is_recorded_row_by_row(root: Path) -> None:
 def test_a_frame_without_the_column_is_refused(root: Path, asked: dict) -> None:
     frame = pd.DataFrame({"seed": [0], "mse": [0.1]})
     with pytest.raises(BadInput, match="no column 'psnr'; it has seed, mse"):
-        records.Recorder("n", "laptop", CPU).add_frame(frame, claim="gen-c", **asked)
+        records.Recorder("n", "laptop", "cpu").add_frame(frame, claim="gen-c", **asked)
 
 
 @pytest.mark.parametrize("device", [3, None, "cuda", torch.device("cuda", 99)], ids=repr)
