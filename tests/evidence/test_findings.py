@@ -260,4 +260,4 @@ def test_equations_printed_in_another_index_order_say_so() -> None:
     kept = rows("eq3", ("max_relative_error", None, None, 1e-16), parameters={"dtype": "float64"})
     one = told(kept, "eq3")
     assert one.lead == "It holds with the printed indices swapped." and one.remark in layout.box([one], "")
-    assert "indices of θ the other way round" in one.sentences[0]
+    assert "swaps the two indices of θ" in one.sentences[0]
