@@ -1,6 +1,6 @@
 """The checkout: its place, its files, and earlier versions of them."""
 
-import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,9 +35,11 @@ def profile_names() -> list[str]:
 
 def from_checkout(package: str, module: str) -> ModuleType:
     """A module of a package that only a checkout has. Raises BadFile: it is missing."""
-    folder = str(part(package).parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    start = part(package) / "__init__.py"
+    if package not in sys.modules:
+        spec = importlib.util.spec_from_file_location(package, start, submodule_search_locations=[str(start.parent)])
+        sys.modules[package] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[package])
     return importlib.import_module(f"{package}.{module}")
 
 

@@ -162,6 +162,12 @@ def verdicts(records: Iterable[Mapping[str, Any]], rules: Mapping[str, Claim] | 
     return {name: _decided(name, claim, of_claim) for name, claim in (rules or claims.load_claims()).items()}
 
 
+def own(records: Iterable[Mapping[str, Any]]) -> dict[str, Verdict]:
+    """Verdicts with the settings that held-out images chose, wherever these lie: shown, and never counted."""
+    return verdicts(records, {name: claim.model_copy(update={"in_grid": None})
+                              for name, claim in claims.load_claims().items()})
+
+
 def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
     """The verdict inside the paper's grid if that has run, at the value where most checks hold; else outside it."""
     inside = [one for one in (_judged(name, one, of_claim) for one in claim.inside()) if one.verdict != "not run"]
