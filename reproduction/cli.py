@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 from rich.console import Console
@@ -18,6 +18,9 @@ from pcgraph_lite.errors import BadInput, PCGraphError, one_of
 from pcgraph_lite.files import FULL, placed, ready, write_aside
 
 from . import checkout
+
+if TYPE_CHECKING:
+    from .evidence.verdicts import Verdict
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
@@ -213,17 +216,27 @@ def scorecard(
     folders = [f"_build/{name}/records" for name in ([profile] if profile else ["laptop", "paper"])]
     if not profile:                                            # one's own runs come before the committed ones
         folders = ["results/records", *([] if published else folders)]
-    judged = verdicts.verdicts(records.read(*(checkout.ROOT / folder for folder in folders)))
+    measured = records.read(*(checkout.ROOT / folder for folder in folders))
+    judged = verdicts.verdicts(measured)
     found = findings.findings(judged)
     card = [one.row() | {"finding": " ".join(found[name].sentences)} for name, one in judged.items()]
     if csv is not None:
         import pandas as pd  # only here: the import takes longer than the verdicts
         with write_aside(csv) as part:
             pd.DataFrame(card).to_csv(part, index=False)
-    if as_json:
-        print(json.dumps(card, indent=1))
-    else:
+    if not as_json:
         out.print(_verdict_table(card))
+        return
+    for row, own, told in zip(card, verdicts.own(measured).values(), found.values(), strict=True):
+        row |= {"grid": _decided_by(judged[own.name]), "our_settings": _decided_by(own)}
+        row["cause"] = {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}
+    print(json.dumps(card, indent=1))
+
+
+def _decided_by(one: "Verdict") -> dict[str, object]:
+    """A verdict with the settings that decide it."""
+    return {"verdict": one.verdict, "ours": one.row()["ours"], "decided_by": one.claim.decided_by,
+            "departures": one.claim.departures}
 
 
 def _verdict_table(card: list[dict[str, object]]) -> Table:

@@ -113,6 +113,9 @@ def test_scorecard_as_json_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture
     assert call("scorecard", "--published", "--json", "--csv", str(tmp_path / "card.csv")) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {"claim", "verdict", "profile", "n"} <= rows[0].keys()
+    [one] = [row for row in rows if row["claim"] == "gen-c"]               # with the paper's settings, and with ours
+    assert one["grid"]["verdict"] == one["verdict"] and not one["grid"]["departures"]
+    assert "the paper names" in one["our_settings"]["departures"][0]
     assert len(rows) > 40 and len((tmp_path / "card.csv").read_text().splitlines()) == len(rows) + 1
     assert call("scorecard", "--published") == 0
     assert "not run" in capsys.readouterr().out
