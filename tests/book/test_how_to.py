@@ -78,11 +78,11 @@ def test_a_page_does_what_it_says(page: Path, copy: Path) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_the_fast_tests_that_could_notice_the_pages_pass_after_them(copy: Path) -> None:
-    """Of all that the pages have added, once for all: those that `make quick` finds for a file that is no code, the
-    edited tests, and the tests of registries, which the edited code adds to."""
+    """Of all that the pages have added, once for all: those that `make quick` finds at most one import away from a file
+    that is no code, the edited tests, and the tests of registries, which the edited code adds to."""
     edited = {edit["file"] for page in PAGES for edit in EDIT.finditer(page.read_text(encoding="utf-8"))}
     data = {file for file in edited if not file.endswith(".py")} | {"reproduction/evidence/numerics.json"}
-    noticing = {str(test.relative_to(ROOT)) for test in changed.tests(data)}
+    noticing = {str(test.relative_to(ROOT)) for test in changed.tests(data, furthest=1)}
     noticing |= {file for file in edited if file.startswith("tests/")}
     noticing |= {str(test.relative_to(ROOT)) for test in (ROOT / "tests").rglob("test_*.py")
                  if re.search(r"\b(CONSTRUCTORS|ACTIVATIONS)\b", test.read_text(encoding="utf-8"))}
