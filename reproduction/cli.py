@@ -213,10 +213,7 @@ def scorecard(
     if profile:
         one_of("profile", profile, checkout.profile_names())
     csv = csv and ready(placed(csv, "--csv"))
-    folders = [f"_build/{name}/records" for name in ([profile] if profile else ["laptop", "paper"])]
-    if not profile:                                            # one's own runs come before the committed ones
-        folders = ["results/records", *([] if published else folders)]
-    measured = records.read(*(checkout.ROOT / folder for folder in folders))
+    measured = records.read(*_folders(profile, published))
     judged = verdicts.verdicts(measured)
     found = findings.findings(judged)
     card = [one.row() | {"finding": " ".join(found[name].sentences)} for name, one in judged.items()]
@@ -231,6 +228,13 @@ def scorecard(
         row |= {"grid": _decided_by(judged[own.name]), "our_settings": _decided_by(own)}
         row["cause"] = {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}
     print(json.dumps(card, indent=1))
+
+
+def _folders(profile: str, published: bool) -> list[Path]:
+    """Where records lie: the committed ones, which one's own runs replace, or those of a profile alone."""
+    mine = [f"_build/{name}/records" for name in ([profile] if profile else ["laptop", "paper"])]
+    chosen = mine if profile else ["results/records", *([] if published else mine)]
+    return [checkout.ROOT / folder for folder in chosen]
 
 
 def _decided_by(one: "Verdict") -> dict[str, object]:

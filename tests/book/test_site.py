@@ -208,7 +208,7 @@ def test_inner_links_and_anchors_lead_somewhere(built: Path) -> None:
 
 
 def test_pages_describe_themselves_and_leave_the_icon_script_out(built: Path, page: str) -> None:
-    assert re.search(r'<meta name="description" content="The paper prints the indices', page)
+    assert re.search(r'<meta name="description" content="The printed rule swaps the two indices', page)
     assert "fontawesome.js" not in page
     assert not list((built / "_static/scripts").glob("fontawesome*"))
     assert all("loading=" in image for image in re.findall(r"<img [^>]*>", page.partition("<article")[2])
