@@ -203,4 +203,3 @@ def read(*folders: Path | str) -> list[dict[str, Any]]:
 
 def _plain(value: Any) -> Any:
     return value.item() if getattr(value, "ndim", 1) == 0 else value
-
