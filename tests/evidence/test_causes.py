@@ -110,11 +110,16 @@ def test_layers_chosen_for_filling_in_denoise_no_better_than_all_edges() -> None
     assert abs(means["completion_mse"]["generative", "mnist"] - equal) < 0.001
 
 
-def test_on_clothing_one_seed_of_the_fully_connected_graph_denoises_better_than_recurrent_layers() -> None:
-    """Any-rec: its cause says how the seeds lie."""
-    theirs, ours = (sweep(name).set_index(["data", "seed"])["rest_psnr"].loc["fashion"]
+def test_on_clothing_one_bad_seed_puts_the_fully_connected_graph_behind_recurrent_layers() -> None:
+    """Any-rec: its cause says how the seeds lie; gen-c: how much the gain of recognised pictures of clothing varies."""
+    theirs, ours = (sweep(name).set_index(["data", "seed"])["rest_psnr"].dropna().loc["fashion"]
                     for name in ("grid-denoising", "grid-denoising-recurrent"))
-    assert (theirs > ours).sum() == 1 and ours.mean() > theirs.mean() and theirs.std() > 3 * ours.std()
+    bad = theirs.idxmin()
+    assert ours.mean() > theirs.mean() and theirs.std() > 3 * ours.std()
+    assert (theirs - ours).drop(bad).median() > 0 and theirs[bad] < ours[bad] - 0.5
+    every = sweep("grid-denoising").query("data == 'fashion'")
+    gain = every["rest_agreement"] - every["noisy_agreement"]
+    assert 0 < gain.mean() < gain.std()
 
 
 SEARCHED = {"grid-denoising": ("grid-search-denoising", "`topology.internal` == 1216"),
