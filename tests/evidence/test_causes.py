@@ -52,13 +52,18 @@ def test_the_strong_decay_cleans_best_on_the_way_and_worst_at_the_end() -> None:
         assert len(of) == 3 and of.set_index("activation")["denoised_mse"].idxmin() == "hardtanh"
 
 
-def test_simple_rivals_beside_the_chart_of_decays() -> None:
-    """Page L: filling in stays behind ridge regression; with no decay layers denoise better than the autoencoder."""
-    means, rivals = decays.scores().groupby(["measure", "graph", "decay"])["score"].mean(), decays.levels()
-    assert means[decays.FILLS].min() > rivals[decays.FILLS]["ridge regression"]
+def test_what_page_l_says_beside_its_chart_of_decays() -> None:
+    """Filling in stays behind ridge regression; with no decay layers denoise better than the autoencoder. Graphs of the
+    search for filling in stop early and are read less often at rest."""
+    means, simple = decays.scores().groupby(["measure", "graph", "decay"])["score"].mean(), decays.levels()
+    assert means[decays.FILLS].min() > simple[decays.FILLS]["ridge regression"]
     layers = means[decays.CLEANS][["feedforward", "recurrent"]].unstack("graph")
-    assert (layers.loc["0"] > rivals[decays.CLEANS]["autoencoder"]).all()
-    assert (means[decays.EASED][:, "0"] > rivals[decays.EASED]["autoencoder"]).all()
+    assert (layers.loc["0"] > simple[decays.CLEANS]["autoencoder"]).all()
+    assert (means[decays.EASED][:, "0"] > simple[decays.EASED]["autoencoder"]).all()
+    every = pd.read_csv(ROOT / "results/sweeps/grid-search.csv")
+    assert every.loc[every.groupby("identity")["validation"].idxmax(), "epoch"].median() == 1
+    search = every.dropna(subset="rest_agreement")
+    assert len(search) and (search["rest_agreement"] < search["noisy_agreement"]).all()
 
 
 def test_no_setting_inside_the_grid_reads_a_point_more_digits() -> None:
@@ -89,7 +94,9 @@ def rivals(name: str, data: str, measure: str) -> float:
 
 
 def test_layers_chosen_for_filling_in_denoise_no_better_than_all_edges() -> None:
-    """Any-ff and any-rec: what they say of page B1's settings and of a fully connected graph with as many edges."""
+    """Any-ff and any-rec: what they say of page B1's settings and of a fully connected graph with as many edges. Of
+    clothing one seed of the fully connected graph denoises better than recurrent layers: the cause says how the seeds
+    lie."""
     means = sweep("grid-layers").groupby(["topology.constructor", "data"])[["rest_psnr", "completion_mse"]].mean()
     cleaned = rivals("grid-denoising", "mnist", "rest_psnr")
     layered_ones = means["rest_psnr"].xs("mnist", level="data")
@@ -98,10 +105,6 @@ def test_layers_chosen_for_filling_in_denoise_no_better_than_all_edges() -> None
         assert error > rivals("grid-completion", data, "completion_mse")
     equal = rivals("grid-completion-equal", "mnist", "completion_mse")
     assert abs(means["completion_mse"]["generative", "mnist"] - equal) < 0.001
-
-
-def test_on_clothing_one_seed_of_the_fully_connected_graph_denoises_better_than_recurrent_layers() -> None:
-    """Any-rec: its cause says how the seeds lie."""
     theirs, ours = (sweep(name).set_index(["data", "seed"])["rest_psnr"].loc["fashion"]
                     for name in ("grid-denoising", "grid-denoising-recurrent"))
     assert (theirs > ours).sum() == 1 and ours.mean() > theirs.mean() and theirs.std() > 3 * ours.std()
@@ -234,8 +237,9 @@ def test_one_pair_of_steps_transfers_and_the_papers_value_step_does_not() -> Non
     assert set(best) <= {6e-4, 2e-3} and (best == 6e-4).mean() > 0.8
 
 
-def test_the_widest_graphs_are_not_equally_trained() -> None:
-    """Width and width-rec: the best epoch of four, by held-out images; and which feedforward graph overfits."""
+def test_the_widest_graphs_are_not_equally_trained_and_the_epoch_alone_makes_them_the_best() -> None:
+    """Width and width-rec: the best epoch of four, by held-out images; which feedforward graph overfits; and the best
+    width by the same images and the same choice, which the other seeds make."""
     rows = sweep("width-depth")
     widest = rows[rows["topology.hidden"] == "1024 and 1024"]
     course = widest.groupby(["topology.constructor", "train.weight_decay", "epoch"])[["validation", "energy"]].mean()
@@ -248,11 +252,7 @@ def test_the_widest_graphs_are_not_equally_trained() -> None:
                 & rows["topology.hidden"].str.startswith("512")].dropna(subset="settling_steps")
     steps = deep.groupby("topology.hidden")["settling_steps"].mean()
     assert len(steps) == 5 and steps.max() < 1.1 * steps.min()
-
-
-def test_the_epoch_alone_decides_whether_the_widest_graph_is_the_best() -> None:
-    """Width: by the same images and the same choice of the best width, which the other seeds make."""
-    ends = sweeps.finals(sweep("width-depth")[lambda rows: rows["topology.hidden"].str.count("and") == 1])
+    ends = sweeps.finals(rows[rows["topology.hidden"].str.count("and") == 1])
     ends = ends.assign(dataset="mnist", n=400, model=ends["topology.constructor"], decay=ends["train.weight_decay"],
                        width=ends["topology.hidden"].str.split().str[0].astype(int))
     best, last = (sweeps.penalties(sweeps.in_last_epoch(ends.assign(validation=ends[epoch])), "last_epoch_mse")
@@ -301,14 +301,6 @@ def test_a_cause_names_readings_of_its_claim() -> None:
         for part in filter(None, (claim, claim.in_grid)):
             if part.cause and (test := part.cause.tested):
                 assert {*test.tried, *filter(None, [test.reading])} <= set(part.readings), name
-
-
-def test_what_page_l_says_of_the_graphs_that_denoise_is_in_the_rows() -> None:
-    """Those of the search for filling in stop early and are read less often at rest."""
-    every = pd.read_csv(ROOT / "results/sweeps/grid-search.csv")
-    assert every.loc[every.groupby("identity")["validation"].idxmax(), "epoch"].median() == 1
-    search = every.dropna(subset="rest_agreement")
-    assert len(search) and (search["rest_agreement"] < search["noisy_agreement"]).all()
 
 
 def test_most_denoised_pictures_are_not_at_rest() -> None:

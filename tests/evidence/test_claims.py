@@ -223,13 +223,17 @@ def test_wrong_rules_are_refused(check: dict[str, object], words: str) -> None:
     assert "rules.yaml" in str(caught.value)
 
 
-def test_every_claim_has_a_home_and_a_rule_that_records_can_serve() -> None:
+def test_every_claim_has_a_home_a_rule_that_records_can_serve_and_readings_of_claims_that_there_are() -> None:
     """A page serves each claim, and a recorder takes every quantity that its rule asks for."""
     rules = claims.load_claims()
     assert {rule.notebook for rule in rules.values()} <= set(config.notebook_names())
     for name, rule in rules.items():
         for check in rule.checks.values():
             claims.check_known(name, check.quantity, rules)
+    read = [check for one in rules.values() for checks in one.readings.values() for check in checks]
+    named = {name for check in read for name in check.of}
+    assert named and named <= rules.keys()
+    assert not any(check.of for one in rules.values() for check in one.checks.values())
 
 
 def test_a_guard_can_fail_a_claim_but_not_carry_it():
@@ -265,8 +269,7 @@ def test_a_rule_that_cannot_decide_is_refused(check: dict, more: dict, says: str
 
 def test_close_to_may_ask_for_one_side_alone():
     """Better than the other does not contradict "similar"; worse by more than the tolerance does. Means are compared,
-    however much seeds differ.
-    """
+    however much seeds differ."""
     for ours, either, one_sided in ((1.5, True, True), (0.5, True, True), (3., False, True), (-1., False, False)):
         rows = frame(*seeds("q", ours - 2, ours, ours + 2, model="a"), *seeds("q", 2., 1., 0., model="b"))
         for more, expected in ((False, either), (True, one_sided)):
@@ -305,21 +308,17 @@ def test_shares_of_one_seed_are_told_apart_by_fishers_test(ours: int, theirs: in
         assert holds == (stats.fisher_exact([[ours, n - ours], [theirs, m - theirs]], side).pvalue < 0.05)
 
 
-def test_of_several_comparisons_that_fail_the_first_is_shown():
-    """Cases of different scale have no worst."""
-    pairs = [row for data, gap in (("fashion", -1.0), ("mnist", -2.0), ("svhn", -3.0)) for row in (
-        *seeds("q", 5.0, 5.0, 5.0, model="a", dataset=data), *seeds("q", *[5.0 + gap] * 3, model="b", dataset=data))]
-    rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
-    assert card(frame(*pairs), rules)["ours"].item().endswith("b 4, one of 3 cases, which all fail")
-
-
-def test_how_many_cases_fail_is_said() -> None:
-    """Of three data sets, one, two or three are below 0.5."""
+def test_how_many_cases_fail_is_said_and_of_comparisons_the_first() -> None:
+    """Of three data sets, one, two or three are below 0.5. Cases of different scale have no worst."""
     for below, said in ((1, "1 of which fails"), (2, "2 of which fail"), (3, "which all fail"), (0, "which all hold")):
         rows = frame(*(row for k, data in enumerate(("a", "b", "c"))
                        for row in seeds("q", 0.1 if k < below else 0.9, dataset=data)))
         shown = card(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
         assert shown.endswith(f", worst of 3 cases, {said}")
+    pairs = [row for data, gap in (("fashion", -1.0), ("mnist", -2.0), ("svhn", -3.0)) for row in (
+        *seeds("q", 5.0, 5.0, 5.0, model="a", dataset=data), *seeds("q", *[5.0 + gap] * 3, model="b", dataset=data))]
+    rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
+    assert card(frame(*pairs), rules)["ours"].item().endswith("b 4, one of 3 cases, which all fail")
 
 
 def test_another_reading_has_its_own_verdict() -> None:
@@ -340,14 +339,6 @@ def test_a_reading_may_look_at_what_another_claim_measured() -> None:
     for profile, said in (("paper", "r: reproduced"), ("laptop", "r: not run")):
         others = [row | {"claim": "d", "profile": profile} for row in seeds("a", 0.95, 0.97, model="other")]
         assert card(frame(*own, *others), rules)["hangs_on"].item() == said
-
-
-def test_readings_look_at_claims_that_there_are() -> None:
-    rules = claims.load_claims()
-    read = [check for one in rules.values() for checks in one.readings.values() for check in checks]
-    named = {name for check in read for name in check.of}
-    assert named and named <= rules.keys()
-    assert not any(check.of for one in rules.values() for check in one.checks.values())
 
 
 @pytest.mark.parametrize(("theirs", "expected"), [
@@ -414,13 +405,11 @@ def test_several_tries_are_corrected_for() -> None:
     assert verdict(inside(decay=[0.1, 0.2, 0.3, 0.4]), frame(*at_decay(0.1, *values))) == "not reproduced"
 
 
-def test_inside_the_grid_all_but_readings_and_rivals_is_the_claims_own() -> None:
+def test_inside_the_grid_all_but_readings_rivals_and_sentences_is_the_claims_own() -> None:
+    """Its sentences speak of its own checks."""
     whole = claim(LESS, readings={"r": [LESS]}, rivals=[LESS | {"name": "simple"}], in_grid={"decided_by": ["a"]})["c"]
     other = {"decided_by": ["a"], "in_grid": None, "readings": {}, "rivals": []}
     assert whole.in_grid == whole.model_copy(update=other)
-
-
-def test_sentences_inside_the_grid_speak_of_its_checks() -> None:
     with pytest.raises(BadInput, match="speaks of the check 'check0'; there are other"):
         claims.strict.validated(Claim, claim(LESS)["c"].model_dump() | {"in_grid": {
             "decided_by": ["a"], "checks": {"other": LESS}, "finding": ["{check0}"]}}, claims.FILE)
