@@ -5,6 +5,7 @@ import csv
 import json
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -42,11 +43,15 @@ QUICK = rows.Sizes(quick=True)
 WORKS = [training.fully_connected, training.layered, training.generative]
 
 
-def test_contenders_take_turns() -> None:
+def test_contenders_take_turns_and_a_ratio_is_taken_turn_by_turn() -> None:
+    """A machine that is ten times slower in two turns of three changes no ratio."""
     called: list[str] = []
     times = timing.interleaved({name: lambda name=name: called.append(name) for name in "abc"}, repeats=4, warmup=2)
     assert called == list("abc") * 6
     assert all(len(t.seconds) == 4 for t in times.values())
+    ours, other = timing.Timing((2.0, 20.0, 20.0)), timing.Timing((1.0, 10.0, 10.0))
+    assert ours.over(other) == 2 and ours.median == 20
+    assert timing.Timing((3.0, 10.0, 10.0)).over(timing.Timing((1.0, 10.0, 5.0))) == 2
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -78,13 +83,6 @@ def test_time_that_others_had_the_processor_is_not_counted() -> None:
         assert timing.timed(lambda: time.sleep(0.2)) >= 0.2
     finally:
         torch.set_num_threads(1)
-
-
-def test_a_ratio_is_taken_turn_by_turn() -> None:
-    """A machine that is ten times slower in two turns of three changes no ratio."""
-    ours, other = timing.Timing((2.0, 20.0, 20.0)), timing.Timing((1.0, 10.0, 10.0))
-    assert ours.over(other) == 2 and ours.median == 20
-    assert timing.Timing((3.0, 10.0, 10.0)).over(timing.Timing((1.0, 10.0, 5.0))) == 2
 
 
 def test_peak_memory_is_exact_for_tensors() -> None:
@@ -260,10 +258,7 @@ def test_a_race_ends_for_each_at_the_bar() -> None:
 
 def test_a_missing_data_set_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """No time, no target judged, the first line of the reason in the table of targets."""
-    def missing(*_: object, **__: object) -> None:
-        raise BadFile("no place has it\nelse")
-
-    monkeypatch.setattr(quality.datasets, "load", missing)
+    monkeypatch.setattr(quality.datasets, "load", mock.Mock(side_effect=BadFile("no place has it\nelse")))
     row = rows.judged(quality.measure("quality-mnist", rows.Sizes(quick=False)), quick=False)
     assert not row.contenders and row.note == "not measured: no place has it"
     assert [target.met for target in row.targets] == [None, None] and not row.quantities
@@ -355,11 +350,9 @@ def test_a_quick_run_through_the_command(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_run_that_is_stopped_keeps_the_rows_that_it_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(sizes: rows.Sizes) -> rows.Row:
-        raise KeyboardInterrupt
-
     first = rows.Row(name="first", title="nothing", quantities={"bytes": 1.0})
-    monkeypatch.setattr(suite, "ROWS", {"first": lambda sizes: first, "second": stopped})
+    monkeypatch.setattr(suite, "ROWS", {"first": lambda sizes: first,
+                                       "second": mock.Mock(side_effect=KeyboardInterrupt)})
     assert call("bench", "--out", str(tmp_path)) != 0
     assert report.read(tmp_path / "bench.json").rows == [first]
 
@@ -370,25 +363,18 @@ def test_a_run_that_is_stopped_keeps_the_rows_that_it_measured(tmp_path: Path, m
 def test_no_run_replaces_one_of_other_rows_or_switches(arguments: list[str], folder: str, tmp_path: Path,
                                                        monkeypatch: pytest.MonkeyPatch) -> None:
     """--tf32 reaches ``hardware.prepare``, --cuda-graphs the rows; both are noted, and name the folder."""
-    asked, made = {}, tmp_path / "_build/bench"
-
-    def prepare(threads: int, **switches: bool) -> dict[str, object]:
-        asked.update(switches)
-        return {"threads": threads}
-
-    def measured(sizes: rows.Sizes) -> rows.Row:
-        asked["cuda_graphs"] = sizes.cuda_graphs
-        return rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0})
-
+    made, prepare = tmp_path / "_build/bench", mock.Mock(return_value={"threads": 1})
+    measured = mock.Mock(return_value=rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0}))
     monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])
     monkeypatch.setattr(checkout, "ROOT", tmp_path)
     monkeypatch.setattr(scaling, "measure", lambda sizes: [])
     monkeypatch.setattr(suite, "ROWS", {"memory": measured})
     monkeypatch.setattr(suite.hardware, "prepare", prepare)
     assert call("bench", *arguments) == 0
-    assert asked == {"tf32": "--tf32" in arguments, "cuda_graphs": "--cuda-graphs" in arguments}
+    assert prepare.call_args.kwargs["tf32"] == ("--tf32" in arguments)
+    assert measured.call_args.args[0].cuda_graphs == ("--cuda-graphs" in arguments)
     assert [path.name for path in made.iterdir()] == [folder]
-    assert report.read(made / folder / "bench.json").setting["cuda_graphs"] == asked["cuda_graphs"]
+    assert report.read(made / folder / "bench.json").setting["cuda_graphs"] == ("--cuda-graphs" in arguments)
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

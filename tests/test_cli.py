@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from command import call
@@ -81,11 +82,8 @@ def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.Capture
 def test_what_cannot_be_written_is_said_in_one_line_before_any_work(
         root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str,
         arguments: list[str]) -> None:
-    def work(*_: object, **__: object) -> None:
-        pytest.fail("the work was begun")
-
     for module, name in ((zoo, "fit"), (notebooks, "_run_plain"), (verdicts, "verdicts"), (site, "stage")):
-        monkeypatch.setattr(module, name, work)
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("the work was begun"))
     monkeypatch.setattr(site, "ROOT", root)
     (root / place).parent.mkdir(parents=True, exist_ok=True)
     (root / place).mkdir() if place.endswith("/") else (root / place).touch()
@@ -99,10 +97,7 @@ def test_what_cannot_be_written_is_said_in_one_line_before_any_work(
     shutil.Error([("a", "b", "[Errno 28] No space left on device: 'a' -> 'b'")] * 50)])
 def test_a_full_disk_is_said_in_one_line(root: Path, monkeypatch: pytest.MonkeyPatch,
                                          capsys: pytest.CaptureFixture[str], error: OSError) -> None:
-    def make(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(site, "make", make)
+    monkeypatch.setattr(site, "make", mock.Mock(side_effect=error))
     assert call("book", "--profile", "smoke") == 2
     assert capsys.readouterr().err.splitlines() == [
         "PCGraphError: No space left on device. Free space; the same command goes on from what was finished."]
@@ -184,15 +179,10 @@ def test_a_published_run_takes_the_parameters_that_the_profile_keeps_for_it(
     """Other parameters go to a folder of their own, so what make publish copies is what the profile says."""
     laptop = (root / "config/profiles/laptop.yaml").read_text()
     (root / "config/profiles/paper.yaml").write_text(f"{laptop}\npublished:\n  01-tiny: {{seed: 3}}\n")
-    seen = []
-
-    def run(name: str, profile: str, given: dict[str, object], out: str, *_: object, **__: object) -> Path:
-        seen.append((profile, given, checkout.relative(out) if out.startswith("/") else out))
-        return root
-
-    monkeypatch.setattr(notebooks, "run", run)
+    monkeypatch.setattr(notebooks, "run", run := mock.Mock(return_value=root))
     assert call("run", "01-tiny", *arguments) == 0
-    assert seen == [ran]
+    _, profile, given, out, *_ = run.call_args.args
+    assert (profile, given, checkout.relative(out) if out.startswith("/") else out) == ran
 
 
 LONG = "/scratch/a user/" + "a-long-name-of-a-project-ü/" * 8 + ":smile:/[bold]/02-pc-graphs.ipynb"

@@ -26,15 +26,12 @@ def pictures(count: int = 40, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor
     return (0.8 * clean.flatten(1)[labels] + noise).clamp(0, 1), labels
 
 
-def test_hebbs_rule_is_its_sum():
+def test_hebbs_and_storkeys_rule_are_their_sums():
     patterns = signs(3, 7)
     for i in range(7):
         for j in range(7):
             expected = 0.0 if i == j else sum(float(x[i] * x[j]) for x in patterns) / 7
             assert float(hopfield.hebb(patterns)[i, j]) == pytest.approx(expected, abs=1e-12)
-
-
-def test_storkeys_rule_is_its_sum():
     patterns, n = signs(4, 6), 6
     expected = torch.zeros(n, n, dtype=torch.float64)
     for x in patterns:

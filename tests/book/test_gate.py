@@ -1,7 +1,5 @@
 """Of an executed notebook only the outputs of its code reach the book; text, captions and settings are the source's.
-
-Oracle: the source, cell by cell; outputs and text that a browser or the builder would execute, made by the test.
-"""
+Oracle: the source, cell by cell; outputs and text that a browser or the builder would execute, made by the test."""
 
 import base64
 import copy
@@ -49,7 +47,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_our_own_runs_pass_as_they_are(root: Path) -> None:
+    """Page 2 shows a file of the library as a listing."""
     own = executed(new_output("stream", text="done"), new_output("execute_result", {KIND: TABLE}),
+                   new_output("display_data", {"text/markdown": "```python\nx = '``'\n```"}),
                    new_output("display_data", {"image/png": png(), "text/plain": "x", "text/csv": "x,y\n1,2\n"}))
     passed = gate.admit(copy.deepcopy(own), "page", root)
     assert [(cell.source, cell.get("outputs")) for cell in passed.cells] == [
@@ -143,8 +143,3 @@ def test_what_is_not_of_its_kind_is_refused(root: Path, kind: str, content: obje
     """What a table may hold is tested in test_tables.py. Markdown beside a listing could be a directive."""
     with pytest.raises(BadFile, match=rf"cell 3: .*{says}.*pcgraph run page"):
         gate.admit(executed(new_output("display_data", {kind: content})), "page", root)
-
-
-def test_markdown_may_be_a_listing(root: Path) -> None:
-    """Page 2 shows a file of the library so."""
-    gate.admit(executed(new_output("display_data", {"text/markdown": "```python\nx = '``'\n```"})), "page", root)

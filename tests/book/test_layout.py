@@ -77,12 +77,10 @@ def test_a_page_opens_with_its_finding_and_its_figure_which_stands_nowhere_else(
 
 
 def test_a_page_without_pictures_gets_its_box_alone_and_one_without_title_nothing(laid) -> None:
+    """A page says that it ran with earlier code."""
     assert "{figure}" not in laid(page()).cells[1].source
     untitled = Page(NAME, new_notebook(cells=[new_markdown_cell("Text.")]), True, False, {"words": ""})
     assert laid(untitled).cells[1].source == "Text."
-
-
-def test_a_page_says_that_it_ran_with_earlier_code(laid) -> None:
     one = Page(NAME, page().notebook, True, True, {"words": "on a CPU"})
     assert "The notebook has changed since this run." in laid(one).cells[1].source
 

@@ -21,7 +21,8 @@ DATA = ROOT / "book/live/data"
 MODELS = sorted(path.stem for path in DATA.glob("model-*.js"))
 
 
-def test_a_part_stands_before_its_cell() -> None:
+def test_a_part_stands_before_its_cell_or_else_at_the_end() -> None:
+    """Other pages get none."""
     for name, (part, beginning) in live.PAGES.items():
         notebook = jupytext.read(ROOT / "notebooks" / f"{name}.md")
         before = [cell.source for cell in notebook.cells]
@@ -29,9 +30,6 @@ def test_a_part_stands_before_its_cell() -> None:
         at = next(k for k, cell in enumerate(notebook.cells) if f'data-part="{part}"' in cell.source)
         assert notebook.cells[at + 1].source.startswith(beginning), name
         assert [cell.source for k, cell in enumerate(notebook.cells) if k != at] == before
-
-
-def test_a_page_without_that_cell_gets_its_part_at_the_end_and_other_pages_none() -> None:
     for page, parts in (("02-pc-graphs", 1), ("03a-fully-connected", 0)):
         notebook = new_notebook(cells=[new_markdown_cell("# A page")])
         live.insert(ROOT, page, notebook)
@@ -81,20 +79,15 @@ def test_an_exported_model_says_where_it_comes_from(file: str) -> None:
     assert sum(stop - start for start, stop in about["groups"].values()) == about["n"]
 
 
-def test_the_page_lists_the_models_that_are_there() -> None:
+def test_exported_files_are_what_they_were_made_from() -> None:
+    """Models that are there, six test digits of each class, recorded scores. Where the last fails, results moved:
+    python scripts/export_live.py scores."""
     listed = export_live.content(DATA / "models.js")
     assert sorted(one["file"] for one in [*listed["graphs"], listed["memory"]]) == MODELS
     assert len(export_live.content(DATA / "memories.js")["labels"]) == 100
-
-
-def test_digits_are_test_digits_six_of_each() -> None:
     held, shown = export_live.content(DATA / "digits.js"), export_live.chosen_digits()
     assert np.bincount(held["labels"]).tolist() == [6] * 10 and held["labels"] == shown.labels.tolist()
     assert base64.b64decode(held["images"]) == export_live.to_bytes(shown.images).tobytes()
-
-
-def test_scores_over_relaxed_time_are_the_recorded_ones() -> None:
-    """Where this fails, results moved: python scripts/export_live.py scores."""
     assert export_live.content(DATA / "relaxed-time.js") == export_live.scores()
 
 

@@ -1,7 +1,5 @@
-"""Notebooks run with checked parameters, and leave nothing half done.
-
-Oracles: plain papermill for the same result; the records that a run leaves.
-"""
+"""Notebooks run with checked parameters, and leave nothing half done. Oracles: plain papermill for the same result; the
+records that a run leaves."""
 
 import json
 import re
@@ -35,14 +33,22 @@ def values(path: Path) -> list[float]:
     return [row["value"] for row in json.loads(path.read_text())["records"]]
 
 
-def test_parameters_are_read_without_running(root: Path) -> None:
-    """Names, types, defaults and help of the parameters cell; models of the front matter."""
+def test_parameters_are_read_and_given_values_come_before_the_profile_and_the_notebook(root: Path) -> None:
+    """Names, types, defaults and help of the parameters cell; models of the front matter. Text is read as the declared
+    type; a whole number is fine where a float is declared."""
     known = notebooks.parameters(NAME)
     assert (known["images"].type, known["images"].default, known["images"].help) == ("int", 50, "test images")
     assert known["sizes"].default == [1, 2]
     assert notebooks.models(NAME) == {"tiny": "seeds", "other": "seeds"}
     assert notebooks.seeds(NAME, config.load_profile("smoke"), "images") == list(range(20))
     assert notebooks.seeds(NAME, config.load_profile("smoke")) == [0]
+    smoke, laptop = config.load_profile("smoke"), config.load_profile("laptop")
+    assert notebooks.resolve(NAME, laptop, {})["images"] == 50
+    assert notebooks.resolve(NAME, smoke, {})["images"] == 20
+    given = notebooks.resolve(NAME, smoke, {"images": "7", "variance": "1", "fail": "true", "device": "cpu",
+                                            "sizes": "[3]"})
+    assert (given["images"], given["variance"], given["fail"], given["sizes"]) == (7, 1.0, True, [3])
+    assert given["profile"] == "smoke"
 
 
 @pytest.mark.parametrize(("made", "records"), [
@@ -51,17 +57,6 @@ def test_parameters_are_read_without_running(root: Path) -> None:
     ("my-run", "my-run/records")])
 def test_the_records_of_a_run_lie_beside_it(made: str, records: str) -> None:
     assert notebooks.records_of(Path(made)) == Path(records)
-
-
-def test_given_values_come_before_the_profile_and_the_notebook(root: Path) -> None:
-    """Text is read as the declared type; a whole number is fine where a float is declared."""
-    smoke, laptop = config.load_profile("smoke"), config.load_profile("laptop")
-    assert notebooks.resolve(NAME, laptop, {})["images"] == 50
-    assert notebooks.resolve(NAME, smoke, {})["images"] == 20
-    given = notebooks.resolve(NAME, smoke, {"images": "7", "variance": "1", "fail": "true", "device": "cpu",
-                                            "sizes": "[3]"})
-    assert (given["images"], given["variance"], given["fail"], given["sizes"]) == (7, 1.0, True, [3])
-    assert given["profile"] == "smoke"
 
 
 @pytest.mark.parametrize(("line", "words"), [

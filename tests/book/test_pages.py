@@ -49,9 +49,10 @@ def test_every_reference_is_cited() -> None:
 
 
 @pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
-def test_a_published_page_has_its_figures_no_warning_and_no_folder_of_one_machine(page: Path) -> None:
+def test_a_published_page_has_figures_no_warning_no_folder_of_one_machine_and_its_parameters(page: Path) -> None:
     """A cell with a caption shows a picture. The run was given a folder relative to the checkout, see
-    results/README.md; no cell warned, which would name the file of the cell."""
+    results/README.md; no cell warned, which would name the file of the cell. What papermill noted stands against the
+    parameters of the profile and of its key `published`; a page that ran with earlier code may have had others then."""
     notebook = nbformat.read(page, as_version=4)
     for cell in notebook.cells:
         if figure := cell.metadata.get("mystnb", {}).get("figure"):
@@ -59,16 +60,10 @@ def test_a_published_page_has_its_figures_no_warning_and_no_folder_of_one_machin
         assert not [out for out in cell.get("outputs", []) if "Warning: " in out.get("text", "")]
     run = notebook.metadata["papermill"]
     assert not Path(run["parameters"]["out"]).is_absolute() and not Path(run["output_path"]).is_absolute()
-
-
-@pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
-def test_a_published_page_ran_with_what_its_profile_says_of_it(page: Path) -> None:
-    """What papermill noted in the page, against the parameters of the profile and of its key `published`. A page that
-    ran with earlier code may have had others then."""
-    ran, paper = nbformat.read(page, as_version=4).metadata["papermill"]["parameters"], config.load_profile("paper")
+    ran, paper = run["parameters"], config.load_profile("paper")
     given = notebooks.resolve(page.stem, paper, paper.published.get(page.stem, {}))
     where = {"out": "", "device": ""}                                      # decides no result
-    if not gate.outdated(nbformat.read(page, as_version=4), page.stem, checkout.ROOT):
+    if not gate.outdated(notebook, page.stem, checkout.ROOT):
         assert ran | where == given | where
     assert [key for key in ran.keys() & given.keys() - where.keys() if ran[key] != given[key]] == []
 

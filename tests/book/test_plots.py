@@ -21,6 +21,8 @@ from reproduction.book.plots import RIGHT, WRONG
 
 
 def test_curves_draw_mean_band_levels_and_labels():
+    """A zero stands on a logarithmic axis, one place before the rest. A single line without a name has no legend, and a
+    long label has lines."""
     values = torch.tensor([[1.0, 3.0], [2.0, 6.0]])
     lines = {"a": ([0, 1], values), "b": ([0, 1], values[:, 0])}
     axis = plots.curves(lines, "t", "E", log=True, levels={"low": 0.5}, marks={"here": 0.7}).axes[0]
@@ -28,6 +30,12 @@ def test_curves_draw_mean_band_levels_and_labels():
     assert len(axis.collections) == 1                                      # a band only where there are repeats
     assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_yscale()) == ("t", "E", "log")
     assert [text.get_text() for text in axis.figure.legends[0].get_texts()] == ["a", "b", "here", "low"]
+    axis = plots.curves({"a": ([0, 1e-3, 1e-2], torch.ones(3))}, "decay", "E", log_x=True).axes[0]
+    at = axis.transData.transform([(place, 1) for place in (0, 1e-3, 1e-2)])[:, 0]
+    assert at[1] - at[0] == pytest.approx(at[2] - at[1])
+    assert [label.get_text() for label in axis.get_xticklabels()][:3] == ["0", "0.001", "0.01"]
+    figure = plots.curves({"": ([1, 2], torch.tensor([3.0, 4.0]))}, "t", "mean step of brightness at the seam")
+    assert not figure.legends and figure.axes[0].get_ylabel() == "mean step of brightness at the\nseam"
 
 
 @pytest.mark.parametrize("draw", [
@@ -52,7 +60,7 @@ def test_lines_of_a_frame_have_a_column_a_seed():
         "a": ([1, 2], [[1.0, 2.0], [3.0, 4.0]]), "b": ([5], [[6.0]])}
 
 
-def test_panels_draw_each_part_on_common_axes():
+def test_panels_share_axes_and_may_share_a_legend():
     parts = {"decay": {"base": ([1, 2], torch.tensor([3.0, 4.0])), "0.1": ([1, 2], torch.tensor([5.0, 9.0]))},
              "T": {"base": ([1, 2], torch.tensor([3.0, 4.0]))}}
     figure = plots.panels(parts, "epoch", "accuracy", levels={"T": {"ridge": 7.0}})
@@ -62,9 +70,6 @@ def test_panels_draw_each_part_on_common_axes():
     assert (first.get_title(), second.get_title()) == ("decay", "T")
     assert [text.get_text() for text in second.get_legend().get_texts()] == ["base", "ridge"]
     assert (figure.get_supxlabel(), figure.get_supylabel()) == ("epoch", "accuracy")
-
-
-def test_panels_can_have_logarithmic_axes_and_one_legend():
     parts = {title: {"base": ([0.1, 10.0], torch.tensor([1.0, 100.0]))} for title in ("a", "b")}
     figure = plots.panels(parts, "seconds", "E", {"a": {"step": 5.0}}, log=True, log_x=True, one_legend=True)
     for axis in figure.axes:
@@ -89,7 +94,8 @@ def test_differences_draw_every_seed_and_shade_the_better_side():
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["a", "b"]
 
 
-def test_dots_draw_every_seed_and_the_published_value():
+def test_dots_draw_every_seed_that_there_is_in_the_colour_of_its_kind_and_the_published_value():
+    """Empty rows are left out; ticks of places are whole numbers."""
     parts = {"digits": {"a": torch.tensor([1.0, 3.0]), "b": torch.tensor([5.0])},
              "clothing": {"a": torch.tensor([2.0]), "b": torch.tensor([4.0])}}
     figure = plots.dots(parts, "accuracy (%)", {"digits": {"b": 7.0}})
@@ -98,9 +104,6 @@ def test_dots_draw_every_seed_and_the_published_value():
     assert list(first.lines[2].get_xdata()) == [7.0] and list(first.lines[2].get_ydata()) == [1]
     assert [line.get_xdata().tolist() for line in second.lines] == [[2.0], [4.0]]
     assert [tick.get_text() for tick in first.get_yticklabels()] == ["a", "b"] and second.get_xlabel() == "accuracy (%)"
-
-
-def test_dots_leave_out_empty_rows_and_colour_kinds():
     parts = {"digits": {"a": torch.tensor([1.0, 10.0]), "b": torch.tensor([5.0]), "c": torch.tensor([2.0])},
              "clothing": {"a": torch.tensor([]), "b": torch.tensor([torch.nan]), "c": torch.tensor([2.0, torch.nan])}}
     kinds = {"a": "layers", "b": "edges", "c": "edges"}
@@ -111,9 +114,6 @@ def test_dots_leave_out_empty_rows_and_colour_kinds():
     assert [line.get_color() for line in first.lines[:3]] == [plots.COLORS[k] for k in (0, 1, 1)]
     assert second.lines[0].get_color() == plots.COLORS[1]                  # the same as in the panel above
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["layers", "edges", "the paper's"]
-
-
-def test_dots_of_places_stand_at_whole_numbers():
     axis = plots.dots({"task": {"f": torch.tensor([1, 2, 2])}}, "place").axes[0]
     assert all(float(place).is_integer() for place in axis.get_xticks())
 
@@ -126,6 +126,7 @@ def test_mistakes_are_shares_of_the_true_class_in_rows():
 
 
 def test_image_rows_show_the_images_and_the_marks():
+    """Colour planes one after the other become the last axis; a single channel is drawn as grey."""
     images = torch.rand(3, 784)
     figure = plots.image_rows({"given": images, "found": images / 2}, columns=["x", "y", "z"],
                               marks={"found": [True, False, True]})
@@ -137,6 +138,10 @@ def test_image_rows_show_the_images_and_the_marks():
     good, bad = (axis.patches[k].get_edgecolor()[:3] for k in (3, 4))
     assert to_hex(good) == plots.RIGHT and to_hex(bad) == plots.WRONG
     assert [text.get_text() for text in axis.texts] == ["✓", "✗", "✓"]
+    grey, colour = torch.rand(2, 784), torch.rand(2, 3 * 32 * 32)
+    figure = plots.image_rows({"grey": grey, "colour": colour})
+    assert np.allclose(figure.axes[0].images[1].get_array(), grey[1].view(28, 28))
+    assert np.allclose(figure.axes[0].images[3].get_array(), colour[1].view(3, 32, 32).permute(1, 2, 0))
 
 
 # Machado, Oliveira and Fernandes (2009): linear RGB as those see it who lack the cones for green.
@@ -193,28 +198,27 @@ def test_image_rows_draw_square_pictures_of_any_size(pixels, shape):
         assert plots.image_rows({"mine": torch.rand(known)}).axes[0].images[0].get_array().shape == (5, 7)
 
 
-def test_image_rows_take_a_shape_each_and_draw_colours():
-    """Colour planes one after the other become the last axis; a single channel is drawn as grey."""
-    grey, colour = torch.rand(2, 784), torch.rand(2, 3 * 32 * 32)
-    figure = plots.image_rows({"grey": grey, "colour": colour})
-    assert np.allclose(figure.axes[0].images[1].get_array(), grey[1].view(28, 28))
-    assert np.allclose(figure.axes[0].images[3].get_array(), colour[1].view(3, 32, 32).permute(1, 2, 0))
-
-
-def test_mask_picture_has_sources_in_rows():
+def test_mask_picture_has_sources_in_rows_and_names_every_group_however_thin():
+    """Names from top to bottom in the order of the groups, without touching one another or the next mask."""
     drawn = topology.generative(2, [5], 6)
     axis = plots.mask_picture({"generative": drawn}).axes[0]
     assert np.array_equal(np.asarray(axis.images[0].get_array(), dtype=bool), drawn.mask().numpy())
     assert axis.get_ylabel() == "source vertex"
+    plots.use_style()
+    masks = {"complete": topology.fully_connected(784, 10, 206), "lateral": topology.lateral(10, [8, 8], 784)}
+    figure = plots.mask_picture(masks)
+    figure.canvas.draw()
+    boxes = [[Text.get_window_extent(text) for text in axis.texts] for axis in figure.axes]
+    for axis, drawn, placed in zip(figure.axes, masks.values(), boxes, strict=True):
+        assert [text.get_text() for text in axis.texts] == list(reversed(drawn.groups))
+        assert all(above.y0 >= below.y1 for below, above in pairwise(placed))
+        assert not any(box.overlaps(other.get_window_extent()) for box in placed for other in figure.axes)
 
 
-def test_graph_picture_names_vertices_and_weights():
+def test_pictures_of_a_graph_and_of_its_energy_have_names():
     graph = PCGraph(topology.from_mask(torch.tensor([[0, 1], [0, 0]])), init_std=1.0)
     texts = {text.get_text() for text in plots.graph_picture(graph, ["a", "b"]).axes[0].texts}
     assert {"a", "b", f"{float(graph.weight[0, 1]):.2f}"} <= texts
-
-
-def test_landscape_is_the_energy():
     graph = PCGraph(topology.fully_connected(1, 1, 1), "tanh", dtype=torch.float64)
     start = torch.zeros(3, dtype=torch.float64)
     figure = plots.landscape(graph, start, (1, 2), {"p": torch.zeros(2, 3)}, ["a", "b", "c"])
@@ -279,32 +283,9 @@ def test_counts_draw_means_ranges_and_the_number_itself():
     assert [tick.get_text() for tick in axis.get_xticklabels()] == ["50", "100"]
     shared = axis.figure.get_supxlabel(), axis.figure.get_supylabel()
     assert (axis.get_title(), *shared) == ("half", "stored", "retrieved")
-
-
-def test_a_bar_of_nothing_says_so():
     figure = plots.counts({"noise": {"small": {50: [0]}}, "half": {"large": {50: [7]}}}, "stored", "retrieved")
     assert [text.get_text() for axis in figure.axes for text in axis.texts] == ["0", "7"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["small", "large"]
-
-
-def test_every_group_of_a_mask_is_named_however_thin():
-    """From top to bottom in the order of the groups, without touching one another or the next mask."""
-    plots.use_style()
-    masks = {"complete": topology.fully_connected(784, 10, 206), "lateral": topology.lateral(10, [8, 8], 784)}
-    figure = plots.mask_picture(masks)
-    figure.canvas.draw()
-    boxes = [[Text.get_window_extent(text) for text in axis.texts] for axis in figure.axes]
-    for axis, drawn, placed in zip(figure.axes, masks.values(), boxes, strict=True):
-        assert [text.get_text() for text in axis.texts] == list(reversed(drawn.groups))
-        assert all(above.y0 >= below.y1 for below, above in pairwise(placed))
-        assert not any(box.overlaps(other.get_window_extent()) for box in placed for other in figure.axes)
-
-
-def test_a_zero_stands_on_a_logarithmic_axis_one_place_before_the_rest():
-    axis = plots.curves({"a": ([0, 1e-3, 1e-2], torch.ones(3))}, "decay", "E", log_x=True).axes[0]
-    at = axis.transData.transform([(place, 1) for place in (0, 1e-3, 1e-2)])[:, 0]
-    assert at[1] - at[0] == pytest.approx(at[2] - at[1])
-    assert [label.get_text() for label in axis.get_xticklabels()][:3] == ["0", "0.001", "0.01"]
 
 
 def test_settings_have_the_names_that_readers_know():
@@ -346,23 +327,15 @@ def test_facets_join_numbers_and_never_categories(places: list[object], joined: 
     assert (drawn, bars) == (([[2.0, 5.0]], []) if joined else ([], [[2.0, 5.0]]))
 
 
-def test_facets_with_labels_of_their_own_stand_in_one_column():
+def test_facets_have_labels_and_levels_of_their_own():
+    """With labels they stand in one column; the number of a level is kept."""
     frame = pd.DataFrame({"x": [*"0112"], "y": [1.0, 2.0, 3.0, 4.0], "part": [*"aabb"], "by": "u"})
     figure = plots.facets(frame, "x", "y", "part", "by", {"a": "error", "b": "points"})
     first, second = figure.axes
     assert (first.get_ylabel(), second.get_ylabel()) == ("error", "points")
     assert (first.get_xlabel(), second.get_xlabel()) == ("", "x")
     assert first.get_subplotspec().colspan == second.get_subplotspec().colspan and first.get_xlim() == second.get_xlim()
-
-
-def test_facets_draw_a_level_in_its_panel_alone_and_keep_its_number():
-    frame = pd.DataFrame({"x": [*"0101"], "y": [1.0, 2.0, 3.0, 4.0], "part": [*"aabb"], "by": "u"})
     figure = plots.facets(frame, "x", "y", "part", "by", levels={"b": {"rival": 2.5}})
     assert [[text.get_text() for text in axis.texts] for axis in figure.axes] == [[], ["rival"]]
     assert figure.axes[1].lines[-1].get_ydata() == [2.5, 2.5]
     assert "b,rival,,2.5" in series.csv(figure)
-
-
-def test_a_single_line_without_a_name_has_no_legend_and_a_long_label_has_lines():
-    figure = plots.curves({"": ([1, 2], torch.tensor([3.0, 4.0]))}, "t", "mean step of brightness at the seam")
-    assert not figure.legends and figure.axes[0].get_ylabel() == "mean step of brightness at the\nseam"

@@ -39,16 +39,12 @@ def test_images_below_the_first_keep_their_room_and_load_late(tmp_path: Path) ->
     assert 'loading="lazy"' in third and "width" not in third
 
 
-def test_a_picture_of_twice_the_resolution_takes_the_same_room(tmp_path: Path) -> None:
+def test_a_picture_of_twice_the_resolution_takes_the_same_room_and_its_box_knows_how_wide_it_is(tmp_path: Path) -> None:
+    """From which the style tells whether it scrolls. Of a drawing without a size it does not."""
     for dense in (1, 2):
         Image.new("L", (30 * dense, 20 * dense)).save(tmp_path / "a.png", dpi=(dense * polish.DPI,) * 2)
         page = polish.polished('<head></head><article class="bd-article"><img src="a.png">', tmp_path)
         assert 'width="30" height="20" style="--natural: 30; --high: 20"' in page
-
-
-def test_the_box_of_a_figure_knows_how_wide_its_picture_is(tmp_path: Path) -> None:
-    """From which the style tells whether it scrolls. Of a drawing without a size it does not."""
-    Image.new("L", (30, 20)).save(tmp_path / "a.png", dpi=(polish.DPI,) * 2)
     for source, natural in (("a.png", 30), ("b.svg", 0)):
         page = polish.polished(f'<article class="bd-article"><figure><img src="{source}"></figure>', tmp_path)
         assert f'<figure><span class="wide-picture" style="--natural: {natural}"><img ' in page

@@ -39,8 +39,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return score.includes(Judged.judge(kept()), {}, ROOT, tmp_path_factory.mktemp("source"))
 
 
-def test_the_home_page_has_a_row_for_each_trained_claim_and_counts_equations_apart(written: dict[str, str]) -> None:
-    """What was measured stands first, under its finding; the others under their names."""
+def test_the_home_page_has_a_row_for_each_trained_claim_and_concludes(written: dict[str, str]) -> None:
+    """What was measured stands first, under its finding; the others under their names. No final verdict in these
+    records, and no equation but the first: only what they say is said."""
     page = BeautifulSoup(written["score.html"], "html.parser")
     trained = [claim for claim in RULES.values() if claim.needs.profile != "any" and not claim.beyond]
     beyond = [claim for claim in RULES.values() if claim.beyond]
@@ -50,13 +51,8 @@ def test_the_home_page_has_a_row_for_each_trained_claim_and_counts_equations_apa
     one = " ".join(next(row for row in rows[0] if "preliminary: not reproduced" in row).split())
     assert "Paper: graph 98.47 ± 0.12" in one and "✗ paper's accuracy" in one
     assert f"({len(RULES) - len(trained) - len(beyond)}): 1 reproduced," in page.find_all("p", recursive=False)[-1].text
-
-
-def test_home_concludes_with_the_verdicts_and_what_rests_outside_the_grid(written: dict[str, str]) -> None:
-    """No final verdict in these records, and no equation but the first: only what they say is said."""
     text = " ".join(written["conclusion.md"].split())
-    trained = sum(claim.needs.profile != "any" and not claim.beyond for claim in RULES.values())
-    assert f"its verdicts on the paper's {trained} claims about trained models are preliminary" in text
+    assert f"its verdicts on the paper's {len(trained)} claims about trained models are preliminary" in text
     assert " hold" not in text and "fail" not in text
     assert "learn by local rules" not in text and "simple methods" not in text and "older networks" not in text
     outside = sum(bool(claim.departures) for claim in RULES.values())
@@ -77,12 +73,6 @@ def test_the_lead_over_older_networks_is_said_to_hold_only_where_it_does() -> No
     assert score.lead(Judged.judge(ahead + behind)) is False
 
 
-def test_a_row_says_where_its_graphs_leave_the_paper(written: dict[str, str]) -> None:
-    rows = dict(re.findall(r'<tr id="([\w-]+)"(.*?)</tr>', written["scorecard.html"], re.DOTALL))
-    assert "our settings" not in rows["mlp-mnist"] + rows["eq1"]
-    assert "our settings" in rows["gen-c"] and "f ReLU (the paper names HardTanh)" in rows["gen-c"]
-
-
 def test_dots_stand_where_the_numbers_are(written: dict[str, str]) -> None:
     """Scale from 80 to 100: 85 ± 7.07 lies at a quarter, its band from 0 (cut) to 60.36 - by hand."""
     text = written["dots.html"]
@@ -92,7 +82,9 @@ def test_dots_stand_where_the_numbers_are(written: dict[str, str]) -> None:
     assert "2 seeds" in row and "not measured" in text.partition('row">backpropagation<')[2].partition("</tr>")[0]
 
 
-def test_every_claim_has_a_row_with_its_rule_record_and_command(written: dict[str, str]) -> None:
+def test_every_claim_has_a_row_with_its_rule_record_command_and_changes(written: dict[str, str]) -> None:
+    """Every anchor of the page of changes is a claim's, and its row leads there; the others lead to the runs. A row
+    says where its graphs leave the paper."""
     text = written["scorecard.html"]
     rows = dict(re.findall(r'<tr id="([^"]+)"(.*?)</tr>', text, re.DOTALL))
     assert list(rows) == sorted(RULES, key=lambda name: RULES[name].needs.profile == "any")     # trained ones first
@@ -100,6 +92,12 @@ def test_every_claim_has_a_row_with_its_rule_record_and_command(written: dict[st
     assert 'data-verdict="preliminary: not reproduced"' in rows["mlp-mnist"]
     assert "../records/d-multilayer.json" in rows["mlp-mnist"]
     assert "../records/" + RULES["fid"].notebook not in rows["fid"] and "of 25.61" in rows["fid"]
+    told = set(re.findall(r"^\(change-(\S+)\)=$", (ROOT / "book/changes.md").read_text(), re.MULTILINE))
+    assert told and told <= {name.lower() for name in RULES}
+    for name in RULES:
+        assert f'"changes.html#{f"change-{name.lower()}" if name.lower() in told else "runs"}"' in text
+    assert "our settings" not in rows["mlp-mnist"] + rows["eq1"]
+    assert "our settings" in rows["gen-c"] and "f ReLU (the paper names HardTanh)" in rows["gen-c"]
 
 
 def test_every_check_that_counts_asks_for_words_of_the_paper() -> None:
@@ -184,15 +182,6 @@ def test_the_citation_is_that_of_the_file(written: dict[str, str]) -> None:
     assert "@software{pcgraph-lite," in text and "Salvatori, Tommaso and Pinchetti, Luca" in text
     assert "pages = {38232--38244}" in text
     assert text.count("  year = {20") == 2, "BibTeX styles warn of an entry without a year"
-
-
-def test_rows_link_to_what_changed(written: dict[str, str]) -> None:
-    """Every anchor of the page of changes is a claim's, and its row leads there; the others lead to the runs."""
-    told = set(re.findall(r"^\(change-(\S+)\)=$", (ROOT / "book/changes.md").read_text(), re.MULTILINE))
-    text = written["scorecard.html"]
-    assert told and told <= {name.lower() for name in RULES}
-    for name in RULES:
-        assert f'"changes.html#{f"change-{name.lower()}" if name.lower() in told else "runs"}"' in text
 
 
 def test_comparisons_with_simple_methods_are_counted() -> None:

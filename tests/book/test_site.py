@@ -1,7 +1,5 @@
-"""The book builds with warnings as errors, shows what the records say, and loads nothing from the net.
-
-Oracle: the files given in, for what the built pages must show.
-"""
+"""The book builds with warnings as errors, shows what the records say, and loads nothing from the net. Oracle: the
+files given in, for what the built pages must show."""
 
 import json
 import re
@@ -153,29 +151,31 @@ OUTSIDE = re.compile(r"""<(?:script|img|source|link(?! rel="canonical"))[^>]*\s(
                      r"""|(?:url\(|@import)\s*['"]?(?:https?:)?//""")
 
 
-def test_pages_load_nothing_from_the_net(built: Path) -> None:
+def test_pages_load_nothing_from_the_net_and_mathjax_from_the_site(built: Path, page: str) -> None:
     """By their text; what a browser asks for, test_browser_pages.py sees."""
     assert OUTSIDE.search('<img alt="a" src="//x.org/a.png">') and OUTSIDE.search("{src: url( 'https://x.org/a')}")
     assert not [path.name for path in built.rglob("*") if path.suffix in (".html", ".css")
                 and OUTSIDE.search(path.read_text(encoding="utf-8"))]
-    assert not any("unpkg.com" in page.read_text(encoding="utf-8") for page in built.rglob("*.html"))
-
-
-def test_mathjax_is_in_the_site_and_pages_with_formulas_load_it(built: Path, page: str) -> None:
+    assert not any("unpkg.com" in path.read_text(encoding="utf-8") for path in built.rglob("*.html"))
     assert 'src="../../_static/../mathjax/tex-mml-chtml.js' in page
     assert (built / "mathjax/tex-mml-chtml.js").stat().st_size > 500_000
     assert list((built / "mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
 
 
-def test_pictures_have_a_text_for_those_who_do_not_see_them(built: Path) -> None:
-    alts = [(page.name, alt) for page in (built / "book").rglob("*.html")
-            for alt in re.findall(r'<img[^>]*?alt="([^"]*)"', page.read_text()) if "logo" not in alt.lower()]
+def test_pages_and_pictures_describe_themselves(built: Path, page: str) -> None:
+    alts = [(file.name, alt) for file in (built / "book").rglob("*.html")
+            for alt in re.findall(r'<img[^>]*?alt="([^"]*)"', file.read_text()) if "logo" not in alt.lower()]
     assert {name for name, alt in alts if alt == CAPTION} >= {"02-pc-graphs.html"}
     assert not [(name, alt) for name, alt in alts if ".png" in alt or not alt]
-    assert not [page for page in built.rglob("*.html") if re.search(r"<img(?![^>]*alt=)", page.read_text())]
+    assert not [file for file in built.rglob("*.html") if re.search(r"<img(?![^>]*alt=)", file.read_text())]
+    assert re.search(r'<meta name="description" content="The printed rule swaps the two indices', page)
+    assert "fontawesome.js" not in page
+    assert not list((built / "_static/scripts").glob("fontawesome*"))
+    assert all("loading=" in image for image in re.findall(r"<img [^>]*>", page.partition("<article")[2])
+               if "result-figure" not in image)
 
 
-def test_records_reach_the_pages(built: Path, page: str) -> None:
+def test_records_reach_the_pages_and_causes_those_of_what_is_not_reproduced(built: Path, page: str) -> None:
     """Of one record: the count, its row with rule, record and command, and the box on its page."""
     landing, full = ((built / f"book/{name}.html").read_text() for name in ("index", "scorecard"))
     assert all(f'<tr id="{claim}"' in full for claim in load_claims())
@@ -186,12 +186,9 @@ def test_records_reach_the_pages(built: Path, page: str) -> None:
     assert (built / "records/02-pc-graphs.json").is_file() and (built / "records/claims.yaml").is_file()
     assert 'id="claim-eq3"' in page and "with the printed indices swapped</span>" in page
     assert "the test" in (built / "book/audit.html").read_text()
-
-
-def test_the_page_of_causes_has_every_claim_that_is_not_reproduced(built: Path) -> None:
-    page = (built / "book/why.html").read_text()
-    assert "Classifying house numbers with a fully connected graph" in page and "SVHN" in page
-    assert "Equation 3" not in page.partition("<article")[2]
+    why = (built / "book/why.html").read_text()
+    assert "Classifying house numbers with a fully connected graph" in why and "SVHN" in why
+    assert "Equation 3" not in why.partition("<article")[2]
 
 
 def test_inner_links_and_anchors_lead_somewhere(built: Path) -> None:
@@ -205,14 +202,6 @@ def test_inner_links_and_anchors_lead_somewhere(built: Path) -> None:
             target = (page.parent / file).resolve() if file else page
             assert target.exists(), (page.name, address)
             assert not anchor or target not in anchors or anchor in anchors[target], (page.name, address)
-
-
-def test_pages_describe_themselves_and_leave_the_icon_script_out(built: Path, page: str) -> None:
-    assert re.search(r'<meta name="description" content="The printed rule swaps the two indices', page)
-    assert "fontawesome.js" not in page
-    assert not list((built / "_static/scripts").glob("fontawesome*"))
-    assert all("loading=" in image for image in re.findall(r"<img [^>]*>", page.partition("<article")[2])
-               if "result-figure" not in image)
 
 
 def test_a_page_offers_its_numbers_and_a_notebook_that_installs_what_it_needs(built: Path, page: str) -> None:
@@ -254,10 +243,16 @@ def test_the_page_on_speed_shows_the_committed_benchmark(built: Path) -> None:
     assert "fabricpc" in page and "pcx" in page
 
 
-def test_a_missing_notebook_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:
-    small_book(tmp_path)
-    (tmp_path / "_build/smoke/notebooks/04a-topologies.ipynb").unlink()
-    with pytest.raises(BadFile, match=r"04a-topologies.*pcgraph run 04a-topologies --profile smoke"):
+def test_a_notebook_that_is_missing_or_stopped_with_an_error_is_named_with_the_command_that_makes_it(
+        tmp_path: Path) -> None:
+    path = small_book(tmp_path) / "_build/smoke/notebooks/02-pc-graphs.ipynb"
+    broken = nbformat.read(path, as_version=4)
+    broken.cells[1].outputs = [new_output("error", ename="ValueError", evalue="no such seed", traceback=[])]
+    nbformat.write(broken, path)
+    with pytest.raises(BadFile, match=r"stopped with ValueError: no such seed.*pcgraph run 02-pc-graphs"):
+        site.stage("smoke", root=tmp_path)
+    path.unlink()
+    with pytest.raises(BadFile, match=r"02-pc-graphs.*pcgraph run 02-pc-graphs --profile smoke"):
         site.stage("smoke", root=tmp_path)
     assert not (tmp_path / "_build/smoke/site-source").exists()
 
@@ -277,16 +272,6 @@ def test_a_page_without_a_published_run_is_shown_without_results_and_says_so(tmp
     assert not any(cell.get("outputs") for cell in other.cells)
     ledger = (staged.parent / "generated/ledger.csv").read_text()
     assert "02-pc-graphs" in ledger and "04a-topologies" not in ledger
-
-
-def test_a_notebook_that_stopped_with_an_error_is_not_published(tmp_path: Path) -> None:
-    small_book(tmp_path)
-    path = tmp_path / "_build/smoke/notebooks/02-pc-graphs.ipynb"
-    broken = nbformat.read(path, as_version=4)
-    broken.cells[1].outputs = [new_output("error", ename="ValueError", evalue="no such seed", traceback=[])]
-    nbformat.write(broken, path)
-    with pytest.raises(BadFile, match=r"stopped with ValueError: no such seed.*pcgraph run 02-pc-graphs"):
-        site.stage("smoke", root=tmp_path)
 
 
 def test_a_warning_stops_the_build_and_the_last_good_site_stays(refused: tuple[Path, str]) -> None:

@@ -103,8 +103,9 @@ def test_seeds_of_a_group_become_one_row_under_its_words() -> None:
         "other"]).settings
 
 
-def test_a_table_of_models_has_a_row_a_model() -> None:
-    """Two models that differ in their weight step; a row is that of the first seed."""
+def test_a_table_of_models_has_a_row_a_model_and_says_how_a_weight_step_falls() -> None:
+    """Two models that differ in their weight step; a row is that of the first seed. The step is a number where it stays
+    the same; what baselines without one have is left empty."""
     def trained(weight_lr: float) -> SimpleNamespace:
         spec = SimpleNamespace(kind="pcgraph", activation="tanh", train=SimpleNamespace(steps=5, weight_lr=weight_lr))
         history = pd.DataFrame({"epoch": [1, 2], "value_lr": [0.3, 0.25]})
@@ -119,10 +120,6 @@ def test_a_table_of_models_has_a_row_a_model() -> None:
     assert shown.data.drop(columns=["model", "weight step", "seeds"]).iloc[0].to_dict() == {
         "images of": "digits", "vertices": 6, "parameters": 30, "training images": 7, "epochs": 4, "f": "tanh", "T": 5,
         "value step": 0.25, "relaxed time": 1.25, "weight decay": None, "seconds": 2, "device": "cpu", "hidden": 2}
-
-
-def test_a_table_says_how_a_weight_step_falls() -> None:
-    """A number where it stays the same; what baselines without one have is left empty."""
     def said(**train: object) -> object:
         return tables.weight_step(SimpleNamespace(**train))
 

@@ -37,9 +37,9 @@ def test_all_plans_draw_the_same_weights(name):
     assert dense.any() and all(torch.equal(dense, other) for other in others)
 
 
-def test_a_sparse_plan_stores_existing_edges_alone():
+def test_a_sparse_plan_stores_existing_edges_alone_and_auto_does_so_in_big_blocks_with_few():
     """Which weights it exchanges with other plans, and of which graphs, is in test_saving.py."""
-    t = topology.assemblies(3, 8, 0.4, 5, 2, generator=torch.Generator().manual_seed(1))
+    t = topology.assemblies(3, 8, 0.4, 5, 2, generator=seeded(1))
     block, sparse = (PCGraph(t, plan=plan) for plan in ("blocks", "sparse"))
     assert sum(w.numel() for w in sparse.weights) == t.edge_count() < sum(w.numel() for w in block.weights)
     name = next(name for name, saved in sparse.state_dict().items() if saved.ndim == 1 and len(saved) > 1)
@@ -48,6 +48,12 @@ def test_a_sparse_plan_stores_existing_edges_alone():
             block.load_state_dict({name: saved}, strict=False)
     with pytest.raises(BadInput, match="does not do replicas"):
         PCGraph(t, plan="sparse", replicas=2)
+    few, many = (topology.from_mask(torch.rand(600, 600, generator=seeded(0)) < share)
+                 for share in (0.1, 0.3))
+    by_edges = [PCGraph(few), PCGraph(many), PCGraph(few, replicas=2)]
+    assert [graph.weights[0].ndim == 1 for graph in by_edges] == [True, False, False]
+    small = topology.from_mask(torch.rand(500, 500, generator=seeded(0)) < 0.1)
+    assert PCGraph(small).weights[0].ndim == 2
 
 
 @pytest.mark.parametrize(("change", "expected"), [
@@ -65,15 +71,6 @@ def test_weights_with_other_names_or_shapes_are_named_in_a_line(change, expected
     assert "\n" not in str(caught.value) and torch.equal(graph.weight, before)
     with pytest.raises(BadInput, match="state_dict is 3"):
         graph.load_state_dict(3)
-
-
-def test_auto_stores_big_blocks_with_few_edges_by_their_edges():
-    few, many = (topology.from_mask(torch.rand(600, 600, generator=torch.Generator().manual_seed(0)) < share)
-                 for share in (0.1, 0.3))
-    by_edges = [PCGraph(few), PCGraph(many), PCGraph(few, replicas=2)]
-    assert [graph.weights[0].ndim == 1 for graph in by_edges] == [True, False, False]
-    small = topology.from_mask(torch.rand(500, 500, generator=torch.Generator().manual_seed(0)) < 0.1)
-    assert PCGraph(small).weights[0].ndim == 2
 
 
 def test_a_masked_fully_connected_graph_is_the_layerwise_network():

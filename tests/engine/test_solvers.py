@@ -75,7 +75,8 @@ def test_recorded_steps_settle_where_plain_ones_do(name):
     assert torch.equal(recorded.energy[-1], plain.energy[-1])
 
 
-def test_a_safe_step_is_halved_where_the_energy_rose_and_grows_back_to_the_first():
+def test_a_safe_step_is_halved_where_the_energy_rose_and_moves_while_at_most_half_are_taken_back():
+    """And it grows back to the first."""
     graph = PCGraph(topology.recurrent(3, [8], 12), "tanh")
     solver = Backtracking(Conditioned(graph, values(graph), torch.arange(23) < 12), 0.05)
     for _ in range(2):
@@ -84,11 +85,6 @@ def test_a_safe_step_is_halved_where_the_energy_rose_and_grows_back_to_the_first
     for _ in range(10):
         solver._resize(torch.zeros_like(solver.lr, dtype=torch.bool))
     assert (solver.lr == torch.tensor(0.05)).all()
-
-
-def test_an_example_moves_while_at_most_half_of_its_steps_are_taken_back():
-    graph = PCGraph(topology.recurrent(3, [8], 12), "tanh")
-    solver = Backtracking(Conditioned(graph, values(graph)[:3], torch.arange(23) < 12), 0.05)
     solver.rejected = torch.tensor([[0.0], [WINDOW / 2], [WINDOW / 2 + 1]])
     assert solver.moving().tolist() == [True, True, False] and not solver.rejected.any()
 

@@ -89,7 +89,9 @@ def test_assemblies_have_bernoulli_edges_inside_and_along_the_chain():
     assert not other.mask()[other.slice("cluster1"), other.slice("cluster2")].any()
 
 
-def test_small_world_links_go_both_ways_and_keep_their_number():
+def test_small_world_links_go_both_ways_and_keep_their_number() -> None:
+    """They are drawn from many rings: degrees and closed triangles do not change with the places on the ring, so they
+    tell rings apart."""
     t = topology.small_world(20, 4, 26, neighbours=6, rewire=0.2, generator=seeded())
     mask = t.mask()
     assert torch.equal(mask, mask.T) and not mask.diagonal().any()
@@ -97,10 +99,6 @@ def test_small_world_links_go_both_ways_and_keep_their_number():
     lattice = topology.small_world(20, 4, 26, neighbours=6, rewire=0.0, generator=seeded()).mask()
     clustering = nx.average_clustering(nx.from_numpy_array(lattice.int().numpy()))
     assert clustering == pytest.approx(3 * (6 - 2) / (4 * (6 - 1)))        # of a ring lattice (Watts and Strogatz)
-
-
-def test_small_worlds_are_drawn_from_many_rings() -> None:
-    """Degrees and closed triangles do not change with the places on the ring, so they tell rings apart."""
     rings = set()
     for seed in range(60):
         made = topology.small_world(20, 0, 20, neighbours=4, rewire=0.5, generator=seeded(seed)).mask().double()

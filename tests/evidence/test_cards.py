@@ -1,7 +1,5 @@
 """Cards: what they say is what the weights say, and none stands in for other settings, other code or other images.
-
-Oracles: the trained model itself, asked for every test image, or for what it stored; files changed by the test.
-"""
+Oracles: the trained model itself, asked for every test image, or for what it stored; files changed by the test."""
 
 import json
 from functools import cache
@@ -142,8 +140,7 @@ def test_a_damaged_card_is_named(root: Path, name: str, damage: dict[str, object
 @pytest.mark.parametrize("file", sorted((checkout.ROOT / "results" / "cards").glob("*.json")), ids=lambda at: at.stem)
 def test_a_committed_card_is_whole(file: Path) -> None:
     """It is of the model and seed of its name, in the paper profile, of committed code, and answers all test images, or
-    tells of every way of asking for up to 100 of those that it stored.
-    """
+    tells of every way of asking for up to 100 of those that it stored."""
     card = cards._read(file)
     assert file == cards.committed_path(ModelRun(card.model, card.profile, card.seed))
     assert card.profile == cards.PUBLISHED

@@ -1,7 +1,5 @@
 """The weights in ``results/weights`` do what the pages say of such graphs, on images that come with the package.
-
-Oracles: the mean image (a completion that knows nothing of the upper half), chance, the stored images themselves.
-"""
+Oracles: the mean image (a completion that knows nothing of the upper half), chance, the stored images themselves."""
 
 import base64
 import re

@@ -1,7 +1,5 @@
-"""Settings files: what is wrong is refused, naming file, key, expectation and the nearest right name.
-
-Oracle: the files of a small project and edits of them made by the test; signatures of the functions that settings feed.
-"""
+"""Settings files: what is wrong is refused, naming file, key, expectation and the nearest right name. Oracle: the files
+of a small project and edits of them made by the test; signatures of the functions that settings feed."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
-"""Sentences say what the records say: the numbers given in, and never a success where the checks fail.
-
-Oracles: records made here, worked out by hand; the committed records; cases made to hold or to fail.
-"""
+"""Sentences say what the records say: the numbers given in, and never a success where the checks fail. Oracles: records
+made here, worked out by hand; the committed records; cases made to hold or to fail."""
 
 import re
 from pathlib import Path
@@ -94,7 +92,7 @@ def test_cases_are_listed_digits_first_unless_they_agree(values: dict[str, float
     assert told(kept, "gen-b").ours == f"{said} of completions recognised"
 
 
-def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
+def test_words_follow_the_check_and_both_sides_of_it_stand_beside_each_other() -> None:
     check = Check(quantity="mse", less_than={"model": "b"})
     digits, clothing = case(16.04, 15.4), case(16.12, 15.82, dataset="fashion")
     for cases, said in (([digits], "16.0 compared with 15.4"), ([case(15.02, 14.97)], "15.02 compared with 14.97"),
@@ -102,9 +100,6 @@ def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
                         ([digits, clothing], "digits: 16.0 compared with 15.4, clothing: 16.1 compared with 15.8"),
                         ([digits, clothing] * 2, "16.0 to 16.1 compared with 15.4 to 15.8")):
         assert Quantity(check, cases, words=BOOK.words).both == said
-
-
-def test_words_follow_the_check() -> None:
     check = Check(quantity="accuracy", model="a", greater_than={"model": "b"})
     held, failed = (Quantity(check, [case(holds=holds)], words={}) for holds in (True, False))
     level = Quantity(check, [case(holds=True), case(holds=False)], words={})
@@ -116,7 +111,7 @@ def test_words_follow_the_check() -> None:
         "more", "fewer", "not always more"]
 
 
-def test_numbers_are_short_and_exact_where_they_are() -> None:
+def test_ranks_are_words_numbers_are_short_and_limits_are_as_the_rule_has_them() -> None:
     share, plain = (Check(quantity="q", at_least=0, percent=percent) for percent in (True, False))
     assert [findings.rounded(value, share) for value in (1, 0, 0.929, 0.9996)] == ["100 %", "0 %", "92.9 %", "99.96 %"]
     assert [findings.rounded(value, plain) for value in (0, 9.2e-17, 0.03858, 15.63, 1234.5)] == [
@@ -124,6 +119,11 @@ def test_numbers_are_short_and_exact_where_they_are() -> None:
     # Python writes 0.00007349 as 7.35e-05, and 0.0001412 without a power
     assert [findings.rounded(value, plain) for value in (0.0001412, 0.00007349, -0.0000123, 0.000001)] == [
         "0.000141", "0.0000735", "-0.0000123", "0.00000100"]
+    check = Check(quantity="rank", at_most=0.01)
+    ranks = [case(value, parameters={"task": task}) for value, task in ((3.0, "completion"), (2.0, "denoising"))]
+    assert Quantity(check, ranks, words=BOOK.words).place == "third (completion) and second (denoising)"
+    assert [Quantity(check, [case(value)], words={}).place for value in (1.0, 1.4)] == ["first", "first to second"]
+    assert Quantity(check, ranks, words={}).asked == "0.01"
 
 
 def test_a_negative_gain_raises_an_error() -> None:
@@ -136,14 +136,6 @@ def test_a_negative_gain_raises_an_error() -> None:
         cases = [case(value, parameters=about) for value, about in zip(values, (five, six), strict=True)]
         assert Quantity(check, cases, words=BOOK.words).lowered == said
     assert Quantity(check, [case(-0.00482)], words=BOOK.words).lowered == "higher by 0.00482"
-
-
-def test_ranks_are_words_and_limits_are_as_the_rule_has_them() -> None:
-    check = Check(quantity="rank", at_most=0.01)
-    ranks = [case(value, parameters={"task": task}) for value, task in ((3.0, "completion"), (2.0, "denoising"))]
-    assert Quantity(check, ranks, words=BOOK.words).place == "third (completion) and second (denoising)"
-    assert [Quantity(check, [case(value)], words={}).place for value in (1.0, 1.4)] == ["first", "first to second"]
-    assert Quantity(check, ranks, words={}).asked == "0.01"
 
 
 def test_what_a_result_is_worth_is_told_by_task() -> None:
@@ -191,24 +183,20 @@ def test_a_sentence_asks_of_its_checks_what_they_have() -> None:
                         name, field)
 
 
-def test_every_claim_that_can_fail_has_a_cause_and_every_figure_is_on_its_page() -> None:
+def test_every_claim_that_can_fail_has_a_cause_and_every_figure_and_table_is_on_its_page() -> None:
     for name, words in RULES.items():
         page = (ROOT / "notebooks" / f"{RULES[name].notebook}.md").read_text(encoding="utf-8")
         assert words.cause or RULES[name].needs.profile == "any" or not RULES[name].comparable, name
         figure = words.figure or BOOK.pages[RULES[name].notebook].figure
         assert figure == "none" or f"name: {figure}\n" in page, name
-    assert {rule.notebook for rule in RULES.values()} <= set(BOOK.pages) <= set(site.notebook_names(ROOT / "_toc.yml"))
-    assert all(f"name: {page.figure}\n" in (ROOT / f"notebooks/{name}.md").read_text()
-               for name, page in BOOK.pages.items())
-
-
-def test_every_table_of_a_claim_is_on_its_published_page() -> None:
-    for name, words in RULES.items():
         table, _, number = words.table.partition(" ")
         cells = nbformat.read(ROOT / "book/notebooks" / f"{RULES[name].notebook}.ipynb", as_version=4).cells
         shown = [output.data[KIND]["name"] for cell in cells for output in cell.get("outputs", [])
                  if KIND in output.get("data", {})]
         assert shown.count(table) >= int(number or 1) or not table, name
+    assert {rule.notebook for rule in RULES.values()} <= set(BOOK.pages) <= set(site.notebook_names(ROOT / "_toc.yml"))
+    assert all(f"name: {page.figure}\n" in (ROOT / f"notebooks/{name}.md").read_text()
+               for name, page in BOOK.pages.items())
 
 
 @pytest.mark.parametrize("name", list(RULES))
@@ -231,20 +219,12 @@ def test_a_claim_without_a_sentence_or_with_one_of_no_check_is_refused(change: d
         claims.Claim.model_validate(RULES["eq1"].model_dump() | change)
 
 
-def test_every_rival_that_was_measured_is_shown() -> None:
-    """A rule that asks for records of another model than those that are there would say nothing at all."""
+def test_committed_records_give_sentences_without_gaps_and_show_every_rival() -> None:
+    """Of every claim that has a verdict; the numbers of one are looked up in its records. A rule that asks for records
+    of another model than those that are there would say nothing at all of a rival."""
     kept = records.read(ROOT / "results/records")
-    for name, one in verdicts.verdicts(kept).items():
-        found = {beside.rival.name for beside in one.rivals}
-        measured = {record["quantity"] for record in kept if record["claim"] == name}
-        lost = {rival.name for rival in one.claim.rivals if rival.other.quantity in measured} - found
-        assert not lost, (name, lost)
-
-
-def test_committed_records_give_sentences_without_gaps() -> None:
-    """Of every claim that has a verdict; the numbers of one are looked up in its records."""
-    kept = records.read(ROOT / "results/records")
-    found = findings.findings(verdicts.verdicts(kept))
+    judged = verdicts.verdicts(kept)
+    found = findings.findings(judged)
     for one in found.values():
         text = " ".join([one.lead, *one.sentences, one.ours, *one.lacks, *one.hangs, *one.cause])
         assert "{" not in text and "nan" not in text.split(), one.claim
@@ -254,6 +234,11 @@ def test_committed_records_give_sentences_without_gaps() -> None:
     asked = {"claim": "mlp-mnist", "model": "discriminative", "quantity": "accuracy"}
     values = [row["value"] for row in kept if asked.items() <= row.items()]
     assert f"{100 * np.mean(values):.2f} %" in found["mlp-mnist"].sentences[0]
+    for name, one in judged.items():
+        rivals = {beside.rival.name for beside in one.rivals}
+        measured = {record["quantity"] for record in kept if record["claim"] == name}
+        lost = {rival.name for rival in one.claim.rivals if rival.other.quantity in measured} - rivals
+        assert not lost, (name, lost)
 
 
 def test_equations_printed_in_another_index_order_say_so() -> None:

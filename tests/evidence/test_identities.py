@@ -1,8 +1,6 @@
-"""A model's identity names its weights: the same settings have the same identity for ever.
-
-Oracle: identities.json, the settings of the committed models as they were when these identities were first given out.
-Settings files may change; this file never does, because weights with these names exist.
-"""
+"""A model's identity names its weights: the same settings have the same identity for ever. Oracle: identities.json, the
+settings of the committed models as they were when these identities were first given out. Settings files may change;
+this file never does, because weights with these names exist."""
 
 import json
 from pathlib import Path

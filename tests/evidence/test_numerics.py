@@ -1,10 +1,9 @@
-"""The numbers of the code that trains, and which weights they make stale.
-
-Oracle: the committed numbers; changes of the numbers and of the sources made by the test.
-"""
+"""The numbers of the code that trains, and which weights they make stale. Oracle: the committed numbers; changes of the
+numbers and of the sources made by the test."""
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import golden
@@ -38,30 +37,19 @@ def test_everything_that_settings_name_has_numbers() -> None:
             assert set(numerics.parts(config.load_model(name, settings))) <= TRAININGS.keys()
 
 
-def moved(parts: set[str]) -> set[str]:
-    """Those of these parts whose numbers have moved now."""
-    return {part for part in parts if golden.moved(part, [golden.numbers(one) for one in TRAININGS[part]])}
+WEIGHT_GRADIENT = learning.Spreading.weight_gradient
 
 
-def test_a_change_of_one_baseline_moves_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Graphs and the other baselines stay as they are."""
-    monkeypatch.setattr(dam, "START_STD", 0.301)
-    assert moved({"dam", "rbm", "pcgraph"}) == {"dam"}
-
-
-def test_a_change_of_the_engine_moves_all_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousandth of the weight gradient is enough."""
-    original = learning.Spreading.weight_gradient
-    monkeypatch.setattr(learning.Spreading, "weight_gradient",
-                        lambda self, share: original(self, share * (1 - 1e-3)))
-    monkeypatch.setitem(learning.SCORES, "accuracy", lambda graph, batch: 0.0)          # only to be quick
-    assert moved({"pcgraph", "dam"}) == {"pcgraph"}
-
-
-def test_other_edges_of_a_constructor_move_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawn or not: a vertex that loses its place is seen, whatever the sizes."""
-    monkeypatch.setitem(topology.CONSTRUCTORS, "recurrent", topology.lateral)
-    assert moved({"topology recurrent", "topology small_world"}) == {"topology recurrent"}
+@pytest.mark.parametrize(("change", "parts"), [
+    (lambda patch: patch.setattr(dam, "START_STD", 0.301), ["dam", "rbm", "pcgraph"]),
+    (lambda patch: patch.setattr(learning.Spreading, "weight_gradient",                # eq. 4 with the other sign
+                                 lambda self, share: WEIGHT_GRADIENT(self, -share)), ["pcgraph", "dam"]),
+    (lambda patch: patch.setitem(topology.CONSTRUCTORS, "recurrent", topology.lateral),
+     ["topology recurrent", "topology small_world"])], ids=["a baseline", "the engine", "a constructor"])
+def test_a_change_moves_the_first_of_these_alone(monkeypatch: pytest.MonkeyPatch, change: Callable,
+                                                 parts: list[str]) -> None:
+    change(monkeypatch)
+    assert [part for part in parts if golden.moved(part, [golden.numbers(one) for one in TRAININGS[part]])] == parts[:1]
 
 
 def test_a_version_follows_what_a_model_is_made_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

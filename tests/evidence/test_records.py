@@ -1,7 +1,4 @@
-"""Records: finite, unique, known to a claim, and read back as written.
-
-Oracle: what the test itself put in.
-"""
+"""Records: finite, unique, known to a claim, and read back as written. Oracle: what the test itself put in."""
 
 import json
 import re
@@ -35,7 +32,7 @@ def filled(order: list[int]) -> records.Recorder:
     return recorder
 
 
-def test_what_is_saved_is_read(root: Path) -> None:
+def test_what_is_saved_is_read_in_an_order_that_is_not_that_of_adding(root: Path) -> None:
     path = filled([0, 1]).save()
     assert path == root / "laptop/records/03a-fully-connected.json"
     rows = records.read(path.parent)
@@ -44,9 +41,6 @@ def test_what_is_saved_is_read(root: Path) -> None:
     row = rows[1]
     assert (row["claim"], row["seed"], row["n"], row["parameters"]) == ("gen-c", 1, 20, {"variance": 0.5})
     assert (row["notebook"], row["profile"], row["device"]) == ("03a-fully-connected", "laptop", CPU)
-
-
-def test_order_of_the_file_does_not_depend_on_the_order_of_adding(root: Path) -> None:
     contents = [json.loads(filled(order).save().read_text())["records"] for order in ([2, 0, 10], [10, 2, 0])]
     assert contents[0] == contents[1]
     assert [row["seed"] for row in contents[0]] == [0, 2, 10]
@@ -98,18 +92,18 @@ def test_unknown_claim_or_quantity(root: Path) -> None:
         recorder.add(claim="gen-c", quantity="denoised_mes", value=1)
 
 
+def test_unknown_profile() -> None:
+    """Refused when the recorder is made, not at the end of the notebook."""
+    with pytest.raises(UnknownName, match="Did you mean 'laptop'"):
+        records.Recorder("n", "labtop", "cpu")
+
+
 def test_duplicates_are_refused(root: Path) -> None:
     recorder = filled([0])
     with pytest.raises(BadInput, match="recorded twice"):
         recorder.add(claim="gen-c", quantity="denoised_mse", value=3, dataset="mnist", model="tiny", seed=0, n=9,
                      variance=0.5)
     recorder.add(claim="gen-c", quantity="denoised_mse", value=3, dataset="mnist", model="tiny", seed=0, variance=0.7)
-
-
-def test_unknown_profile() -> None:
-    """Refused when the recorder is made, not at the end of the notebook."""
-    with pytest.raises(UnknownName, match="Did you mean 'laptop'"):
-        records.Recorder("n", "labtop", "cpu")
 
 
 def test_later_folder_counts(root: Path, tmp_path: Path) -> None:

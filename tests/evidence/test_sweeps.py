@@ -1,17 +1,16 @@
-"""Sweeps: every setting once, measured on validation images, kept, found again, and its failures told.
-
-Oracles: grids crossed by hand; the same training by the zoo; measures taken anew from their definitions; counted
-trainings; files damaged by the test.
-"""
+"""Sweeps: every setting once, measured on validation images, kept, found again, and its failures told. Oracles: grids
+crossed by hand; the same training by the zoo; measures taken anew from their definitions; counted trainings."""
 
 import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import pandas as pd
 import pytest
 import torch
+from pictures import seeded
 from project import edit
 
 import pcgraph_lite as pcg
@@ -52,12 +51,11 @@ tasks:
 
 
 @pytest.fixture
-def trainings(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows by the seed of each training that starts, and that is measured in one thing alone."""
+def trainings(root: Path, monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
+    """Counts the trainings that start, and that are measured in one thing alone."""
     edit(root / "config/sweeps/tiny.yaml", "images: 10", "images: 10\nmeasured: [completion]")
-    begun, original = [], zoo.build
-    monkeypatch.setattr(zoo, "build", lambda spec, seed, *how: (begun.append(seed), original(spec, seed, *how))[1])
-    return begun
+    monkeypatch.setattr(zoo, "build", build := mock.Mock(side_effect=zoo.build))
+    return build
 
 
 @pytest.fixture
@@ -79,10 +77,23 @@ def everything() -> pd.DataFrame:
 
 def by_hand(spec: config.Model) -> tuple[torch.nn.Module, datasets.ImageSet, datasets.ImageSet, pd.DataFrame]:
     """A model as the zoo trains it, its images, its validation images, and the history."""
-    generator = torch.Generator().manual_seed(0)
     model, _ = zoo.build(spec, 0, torch.device("cpu"))
-    rest, held_out = zoo.split(spec, config.load_profile("smoke"), generator)
+    rest, held_out = zoo.split(spec, config.load_profile("smoke"), generator := seeded())
     return model, rest, held_out, zoo.fit(model, spec, rest, held_out, generator=generator, progress=False)
+
+
+def noised(clean: torch.Tensor) -> torch.Tensor:
+    return clean + 0.5 ** 0.5 * torch.randn(clean.shape, generator=datasets.noise_generator(0, "held-out"))
+
+
+def alone(root: Path, model: str, base: str = "validation_count: 20", more: str = "") -> pd.Series:
+    """The last row of a sweep of two settings of a model, after the measures of both were found to be there alike."""
+    (root / "config/sweeps/tiny.yaml").write_text(
+        f"description: for tests\nmodel: {model}\nbase: {{{base}}}\n{more}vary: [train.weight_decay: [0.1]]\n")
+    ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
+    assert len(ends) == 2 and ends["best_validation"].notna().all()
+    assert ends[sweeps.MEASURES].isna().nunique().eq(1).all()
+    return ends.iloc[0]
 
 
 @pytest.mark.parametrize("profile", config.profile_names())
@@ -131,18 +142,17 @@ def test_a_study_trains_to_the_end_and_keeps_a_row_a_run(study: Path, capsys: py
 
 def test_a_study_measures_the_weights_after_its_last_epoch(study: Path) -> None:
     """The same training by hand, which no image stops or chooses from."""
-    run = sweeps.plan("small", "smoke")[1]
-    profile, generator = config.load_profile("smoke"), torch.Generator().manual_seed(0)
+    run, profile = sweeps.plan("small", "smoke")[1], config.load_profile("smoke")
     graph, _ = zoo.build(run.spec, 0, torch.device("cpu"), profile.dtype)
-    rest, held_out = zoo.split(run.spec, profile, generator)
-    learning.fit(graph, (rest.images, rest.labels), generator=generator, progress=False, **run.spec.train.model_dump())
-    expected = learning.accuracy(graph, (held_out.images, held_out.labels))
+    rest, held_out = zoo.split(run.spec, profile, generator := seeded())
+    learning.fit(graph, rest, generator=generator, progress=False, **run.spec.train.model_dump())
+    expected = learning.accuracy(graph, held_out)
     assert run.rows("smoke", torch.device("cpu"))["accuracy"].tolist() == [expected]
 
 
 def test_drawing_following_and_decibels_are_those_of_plain_queries() -> None:
     """The judge by hand, and the nearest of the pictures on the way; noise of scaled pixels has half the deviation."""
-    digits, generator = datasets.load("mnist", "train", sample=True).subset(200), torch.Generator().manual_seed(0)
+    digits, generator = datasets.load("mnist", "train", sample=True).subset(200), seeded()
     graph = PCGraph(pcg.topology.generative(hidden=[20]), "hardtanh", init_std={"labels -> hidden1": 1.0},
                     pixel_scale=scale.named("[-1, 1]", "mnist"), generator=generator)
     learning.fit(graph, digits, epochs=2, steps=5, batch_size=20, weight_lr=1e-2, progress=False)
@@ -154,7 +164,8 @@ def test_drawing_following_and_decibels_are_those_of_plain_queries() -> None:
     some = {digit: digits.images[digits.labels == digit][:15] for digit in (7, 9, 3, 5)}
     follows = [reads(tasks.complete(graph, some[d], known, torch.full((len(some[d]),), label))).argmax(-1) == label
                for pair in ((7, 9), (3, 5)) for label in pair for d in pair]
-    noise, clean = torch.randn(5, 784, generator=datasets.noise_generator(0, "held-out")), digits.images[:5]
+    clean = digits.images[:5]
+    noise = noised(torch.zeros(5, 784)) / 0.5 ** 0.5
     errors = [[tasks.denoise(graph, clean + deviation * noise, steps) - clean for steps in (
         1, 2, 3, 5, 10, 20, 40, 80, 160, 320)] for deviation in (0.5 ** 0.5, 0.125 ** 0.5)]
     nearest = [max(float((-10 * one.square().mean(-1).log10()).mean()) for one in path) for path in errors]
@@ -196,17 +207,6 @@ def test_lists_and_switches_are_told_in_words(root: Path) -> None:
     assert sweeps.plan("tiny", "laptop")[0].values["topology.without"] == "default"
 
 
-def judged(graph: PCGraph, some: datasets.ImageSet, known: torch.Tensor) -> dict[str, float]:
-    """What is measured where labels are held: the judge's readings, and the step where the lower half is known."""
-    reads = load_judge("mnist")                                            # it cuts to [0, 1] itself
-    drawn = query(graph, {"labels": torch.eye(10)}, steps=400, momentum=0.9).values["pixels"]
-    whole = tasks.complete(graph, some.images, ~known, some.labels)
-    above, below = whole[:, 13 * 28:14 * 28], whole[:, 14 * 28:15 * 28]
-    return {"generated": float((reads(drawn).argmax(-1) == torch.arange(10)).double().mean()),
-            "labelled_agreement": float((reads(whole).argmax(-1) == some.labels).double().mean()),
-            "seam": float((above - below).abs().mean())}
-
-
 def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
     """The same steps by hand: same history, and measures taken again from the weights. The test set is never read."""
     rows = everything()
@@ -220,22 +220,25 @@ def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
     known = torch.arange(784) < 392
     error = (tasks.complete(graph, some.images, known) - some.images)[:, ~known].square().mean()
     assert last["completion_mse"] == pytest.approx(float(error), rel=1e-5)
-    noisy = some.images + 0.5 ** 0.5 * torch.randn(some.images.shape, generator=datasets.noise_generator(0, "held-out"))
-    cleaned = tasks.denoise(graph, noisy, int(last["denoised_step"]))
+    cleaned = tasks.denoise(graph, noised(some.images), int(last["denoised_step"]))
     assert last["denoised_mse"] == pytest.approx(float((cleaned - some.images).square().mean()), rel=1e-5)
     weight = graph.weight.detach().double()
     slope = torch.eye(len(weight)) - weight
     assert last["safe_step"] == pytest.approx(1 / float(torch.linalg.matrix_norm(slope, 2)) ** 2, rel=0.05)
-    for name, expected in judged(graph, some, known).items():
-        assert last[name] == pytest.approx(expected, rel=1e-4), name
+    reads = load_judge("mnist")                                            # it cuts to [0, 1] itself
+    drawn = query(graph, {"labels": torch.eye(10)}, steps=400, momentum=0.9).values["pixels"]
+    whole = tasks.complete(graph, some.images, ~known, some.labels)
+    seam = (whole[:, 13 * 28:14 * 28] - whole[:, 14 * 28:15 * 28]).abs()
+    assert last["generated"] == (reads(drawn).argmax(-1) == torch.arange(10)).double().mean()
+    assert last["labelled_agreement"] == (reads(whole).argmax(-1) == some.labels).double().mean()
+    assert last["seam"] == pytest.approx(float(seam.mean()), rel=1e-4)
     assert ours[sweeps.MEASURES].iloc[:-1].isna().all(axis=None)
     assert set(rows["status"]) == {"ok"} and set(rows["n"]) == {100} and rows["commit"].notna().all()
 
 
 def test_pixels_that_are_set_are_read_as_if_no_edge_led_to_them() -> None:
     """The same graph with those edges at zero, whose pixels are held; random weights read some of 50 digits right."""
-    generator = torch.Generator().manual_seed(0)
-    graph = PCGraph(pcg.topology.fully_connected(pixels=784, labels=10, internal=6), "tanh", generator=generator)
+    graph = PCGraph(pcg.topology.fully_connected(pixels=784, labels=10, internal=6), "tanh", generator=seeded())
     digits = datasets.load("mnist", "test", sample=True).subset(50)
     found = measures.measure(graph, digits, digits, 5, 0, ["do"], 12)
     graph.set_weight(graph.weight.detach().where(torch.arange(800) >= 784, 0))
@@ -243,17 +246,12 @@ def test_pixels_that_are_set_are_read_as_if_no_edge_led_to_them() -> None:
 
 
 def ridge(train: torch.Tensor, known: torch.Tensor, penalty: float) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The map to unknown pixels by least squares with the penalty as further rows. ``(batch, pixels)`` to the same."""
+    """The map to unknown pixels by least squares with the penalty as further rows. ``(batch, pixels)`` to theirs."""
     x, y = train[:, known].double(), train[:, ~known].double()
     rows = (penalty * len(x)) ** 0.5 * torch.eye(x.shape[1]).double()
     more = torch.cat([y - y.mean(0), y.new_zeros(len(rows), y.shape[1])])
     weight = torch.linalg.lstsq(torch.cat([x - x.mean(0), rows]), more).solution
-
-    def fill(images: torch.Tensor) -> torch.Tensor:
-        filled = images.clone()
-        filled[:, ~known] = ((images[:, known].double() - x.mean(0)) @ weight + y.mean(0)).clamp(0, 1).to(images)
-        return filled
-    return fill
+    return lambda images: ((images[:, known].double() - x.mean(0)) @ weight + y.mean(0)).clamp(0, 1)
 
 
 def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> None:
@@ -263,18 +261,17 @@ def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> 
     last = sweeps.plan("tiny", "smoke")[0].rows("smoke", torch.device("cpu")).iloc[-1]
     graph, rest, held_out, _ = by_hand(zoo.spec("tiny", "smoke"))
     truth, known = held_out.subset(10).images, torch.arange(784) < 392
-    noise = torch.randn(truth.shape, generator=datasets.noise_generator(0, "held-out"))
-    rested = query(graph, init={"pixels": truth + 0.5 ** 0.5 * noise}, steps=12, tolerance=None)
+    rested = query(graph, init={"pixels": noised(truth)}, steps=12, tolerance=None)
     ends = rested.values["pixels"].clamp(0, 1)                             # (10, 784)
     nearest = [min(rest.images, key=lambda one, shown=shown: (one - shown)[known].square().sum()) for shown in truth]
     tenth = torch.arange(len(rest)) % 10 == 0
     maps = [ridge(rest.images[~tenth], known, penalty) for penalty in (1e-4, 1e-3, 1e-2, 1e-1)]
-    best = min(maps, key=lambda fill: (fill(rest.images[tenth]) - rest.images[tenth]).square().sum())
+    best = min(maps, key=lambda fill: (fill(rest.images[tenth]) - rest.images[tenth][:, ~known]).square().sum())
     judge, wrong = load_judge("mnist"), (held_out.subset(10).labels + 1) % 10
     fooled = tasks.judge_reads(judge, tasks.complete(graph, truth, ~known, wrong)) == wrong
     leaving = graph.weight[graph.topology.slice("labels"), graph.topology.slice("hidden1")]
     expected = {"mislabelled_agreement": fooled.double().mean(),
-                "ridge_mse": (best(truth) - truth)[:, ~known].square().mean(),
+                "ridge_mse": (best(truth) - truth[:, ~known]).square().mean(),
                 "generation_rested_accelerated": query(graph, {"labels": torch.eye(10)}, steps=12,
                                                        momentum=0.95).converged.double().mean(),
                 "label_weight_scale": leaving.norm() / leaving.numel() ** 0.5,
@@ -290,56 +287,52 @@ def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> 
         {name: float(value) for name, value in expected.items()}, rel=1e-4)
 
 
-def test_a_seed_gives_every_setting_the_same_images(root: Path, trainings: list[int],
+def test_a_seed_gives_every_setting_the_same_images(root: Path, trainings: mock.Mock,
                                                     monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where graphs draw different numbers of weights."""
     edit(root / "config/sweeps/tiny.yaml", "activation: [linear]", "topology.hidden: [[5]]")
-    seen, original = [], zoo.fit
-    monkeypatch.setattr(zoo, "fit", lambda model, spec, *data, **options: (
-        seen.append(data), original(model, spec, *data, **options))[1])
+    monkeypatch.setattr(zoo, "fit", fit := mock.Mock(side_effect=zoo.fit))
     sweeps.run("tiny", "smoke", "cpu")
-    for one, other in zip(*seen, strict=True):
+    for one, other in zip(*(call.args[2:] for call in fit.call_args_list), strict=True):
         assert torch.equal(one.images, other.images)
 
 
-def test_finished_runs_are_kept_and_a_killed_sweep_goes_on(root: Path, trainings: list[int],
-                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_runs_are_kept_and_a_killed_sweep_goes_on(root: Path, trainings: mock.Mock) -> None:
     """Stopped in the second run, only that one is trained again; an edit trains what it changes; old rows stay."""
-    original = zoo.fit
+    def found(began: int) -> pd.DataFrame:
+        rows = sweeps.load("tiny", "smoke", "cpu")
+        assert trainings.call_count == began
+        return rows
 
-    def stopped(model: object, spec: config.Model, *rest: object, **options: object) -> pd.DataFrame:
+    def stopped(spec: config.Model, *rest: object) -> tuple:
         if spec.activation == "linear":
             raise KeyboardInterrupt
-        return original(model, spec, *rest, **options)
+        return build(spec, *rest)
 
-    monkeypatch.setattr(zoo, "fit", stopped)
+    build, trainings.side_effect = trainings.side_effect, stopped
     with pytest.raises(KeyboardInterrupt):
         sweeps.run("tiny", "smoke", "cpu")
-    assert len(trainings) == 2 and len(pd.read_csv(sweeps.path("tiny", "smoke"))) == 3
-    monkeypatch.setattr(zoo, "fit", original)
-    first = sweeps.load("tiny", "smoke", "cpu")
-    assert len(trainings) == 3
-    pd.testing.assert_frame_equal(first, sweeps.load("tiny", "smoke", "cpu"))
-    assert len(trainings) == 3
+    assert trainings.call_count == 2 and len(pd.read_csv(sweeps.path("tiny", "smoke"))) == 3
+    trainings.side_effect = build
+    first = found(3)
+    pd.testing.assert_frame_equal(first, found(3))
     edit(root / "config/sweeps/tiny.yaml", "activation: [linear]", "activation: [relu]")
-    assert list(sweeps.load("tiny", "smoke", "cpu")["activation"]) == ["hardtanh"] * 3 + ["relu"] * 3
-    assert len(trainings) == 4
+    assert list(found(4)["activation"]) == ["hardtanh"] * 3 + ["relu"] * 3
     edit(root / "config/sweeps/tiny.yaml", "activation: [relu]", "activation: [linear]")
-    pd.testing.assert_frame_equal(first, sweeps.load("tiny", "smoke", "cpu"))
-    assert len(trainings) == 4
+    pd.testing.assert_frame_equal(first, found(4))
 
 
-def test_divergence_is_a_row_and_not_a_crash(root: Path, trainings: list[int]) -> None:
+def test_divergence_is_a_row_and_not_a_crash(root: Path, trainings: mock.Mock) -> None:
     """A value step far beyond the bound: the row says so, the other run is there, and it is not tried again."""
     edit(root / "config/sweeps/tiny.yaml", "- activation: [linear]", "- {train.value_lr: [1000.0], train.steps: [30]}")
     rows = sweeps.load("tiny", "smoke", "cpu")
     assert len(rows) == 4 and rows["status"].iloc[-1].startswith("UnstableStep: the energy of")
     ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
-    assert len(trainings) == 2 and list(ends["epoch"]) == [3, 0]
+    assert trainings.call_count == 2 and list(ends["epoch"]) == [3, 0]
     assert ends["best_validation"].iloc[0] == rows["validation"].max() and ends["best_validation"].isna().iloc[1]
 
 
-def test_published_rows_serve_the_paper_profile(root: Path, trainings: list[int]) -> None:
+def test_published_rows_serve_the_paper_profile(root: Path, trainings: mock.Mock) -> None:
     """Where one's own rows are missing the committed ones are read; other profiles do not see them."""
     shutil.copy(root / "config/profiles/smoke.yaml", root / "config/profiles/paper.yaml")
     edit(root / "config/sweeps/tiny.yaml", "  smoke:", "  paper:")
@@ -347,10 +340,10 @@ def test_published_rows_serve_the_paper_profile(root: Path, trainings: list[int]
     published = root / "results" / "sweeps" / "tiny.csv"
     published.parent.mkdir(parents=True)
     made.rename(published)
-    assert len(sweeps.load("tiny", "paper", "cpu")) == 6 and len(trainings) == 2 and not made.exists()
+    assert len(sweeps.load("tiny", "paper", "cpu")) == 6 and trainings.call_count == 2 and not made.exists()
     edit(root / "config/sweeps/tiny.yaml", "  paper:", "  smoke:")
     sweeps.load("tiny", "smoke", "cpu")
-    assert len(trainings) == 4
+    assert trainings.call_count == 4
 
 
 def test_changes_compare_with_the_base() -> None:
@@ -400,12 +393,16 @@ def test_a_seed_has_no_part_in_its_own_choice() -> None:
     assert sweeps.best_by_others(ends[ends["seed"] == 0], "width", "mse").to_dict() == {0: "b"}
 
 
+def layered(**of: object) -> dict[str, object]:
+    return {"dataset": "mnist", "model": "recurrent", "n": 5} | of
+
+
 def test_own_penalties_choose_the_width_within_each_decay() -> None:
     """By hand: weak decay is best at width 1 by means of 2, 3 and 4, strong decay at the widest, so at no cost."""
     chosen = {("weak", 1): (1.0, 3.0), ("weak", 2): (3.0, 3.0), ("weak", 4): (4.0, 4.0),
               ("strong", 1): (9.0, 9.0), ("strong", 2): (8.0, 8.0), ("strong", 4): (7.0, 7.0)}
-    ends = pd.DataFrame([{"dataset": "mnist", "model": "recurrent", "decay": decay, "width": width, "seed": seed,
-                          "n": 5, "choice_mse": value, "other_mse": 10.0 * width + seed * (width == 4)}
+    ends = pd.DataFrame([layered(decay=decay, width=width, seed=seed, choice_mse=value,
+                                 other_mse=10.0 * width + seed * (width == 4))
                          for (decay, width), values in chosen.items() for seed, value in enumerate(values)])
     found = sweeps.own_penalties(ends).set_index(["decay", "seed"])["own_penalty"].to_dict()
     assert found == {("weak", 0): 30.0, ("weak", 1): 31.0, ("strong", 0): 0.0, ("strong", 1): 0.0}
@@ -414,8 +411,7 @@ def test_own_penalties_choose_the_width_within_each_decay() -> None:
 def test_what_the_widest_graph_costs_in_the_last_epoch() -> None:
     """By hand: the other seed chooses width 2 for seed 0 and width 4, the widest, for seed 1."""
     errors = {(0, 1): 9.0, (0, 2): 3.0, (0, 4): 2.0, (1, 1): 9.0, (1, 2): 4.0, (1, 4): 5.0}
-    ends = pd.DataFrame([{"dataset": "mnist", "model": "recurrent", "decay": decay, "width": width, "seed": seed,
-                          "n": 5, "validation": -error * (1 + (decay == "weak"))}
+    ends = pd.DataFrame([layered(decay=decay, width=width, seed=seed, validation=-error * (1 + (decay == "weak")))
                          for (seed, width), error in errors.items() for decay in ("weak", "strong")])
     last = sweeps.in_last_epoch(ends)
     assert set(last[last["width"] == "narrow"]["last_epoch_mse"]) == {9.0, 18.0}
@@ -426,27 +422,25 @@ def test_what_the_widest_graph_costs_in_the_last_epoch() -> None:
 @pytest.mark.parametrize("model", ["other", "copier"])
 def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> None:
     """A graph without labels is asked for none; an autoencoder has no value step either."""
-    (root / "config/sweeps/tiny.yaml").write_text(
-        f"description: for tests\nmodel: {model}\nbase: {{validation_count: 20}}\nvary: [train.weight_decay: [0.1]]\n")
-    ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
+    last = alone(root, model)
     absent = {"accuracy", "generated", "labelled_agreement", "seam", "guided_mse", "guided_ssim", "guided_agreement"}
     absent |= set(sweeps.MEASURES[sweeps.MEASURES.index("initialization_mse"):])       # of parts that are not usual
     absent |= {"denoised_step", "safe_step", "settling_steps", "settling_censored"} if model == "copier" else set()
-    assert {key for key in sweeps.MEASURES if ends[key].isna().all()} == absent
-    assert len(ends) == 2 and ends["best_validation"].notna().all()
+    assert {key for key in sweeps.MEASURES if pd.isna(last[key])} == absent
+
+
+def test_a_graph_whose_pixels_nothing_predicts_is_asked_for_labels_and_never_to_draw(root: Path) -> None:
+    last = alone(root, "tiny", "topology: {constructor: discriminative, pixels: 784, hidden: [8], labels: 10}, "
+                               "train: {score: accuracy}")
+    assert last["accuracy"] == last["best_validation"] and last[sweeps.MEASURES].notna().sum() == 1
 
 
 def test_an_autoencoder_denoises_in_one_pass(root: Path) -> None:
     """By hand: its output for the noisy pictures, cut to [0, 1]; each is nearer to the clean picture, or is not."""
-    (root / "config/sweeps/tiny.yaml").write_text(
-        "description: for tests\nmodel: copier\nimages: 10\nmeasured: [rest]\nbase: {validation_count: 20}\n"
-        "vary: [train.weight_decay: [0.1]]\n")
-    last = sweeps.finals(sweeps.load("tiny", "smoke", "cpu")).iloc[0]
+    last = alone(root, "copier", more="images: 10\nmeasured: [rest]\n")
     model, _, held_out, _ = by_hand(sweeps.plan("tiny", "smoke")[0].spec)
-    clean = held_out.images[:10]
-    noisy = clean + 0.5 ** 0.5 * torch.randn(clean.shape, generator=datasets.noise_generator(0, "held-out"))
-    with torch.no_grad():
-        answer = model(noisy).clamp(0, 1)
+    clean, noisy = held_out.images[:10], noised(held_out.images[:10])
+    answer = model(noisy).detach().clamp(0, 1)
     error = (answer - clean).square().mean(-1)
     assert last["rest_psnr"] == pytest.approx(float((-10 * error.log10()).mean()), rel=1e-5)
     assert last["rest_background"] == pytest.approx(float(answer[clean == 0].square().mean()), rel=1e-5)
@@ -463,16 +457,6 @@ def test_a_run_is_measured_in_what_the_sweep_asks_for(root: Path) -> None:
     kept = ["completion_mse", *sweeps.MEASURES[first:last], "safe_step", "settling_steps", "settling_censored"]
     assert few[kept].equals(every[kept]) and every["accuracy"].notna().all()
     assert few[[key for key in sweeps.MEASURES if key not in kept]].isna().all(axis=None)
-
-
-def test_a_graph_whose_pixels_nothing_predicts_is_a_classifier(root: Path) -> None:
-    """It is asked for labels, and never to draw."""
-    (root / "config/sweeps/tiny.yaml").write_text(
-        "description: for tests\nmodel: tiny\nbase: {topology: {constructor: discriminative, pixels: 784, hidden: [8], "
-        "labels: 10}, train: {score: accuracy}}\nvary: [train.weight_decay: [0.1]]\n")
-    ends = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
-    assert ends["accuracy"].notna().all() and (ends["accuracy"] == ends["best_validation"]).all()
-    assert ends[[key for key in sweeps.MEASURES if key != "accuracy"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(("old", "new", "words"), [
@@ -508,7 +492,7 @@ def test_damaged_rows_are_named(root: Path) -> None:
 
 def test_principal_components_find_images_outside_the_span(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training and known images are mixtures of ten pictures, which are drawn exactly; others are not."""
-    draw = torch.Generator().manual_seed(0)
+    draw = seeded()
     mixed = torch.rand(60, 10, generator=draw) @ torch.rand(10, 784, generator=draw) / 10
     spanned, others = (datasets.ImageSet("mnist", images, torch.zeros(60, dtype=torch.long), (1, 28, 28))
                        for images in (mixed, torch.rand(60, 784, generator=draw)))

@@ -1,12 +1,12 @@
-"""The zoo: trained once, found again, damaged or stale files noticed, a killed training resumed.
-
-Oracles: the same training undisturbed; files damaged by the test.
-"""
+"""The zoo: trained once, found again, damaged or stale files noticed, a killed training resumed. Oracles: the same
+training undisturbed; files damaged by the test."""
 
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
+from project import edit
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -25,44 +25,35 @@ def same(a: torch.nn.Module, b: torch.nn.Module) -> bool:
     return all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
 
 
-def test_missing_weights_are_trained_and_then_found(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = zoo.ModelRun("tiny", "smoke").load(**QUIET)
+def load(name: str = "tiny", seed: int = 0) -> zoo.Trained:
+    return zoo.ModelRun(name, "smoke", seed).load(**QUIET)
+
+
+def test_missing_and_stale_weights_are_trained_and_then_found(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Training moves the weights and follows the seed; of other settings they are stale."""
+    first = load()
     assert "has no weights in profile smoke yet" in capsys.readouterr().err
     when = first.path.stat().st_mtime_ns
-    second = zoo.ModelRun("tiny", "smoke").load(**QUIET)
+    second = load()
     assert capsys.readouterr().err == ""
     assert first.path == root / "_build/smoke/models/tiny-seed0.safetensors" == second.path
     assert second.path.stat().st_mtime_ns == when and same(first.graph, second.graph)
     assert len(second.history) == 3 == first.provenance["epochs"]
     assert second.provenance["n"] == 100 and 0 <= second.provenance["validation"] <= 1
-
-
-def test_training_moves_the_weights_and_follows_the_seed(root: Path) -> None:
-    first = zoo.ModelRun("tiny", "smoke").load(**QUIET)
     zoo.ModelRun("tiny", "smoke").train(**QUIET, force=True)
-    assert same(first.graph, zoo.ModelRun("tiny", "smoke").load(**QUIET).graph)
-    assert not same(first.graph, zoo.ModelRun("tiny", "smoke", seed=1).load(**QUIET).graph)
+    assert same(first.graph, load().graph) and not same(first.graph, load(seed=1).graph)
     assert not same(first.graph, zoo.build(first.spec, 0, torch.device("cpu"))[0])
-
-
-def test_stale_weights_are_trained_again(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    zoo.ModelRun("tiny", "smoke").load(**QUIET)
-    path = root / "config/profiles/smoke.yaml"
-    path.write_text(path.read_text().replace("epochs: 3", "epochs: 1"))
+    edit(root / "config/profiles/smoke.yaml", "epochs: 3", "epochs: 1")
     capsys.readouterr()
-    assert len(zoo.ModelRun("tiny", "smoke").load(**QUIET).history) == 1
+    assert len(load().history) == 1
     assert "has weights of other settings: training it" in capsys.readouterr().err
 
 
 def test_settings_edited_while_a_model_trains_are_not_its_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights carry the identity of the settings they began with, so the next load sees that they are of others."""
-    before, fit, path = zoo.ModelRun("tiny", "smoke").identity, zoo.fit, root / "config/profiles/smoke.yaml"
-
-    def fit_while_somebody_edits(*arguments: object, **options: object) -> object:
-        path.write_text(path.read_text().replace("epochs: 3", "epochs: 1"))
-        return fit(*arguments, **options)
-
-    monkeypatch.setattr(zoo, "fit", fit_while_somebody_edits)
+    before, fit, profile = zoo.ModelRun("tiny", "smoke").identity, zoo.fit, root / "config/profiles/smoke.yaml"
+    monkeypatch.setattr(zoo, "fit", lambda *given, **options: (
+        edit(profile, "epochs: 3", "epochs: 1"), fit(*given, **options))[1])
     with safe_open(zoo.ModelRun("tiny", "smoke").train(**QUIET), "pt") as file:
         assert file.metadata()["identity"] == before != zoo.ModelRun("tiny", "smoke").identity
 
@@ -78,15 +69,15 @@ def test_damaged_weights_are_named_with_the_command(root: Path) -> None:
                    lambda: path.write_text("weights")):
         damage()
         with pytest.raises(BadFile, match=rf"(?s)tiny-seed0\.safetensors.*{command}"):
-            zoo.ModelRun("tiny", "smoke").load(**QUIET)
+            load()
     zoo.ModelRun("tiny", "smoke").train(**QUIET, force=True)
-    zoo.ModelRun("tiny", "smoke").load(**QUIET)
+    load()
 
 
 @pytest.mark.parametrize("name", ["tiny", "boltzmann", "almeida-pineda"])
 def test_killed_training_goes_on_where_it_was(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped in the second epoch, the second call does the other two and ends at the undisturbed result."""
-    undisturbed = zoo.ModelRun(name, "smoke").load(**QUIET)
+    undisturbed = load(name)
     undisturbed.path.unlink()
     ended, original = [], epochs.State.end_epoch
 
@@ -100,29 +91,24 @@ def test_killed_training_goes_on_where_it_was(root: Path, name: str, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         zoo.ModelRun(name, "smoke").train(**QUIET)
     assert list(undisturbed.path.parent.glob("*.checkpoint"))
-    resumed = zoo.ModelRun(name, "smoke").load(**QUIET)
+    resumed = load(name)
     assert ended == ["ran", "killed", "ran", "ran"] and same(resumed.graph, undisturbed.graph)
     assert not list(undisturbed.path.parent.glob("*.checkpoint"))
 
 
 def test_the_images_of_a_model_are_those_it_was_trained_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked for afterwards: the very images that the training was handed, and other ones for another seed."""
-    handed, original = [], zoo.fit
-
-    def noted(model: object, settings: object, rest: object, *others: object, **options: object) -> object:
-        handed.append(rest.images)
-        return original(model, settings, rest, *others, **options)
-
-    monkeypatch.setattr(zoo, "fit", noted)
+    monkeypatch.setattr(zoo, "fit", fit := mock.Mock(side_effect=zoo.fit))
     zoo.ModelRun("tiny", "smoke", seed=1).train(**QUIET)
-    assert torch.equal(zoo.trained_on("tiny", "smoke", 1).images, handed[0])
-    assert not torch.equal(zoo.trained_on("tiny", "smoke", 0).images, handed[0])
+    handed = fit.call_args.args[2].images
+    assert torch.equal(zoo.trained_on("tiny", "smoke", 1).images, handed)
+    assert not torch.equal(zoo.trained_on("tiny", "smoke", 0).images, handed)
 
 
 @pytest.mark.parametrize("name", ["copier", "hopfield", "boltzmann", "almeida-pineda", "linear", "mlp", "rbm", "dam"])
 def test_baselines_come_by_the_same_call(root: Path, name: str) -> None:
     """Trained, kept and found again; of a classifier the accuracy in the history is that of the kept weights."""
-    first, again = (zoo.ModelRun(name, "smoke").load(**QUIET) for _ in range(2))
+    first, again = (load(name) for _ in range(2))
     assert same(first.graph, again.graph) and first.seconds > 0
     if name == "copier":                                                   # an autoencoder: 784 -> 8 -> 784, biases
         assert first.parameters == 2 * 784 * 8 + 8 + 784 and len(first.history) == 2
@@ -170,10 +156,10 @@ def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_scale_is_that_of_the_settings(root: Path) -> None:
     """Another scale is another identity. What a scale does to training and answers: test_pixel_scale.py."""
-    plain, models = zoo.spec("tiny", "smoke"), root / "config/models.yaml"
+    plain = zoo.spec("tiny", "smoke")
     assert scales.of(zoo.build(plain, 0, torch.device("cpu"))[0]) == scales.PLAIN
-    models.write_text(models.read_text().replace("  data: mnist\n", '  data: mnist\n  scale: "[-1, 1]"\n', 1))
-    loaded = zoo.ModelRun("tiny", "smoke").load(**QUIET)
+    edit(root / "config/models.yaml", "  description: a few", '  scale: "[-1, 1]"\n  description: a few')
+    loaded = load()
     assert scales.of(loaded.graph) == loaded.graph.pixel_scale == scales.named("[-1, 1]")
     assert loaded.spec.identity(0, True) != plain.identity(0, True)
     assert loaded.spec.model_copy(update={"scale": "[0, 1]"}).identity(0, True) == plain.identity(0, True)
@@ -181,10 +167,10 @@ def test_a_scale_is_that_of_the_settings(root: Path) -> None:
 
 def test_a_profile_says_in_which_precision_its_models_compute(root: Path) -> None:
     """Weights, images and what comes back of a query; the first weights are drawn in that precision."""
-    single = zoo.ModelRun("tiny", "smoke").load(**QUIET)
+    single = load()
     profile = root / "config/profiles/smoke.yaml"
     profile.write_text(profile.read_text() + "dtype: float64\n")
-    double, images = zoo.ModelRun("tiny", "smoke").load(**QUIET), zoo.ModelRun("tiny", "smoke").images()[1].images
+    double, images = load(), zoo.ModelRun("tiny", "smoke").images()[1].images
     assert (single.graph.dtype, double.graph.dtype, images.dtype) == (torch.float32, torch.float64, torch.float64)
     assert query(double.graph, {"pixels": images}, steps=2).values["labels"].dtype == torch.float64
     drawn = zoo.build(double.spec, 0, torch.device("cpu"), "float64")[0].weight

@@ -17,7 +17,7 @@ def rows_of(answer: int) -> dict[str, dict]:
     return {row["pictures"]: row for row in rows}
 
 
-def test_one_answer_is_right_for_one_class():
+def test_one_answer_is_right_for_one_class_and_unreadable_never():
     rows, share = rows_of(3), (SAMPLE["test"].labels == 3).double().mean().item()
     for name, row in rows.items():
         blank = name in ("blank", "uniform, every grey level")             # found by their contrast
@@ -25,9 +25,6 @@ def test_one_answer_is_right_for_one_class():
     assert {row["right"] for name, row in rows.items() if row["count"] == 300 and row["right"] is not None} == {share}
     assert rows["class means"]["right"] == 0.1 and rows["class means"]["count"] == 10
     assert rows["blank"]["right"] is None and rows["mean image"]["count"] == 1
-
-
-def test_unreadable_is_never_right():
     rows = rows_of(10)
     assert all(row["unreadable"] == 1 and row["right"] in (0, None) and row["commonest"] == -1 for row in rows.values())
 

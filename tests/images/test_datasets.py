@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import io
 import json
 import lzma
 import pickle
@@ -78,7 +77,8 @@ def test_sample_is_balanced_and_normalised(name, split, a_class):
     assert data.shape == (1, 28, 28) and data.source == "bundled sample"
 
 
-def test_sample_writes_nothing_and_names_the_sets_it_has(tmp_path):
+def test_a_sample_names_the_sets_that_it_has_and_is_refused_where_it_is_damaged(tmp_path, monkeypatch):
+    """It writes nothing."""
     datasets.load("mnist", "test", sample=True)
     assert not (tmp_path / "cache").exists()
     with pytest.raises(UnknownName, match=r"no bundled sample 'cifar10'. Known: mnist, fashion"):
@@ -87,9 +87,6 @@ def test_sample_writes_nothing_and_names_the_sets_it_has(tmp_path):
         datasets.load("mnist", "tests", sample=True)
     with pytest.raises(UnknownName, match=r"no data set 'minst'.*Did you mean 'mnist'"):
         datasets.load("minst")
-
-
-def test_damaged_sample_is_refused(monkeypatch, tmp_path):
     copy = tmp_path / "sample"
     shutil.copytree(sources.SAMPLE, copy)
     monkeypatch.setattr(sources, "SAMPLE", copy)
@@ -128,7 +125,7 @@ def test_idx_files_are_read_packed_or_not_from_a_read_only_folder(monkeypatch, t
     assert data.source == "$PCGRAPH_DATA" and not (tmp_path / "cache").exists()
 
 
-def test_places_are_tried_in_order(monkeypatch, tmp_path):
+def test_the_first_place_with_all_files_counts(monkeypatch, tmp_path):
     tiny_idx(monkeypatch, tmp_path / "cache" / "MNIST" / "raw")
     assert datasets.load("mnist").source == "user's cache"
     shutil.copytree(tmp_path / "cache", tmp_path / "data")
@@ -137,6 +134,9 @@ def test_places_are_tried_in_order(monkeypatch, tmp_path):
     assert datasets.load("mnist", root=tmp_path / "cache").source == "folder given"
     with pytest.raises(BadFile, match="folder given: no such folder as"):
         datasets.load("mnist", root=tmp_path / "nowhere")
+    (tmp_path / "cache" / "MNIST" / "raw" / "train-labels-idx1-ubyte.gz").unlink()
+    with pytest.raises(sources.NotFound):                                  # which is no damage
+        datasets.load("mnist", root=tmp_path / "cache")
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other"])
@@ -155,13 +155,6 @@ def test_damaged_file_is_named_and_the_next_place_is_not_asked(monkeypatch, tmp_
         datasets.load("mnist")
 
 
-def test_missing_half_is_not_damage(monkeypatch, tmp_path):
-    tiny_idx(monkeypatch, tmp_path / "MNIST")
-    (tmp_path / "MNIST" / "train-labels-idx1-ubyte.gz").unlink()
-    with pytest.raises(sources.NotFound):
-        datasets.load("mnist", root=tmp_path)
-
-
 @pytest.mark.parametrize(("name", "advice"), [("mnist", "MNIST/raw"), ("fashion", "dataset-fashion-mnist"),
                                               ("cifar10", "cifar-10-batches-py"), ("svhn", "train_32x32.mat")])
 def test_no_place_lists_each_with_its_reason_and_what_to_do(tmp_path, name, advice):
@@ -175,44 +168,30 @@ def test_no_place_lists_each_with_its_reason_and_what_to_do(tmp_path, name, advi
     assert list((tmp_path / "cache").glob("*")) == [], "nothing half downloaded"
 
 
-@pytest.fixture
-def downloads(monkeypatch, tmp_path) -> list[str]:
-    """torchvision's download finds a small MNIST; the folders that it was asked to fill."""
-    calls = []
-
+def test_a_download_goes_into_the_cache_is_not_repeated_and_not_kept_where_it_is_damaged(monkeypatch, tmp_path):
     def download(self):
-        calls.append(self.root)
-        shutil.copytree(tmp_path / "server", Path(self.root) / "MNIST" / "raw")
+        shutil.copytree(tmp_path / "server", raw := Path(self.root) / "MNIST" / "raw")
         for file in (tmp_path / "server").iterdir():                      # torchvision also unpacks beside the .gz
-            (Path(self.root) / "MNIST" / "raw" / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
+            (raw / file.stem).write_bytes(gzip.decompress(file.read_bytes()))
 
     tiny_idx(monkeypatch, tmp_path / "server")
     monkeypatch.setattr(vision.MNIST, "download", download)
-    return calls
-
-
-def test_download_goes_into_the_cache_and_is_not_repeated(downloads, tmp_path):
+    with monkeypatch.context() as other:
+        other.setitem(sources.DIGESTS["mnist"], "train-images-idx3-ubyte", "0" * 64)
+        with pytest.raises(BadFile, match=r"was not kept.*expected SHA-256 0000"):
+            datasets.load("mnist")
+    assert list((tmp_path / "cache").iterdir()) == []
     assert datasets.load("mnist").source == "torchvision's download"
-    assert datasets.load("mnist", "test").source == "user's cache" and len(downloads) == 1
+    assert datasets.load("mnist", "test").source == "user's cache"
     kept = sorted(path.relative_to(tmp_path / "cache").as_posix() for path in (tmp_path / "cache").rglob("*.*"))
     assert kept == [f"MNIST/raw/{file}.gz" for file in sorted(sources.DIGESTS["mnist"])]
 
 
-def test_damaged_download_is_refused_and_not_kept(downloads, monkeypatch, tmp_path):
-    monkeypatch.setitem(sources.DIGESTS["mnist"], "train-images-idx3-ubyte", "0" * 64)
-    with pytest.raises(BadFile, match=r"was not kept.*expected SHA-256 0000"):
-        datasets.load("mnist")
-    assert list((tmp_path / "cache").iterdir()) == []
-
-
-def test_installed_debian_package_is_read_in_place(monkeypatch, tmp_path):
+def test_an_installed_debian_package_is_read_in_place_and_an_unwritable_cache_is_a_reason(monkeypatch, tmp_path):
     tiny_idx(monkeypatch, tmp_path / "usr", name="fashion")
     monkeypatch.setattr(sources, "DEBIAN_FASHION", tmp_path / "usr")
     assert datasets.load("fashion").source == "Debian package"
     assert len(list((tmp_path / "usr").iterdir())) == 4, "nothing moved away"
-
-
-def test_unwritable_cache_is_a_reason(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PCGRAPH_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(BadFile, match=r"torchvision's download: .*Not a directory"):
@@ -234,29 +213,18 @@ def tiny_cifar(monkeypatch):
     return images, labels, names
 
 
-def write_sheets(folder: Path, images: np.ndarray, labels: np.ndarray) -> None:
-    folder.mkdir(parents=True)
-    for split, first, sheets in (("train", 0, 10), ("test", 20, 2)):
-        for number in range(sheets):
-            pair = images[first + 2 * number:first + 2 * number + 2].transpose(2, 0, 3, 1).reshape(32, 64, 3)
-            Image.fromarray(pair).save(folder / f"{split}_{number:02d}.webp", lossless=True)
-    np.savez(folder / "labels.npz", train=labels[:20], test=labels[20:])
-
-
-def test_cifar10_sheets_give_colour_planes_and_labels(tiny_cifar, tmp_path):
+def test_cifar10_sheets_give_colour_planes_and_labels_and_damage_is_named(tiny_cifar, tmp_path):
     images, labels, _ = tiny_cifar
-    write_sheets(tmp_path / "CIFAR10", images, labels)
+    (folder := tmp_path / "CIFAR10").mkdir()
+    for sheet, pair in enumerate(images.reshape(12, 2, 3, 32, 32)):
+        name = f"train_{sheet:02d}" if sheet < 10 else f"test_{sheet - 10:02d}"
+        Image.fromarray(pair.transpose(2, 0, 3, 1).reshape(32, 64, 3)).save(folder / f"{name}.webp", lossless=True)
+    np.savez(folder / "labels.npz", train=labels[:20], test=labels[20:])
     train, test = (datasets.load("cifar10", split, root=tmp_path) for split in ("train", "test"))
     assert torch.equal(train.images, torch.from_numpy(images[:20]).reshape(20, 3072) / 255)
     assert test.labels.tolist() == labels[20:].tolist() and test.shape == (3, 32, 32)
-
-
-def test_cifar10_damage_is_named(tiny_cifar, tmp_path):
-    images, labels, _ = tiny_cifar
-    folder = tmp_path / "CIFAR10"
-    write_sheets(folder, images, labels)
     good = (folder / "train_03.webp").read_bytes()
-    (folder / "train_03.webp").write_bytes((folder / "train_02.webp").read_bytes())
+    shutil.copy(folder / "train_02.webp", folder / "train_03.webp")
     expected = sources.DIGESTS["cifar10"]["data_batch_2"]
     with pytest.raises(BadFile, match=rf"train_02\.webp to train_03\.webp or labels\.npz.*{expected}, found"):
         datasets.load("cifar10", root=tmp_path)
@@ -292,41 +260,28 @@ def test_cifar10_batches_go_through_torchvision_with_the_same_digests(tiny_cifar
         datasets.load("cifar10", root=tmp_path)
 
 
-@pytest.fixture
-def tiny_svhn(monkeypatch, tmp_path):
-    """A .mat file of SVHN's format: X (32, 32, 3, count), y (count, 1) from 1 to 10, where 10 is the digit 0."""
-    images = RNG.integers(0, 256, (7, 3, 32, 32), dtype=np.uint8)
-    labels = np.array([10, 1, 2, 9, 10, 5, 4], dtype=np.uint8)
-    content = io.BytesIO()
-    scipy.io.savemat(content, {"X": images.transpose(2, 3, 1, 0), "y": labels[:, None]})
-    path = tmp_path / "data" / "SVHN" / "test_32x32.mat"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(content.getvalue())
-    accept(monkeypatch, path.read_bytes())
-    return images, labels, path
-
-
 def accept(monkeypatch, content: bytes) -> None:
     monkeypatch.setitem(sources.DIGESTS["svhn"], "test_32x32.mat", hashlib.sha256(content).hexdigest())
     entry = [*vision.SVHN.split_list["test"][:2], hashlib.md5(content).hexdigest()]
     monkeypatch.setitem(vision.SVHN.split_list, "test", entry)
 
 
-def test_svhn_is_read_through_torchvision(tiny_svhn, tmp_path):
-    images, _, _ = tiny_svhn
-    data = datasets.load("svhn", "test", root=tmp_path / "data")
+def test_svhn_is_read_through_torchvision_and_a_truncated_file_is_named(tmp_path, monkeypatch):
+    """A .mat file of SVHN's format: X (32, 32, 3, count), y (count, 1) from 1 to 10, where 10 is the digit 0."""
+    images, path = RNG.integers(0, 256, (7, 3, 32, 32), dtype=np.uint8), tmp_path / "SVHN" / "test_32x32.mat"
+    path.parent.mkdir()
+    labels = np.array([10, 1, 2, 9, 10, 5, 4], dtype=np.uint8)
+    scipy.io.savemat(path, {"X": images.transpose(2, 3, 1, 0), "y": labels[:, None]})
+    accept(monkeypatch, path.read_bytes())
+    data = datasets.load("svhn", "test", root=tmp_path)
     assert torch.equal(data.images, torch.from_numpy(images).reshape(7, 3072) / 255)
     assert data.labels.tolist() == [0, 1, 2, 9, 0, 5, 4] and data.shape == (3, 32, 32)
-
-
-def test_truncated_mat_file_is_named(tiny_svhn, tmp_path, monkeypatch):
-    path = tiny_svhn[2]
     path.write_bytes(path.read_bytes()[:5000])
     with pytest.raises(BadFile, match=r"test_32x32\.mat is damaged.*expected SHA-256"):
-        datasets.load("svhn", "test", root=tmp_path / "data")
+        datasets.load("svhn", "test", root=tmp_path)
     accept(monkeypatch, path.read_bytes())                    # even if the digest were right
     with pytest.raises(BadFile, match=r"not a readable \.mat file"):
-        datasets.load("svhn", "test", root=tmp_path / "data")
+        datasets.load("svhn", "test", root=tmp_path)
 
 
 def test_subset_and_split_share_nothing_and_lose_nothing():

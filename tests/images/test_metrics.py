@@ -85,23 +85,18 @@ def test_mse_and_psnr_of_a_known_offset():
     torch.testing.assert_close(metrics.psnr(images, originals), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_ssim_of_flat_images_is_the_luminance_term():
-    """Without variance SSIM is (2ab + C1) / (a^2 + b^2 + C1), C1 = 0.01^2."""
+def test_ssim_is_that_of_each_image():
+    """Without variance it is (2ab + C1) / (a^2 + b^2 + C1), C1 = 0.01^2. It is 1 for equal images alone, and asks for
+    shapes that fit."""
     a, b, c1 = 0.3, 0.6, 0.01 ** 2
     value = metrics.ssim(torch.full((2, 784), a), torch.full((2, 784), b))
     assert value.tolist() == pytest.approx([(2 * a * b + c1) / (a * a + b * b + c1)] * 2, rel=1e-4)
-
-
-def test_ssim_is_one_only_for_equal_images_and_per_image():
     images = pictures()
     torch.testing.assert_close(metrics.ssim(images, images), torch.ones(4))
     other = images.clone()
     other[2] = 1 - other[2]
     value = metrics.ssim(other, images)
     assert value[2] < 0 and torch.allclose(value[[0, 1, 3]], torch.ones(3))
-
-
-def test_ssim_refuses_shapes_that_do_not_fit():
     with pytest.raises(WrongShape, match="do not have the shape"):
         metrics.ssim(pictures(), pictures(), (1, 28, 27))
     with pytest.raises(WrongShape, match="too small"):
@@ -143,9 +138,6 @@ def test_frechet_distance_of_a_shift_and_of_a_scale():
     trace = real[:, :4].double().var(0).sum().item()
     distance = metrics.frechet_judge_distance(FourPixels(), real, mean + 3 * (real - mean))
     assert distance == pytest.approx(4 * trace, rel=1e-3)
-
-
-def test_frechet_distance_needs_images_enough():
     network = judge.load_judge("mnist")
     enough, few = pictures(128), pictures(127)
     for real, fake in ((few, enough), (enough, few)):
@@ -229,18 +221,15 @@ def test_interval_is_students_t(level):
     assert metrics.mean_interval([0.7], level) == pytest.approx((0.7, NAN, NAN), nan_ok=True)
 
 
-def test_diversity_is_the_mean_over_pairs() -> None:
-    """All ordered pairs of different images of norm 1, written out: 2 - 2 cos of the angle. Contrast is no matter."""
-    images = torch.rand(6, 9, generator=torch.Generator().manual_seed(0))
+def test_diversity_and_the_nearest_others() -> None:
+    """All ordered pairs of different images of norm 1, written out: 2 - 2 cos of the angle. Contrast is no matter. The
+    nearest: twins of another contrast, one at an angle of 60 degrees to them, one at a right angle to all."""
+    images = torch.rand(6, 9, generator=seeded())
     pairs = [float(2 - 2 * (a @ b) / (a.norm() * b.norm()))
              for i, a in enumerate(images) for j, b in enumerate(images) if i != j]
     assert metrics.diversity(images) == pytest.approx(sum(pairs) / len(pairs), rel=1e-5)
     assert metrics.diversity(images[:1].expand(4, -1)) == pytest.approx(0, abs=1e-9)
     assert metrics.diversity(torch.stack([images[0], torch.zeros(9)])) == pytest.approx(1)           # one is blank
-
-
-def test_the_nearest_other_image_is_found_whatever_the_contrast() -> None:
-    """Twins of another contrast, one at an angle of 60 degrees to them, one at a right angle to all."""
     images = torch.tensor([[1.0, 0, 0], [0.2, 0, 0], [0.5, 0.75 ** 0.5, 0], [0, 0, 1.3]])
     torch.testing.assert_close(metrics.nearest_distances(images), torch.tensor([0, 0, 1, 2]).double())
     for wrong in (images[:1], images[0]):

@@ -1,11 +1,11 @@
-"""Oracles: the moments of the data, the inverse, and a graph of scaled weights that is the same graph."""
+"""Oracles: the moments of the data, and a linear graph of doubled pixels, which is the same graph. That queries scale
+pixels and undo it is in ``engine/test_pixel_scale.py``."""
 
 import pytest
 import torch
 
 from pcgraph_lite import PCGraph
 from pcgraph_lite.engine import topology
-from pcgraph_lite.engine.query import observed, query
 from pcgraph_lite.errors import BadInput
 from pcgraph_lite.images import datasets, sources
 from pcgraph_lite.images import scale as scales
@@ -39,31 +39,13 @@ def test_a_scale_by_moments_is_that_of_a_data_set():
         scales.named("standardized")
 
 
-def twin(scale, activation="tanh"):
-    graph = PCGraph(topology.generative(10, [20], 784), activation)
-    scales.give(graph, scale)
-    return graph
-
-
-@pytest.mark.parametrize("name", ["[-1, 1]", "standardized"])
-def test_tasks_are_queries_in_scaled_pixels(name):
-    """Of a graph of the same weights without a scale, which sees pixels that the test scales."""
-    scale = scales.named(name, "mnist")
-    assert scales.of(twin(scale)) is scale and scales.of(torch.nn.Identity()) is scales.PLAIN
-    inside = query(twin(scales.PLAIN), init={"pixels": scale.apply(IMAGES)}, steps=30, tolerance=None).values["pixels"]
-    assert torch.equal(tasks.denoise(twin(scale), IMAGES, 30), scale.undo(inside).clamp(0, 1))
-    held = {"pixels": observed(scale.apply(IMAGES), KNOWN)}
-    inside = query(twin(scales.PLAIN), held, **tasks.SETTLE).values["pixels"]
-    filled = torch.where(KNOWN, IMAGES, scale.undo(inside).clamp(0, 1))
-    assert torch.equal(tasks.complete(twin(scale), IMAGES, KNOWN), filled)
-
-
 def test_a_linear_graph_is_the_same_on_any_range_around_nothing():
     """Pixels twice as large in a linear graph: every value is twice as large, so the pictures are the same."""
-    pure = scales.Scale("twice", 0.0, 0.5)
-    plain, doubled = twin(scales.PLAIN, "linear"), twin(pure, "linear")
+    plain, doubled = (PCGraph(topology.generative(10, [20], 784), "linear") for _ in range(2))
+    scales.give(doubled, pure := scales.Scale("twice", 0.0, 0.5))
+    assert (scales.of(doubled), scales.of(plain), scales.of(torch.nn.Identity())) == (pure, *[scales.PLAIN] * 2)
     for act in (lambda g: tasks.denoise(g, IMAGES, 20), lambda g: tasks.complete_by_start(g, IMAGES, KNOWN, 20),
-                lambda g: memory.from_start(g, IMAGES, [5, 20]).images,
+                lambda g: tasks.complete(g, IMAGES, KNOWN), lambda g: memory.from_start(g, IMAGES, [5, 20]).images,
                 lambda g: memory.run_on(g, memory.from_start(g, IMAGES, [10]), 20).images,
                 lambda g: memory.from_part(g, IMAGES, KNOWN, 40).images):
         torch.testing.assert_close(act(doubled), act(plain), rtol=1e-4, atol=1e-5)

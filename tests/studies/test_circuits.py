@@ -32,16 +32,13 @@ def one_edge() -> PCGraph:
     return graph
 
 
-def test_the_standard_wires_of_one_edge() -> None:
-    """The signs of the paper's figure: a prediction inhibits the error, which excites what predicted it."""
+def test_the_wires_of_one_edge() -> None:
+    """The signs of the paper's figure: a prediction inhibits the error, which excites what predicted it. Without error
+    neurons, the apical dendrite of vertex 0 compares x1 with the interneuron that holds its prediction."""
     assert set(circuits.standard(one_edge()).wires) == {
         Wire(("value", 0), ("error", 0), 1), Wire(("error", 0), ("value", 0), -1),
         Wire(("value", 1), ("error", 1), 1), Wire(("error", 1), ("value", 1), -1),
         Wire(("value", 0), ("error", 1), -2, fires=True), Wire(("error", 1), ("value", 0), 2, gated=True)}
-
-
-def test_the_dendritic_circuit_has_no_error_neurons() -> None:
-    """The apical dendrite of vertex 0 compares x1 with the interneuron that holds its prediction."""
     circuit = circuits.dendritic(one_edge())
     assert {kind for kind, _ in circuit.neurons()} == {"value", "basal", "interneuron", "apical"}
     apical = [(wire.source, wire.weight) for wire in circuit.wires if wire.target == ("apical", 0)]

@@ -23,8 +23,9 @@ def test_a_denoising_path_in_pieces_is_one_long_query():
     assert torch.equal(tasks.denoise(GRAPH, IMAGES, 25), tasks.denoise_path(GRAPH, IMAGES, [25])[0][25])
 
 
-def test_settling_steps_end_where_99_percent_of_the_way_is_done():
-    """For one image: a query of that many steps is there and one step less is not; for several: the mean."""
+def test_settling_steps_end_where_99_percent_of_the_way_is_done(monkeypatch: pytest.MonkeyPatch):
+    """For one image: a query of that many steps is there and one step less is not; for several: the mean. A first short
+    look at it changes nothing."""
     def way(image, steps):
         answer = query(GRAPH, {"pixels": observed(image, KNOWN)}, steps=steps, tolerance=None)
         lowest = tasks.completion(GRAPH, image, KNOWN).energy[-1]
@@ -35,9 +36,6 @@ def test_settling_steps_end_where_99_percent_of_the_way_is_done():
         assert 1 < steps < 300 and way(image[None], int(steps) - 1) < 0.99 <= way(image[None], int(steps))
     assert tasks.settling_steps(GRAPH, IMAGES, KNOWN) == (pytest.approx(sum(alone) / len(alone), abs=1), 0)
     assert tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=2) == (2, 1)                # none is there yet
-
-
-def test_a_first_short_look_at_settling_changes_nothing(monkeypatch: pytest.MonkeyPatch):
     whole = tasks.settling_steps(GRAPH, IMAGES, KNOWN, longest=400)
     for few in (2, int(whole[0]), 399):
         monkeypatch.setattr(tasks, "FEW", few)

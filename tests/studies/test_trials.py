@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from pictures import seeded
 from torch import Tensor, nn
 
 from pcgraph_lite import PCGraph, topology
@@ -17,9 +18,8 @@ from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.studies import memory, tasks, trials
 
-GENERATOR = torch.Generator().manual_seed(0)
 LABELS = torch.tensor([3, 5, 3, 8])
-IMAGES = torch.rand(4, 784, generator=GENERATOR)
+IMAGES = torch.rand(4, 784, generator=seeded())
 IMAGES[:, :10] = torch.eye(10)[LABELS]                                     # the first ten pixels say the class
 TEST = ImageSet("mnist", IMAGES, LABELS, (1, 28, 28), "made by hand")
 KNOWN = datasets.top_half((1, 28, 28))
@@ -91,13 +91,6 @@ def test_energy_at_rest_is_told_from_falling() -> None:
     assert trials.DenoisingPath([2], [0.0], torch.ones(2, 4), 0.0).rested == 1
 
 
-def test_simple_rivals() -> None:
-    """The nearest training image of an image that was trained on is that image, the original too."""
-    found = trials.rivals(CASE, KNOWN)
-    assert torch.equal(found["nearest neighbour"].images, IMAGES) and torch.equal(found["original"].images, IMAGES)
-    assert torch.allclose(found["mean image"].images[:, ~KNOWN], IMAGES.mean(0)[~KNOWN].expand(4, -1))
-
-
 def test_simple_rivals_are_fitted_on_training_images() -> None:
     """Ridge regression: on nine tenths of them, the penalty best on the last tenth. Filters: the same call by hand."""
     train = datasets.load("mnist", "train", sample=True).subset(100, torch.Generator().manual_seed(0))
@@ -137,13 +130,10 @@ def test_classes_are_those_of_the_task() -> None:
     assert torch.equal(trials.classify(network, TEST).read, network.classify(IMAGES))
 
 
-def test_images_of_some_classes() -> None:
+def test_parts_of_a_trial_trials_side_by_side_and_images_of_some_classes() -> None:
     assert sorted(CASE.of_classes([3, 5], 9).test.labels.tolist()) == [3, 3, 5]
     assert len(CASE.of_classes([3, 5], 2).test) == 2
     assert {CASE.of_classes([3, 5], 1, seed).test.labels.item() for seed in range(9)} == {3, 5}
-
-
-def test_parts_of_a_trial_and_trials_side_by_side() -> None:
     trial = trials.whole(IMAGES, CASE)
     some = trial.of(LABELS == 3)
     assert torch.equal(some.images, IMAGES[[0, 2]]) and some.read.tolist() == [3, 3] and len(some.each) == 2
