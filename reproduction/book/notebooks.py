@@ -5,11 +5,9 @@
 import ast
 import contextlib
 import hashlib
-import linecache
 import os
 import re
 import sys
-import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -108,13 +106,9 @@ def _read(name: str) -> NotebookNode:
 _parsed = lru_cache(partial(jupytext.reads, fmt="md:myst"))                # one command reads a notebook many times
 
 
-def is_parameters(cell: NotebookNode) -> bool:
-    return "parameters" in cell.metadata.get("tags", [])
-
-
 def parameters(name: str) -> dict[str, Parameter]:
     """The parameters that a notebook declares, by name. Raises BadFile: no parameters cell, or a line without type."""
-    cell = next(filter(is_parameters, cells(name)), None)
+    cell = next((one for one in cells(name) if "parameters" in one.metadata.get("tags", [])), None)
     if cell is None:
         raise BadFile(f"notebooks/{name}.md has no code cell with the tag 'parameters'.")
     lines, found = cell.source.splitlines(), {}
@@ -140,12 +134,11 @@ def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[s
     return values | ({"profile": settings.name} if "profile" in known else {})
 
 
-def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "",
-        plain: bool = False) -> Path:
-    """Check the call, then execute one notebook. Returns its file, or its folder if ``plain``: then the cells run in
-    this process, for hosts without papermill. ``given``: parameters that differ from the profile's. ``out``: folder for
-    the notebook, records and figures; empty: ``_build/<profile>``, or with ``given`` one named after them. Raises
-    UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
+def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "") -> Path:
+    """Check the call, then execute one notebook. Returns its file. ``given``: parameters that differ from the
+    profile's. ``out``: folder for the notebook, records and figures; empty: ``_build/<profile>``, or with ``given`` one
+    named after them. Raises UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb
+    keeps what ran.
     """
     from pcgraph_lite import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})
@@ -159,10 +152,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
         values["out"] = "" if folder == usual else checkout.relative(folder)
     ready(folder / "records" / f"{name}.json")
     with contextlib.chdir(checkout.ROOT):
-        if plain:
-            made = _run_plain(name, values, folder)
-        else:
-            made = _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
+        made = _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
     records.note_parameters(folder / "records" / f"{name}.json", values)
     return made
 
@@ -177,8 +167,7 @@ def other_than_claimed(name: str, profile: str, given: Mapping[str, object]) -> 
 
 def records_of(made: Path) -> Path:
     """The folder of the records that ``run`` wrote. ``made``: what it returned."""
-    folder = made.parent if made.suffix else made
-    return (folder.parent if folder.name == "notebooks" else folder) / "records"
+    return (made.parent.parent if made.parent.name == "notebooks" else made.parent) / "records"
 
 
 def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:
@@ -230,11 +219,7 @@ def _named_after(name: str, profile: str, given: Mapping[str, object]) -> Path:
 
 def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
     """Execute with papermill and write ``target``. What a failed run made is kept beside it as NAME.failed.ipynb."""
-    try:
-        import papermill
-    except ImportError as error:
-        raise PCGraphError(f"{error.name} is not installed here, so no executed notebook can be made. Install "
-                           "requirements.txt, or run the cells alone: add --plain.") from error
+    import papermill  # only here: the import takes seconds
     failed = target.with_name(f"{name}.failed.ipynb")
     with write_aside(target) as part:
         try:
@@ -272,21 +257,3 @@ def _failure(name: str, error: Exception, failed: Path | None) -> str:
     trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).strip().splitlines()
     return (f"notebook {name} failed in code cell {error.exec_count}: {error.ename}: {error.evalue}\n"
             + "\n".join(trace[-15:-1]) + f"\n{kept}")
-
-
-def _run_plain(name: str, values: Mapping[str, Any], folder: Path) -> Path:
-    """Run the code cells in order in one namespace, as a script."""
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    namespace: dict[str, Any] = {"__name__": "__main__", "display": print}
-    for number, cell in enumerate(cells(name), start=1):
-        print(f"{name}: cell {number}", flush=True)
-        file = f"notebooks/{name}.md, code cell {number}"
-        linecache.cache[file] = (0, None, cell.source.splitlines(keepends=True), file)      # for tracebacks
-        try:
-            exec(compile(cell.source, file, "exec"), namespace)
-        except Exception as error:
-            trace = traceback.format_exc(limit=-3)
-            raise PCGraphError(f"notebook {name} failed in code cell {number}: {trace}") from error
-        if is_parameters(cell):
-            namespace |= values
-    return folder
