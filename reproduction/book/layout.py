@@ -28,12 +28,11 @@ TOP = "Code, first figure"
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A notebook of the book. ``ran``: it has been executed. ``older``: it ran with code of an earlier commit."""
+    """A notebook of the book. ``ran``: it has been executed."""
 
     name: str
     notebook: NotebookNode
     ran: bool
-    older: bool
     run: Mapping[str, Any]
 
     @cached_property
