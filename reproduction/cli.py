@@ -175,9 +175,6 @@ def run(
     if published:
         folder = folder or ("" if given else str(checkout.ROOT / "_build/publish"))    # -p: not that page's run
         given = config.load_profile(profile).published.get(name, {}) | given
-    if stale := notebooks.stale_weights(name, profile):
-        errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
-                     highlight=False, soft_wrap=True)
     made = notebooks.run(name, profile, given, folder)
     say(f"{name}: {checkout.relative(made)}")
     _tell(name, made, notebooks.other_than_claimed(name, profile, given))

@@ -74,13 +74,6 @@ def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
             if model in asked or not cards.is_committed(zoo.ModelRun(model, settings.name, seed))]
 
 
-def stale_weights(name: str, profile: str) -> list[str]:
-    """The commands that train those weights of a notebook anew that another version of the code made."""
-    from ..evidence import zoo
-    every = (zoo.ModelRun(model, profile, seed) for model, seed in weights(name, config.load_profile(profile)))
-    return [one.command for one in every if one.is_of_other_code]
-
-
 def cells(name: str) -> list[NotebookNode]:
     """The code cells of a notebook in order. Raises BadFile."""
     return [cell for cell in _read(name).cells if cell.cell_type == "code"]

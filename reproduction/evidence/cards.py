@@ -122,7 +122,7 @@ def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float
     memory = spec.kind == "pcgraph" and not spec.validation_count and spec.train.score == "energy"
     said = {"recalled": _recalls(trained, **asked)} if memory else _answers(trained, images)
     return Card(model=trained.name, profile=trained.profile, seed=trained.seed, provenance=trained.provenance,
-                fingerprint=zoo.fingerprint_of(trained.path), weights=trained.weights, vertices=trained.vertices,
+                fingerprint=trained.fingerprint, weights=trained.weights, vertices=trained.vertices,
                 parameters=trained.parameters, epochs=trained.history.astype(float).to_dict("list"), **said)
 
 

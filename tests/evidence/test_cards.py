@@ -119,15 +119,6 @@ def test_a_card_of_something_else_does_not_count(root: Path, changed: str, monke
     assert ModelRun("tiny", "smoke").path.is_file()
 
 
-def test_a_card_of_weights_that_other_code_made_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old weights are still asked, and their card is one of the old numbers: it does not stand for a new training."""
-    with monkeypatch.context() as old:
-        old.setattr(numerics, "version", lambda spec: "before")
-        ModelRun("tiny", "smoke").train(device="cpu", progress=False)
-    tiny = ModelRun("tiny", "smoke")
-    assert cards.of(tiny, device="cpu").fingerprint == f"{tiny.identity} before"
-
-
 @pytest.mark.parametrize(("name", "damage"), [
     *(("tiny", damage) for damage in ({"answers": "12x"}, {"energy": float("inf")}, {"epochs": 3}, {"more": 1})),
     *(("memory", damage) for damage in ({"mse": [0.1]}, {"pictures": "AAAA"}, {"pictures": "?"}, {"converged": []}))])
