@@ -127,7 +127,8 @@ def train(
     failed = []
     for one in wanted:
         try:
-            made = (cards.keep if card else zoo.ModelRun.train)(one, device, force=force)
+            made = one.train(device, force=force)
+            made = cards.write(cards.of(one, device)) if card else made
         except PCGraphError as error:
             if len(wanted) == 1:
                 raise

@@ -164,16 +164,6 @@ def _drawn(trained: zoo.Trained, test: ImageSet) -> float | None:
     return float(trials.draw(trained.graph, about).each["agrees"].mean())
 
 
-def keep(training: ModelRun, device: str = "auto", force: bool = False) -> Path:
-    """The path of a model's card: the committed one, or one's own, trained (anew by ``force``) and written now. Raises
-    as ``zoo.ModelRun.train``.
-    """
-    if not force and is_committed(training):
-        return committed_path(training)
-    training.train(device, force=force)
-    return write(of(training, device))
-
-
 def write(card: Card) -> Path:
     """Write a card into ``_build/<profile>/cards``. Published cards are kept in ``results/cards``."""
     target = path(ModelRun(card.model, card.profile, card.seed))

@@ -33,7 +33,7 @@ def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @cache
 def card_of(name: str) -> str:
     """Trained and asked once for all tests."""
-    text = cards.keep(ModelRun(name, "smoke"), device="cpu").read_text()
+    text = cards.write(cards.of(ModelRun(name, "smoke"), device="cpu")).read_text()
     ModelRun(name, "smoke").path.unlink()
     return text
 
@@ -98,10 +98,9 @@ def test_a_memory_asked_otherwise_has_no_card(root: Path) -> None:
 
 
 def test_a_committed_card_stands_for_the_weights(root: Path) -> None:
-    """Neither a page nor a command trains what has a card; a model of other settings or numbers is trained."""
+    """A page trains nothing that has a card; a model of other settings or numbers is trained."""
     kept = commit()
     assert cards.load("tiny", "smoke", device="cpu") == cards._read(kept)
-    assert cards.keep(ModelRun("tiny", "smoke"), device="cpu") == kept
     assert not ModelRun("tiny", "smoke").path.is_file()
     assert not any(map(cards.is_committed, (ModelRun("tiny", "smoke", 1), ModelRun("tiny", "laptop"))))
 
