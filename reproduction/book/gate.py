@@ -75,10 +75,6 @@ def _injected(cell: NotebookNode) -> bool:
 
 def _refused(output: NotebookNode) -> str | None:
     """Why an output may not be shown; None if it may."""
-    if output.output_type == "stream":
-        return None
-    if output.output_type not in ("display_data", "execute_result"):
-        return f"an output of type {output.output_type!r}"
     for kind, content in output.get("data", {}).items():
         if kind not in KINDS:
             return f"an output of the kind {kind!r}"
