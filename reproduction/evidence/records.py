@@ -95,8 +95,10 @@ class Recorder:
         """
         claims.check_known(claim, quantity, self._claims)
         what = f"{quantity} of claim {claim} (dataset {dataset}, model {model}, seed {seed})"
+        number = _plain(value)
+        number = int(number) if isinstance(number, bool) else number       # whether something is so
         try:
-            record = Record(claim=claim, quantity=quantity, value=_plain(value), dataset=dataset, model=model,
+            record = Record(claim=claim, quantity=quantity, value=number, dataset=dataset, model=model,
                             seed=_plain(seed), n=_plain(n), parameters={k: _plain(v) for k, v in parameters.items()})
         except ValidationError as error:
             raise BadInput(f"{what}: {strict.explain(error.errors()[0], '')}.") from None
