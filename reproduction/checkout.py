@@ -1,14 +1,15 @@
-"""The checkout: its place and its files."""
+"""The checkout: its place, its files, and earlier versions of them."""
 
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 from pcgraph_lite.checkout import git, version
 from pcgraph_lite.errors import BadFile
 
-__all__ = ["ROOT", "from_checkout", "git", "part", "profile_names", "relative", "version"]
+__all__ = ["ROOT", "earlier", "from_checkout", "git", "part", "profile_names", "relative", "version"]
 ROOT = Path(__file__).resolve().parent.parent              # config/, notebooks/, results/ and _build/ are here
 
 
@@ -40,3 +41,10 @@ def from_checkout(package: str, module: str) -> ModuleType:
         sys.modules[package] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[package])
     return importlib.import_module(f"{package}.{module}")
+
+
+def earlier(root: Path, path: str) -> Iterator[str]:
+    """A file as it was after each commit that changed it, the latest first; nothing if git does not know it."""
+    for commit in git("log", "--format=%H", "--", path, folder=root).split():
+        if text := git("show", f"{commit}:./{path}", folder=root):
+            yield text

@@ -66,7 +66,7 @@ def test_a_repository_around_the_checkout_says_nothing_of_it(root: Path, monkeyp
     inside.mkdir(parents=True)
     monkeypatch.setattr(code, "ROOT", inside)
     assert code.version() == ("unknown", False)
-    assert code.git("log", folder=inside) == ""
+    assert list(checkout.earlier(inside, "code.py")) == [] and code.git("log", folder=inside) == ""
     monkeypatch.setenv("GIT_DIR", str(root / ".git"))
     assert code.version() == ("unknown", False)
     link = root.parent / "link"

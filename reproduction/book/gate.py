@@ -4,7 +4,8 @@ its code cells and the parameters that it ran with, so the text of a page can ch
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import jupytext
@@ -15,6 +16,7 @@ from pydantic import ValidationError
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.files import read_text
 
+from .. import checkout
 from ..evidence import strict
 from .handover import KIND, Table
 
@@ -23,15 +25,28 @@ INJECTED = "injected-parameters"                                           # pap
 
 
 def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
-    """The page as it may be staged: the source of today with the outputs of ``executed``. Raises BadFile: the source
-    has other code than what ran, or an output is neither text nor table nor picture.
+    """The page as it may be staged: the source of today with the outputs of ``executed``, or, where code has changed
+    since, the latest commit's source that has the executed code. Raises BadFile: no source has that code, or an output
+    is neither text nor table nor picture.
     """
-    source = jupytext.reads(read_text(root / "notebooks" / f"{name}.md"), fmt="md:myst")
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
-    if _code(source.cells) != _code(cell for cell in ran if not _injected(cell)):
-        raise BadFile(f"the code cells of the executed notebook {name!r} are not those of notebooks/{name}.md. Run it "
-                      f"again: pcgraph run {name}")
-    return _filled(source, ran, name)
+    for source in _sources(name, root):
+        if _code(source.cells) == _code(cell for cell in ran if not _injected(cell)):
+            return _filled(source, ran, name)
+    raise BadFile(f"the code cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at "
+                  f"any commit of it. Run it again: pcgraph run {name}")
+
+
+def outdated(page: NotebookNode, name: str, root: Path) -> bool:
+    """Whether the page ran with the code of an earlier commit."""
+    return _code(cell for cell in page.cells if not _injected(cell)) != _code(next(_sources(name, root)).cells)
+
+
+def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
+    """The source as it is now, then as it was after each commit that changed it, the latest first."""
+    texts = checkout.earlier(root, f"notebooks/{name}.md")
+    for text in chain([read_text(root / "notebooks" / f"{name}.md")], texts):
+        yield jupytext.reads(text, fmt="md:myst")
 
 
 def _code(cells: Iterable[NotebookNode]) -> list[str]:

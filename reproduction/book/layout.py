@@ -28,11 +28,12 @@ TOP = "Code, first figure"
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A notebook of the book. ``ran``: it has been executed."""
+    """A notebook of the book. ``ran``: it has been executed. ``older``: it ran with code of an earlier commit."""
 
     name: str
     notebook: NotebookNode
     ran: bool
+    older: bool
     run: Mapping[str, Any]
 
     @cached_property

@@ -58,9 +58,9 @@ def _page(name: str, executed: Path, saved: Path, root: Path, profile: str) -> P
     """A page of the book. ``profile``: that of one's own runs, which need every page; empty: the committed runs."""
     file, record = executed / f"{name}.ipynb", saved / f"{name}.json"
     if not profile and not file.is_file():
-        return Page(name, jupytext.read(root / "notebooks" / f"{name}.md"), ran=False, run={})
+        return Page(name, jupytext.read(root / "notebooks" / f"{name}.md"), ran=False, older=False, run={})
     notebook = gate.admit(read_notebook(file, profile or "paper"), name, root)
-    return Page(name, notebook, ran=True, run=runs.of(record))
+    return Page(name, notebook, ran=True, older=gate.outdated(notebook, name, root), run=runs.of(record))
 
 
 def make(profile: str, published: bool = False) -> Path:

@@ -4,6 +4,7 @@ Oracle: the source, cell by cell; outputs and text that a browser or the builder
 """
 
 import copy
+import shutil
 from pathlib import Path
 
 import jupytext
@@ -105,6 +106,20 @@ def test_no_text_of_an_executed_notebook_reaches_the_book(root: Path, source: st
     passed = gate.admit(page, "page", root)
     assert [cell.source for cell in passed.cells] == [cell.source for cell in executed().cells]
     assert passed.cells[3].metadata.mystnb.figure.caption == "A figure." and passed.cells[3].outputs[0].text == "done"
+
+
+def test_code_that_changed_shows_the_latest_source_that_has_the_code_that_ran(
+        root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = shutil.copytree(root, tmp_path / "root")
+    path = root / "notebooks/page.md"
+    old = path.read_text()
+    new = old.replace("show()", "show_more()").replace("A page", "Today")
+    monkeypatch.setattr(gate.checkout, "earlier", lambda *_: iter([new, old.replace("A page", "Second"), old]))
+    assert not gate.outdated(gate.admit(executed(), "page", root), "page", root)
+    path.write_text(new)
+    passed = gate.admit(executed(), "page", root)
+    assert passed.cells[0].source == "# Second" and gate.outdated(passed, "page", root)
+    assert any(cell.source == "show()" for cell in passed.cells)
 
 
 LISTINGS = ["words", "```{raw} html\n<b>\n```", "```python\nx\n```\n<b>", "```python\nx\n```\n```{include} a\n```",

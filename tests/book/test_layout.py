@@ -41,7 +41,7 @@ def show(table: Table) -> NotebookNode:
 
 
 def page(*cells: NotebookNode) -> Page:
-    return Page(NAME, new_notebook(cells=[new_markdown_cell("# Title\n\n**Claim.** Text."), *cells]), True,
+    return Page(NAME, new_notebook(cells=[new_markdown_cell("# Title\n\n**Claim.** Text."), *cells]), True, False,
                 {"words": "on a CPU"})
 
 
@@ -78,8 +78,13 @@ def test_a_page_opens_with_its_finding_and_its_figure_which_stands_nowhere_else(
 
 def test_a_page_without_pictures_gets_its_box_alone_and_one_without_title_nothing(laid) -> None:
     assert "{figure}" not in laid(page()).cells[1].source
-    untitled = Page(NAME, new_notebook(cells=[new_markdown_cell("Text.")]), True, {"words": ""})
+    untitled = Page(NAME, new_notebook(cells=[new_markdown_cell("Text.")]), True, False, {"words": ""})
     assert laid(untitled).cells[1].source == "Text."
+
+
+def test_a_page_says_that_it_ran_with_earlier_code(laid) -> None:
+    one = Page(NAME, page().notebook, True, True, {"words": "on a CPU"})
+    assert "The notebook has changed since this run." in laid(one).cells[1].source
 
 
 def test_the_box_says_verdict_and_finding_and_folds_what_it_hangs_on_or_says_what_the_page_is_for() -> None:
@@ -106,7 +111,7 @@ def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judg
     frame = pd.DataFrame({"sentence": asked, "is it true?": ["no", "at 1e-4"], "best decay": ["0.03", ""]})
     aims = []
     for cells in ([show(Table.of(frame, "sentences"))], []):
-        one = Page("l-settings", page(*cells).notebook, True, {"words": ""})
+        one = Page("l-settings", page(*cells).notebook, True, False, {"words": ""})
         layout.lay_out(one, judged, ROOT, tmp_path)
         aims.append(one.notebook.cells[1].source)
     assert "only at 1e-4." in aims[0] and "best at 0.03" in aims[0]

@@ -149,7 +149,7 @@ def test_a_cause_has_its_figure_unless_the_claim_was_not_run(tmp_path: Path) -> 
     found = {"a": dataclasses.replace(first, verdict="not run"), "b": first,
              "c": dataclasses.replace(first, tested="With half the width it holds.")}
     shown = figure(Image.new("RGB", (40, 40), "blue"))
-    pages = {claim.notebook: Page(claim.notebook, new_notebook(cells=[shown.cell]), True, {})}
+    pages = {claim.notebook: Page(claim.notebook, new_notebook(cells=[shown.cell]), True, False, {})}
     every = score.entries(dataclasses.replace(judged, found=found), pages, ROOT, tmp_path)
     rows = BeautifulSoup(render.template("why.md", kinds=score.causes(every), rules=RULES, pages=pages),
                          "html.parser").select("ul.causes > li")
