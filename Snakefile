@@ -5,7 +5,7 @@
 #
 # Every job is one plain pcgraph command, so it also runs alone, and on a host without Snakemake. What decides a result
 # decides whether a job runs: of weights, their settings and the numerics of the code; of a page, its text, its models, its
-# parameters and a digest of the code and the rules that it uses. A comment in the library runs nothing, and builds the book anew.
+# parameters and a digest of the code and of its rules. A comment in the library runs nothing, and builds the book anew.
 #
 # Small models train several in one process, those of a few pages together, because starting one takes seconds; where a training
 # takes hours, and on a cluster, each is a job of its own. `--config together=no` (or yes) says it by hand.
@@ -99,7 +99,7 @@ rule book:
     message:
         "building the book"
     params:
-        code=inputs.code(["reproduction.book.site"]),
+        code=inputs.code(site=True),
     log:
         BUILD / "logs" / "book.log",
     shell:
@@ -115,7 +115,7 @@ rule scorecard:
         "judging the claims"
     params:
         rules=checked(inputs.rules),
-        code=inputs.code(["reproduction.evidence.records"]),
+        code=inputs.code(),
     log:
         BUILD / "scorecard.txt",
     shell:

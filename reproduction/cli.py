@@ -127,7 +127,8 @@ def train(
     failed = []
     for one in wanted:
         try:
-            made = (cards.keep if card else zoo.ModelRun.train)(one, device, force=force)
+            made = one.train(device, force=force)
+            made = cards.write(cards.of(one, device)) if card else made
         except PCGraphError as error:
             if len(wanted) == 1:
                 raise
@@ -161,8 +162,6 @@ def run(
     parameter: Annotated[list[str] | None, typer.Option(
         "--parameter", "-p", metavar="NAME VALUE", help="Change a parameter of the notebook; may be repeated.")] = None,
     folder: Annotated[str, typer.Option("--out", help="Folder for the notebook, its records and figures.")] = "",
-    plain: Annotated[bool, typer.Option("--plain", help="Run the cells as a script, where papermill is missing.")]
-    = False,
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own.
 
@@ -177,10 +176,7 @@ def run(
     if published:
         folder = folder or ("" if given else str(checkout.ROOT / "_build/publish"))    # -p: not that page's run
         given = config.load_profile(profile).published.get(name, {}) | given
-    if stale := notebooks.stale_weights(name, profile):
-        errors.print(f"{len(stale)} of the weights were made by another version of the code; anew: {stale[0]}",
-                     highlight=False, soft_wrap=True)
-    made = notebooks.run(name, profile, given, folder, plain)
+    made = notebooks.run(name, profile, given, folder)
     say(f"{name}: {checkout.relative(made)}")
     _tell(name, made, notebooks.other_than_claimed(name, profile, given))
 

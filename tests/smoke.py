@@ -7,6 +7,7 @@ rounding may move it by as well, and rounding differs between processors. Pages 
 OMP_NUM_THREADS says. Cells tagged ``science`` are left out: they record nothing.
 """
 
+import contextlib
 import os
 import shutil
 import sys
@@ -20,7 +21,7 @@ from torch import nn
 from pcgraph_lite.engine.graph import PCGraph
 from reproduction import checkout
 from reproduction.book import notebooks
-from reproduction.evidence import zoo
+from reproduction.evidence import config, zoo
 
 CHANGE = 1e-6                                                              # relative, of the first weights
 
@@ -33,10 +34,16 @@ def run(folder: Path, pages: Sequence[str]) -> None:
     shutil.copytree(checkout.ROOT / "config", folder / "config")
     profile = folder / "config/profiles/smoke.yaml"
     profile.write_text(profile.read_text().replace("threads: 1", f"threads: {os.environ.get('OMP_NUM_THREADS', '1')}"))
-    checkout.ROOT, cells = folder.absolute(), notebooks.cells
-    notebooks.cells = lambda page: [cell for cell in cells(page) if "science" not in cell.metadata.get("tags", [])]
-    for page in pages:
-        notebooks.run(page, "smoke", plain=True)
+    checkout.ROOT = folder.absolute()
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    with contextlib.chdir(folder):
+        for page in pages:
+            namespace: dict[str, Any] = {"__name__": "__main__", "display": print}
+            for cell in notebooks.cells(page):
+                tags = cell.metadata.get("tags", [])
+                exec("" if "science" in tags else compile(cell.source, page, "exec"), namespace)
+                if "parameters" in tags:
+                    namespace |= notebooks.resolve(page, config.load_profile("smoke"), {})
 
 
 def change_first_weights() -> None:

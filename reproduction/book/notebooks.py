@@ -5,23 +5,20 @@
 import ast
 import contextlib
 import hashlib
-import linecache
 import os
 import re
 import sys
-import traceback
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jupytext
 import nbformat
 from jupytext.myst import MystMetadataParsingError
 from nbformat import NotebookNode
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, shown, unknown
@@ -31,23 +28,14 @@ from .. import checkout
 from ..evidence import config, records, strict
 from ..evidence.config import Profile
 
-TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
-         "list[str]": list[str]}
+MOST = 10**9                                                               # of every number; the least is 0
+Whole, Number = Annotated[int, Field(ge=0, le=MOST)], Annotated[float, Field(ge=0, le=MOST)]
+TYPES = {"int": Whole, "float": Number, "str": str, "bool": bool, "list[int]": list[Whole],
+         "list[float]": list[Number], "list[str]": list[str]}
 PLACES = ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME", "PCGRAPH_INCEPTION")
 FREE = ("device", "seed", "seeds")                                         # may differ from the claims' run
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters with an option of their own
-MOST = 10**9                                                               # of every number
 LONGEST_NAME = 120                                                         # of a folder; systems allow 255 bytes
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of the parameters cell."""
-
-    name: str
-    type: str
-    default: Any
-    help: str
 
 
 def source(name: str) -> Path:
@@ -86,13 +74,6 @@ def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
             if model in asked or not cards.is_committed(zoo.ModelRun(model, settings.name, seed))]
 
 
-def stale_weights(name: str, profile: str) -> list[str]:
-    """The commands that train those weights of a notebook anew that another version of the code made."""
-    from ..evidence import zoo
-    every = (zoo.ModelRun(model, profile, seed) for model, seed in weights(name, config.load_profile(profile)))
-    return [one.command for one in every if one.is_of_other_code]
-
-
 def cells(name: str) -> list[NotebookNode]:
     """The code cells of a notebook in order. Raises BadFile."""
     return [cell for cell in _read(name).cells if cell.cell_type == "code"]
@@ -108,13 +89,11 @@ def _read(name: str) -> NotebookNode:
 _parsed = lru_cache(partial(jupytext.reads, fmt="md:myst"))                # one command reads a notebook many times
 
 
-def is_parameters(cell: NotebookNode) -> bool:
-    return "parameters" in cell.metadata.get("tags", [])
-
-
-def parameters(name: str) -> dict[str, Parameter]:
-    """The parameters that a notebook declares, by name. Raises BadFile: no parameters cell, or a line without type."""
-    cell = next(filter(is_parameters, cells(name)), None)
+def parameters(name: str) -> dict[str, tuple[str, Any]]:
+    """Type and default of the parameters that a notebook declares, by name. Raises BadFile: it has no parameters cell,
+    or a line without type.
+    """
+    cell = next((one for one in cells(name) if "parameters" in one.metadata.get("tags", [])), None)
     if cell is None:
         raise BadFile(f"notebooks/{name}.md has no code cell with the tag 'parameters'.")
     lines, found = cell.source.splitlines(), {}
@@ -122,9 +101,7 @@ def parameters(name: str) -> dict[str, Parameter]:
         if not isinstance(node, ast.AnnAssign) or ast.unparse(node.annotation) not in TYPES or node.value is None:
             raise BadFile(f"notebooks/{name}.md: expected 'name: type = value' with a type of {', '.join(TYPES)}; "
                           f"got {lines[node.lineno - 1]!r}.")
-        comment = lines[node.end_lineno - 1].partition("#")[2].strip()
-        found[node.target.id] = Parameter(node.target.id, ast.unparse(node.annotation), ast.literal_eval(node.value),
-                                          comment)
+        found[node.target.id] = (ast.unparse(node.annotation), ast.literal_eval(node.value))
     return found
 
 
@@ -133,19 +110,18 @@ def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[s
     as the declared type. Raises UnknownName; BadInput: a value of another type.
     """
     known = parameters(name)
-    values = {parameter.name: parameter.default for parameter in known.values()}
+    values = {key: default for key, (_, default) in known.items()}
     for origin, some in ((f"config/profiles/{settings.name}.yaml: notebooks.{name}", settings.notebooks.get(name, {})),
                          (f"notebook {name}", given)):
         values |= {key: _typed(known, key, value, origin) for key, value in some.items()}
     return values | ({"profile": settings.name} if "profile" in known else {})
 
 
-def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "",
-        plain: bool = False) -> Path:
-    """Check the call, then execute one notebook. Returns its file, or its folder if ``plain``: then the cells run in
-    this process, for hosts without papermill. ``given``: parameters that differ from the profile's. ``out``: folder for
-    the notebook, records and figures; empty: ``_build/<profile>``, or with ``given`` one named after them. Raises
-    UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb keeps what ran.
+def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None = None, out: str | Path = "") -> Path:
+    """Check the call, then execute one notebook. Returns its file. ``given``: parameters that differ from the
+    profile's. ``out``: folder for the notebook, records and figures; empty: ``_build/<profile>``, or with ``given`` one
+    named after them. Raises UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb
+    keeps what ran.
     """
     from pcgraph_lite import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})
@@ -159,10 +135,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
         values["out"] = "" if folder == usual else checkout.relative(folder)
     ready(folder / "records" / f"{name}.json")
     with contextlib.chdir(checkout.ROOT):
-        if plain:
-            made = _run_plain(name, values, folder)
-        else:
-            made = _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
+        made = _run_papermill(name, values, folder / ("notebooks" if folder == usual else "") / f"{name}.ipynb")
     records.note_parameters(folder / "records" / f"{name}.json", values)
     return made
 
@@ -177,32 +150,21 @@ def other_than_claimed(name: str, profile: str, given: Mapping[str, object]) -> 
 
 def records_of(made: Path) -> Path:
     """The folder of the records that ``run`` wrote. ``made``: what it returned."""
-    folder = made.parent if made.suffix else made
-    return (folder.parent if folder.name == "notebooks" else folder) / "records"
+    return (made.parent.parent if made.parent.name == "notebooks" else made.parent) / "records"
 
 
-def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:
+def _typed(known: Mapping[str, tuple[str, Any]], key: str, value: object, origin: str) -> Any:
     if key not in known:
         raise type(error := unknown("parameter", key, known))(f"{origin}: {error}")
-    wanted, least = known[key].type, _least(known[key])
-    number = "int" in wanted or "float" in wanted
+    wanted, default = known[key]
     try:
         is_text = isinstance(value, str) and wanted != "str"
         read = ast.literal_eval(value.title() if value.lower() in ("true", "false") else value) if is_text else value
-        typed = TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
-        if number and not all(least <= one <= MOST for one in (typed if isinstance(typed, list) else [typed])):
-            raise ValueError
-        return typed
+        return TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
     except (ValidationError, ValueError, SyntaxError, RecursionError, MemoryError):
-        limits = f" from {least} to {MOST:g}" * number
+        limits = f" from 0 to {MOST:g}" * ("int" in wanted or "float" in wanted)
         raise BadInput(f"{origin}: parameter {key!r} = {shown(value)}; expected {wanted}{limits}, for example "
-                       f"{known[key].default!r}.") from None
-
-
-def _least(parameter: Parameter) -> int:
-    """The least value of a number: 1 for a whole one, where nothing says that 0 has a meaning."""
-    said = parameter.default == 0 or "0: not run" in parameter.help or parameter.name.endswith("_seeds")
-    return 0 if said or "int" not in parameter.type else 1
+                       f"{default!r}.") from None
 
 
 def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Path) -> Path:
@@ -230,11 +192,7 @@ def _named_after(name: str, profile: str, given: Mapping[str, object]) -> Path:
 
 def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
     """Execute with papermill and write ``target``. What a failed run made is kept beside it as NAME.failed.ipynb."""
-    try:
-        import papermill
-    except ImportError as error:
-        raise PCGraphError(f"{error.name} is not installed here, so no executed notebook can be made. Install "
-                           "requirements.txt, or run the cells alone: add --plain.") from error
+    import papermill  # only here: the import takes seconds
     failed = target.with_name(f"{name}.failed.ipynb")
     with write_aside(target) as part:
         try:
@@ -272,21 +230,3 @@ def _failure(name: str, error: Exception, failed: Path | None) -> str:
     trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).strip().splitlines()
     return (f"notebook {name} failed in code cell {error.exec_count}: {error.ename}: {error.evalue}\n"
             + "\n".join(trace[-15:-1]) + f"\n{kept}")
-
-
-def _run_plain(name: str, values: Mapping[str, Any], folder: Path) -> Path:
-    """Run the code cells in order in one namespace, as a script."""
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    namespace: dict[str, Any] = {"__name__": "__main__", "display": print}
-    for number, cell in enumerate(cells(name), start=1):
-        print(f"{name}: cell {number}", flush=True)
-        file = f"notebooks/{name}.md, code cell {number}"
-        linecache.cache[file] = (0, None, cell.source.splitlines(keepends=True), file)      # for tracebacks
-        try:
-            exec(compile(cell.source, file, "exec"), namespace)
-        except Exception as error:
-            trace = traceback.format_exc(limit=-3)
-            raise PCGraphError(f"notebook {name} failed in code cell {number}: {trace}") from error
-        if is_parameters(cell):
-            namespace |= values
-    return folder

@@ -49,7 +49,7 @@ class Page:
             str(self.device.type), progress=False)
                  for name in data for called, kind in kinds.items() for s in self.seeds[:count[name]]}
         for one in found.values():
-            self.recorder.uses(one.name, one.seed, zoo.fingerprint_of(one.path), one.weights)
+            self.recorder.uses(one.name, one.seed, one.fingerprint, one.weights)
         return found
 
     def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0,

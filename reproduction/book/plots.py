@@ -171,16 +171,17 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
     ``parts``: title of a panel -> name of a colour -> number -> counts of repeats. ``columns``: panels side by side, as
     wide together as a phone.
     """
+    frame = pd.DataFrame([{"panel": title, "series": name, x: number, y: sum(values) / len(values),
+                           "low": min(values), "high": max(values)} for title, groups in parts.items()
+                          for name, repeats in groups.items() for number, values in repeats.items()])
     figure, axes = _grid(len(parts), columns, PHONE / columns, 2.3, sharey=True)
-    for axis, (title, groups) in zip(axes, parts.items(), strict=True):
-        numbers, wide = sorted({number for bars in groups.values() for number in bars}), 0.9 / len(groups)
-        for k, (name, repeats) in enumerate(groups.items()):
-            at = [numbers.index(number) + (k - (len(groups) - 1) / 2) * wide for number in repeats]
-            mean = [sum(values) / len(values) for values in repeats.values()]
-            reach = [[m - min(values) for m, values in zip(mean, repeats.values(), strict=True)],
-                     [max(values) - m for m, values in zip(mean, repeats.values(), strict=True)]]
-            axis.bar(at, list(repeats), wide * 0.92, fill=False, edgecolor="0.45", linewidth=0.8)
-            bars = axis.bar(at, mean, wide * 0.92, color=COLORS[k], label=name, yerr=reach, error_kw={"linewidth": 1})
+    for axis, (title, part) in zip(axes, frame.groupby("panel", sort=False), strict=True):
+        numbers, wide = sorted(set(part[x])), 0.9 / part["series"].nunique()
+        for k, (name, bars) in enumerate(part.groupby("series", sort=False)):
+            at = [numbers.index(number) + (k - (part["series"].nunique() - 1) / 2) * wide for number in bars[x]]
+            axis.bar(at, bars[x], wide * 0.92, fill=False, edgecolor="0.45", linewidth=0.8)
+            bars = axis.bar(at, bars[y], wide * 0.92, color=COLORS[k], label=name, error_kw={"linewidth": 1},
+                            yerr=(bars[y] - bars["low"], bars["high"] - bars[y]))
             axis.bar_label(bars, fmt="%.0f", padding=3, fontsize=SMALLEST,                              # 0, too
                            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})                # above the bar
         axis.set_xticks(range(len(numbers)), [str(number) for number in numbers])
@@ -190,9 +191,7 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
     figure.supylabel(y, fontsize="medium")
     named = {name: bars for axis in axes for bars, name in zip(*axis.get_legend_handles_labels(), strict=True)}
     legend(figure, list(named.values()), list(named))
-    return series.keep(figure, [{"panel": title, "series": name, x: number, y: sum(values) / len(values),
-                                 "low": min(values), "high": max(values)} for title, groups in parts.items()
-                                for name, repeats in groups.items() for number, values in repeats.items()])
+    return series.keep(figure, frame)
 
 
 def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figure:
@@ -460,8 +459,7 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
     """The energy over two free vertices, the others held at ``start`` ``(n,)``, and paths ``(steps, n)`` of queries."""
     axis_values = torch.linspace(-1.5, 1.5, 121, dtype=graph.dtype)
     grid = start.repeat(121 * 121, 1)
-    grid[:, free[0]], grid[:, free[1]] = (part.flatten() for part in torch.meshgrid(axis_values, axis_values,
-                                                                                     indexing="xy"))
+    grid[:, free[::-1]] = torch.cartesian_prod(axis_values, axis_values)   # the second vertex in rows
     energy = graph.energy(grid).reshape(121, 121)
     figure, axis = plt.subplots(figsize=(5.2, 4.2))
     filled = axis.contourf(axis_values, axis_values, energy.clamp_min(1e-4).log10(), levels=24, cmap="Blues_r")

@@ -122,7 +122,7 @@ def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float
     memory = spec.kind == "pcgraph" and not spec.validation_count and spec.train.score == "energy"
     said = {"recalled": _recalls(trained, **asked)} if memory else _answers(trained, images)
     return Card(model=trained.name, profile=trained.profile, seed=trained.seed, provenance=trained.provenance,
-                fingerprint=zoo.fingerprint_of(trained.path), weights=trained.weights, vertices=trained.vertices,
+                fingerprint=trained.fingerprint, weights=trained.weights, vertices=trained.vertices,
                 parameters=trained.parameters, epochs=trained.history.astype(float).to_dict("list"), **said)
 
 
@@ -162,16 +162,6 @@ def _drawn(trained: zoo.Trained, test: ImageSet) -> float | None:
         return None
     about = trials.Case(test, test, judge.load_judge(test.name))            # of which a drawing needs the judge alone
     return float(trials.draw(trained.graph, about).each["agrees"].mean())
-
-
-def keep(training: ModelRun, device: str = "auto", force: bool = False) -> Path:
-    """The path of a model's card: the committed one, or one's own, trained (anew by ``force``) and written now. Raises
-    as ``zoo.ModelRun.train``.
-    """
-    if not force and is_committed(training):
-        return committed_path(training)
-    training.train(device, force=force)
-    return write(of(training, device))
 
 
 def write(card: Card) -> Path:

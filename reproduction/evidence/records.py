@@ -1,7 +1,6 @@
 """Records: single measured numbers, each with its claim and its provenance."""
 
 import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, shown
+from pcgraph_lite.errors import BadFile, BadInput, shown
 from pcgraph_lite.files import read_text, write_aside
 
 from .. import checkout
@@ -91,23 +90,18 @@ class Recorder:
 
     def add(self, *, claim: str, quantity: str, value: float, dataset: str | None = None, model: str | None = None,
             seed: int | None = None, n: int | None = None, **parameters: Scalar) -> Record:
-        """Add one number. Raises UnknownName: ``claims.yaml`` has no such claim or quantity. BadValues: NaN or
-        infinite. BadInput: the record exists already, or JSON cannot hold a parameter.
+        """Add one number. Raises UnknownName: ``claims.yaml`` has no such claim or quantity. BadInput: the number is
+        none, or not finite; the record exists already; JSON cannot hold a parameter.
         """
         claims.check_known(claim, quantity, self._claims)
         what = f"{quantity} of claim {claim} (dataset {dataset}, model {model}, seed {seed})"
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError, RuntimeError):
-            raise BadInput(f"{what} is {shown(value)}; a record holds a finite number.") from None
-        if not math.isfinite(number):
-            raise BadValues(f"{what} is {number}; a record holds a finite number. Find out why before recording it.")
+        number = _plain(value)
+        number = int(number) if isinstance(number, bool) else number       # whether something is so
         try:
             record = Record(claim=claim, quantity=quantity, value=number, dataset=dataset, model=model,
                             seed=_plain(seed), n=_plain(n), parameters={k: _plain(v) for k, v in parameters.items()})
         except ValidationError as error:
-            first = error.errors()[0]
-            raise BadInput(f"{what}: {first['loc'][0]} = {shown(first['input'])}: {first['msg'].lower()}.") from None
+            raise BadInput(f"{what}: {strict.explain(error.errors()[0], '')}.") from None
         if record.key() in self.rows:
             raise BadInput(f"{what} with parameters {record.parameters} is recorded twice; tell the two apart by a "
                            "parameter.")

@@ -76,13 +76,8 @@ class ModelRun:
     @property
     def is_done(self) -> bool:
         """Whether weights of exactly these settings and numerics exist."""
-        return self.fingerprint == fingerprint_of(self.path)
-
-    @property
-    def is_of_other_code(self) -> bool:
-        """Whether the weights were made by code that computes other numbers."""
-        header = read_header(self.path)                                    # empty if there are no weights
-        return bool(header) and header.get("numerics") != numerics.version(self.spec)
+        found = read_header(self.path)                                     # empty if there are no weights
+        return self.fingerprint == f"{found.get('identity')} {found.get('numerics')}"
 
     @property
     def command(self) -> str:
@@ -114,12 +109,14 @@ class ModelRun:
         return target
 
     def load(self, device: str = "auto", progress: bool = True) -> "Trained":
-        """The trained model. It is trained first, with a message, if its weights are missing or of other settings.
-        Raises as ``train``, and BadFile, with the command that trains it again: the file is damaged.
+        """The trained model. It is trained first, with a message, if its weights are missing, of other settings or of
+        code that computes other numbers. Raises as ``train``, and BadFile, with the command that trains it again: the
+        file is damaged.
         """
         target, wanted = self.path, self.identity
-        if not target.is_file() or read_header(target).get("identity", wanted) != wanted:   # no header: damaged, below
-            found = "weights of other settings" if target.is_file() else f"no weights in profile {self.profile} yet"
+        if not target.is_file() or (read_header(target) and not self.is_done):              # no header: damaged, below
+            found = ("weights of other settings or code" if target.is_file() else
+                     f"no weights in profile {self.profile} yet")
             print(f"{self.name} (seed {self.seed}) has {found}: training it.", file=sys.stderr, flush=True)
             self.train(device, progress)
         dtype = config.load_profile(self.profile).dtype
@@ -194,12 +191,6 @@ def committed(name: str) -> nn.Module:
     model, _ = build(training.spec, training.seed, torch.device("cpu"))
     model.load_state_dict(tensors)
     return model
-
-
-def fingerprint_of(target: Path) -> str:
-    """The ``fingerprint`` of a weights file when it was made. Code with other numbers has another one."""
-    found = read_header(target)
-    return f"{found.get('identity')} {found.get('numerics')}"
 
 
 def build(settings: Model, seed: int, device: torch.device,

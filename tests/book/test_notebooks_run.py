@@ -4,7 +4,6 @@ records that a run leaves."""
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
@@ -13,7 +12,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 from project import HERE, Project
 
-from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
+from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from reproduction.book import notebooks
 from reproduction.evidence import cards, config, zoo
 
@@ -34,11 +33,10 @@ def values(path: Path) -> list[float]:
 
 
 def test_parameters_are_read_and_given_values_come_before_the_profile_and_the_notebook(root: Path) -> None:
-    """Names, types, defaults and help of the parameters cell; models of the front matter. Text is read as the declared
+    """Names, types and defaults of the parameters cell; models of the front matter. Text is read as the declared
     type; a whole number is fine where a float is declared."""
     known = notebooks.parameters(NAME)
-    assert (known["images"].type, known["images"].default, known["images"].help) == ("int", 50, "test images")
-    assert known["sizes"].default == [1, 2]
+    assert known["images"] == ("int", 50) and known["sizes"] == ("list[int]", [1, 2])
     assert notebooks.models(NAME) == {"tiny": "seeds", "other": "seeds"}
     assert notebooks.seeds(NAME, config.load_profile("smoke"), "images") == list(range(20))
     assert notebooks.seeds(NAME, config.load_profile("smoke")) == [0]
@@ -53,8 +51,7 @@ def test_parameters_are_read_and_given_values_come_before_the_profile_and_the_no
 
 @pytest.mark.parametrize(("made", "records"), [
     ("_build/laptop/notebooks/01-tiny.ipynb", "_build/laptop/records"),
-    ("my-run/01-tiny.ipynb", "my-run/records"),
-    ("my-run", "my-run/records")])
+    ("my-run/01-tiny.ipynb", "my-run/records")])
 def test_the_records_of_a_run_lie_beside_it(made: str, records: str) -> None:
     assert notebooks.records_of(Path(made)) == Path(records)
 
@@ -114,22 +111,21 @@ def test_long_parameters_are_told_apart(root: Path) -> None:
     assert len(folders) == 2 and all(len(folder.name) < 140 for folder in folders)
 
 
-def test_plain_cells_and_plain_papermill_give_the_same_numbers(project: Project, tmp_path: Path) -> None:
-    """One way is as good as another: with other parameters, which get a folder of their own; with --plain; and the pipe
-    jupytext | papermill, pasted from a page."""
+def test_plain_papermill_gives_the_same_numbers(project: Project) -> None:
+    """One way is as good as another: with other parameters, which get a folder of their own, and the pipe jupytext |
+    papermill, pasted from a page."""
     given = ("run", NAME, "--profile", "smoke", "-p", "variance", "0.3")
     project.pcgraph(*given, "-p", "device", "cpu")
     own = project.root / "_build/runs/01-tiny/smoke_device-cpu_variance-0.3"
     assert (own / "01-tiny.ipynb").is_file()
-    project.pcgraph(*given, "--out", str(tmp_path / "plain"), "--plain")
     page = (HERE.parent / "notebooks/02-pc-graphs.md").read_text()
     pipe = re.search(r"^jupytext .*$", page, re.MULTILINE).group().replace("02-pc-graphs", NAME)
     pipe = f"set -o pipefail; {pipe} -p seed 0 -p profile smoke -p images 20 -p variance 0.3"
     subprocess.run(pipe, shell=True, executable="/bin/bash", cwd=project.root, env=project.environment, check=True,
                    capture_output=True)
     assert (project.root / "out.ipynb").is_file()
-    runs = [values(folder / "records/01-tiny.json") for folder in (own, tmp_path / "plain", project.root / "my-run")]
-    assert len(runs[0]) == 2 and runs[0] == runs[1] == runs[2]
+    runs = [values(folder / "records/01-tiny.json") for folder in (own, project.root / "my-run")]
+    assert len(runs[0]) == 2 and runs[0] == runs[1]
 
 
 def test_failing_cell_is_shown_and_what_ran_is_kept(project: Project) -> None:
@@ -149,21 +145,6 @@ def test_a_run_draws_pictures_whatever_the_shell_draws_with(monkeypatch: pytest.
     cell = new_code_cell("import matplotlib.pyplot as plt\nplt.plot([0, 1])")
     NotebookClient(new_notebook(cells=[cell]), kernel_manager_class=notebooks._own_kernel()).execute()
     assert any("image/png" in output.get("data", {}) for output in cell.outputs)
-
-
-def test_plain_run_shows_the_failing_line(root: Path) -> None:
-    path = root / "notebooks/01-tiny.md"
-    path.write_text(path.read_text().replace("if fail:", "if True:").replace("import pcgraph_lite as pcg", ""))
-    words = r"(?s)01-tiny\.md, code cell 3\", line \d+.*raise RuntimeError.*RuntimeError: asked to fail"
-    with pytest.raises(PCGraphError, match=words):
-        notebooks.run(NAME, "smoke", plain=True)
-
-
-def test_without_papermill_the_way_out_is_said(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a bare host the message names --plain."""
-    monkeypatch.setitem(sys.modules, "papermill", None)
-    with pytest.raises(PCGraphError, match=r"papermill is not installed.*add --plain"):
-        notebooks.run(NAME, "smoke")
 
 
 def test_a_page_needs_no_weights_of_what_has_a_committed_card(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ TRAINED, SHOWN, JUDGED = {"models_of_01_tiny_0_1": 1}, {"notebook": 1}, {"scorec
     ({"pcgraph_lite/engine/topology.py": ("$", "# edited"), "pcgraph_lite/engine/graph.py": ('"""', '"""In short: '),
       "reproduction/evidence/claims.yaml": ("$", "# edited"), "reproduction/evidence/claims.py": ("$", "\n\n"),
       "config/profiles/smoke.yaml": ("for tests", "in other words"), "config/models.yaml": ("a few", "some"),
-      "reproduction/cli.py": ("$", "\nEDITED = 1"), "pcgraph_lite/studies/memory.py": ("$", "\nEDITED = 1"),
+      "reproduction/cli.py": ("$", "\nEDITED = 1"),
       "reproduction/evidence/numerics.json": (r'"dam": \[\[', r'\g<0>1.0, ')}, {}),
     ({"pcgraph_lite/engine/learning.py": ("$", "\nEDITED = 1")}, SHOWN | JUDGED),
     ({"reproduction/evidence/records.py": ("$", "\nEDITED = 1")}, SHOWN | JUDGED),

@@ -31,7 +31,7 @@ def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @cache
 def card_of(name: str) -> str:
     """Trained and asked once for all tests."""
-    text = cards.keep(ModelRun(name, "smoke"), device="cpu").read_text()
+    text = cards.write(cards.of(ModelRun(name, "smoke"), device="cpu")).read_text()
     ModelRun(name, "smoke").path.unlink()
     return text
 
@@ -96,10 +96,9 @@ def test_a_memory_asked_otherwise_has_no_card(root: Path) -> None:
 
 
 def test_a_committed_card_stands_for_the_weights(root: Path) -> None:
-    """Neither a page nor a command trains what has a card; a model of other settings or numbers is trained."""
+    """A page trains nothing that has a card; a model of other settings or numbers is trained."""
     kept = commit()
     assert cards.load("tiny", "smoke", device="cpu") == cards._read(kept)
-    assert cards.keep(ModelRun("tiny", "smoke"), device="cpu") == kept
     assert not ModelRun("tiny", "smoke").path.is_file()
     assert not any(map(cards.is_committed, (ModelRun("tiny", "smoke", 1), ModelRun("tiny", "laptop"))))
 
@@ -115,15 +114,6 @@ def test_a_card_of_something_else_does_not_count(root: Path, changed: str, monke
     assert not cards.is_committed(ModelRun("tiny", "smoke"))
     cards.load("tiny", "smoke", device="cpu")
     assert ModelRun("tiny", "smoke").path.is_file()
-
-
-def test_a_card_of_weights_that_other_code_made_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Old weights are still asked, and their card is one of the old numbers: it does not stand for a new training."""
-    with monkeypatch.context() as old:
-        old.setattr(numerics, "version", lambda spec: "before")
-        ModelRun("tiny", "smoke").train(device="cpu", progress=False)
-    tiny = ModelRun("tiny", "smoke")
-    assert cards.of(tiny, device="cpu").fingerprint == f"{tiny.identity} before"
 
 
 @pytest.mark.parametrize(("name", "damage"), [

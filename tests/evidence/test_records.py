@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pcgraph_lite import hardware
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName
+from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 from reproduction import checkout
 from reproduction.evidence import records
 
@@ -46,17 +46,16 @@ def test_what_is_saved_is_read_in_an_order_that_is_not_that_of_adding(root: Path
     assert [row["seed"] for row in contents[0]] == [0, 2, 10]
 
 
-@pytest.mark.parametrize(("value", "error", "says"), [
-    *((value, BadValues, r"denoised_mse of claim gen-c .*seed 7.* is (nan|inf|-inf)")
-      for value in (float("nan"), float("inf"), -float("inf"), "nan", torch.tensor(float("nan")))),
-    *((value, BadInput, "holds a finite number") for value in ("x", None, 1j, [1], 10**400, torch.ones(2), pd.NA))])
-def test_only_finite_numbers(root: Path, value: object, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
+@pytest.mark.parametrize("value", [
+    float("nan"), float("inf"), -float("inf"), "nan", torch.tensor(float("nan")), "x", None, 1j, [1], 10**400,
+    torch.ones(2), pd.NA])
+def test_only_finite_numbers(root: Path, value: object) -> None:
+    with pytest.raises(BadInput, match=r"denoised_mse of claim gen-c .*seed 7.*value: input should be a "):
         records.Recorder("n", "laptop", "cpu").add(claim="gen-c", quantity="denoised_mse", value=value, seed=7)
 
 
 @pytest.mark.parametrize(("given", "says"), [
-    ({"seed": "one"}, "seed = 'one'"),
+    ({"seed": "one"}, "seed: input should be a valid integer; got 'one'"),
     *(({"variance": wrong}, "parameters") for wrong in (float("nan"), float("inf"), object()))])
 def test_what_json_cannot_hold_is_refused(root: Path, given: dict[str, object], says: str) -> None:
     """Where it is added: later it would lose all records of the page."""

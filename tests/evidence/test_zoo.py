@@ -46,7 +46,7 @@ def test_missing_and_stale_weights_are_trained_and_then_found(root: Path, capsys
     edit(root / "config/profiles/smoke.yaml", "epochs: 3", "epochs: 1")
     capsys.readouterr()
     assert len(load().history) == 1
-    assert "has weights of other settings: training it" in capsys.readouterr().err
+    assert "has weights of other settings or code: training it" in capsys.readouterr().err
 
 
 def test_settings_edited_while_a_model_trains_are_not_its_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,15 +143,13 @@ def test_brief_layered_graphs_see_what_the_assemblies_see(layers: str, profile: 
         assert rest(brief) == rest(zoo.spec(f"{layers}-{data}", profile))
 
 
-def test_weights_of_other_code_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of code that computes other numbers; not those that are missing, and none once they were trained again."""
-    target = zoo.ModelRun("tiny", "smoke").train(**QUIET)
-    assert not any(zoo.ModelRun("tiny", "smoke", seed).is_of_other_code for seed in (0, 1))
+def test_weights_of_code_that_computes_other_numbers_are_trained_again(
+        root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = zoo.ModelRun("tiny", "smoke")
+    made = tiny.train(**QUIET).stat().st_mtime_ns
+    assert tiny.is_done and tiny.load(**QUIET) and tiny.path.stat().st_mtime_ns == made
     monkeypatch.setattr(zoo.numerics, "version", lambda spec: "0" * 16)
-    assert [zoo.ModelRun("tiny", "smoke", seed).is_of_other_code for seed in (0, 1)] == [True, False]
-    made = target.stat().st_mtime_ns
-    zoo.ModelRun("tiny", "smoke").train(**QUIET)
-    assert target.stat().st_mtime_ns > made and not zoo.ModelRun("tiny", "smoke", 0).is_of_other_code
+    assert not tiny.is_done and tiny.load(**QUIET) and tiny.path.stat().st_mtime_ns > made
 
 
 def test_a_scale_is_that_of_the_settings(root: Path) -> None:
