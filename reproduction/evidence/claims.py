@@ -116,8 +116,8 @@ class Search(Strict):
         means = [fmean(best.values()) for sweep in self.sweeps for best in _best_epochs(sweep).values()]
         if not means or max(means) >= self.least:
             return ""
-        return (f"{self.says}: of {len(means)} settings the best reaches {100 * max(means):.1f} % of held-out images "
-                f"({', '.join(self.sweeps)} in config/sweeps).")
+        return (f"{self.says}. Of {len(means)} settings in config/sweeps the best gets {100 * max(means):.1f} % of "
+                "held-out images right.")
 
 
 class Test(Strict):

@@ -89,11 +89,9 @@ class Quantity(Outcome):
 
     def _beside(self, ours: float, theirs: float) -> str:
         """``15.0 compared with 12.8``; with as many more digits, up to three, as tell the two sides apart."""
-        for more in range(4):
-            sides = [rounded(side, self.check, self._places + more, 3 + more) for side in (ours, theirs)]
-            if sides[0] != sides[1]:
-                break
-        return " compared with ".join(sides)
+        tried = [[rounded(side, self.check, self._places + more, 3 + more) for side in (ours, theirs)]
+                 for more in range(4)]
+        return " compared with ".join(next((sides for sides in tried if sides[0] != sides[1]), tried[0]))
 
     @property
     def held(self) -> str:
@@ -305,7 +303,9 @@ def _read_so(name: str, reading: Reading, claim: Claim, book: Book) -> str:
 
 
 def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[str]:
-    """How the result compares with simple methods: one sentence per rival, digits before clothing."""
+    """How the result compares with simple methods: a line per rival, digits before clothing, with two numbers in a
+    sentence.
+    """
     order, told = list(words), {}                                          # rival -> level and task -> numbers
     for one in sorted(rivals, key=lambda one: [order.index(part) if part in order else 0 for part in one.about]):
         quantity = one.rival.quantity.replace("_", " ")
@@ -313,16 +313,12 @@ def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[s
         where = where if where.startswith(("in ", "at ")) else f"in {where}"
         about, unit = ", ".join(words.get(part, part) for part in one.about), " dB" * quantity.endswith("psnr")
         told.setdefault(one.rival.name, {}).setdefault(f"{one.level} {where}", []).append(
-            f"{about}: ".removeprefix(": ") + _evened(one) + unit)
-    return [f"Compared with {name}: "
-            + "; ".join(f"{so} ({', '.join(numbers)})" for so, numbers in levels.items()) + "."
-            for name, levels in told.items()]
+            f"{about}: ".removeprefix(": ") + Quantity(one.rival, (one.case,), words=words).both + unit)
+    return [f"Compared with {name}: {'. '.join(_sentences(levels))}." for name, levels in told.items()]
 
 
-def _evened(one: Beside) -> str:
-    """Both numbers with the same number of decimals: ``0.0455 compared with 0.0457``."""
-    sides = [claims.in_unit(side.mean(), one.rival) for side in (one.case.values, one.case.theirs)]
-    if not all(re.fullmatch(r"-?\d+(\.\d+)?", side) for side in sides):
-        return " compared with ".join(sides)
-    places = max(len(side.partition(".")[2]) for side in sides)
-    return " compared with ".join(f"{float(side):.{places}f}" for side in sides)
+def _sentences(levels: Mapping[str, list[str]]) -> list[str]:
+    """``worse in accuracy (85.3 % compared with 92.5 %)``; of several cases, a sentence each."""
+    every = [text for so, numbers in levels.items()
+             for text in ([f"{so} ({numbers[0]})"] if len(numbers) == 1 else [so, *numbers])]
+    return [every[0], *(text[0].upper() + text[1:] for text in every[1:])]

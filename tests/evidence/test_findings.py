@@ -139,14 +139,14 @@ def test_a_negative_gain_raises_an_error() -> None:
 
 
 def test_what_a_result_is_worth_is_told_by_task() -> None:
-    """One rival, two data sets and two measures: each outcome once, both numbers with the same decimals."""
+    """One rival, two data sets and two measures: each outcome once, at most two numbers a sentence."""
     quantities = {"fixed_point_psnr": (14.5, 13.25), "denoised_psnr": (15.5, 15.5), "linear_psnr": (16.25, 16.25)}
     kept = rows("gen-c", *((name, data, "fully-connected", value) for name, values in quantities.items()
                            for data, value in zip(("fashion", "mnist"), values, strict=True)))
     assert told(kept, "gen-c").hangs[-1] == (
-        "Compared with the best linear map: worse at the end of the query (digits: 13.25 compared with 16.25 dB, "
-        "clothing: 14.50 compared with 16.25 dB); worse in denoising (digits: 15.50 compared with 16.25 dB, "
-        "clothing: 15.50 compared with 16.25 dB).")
+        "Compared with the best linear map: worse at the end of the query. Digits: 13.2 compared with 16.2 dB. "
+        "Clothing: 14.5 compared with 16.2 dB. Worse in denoising. Digits: 15.5 compared with 16.2 dB. "
+        "Clothing: 15.5 compared with 16.2 dB.")
 
 
 def test_other_readings_are_told_as_the_verdict_is() -> None:
