@@ -35,7 +35,7 @@ LESS = ["region"]                                  # a slow rule whose findings 
 FADE = 48                                          # pixels at the right edge of what scrolls, where it fades
 PAPER = 680                                        # pixels between the margins of A4
 LETTER = 0.7                                       # of its size, below which a figure's letters have less than 9 pixels
-FITS, PHONE = 568, 0.62                            # pixels of a figure that fits a phone instead, with letters of 8 pixels
+FITS, PHONE = 568, 0.62                            # pixels of a figure that fits a phone, with letters of 8 pixels
 STARTED = """() => [...document.querySelectorAll(".pc-live")].every(part => part.dataset.ready === "yes"
   || part.getBoundingClientRect().top > innerHeight + 600)"""
 FINDING, BADGES, FIGURE = 600, 700, 1000           # above these heights: the first finding, all of them, the figure
@@ -114,7 +114,8 @@ TINY = """least => [...document.querySelectorAll(".pc-live svg text")].filter(te
   return text.checkVisibility() && parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b) < least;
 }).map(text => text.textContent)"""
 
-SMALL = """([least, fits, phone]) => [...document.querySelectorAll(".bd-article figure img:not(.thumbnail), .result-figure")]
+SMALL = """([least, fits, phone]) => [
+  ...document.querySelectorAll(".bd-article figure img:not(.thumbnail), .result-figure")]
   .filter(shown => {
     const natural = shown.style.getPropertyValue("--natural") || shown.naturalWidth;
     return shown.src.endsWith(".png") && shown.clientWidth
