@@ -41,7 +41,8 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["run", "01-tiny", "-p", "sead", "1"], ["no parameter 'sead'", "Did you mean 'seed'"]),
     (["run", "01-tiny", "-p", "seed", "one"], ["'seed' = 'one'", "expected int"]),
     (["run", "01-tiny", "-p", "seed", "9" * 30], ["'seed' = ", "expected int from 0 to 1e+09"]),
-    (["run", "01-tiny", "-p", "sizes", "[3, -1]"], ["'sizes' = '[3, -1]'", "from 0"]),
+    (["run", "01-tiny", "-p", "sizes", "[3, -1]"], ["'sizes' = '[3, -1]'", "from 1"]),
+    (["run", "01-tiny", "-p", "images", "0"], ["'images' = '0'", "expected int from 1 to 1e+09"]),
     (["run", "01-tiny", "-p", "variance", "-1"], ["'variance' = '-1'", "expected float from 0"]),
     (["run", "01-tiny", "-p", "device", "gpu"], ["no device 'gpu'", "cpu"]),
     (["run", "01-tiny", "-p", "profile", "smoke"], ["'profile' is given by the option --profile"]),
@@ -208,7 +209,7 @@ def test_a_run_of_other_parameters_than_the_claims_says_that_it_decides_nothing(
         root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Seeds and the device are no such parameters: how many seeds there are, the verdict counts itself."""
     known = notebooks.parameters("01-tiny")
-    monkeypatch.setattr(notebooks, "parameters", lambda _: known | {"variance": ("float", 0.5)})
+    monkeypatch.setattr(notebooks, "parameters", lambda _: known | {"variance": notebooks.Parameter("float", 0.5, "")})
     assert notebooks.other_than_claimed("01-tiny", "smoke", {"variance": "0.3"}) == {"variance": (0.3, 0.5)}
     assert notebooks.other_than_claimed("01-tiny", "smoke", {"variance": "0.5", "seed": "7"}) == {}
     monkeypatch.setattr(notebooks, "run", lambda *_, **__: root)

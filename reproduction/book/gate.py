@@ -3,8 +3,13 @@ settings, captions and alt texts of a staged page come from its source. The exec
 its code cells and the parameters that it ran with, so the text of a page can change without a new run.
 """
 
+import ast
+import base64
+import binascii
+import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO, StringIO
 from itertools import chain
 from pathlib import Path
 
@@ -20,6 +25,7 @@ from .. import checkout
 from ..evidence import strict
 from .handover import KIND, Table
 
+LARGEST_PICTURE = 50_000_000                                               # pixels
 LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code that ends where it seems to
 INJECTED = "injected-parameters"                                           # papermill's tag
 
@@ -84,18 +90,26 @@ def _outputs(cell: NotebookNode, name: str, number: int) -> list[NotebookNode]:
 
 
 def _injected(cell: NotebookNode) -> bool:
-    """Whether papermill injected the cell, which the site shows as values and never runs."""
-    return cell.cell_type == "code" and INJECTED in cell.metadata.get("tags", [])
+    """Whether papermill injected the cell: it has papermill's tag and only assigns plain values."""
+    if cell.cell_type != "code" or INJECTED not in cell.metadata.get("tags", []):
+        return False
+    try:
+        for node in ast.parse(cell.source).body:
+            ast.literal_eval(node.value if isinstance(node, ast.Assign) else node)
+    except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+        return False
+    return True
 
 
 def _refused(output: NotebookNode) -> str | None:
     """Why an output may not be shown; None if it may."""
-    for kind, content in output.get("data", {}).items():
-        if kind not in KINDS:
-            return f"an output of the kind {kind!r}"
-        if (check := KINDS[kind]) and (why := check(content)):
-            return why
-    return None
+    if output.output_type == "stream":
+        return None
+    if output.output_type not in ("display_data", "execute_result"):
+        return f"an output of type {output.output_type!r}"
+    reasons = (f"an output of the kind {kind!r}" if kind not in KINDS else KINDS[kind](content)
+               for kind, content in output.get("data", {}).items())
+    return next(filter(None, reasons), None)
 
 
 def _table(content: object) -> str | None:
@@ -106,8 +120,29 @@ def _table(content: object) -> str | None:
     return None
 
 
+def _picture(content: str) -> str | None:
+    from PIL import Image
+    try:
+        with Image.open(BytesIO(base64.b64decode(content)), formats=["PNG"]) as picture:
+            if picture.size[0] * picture.size[1] > LARGEST_PICTURE:
+                return f"a picture of {picture.size[0]} x {picture.size[1]} pixels"
+            picture.verify()
+    except (OSError, SyntaxError, ValueError, binascii.Error, Image.DecompressionBombError):
+        return "a picture that is none"
+    return None
+
+
 def _listing(content: str) -> str | None:
     return None if LISTING.fullmatch(content) else "Markdown that is not one block of code alone"
 
 
-KINDS = {"text/plain": None, "text/csv": None, "image/png": None, KIND: _table, "text/markdown": _listing}
+def _numbers(content: str) -> str | None:
+    try:
+        whole = len({len(row) for row in csv.reader(StringIO(content))}) == 1
+    except csv.Error:                                                      # a cell without end
+        whole = False
+    return None if whole else "numbers that are no table"
+
+
+KINDS = {"text/plain": lambda text: None, KIND: _table, "text/markdown": _listing, "image/png": _picture,
+         "text/csv": _numbers}

@@ -10,15 +10,16 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import jupytext
 import nbformat
 from jupytext.myst import MystMetadataParsingError
 from nbformat import NotebookNode
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, shown, unknown
@@ -28,14 +29,22 @@ from .. import checkout
 from ..evidence import config, records, strict
 from ..evidence.config import Profile
 
-MOST = 10**9                                                               # of every number; the least is 0
-Whole, Number = Annotated[int, Field(ge=0, le=MOST)], Annotated[float, Field(ge=0, le=MOST)]
-TYPES = {"int": Whole, "float": Number, "str": str, "bool": bool, "list[int]": list[Whole],
-         "list[float]": list[Number], "list[str]": list[str]}
+TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
+         "list[str]": list[str]}
 PLACES = ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME", "PCGRAPH_INCEPTION")
 FREE = ("device", "seed", "seeds")                                         # may differ from the claims' run
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters with an option of their own
+MOST = 10**9                                                               # of every number
 LONGEST_NAME = 120                                                         # of a folder; systems allow 255 bytes
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of the parameters cell. ``help``: its comment."""
+
+    type: str
+    default: Any
+    help: str
 
 
 def source(name: str) -> Path:
@@ -89,10 +98,8 @@ def _read(name: str) -> NotebookNode:
 _parsed = lru_cache(partial(jupytext.reads, fmt="md:myst"))                # one command reads a notebook many times
 
 
-def parameters(name: str) -> dict[str, tuple[str, Any]]:
-    """Type and default of the parameters that a notebook declares, by name. Raises BadFile: it has no parameters cell,
-    or a line without type.
-    """
+def parameters(name: str) -> dict[str, Parameter]:
+    """The parameters that a notebook declares, by name. Raises BadFile: no parameters cell, or a line without type."""
     cell = next((one for one in cells(name) if "parameters" in one.metadata.get("tags", [])), None)
     if cell is None:
         raise BadFile(f"notebooks/{name}.md has no code cell with the tag 'parameters'.")
@@ -101,7 +108,8 @@ def parameters(name: str) -> dict[str, tuple[str, Any]]:
         if not isinstance(node, ast.AnnAssign) or ast.unparse(node.annotation) not in TYPES or node.value is None:
             raise BadFile(f"notebooks/{name}.md: expected 'name: type = value' with a type of {', '.join(TYPES)}; "
                           f"got {lines[node.lineno - 1]!r}.")
-        found[node.target.id] = (ast.unparse(node.annotation), ast.literal_eval(node.value))
+        found[node.target.id] = Parameter(ast.unparse(node.annotation), ast.literal_eval(node.value),
+                                          lines[node.end_lineno - 1].partition("#")[2].strip())
     return found
 
 
@@ -110,7 +118,7 @@ def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[s
     as the declared type. Raises UnknownName; BadInput: a value of another type.
     """
     known = parameters(name)
-    values = {key: default for key, (_, default) in known.items()}
+    values = {key: parameter.default for key, parameter in known.items()}
     for origin, some in ((f"config/profiles/{settings.name}.yaml: notebooks.{name}", settings.notebooks.get(name, {})),
                          (f"notebook {name}", given)):
         values |= {key: _typed(known, key, value, origin) for key, value in some.items()}
@@ -153,18 +161,28 @@ def records_of(made: Path) -> Path:
     return (made.parent.parent if made.parent.name == "notebooks" else made.parent) / "records"
 
 
-def _typed(known: Mapping[str, tuple[str, Any]], key: str, value: object, origin: str) -> Any:
+def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:
     if key not in known:
         raise type(error := unknown("parameter", key, known))(f"{origin}: {error}")
-    wanted, default = known[key]
+    wanted, least = known[key].type, _least(key, known[key])
+    number = "int" in wanted or "float" in wanted
     try:
         is_text = isinstance(value, str) and wanted != "str"
         read = ast.literal_eval(value.title() if value.lower() in ("true", "false") else value) if is_text else value
-        return TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
+        typed = TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
+        if number and not all(least <= one <= MOST for one in (typed if isinstance(typed, list) else [typed])):
+            raise ValueError
+        return typed
     except (ValidationError, ValueError, SyntaxError, RecursionError, MemoryError):
-        limits = f" from 0 to {MOST:g}" * ("int" in wanted or "float" in wanted)
+        limits = f" from {least} to {MOST:g}" * number
         raise BadInput(f"{origin}: parameter {key!r} = {shown(value)}; expected {wanted}{limits}, for example "
-                       f"{default!r}.") from None
+                       f"{known[key].default!r}.") from None
+
+
+def _least(key: str, parameter: Parameter) -> int:
+    """The least value of a number: 1 for a whole one, where nothing says that 0 has a meaning."""
+    said = parameter.default == 0 or "0: not run" in parameter.help or key.endswith("_seeds")
+    return 0 if said or "int" not in parameter.type else 1
 
 
 def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Path) -> Path:

@@ -28,7 +28,7 @@ def csv(figure: Figure) -> str:
 
 def offer() -> None:
     """In a notebook, output every figure with two pixels for each of a page, and its numbers beside it."""
-    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()): 
+    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):
         from matplotlib_inline.backend_inline import set_matplotlib_formats  # only here: it comes with IPython
         set_matplotlib_formats("retina")
         plt.uninstall_repl_displayhook()                                   # would draw each of them once more

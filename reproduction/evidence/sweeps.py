@@ -74,22 +74,30 @@ class Sweep(ProfilePart):
     """A sweep file. ``vary``: grids of dotted keys of the model's specification -> values, all crossed; the base runs
     once. A grid may vary the ``seed`` as well. ``images``: how many validation images are completed and denoised.
     ``query_steps``: T of queries that are judged at their end. ``measured``: the measured parts; an existing run is not
-    measured again. ``task``: in a study, what it asks of one kind of graph. Then ``base`` is a whole specification,
-    which runs only where a grid says so, and validation images choose no epoch: they are asked at the end.
+    measured again.
     """
 
     description: str
-    model: str = ""
-    task: str = ""
+    model: str
+    task: Literal[""] = ""
     vary: list[Grid]
     profiles: dict[str, ProfilePart] = Field(default_factory=dict)
+
+
+class Task(Sweep):
+    """What a study asks of one kind of graph. ``base`` is a whole specification, which runs only where a grid says so.
+    Validation images choose no epoch: they are asked at the end.
+    """
+
+    model: Literal[""] = ""
+    task: str
 
 
 class Study(Strict):
     """A file of ``config/studies``."""
 
     description: str
-    tasks: list[Sweep]
+    tasks: list[Task]
 
 
 @dataclass(frozen=True)

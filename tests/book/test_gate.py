@@ -1,6 +1,9 @@
 """Of an executed notebook only the outputs of its code reach the book; text, captions and settings are the source's.
-Oracle: the source, cell by cell; outputs and text that a browser or the builder would execute, made by the test."""
 
+Oracle: the source, cell by cell; outputs and text that a browser or the builder would execute, made by the test.
+"""
+
+import base64
 import copy
 import shutil
 from pathlib import Path
@@ -46,9 +49,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_our_own_runs_pass_as_they_are(root: Path) -> None:
-    """Page 2 shows a file of the library as a listing."""
     own = executed(new_output("stream", text="done"), new_output("execute_result", {KIND: TABLE}),
-                   new_output("display_data", {"text/markdown": "```python\nx = '``'\n```"}),
                    new_output("display_data", {"image/png": png(), "text/plain": "x", "text/csv": "x,y\n1,2\n"}))
     passed = gate.admit(copy.deepcopy(own), "page", root)
     assert [(cell.source, cell.get("outputs")) for cell in passed.cells] == [
@@ -85,11 +86,13 @@ HOSTILE = ["```{literalinclude} /etc/passwd\n```", "```{raw} html\n:file: /etc/p
 
 
 @pytest.mark.parametrize("source", HOSTILE)
-@pytest.mark.parametrize("place", [1, 3, "new"])
+@pytest.mark.parametrize("place", [1, 3, "new", "injected"])
 def test_code_that_is_not_the_sources_is_refused(root: Path, source: str, place: int | str) -> None:
     page = executed()
     if place == "new":
         page.cells.append(new_code_cell(source))
+    elif place == "injected":
+        page.cells[2].source = f"seed = 1\n{source[1:] or 'import os'}"
     else:
         page.cells[place].source = source
     with pytest.raises(BadFile, match=r"code cells of the executed notebook 'page'.*pcgraph run page"):
@@ -122,8 +125,10 @@ def test_code_that_changed_shows_the_latest_source_that_has_the_code_that_ran(
     assert any(cell.source == "show()" for cell in passed.cells)
 
 
+PICTURES = ["", "x", base64.b64encode(b"<svg/>").decode(), png()[:40], png((20_000, 20_000))]
 LISTINGS = ["words", "```{raw} html\n<b>\n```", "```python\nx\n```\n<b>", "```python\nx\n```\n```{include} a\n```",
             "````{raw} html\n```python\n```\n````"]
+NUMBERS = ["", "x,y\n1\n", "x\n" + "1" * 200_000]                          # a cell longer than Python's csv reads
 OTHERS = ["text/html", "application/javascript", "text/latex", "image/svg+xml", "image/jpeg",
           "application/vnd.jupyter.widget-view+json"]
 
@@ -131,8 +136,15 @@ OTHERS = ["text/html", "application/javascript", "text/latex", "image/svg+xml", 
 @pytest.mark.parametrize(("kind", "content", "says"), [
     *((KIND, content, "a table that is none") for content in ("x", [], None, {"name": "x"}, TABLE | {"script": "a()"})),
     *(("text/markdown", content, "not one block of code") for content in LISTINGS),
+    *(("text/csv", content, "numbers that are no table") for content in NUMBERS),
+    *(("image/png", content, "a picture") for content in PICTURES),
     *((kind, "x", "an output of the kind") for kind in OTHERS)])
 def test_what_is_not_of_its_kind_is_refused(root: Path, kind: str, content: object, says: str) -> None:
     """What a table may hold is tested in test_tables.py. Markdown beside a listing could be a directive."""
     with pytest.raises(BadFile, match=rf"cell 3: .*{says}.*pcgraph run page"):
         gate.admit(executed(new_output("display_data", {kind: content})), "page", root)
+
+
+def test_markdown_may_be_a_listing(root: Path) -> None:
+    """Page 2 shows a file of the library so."""
+    gate.admit(executed(new_output("display_data", {"text/markdown": "```python\nx = '``'\n```"})), "page", root)

@@ -36,7 +36,8 @@ def test_parameters_are_read_and_given_values_come_before_the_profile_and_the_no
     """Names, types and defaults of the parameters cell; models of the front matter. Text is read as the declared
     type; a whole number is fine where a float is declared."""
     known = notebooks.parameters(NAME)
-    assert known["images"] == ("int", 50) and known["sizes"] == ("list[int]", [1, 2])
+    assert (known["images"].type, known["images"].default, known["images"].help) == ("int", 50, "test images")
+    assert known["sizes"].default == [1, 2]
     assert notebooks.models(NAME) == {"tiny": "seeds", "other": "seeds"}
     assert notebooks.seeds(NAME, config.load_profile("smoke"), "images") == list(range(20))
     assert notebooks.seeds(NAME, config.load_profile("smoke")) == [0]
