@@ -24,7 +24,7 @@ from pcgraph_lite.valid import Count, CountOrNone, OneOf
 
 from .. import checkout
 from ..checkout import profile_names
-from .strict import Strict, in_file, mapping, merged, read_yaml, refuse_unknown, text_of, validated
+from .strict import Strict, changed, in_file, mapping, merged, read_yaml, refuse_unknown, text_of, validated
 
 
 def schema(name: str, base: type[Strict], takes: Callable[..., object], leave_out: Collection[str] = (),
@@ -157,14 +157,43 @@ def load_model(name: str, profile: Profile) -> Model:
 
 
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
-    """The changes that a profile makes to a model. Raises BadInput: there are none, so that nothing is trained at full
-    size on the sample unasked.
+    """The changes that a profile makes to a model. A copy under a new name gets those of its ``original``, except for
+    settings that it has changed itself. Raises BadInput: neither exists; nothing is trained at full size on the sample
+    unasked.
     """
-    if profile.data.sample and name not in profile.models:
+    if name in profile.models or not profile.data.sample:
+        return profile.models.get(name, {})
+    if (source := original(name, profile)) is None:
         raise in_file(profile_file(profile.name), f"no entry {name!r} under models, and the sizes of "
-                      "config/models.yaml are for the full data sets. Add one "
-                      f"({name}: {{}} takes them as they are).")
-    return profile.models.get(name, {})
+                       "config/models.yaml are for the full data sets. Add one "
+                       f"({name}: {{}} takes them as they are).")
+    mine, theirs = (_flat(read_yaml(models_file())[model]) for model in (name, source))
+    return changed({}, {key: value for key, value in _flat(profile.models[source]).items()
+                        if mine.get(key) == theirs.get(key)})
+
+
+def original(name: str, profile: Profile) -> str | None:
+    """The model of a profile from which a model was copied: of those with the same kind, data set and constructor, the
+    one with the most settings in common. None: there is no such model.
+    """
+    settings = {model: _flat(read_yaml(models_file())[model]) for model in (name, *profile.models)}
+    mine = settings[name]
+
+    def alike(other: str) -> bool:
+        return all(mine.get(key) == settings[other].get(key) for key in ("kind", "data", "topology.constructor"))
+
+    def shared(other: str) -> int:
+        return sum(settings[other].get(key, ...) == value for key, value in mine.items())
+
+    return max(filter(alike, profile.models), key=shared, default=None)
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Every setting by its dotted key."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return found
 
 
 def _changed(name: str, changes: Mapping[str, Any], path: Path) -> Model:

@@ -1,6 +1,7 @@
 """Settings files: what is wrong is refused, naming file, key, expectation and the nearest right name. Oracle: the files
 of a small project and edits of them made by the test; signatures of the functions that settings feed."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -57,6 +58,19 @@ def test_a_model_without_an_entry_is_refused(root: Path) -> None:
     assert config.load_model("copier", config.load_profile("paper")) == config.load_models()["copier"]
     edit(path, "other: {}", "copier: {}")
     config.load_model("copier", config.load_profile("laptop"))
+
+
+@pytest.mark.parametrize(("changed", "epochs", "rate"), [("weight_lr: 2e-3", 3, 2e-3), ("epochs: 7", 7, 1e-3)])
+def test_a_copy_under_a_new_name_has_its_originals_size(root: Path, changed: str, epochs: int, rate: float) -> None:
+    """The smoke profile gives `tiny` three epochs. A copy gets them too, unless it says another number itself."""
+    models = root / "config/models.yaml"
+    entry = "tiny:\n" + models.read_text().partition("tiny:\n")[2].partition("other:\n")[0]
+    copy = re.sub(rf"{changed.partition(':')[0]}: [^,}}]+", changed, entry.replace("tiny:", "mine:"))
+    models.write_text(models.read_text() + copy)
+    smoke = config.load_profile("smoke")
+    mine, tiny = (config.load_model(name, smoke) for name in ("mine", "tiny"))
+    assert config.original("mine", smoke) == "tiny" and (mine.train.epochs, mine.train.weight_lr) == (epochs, rate)
+    assert mine.model_copy(update={"train": tiny.train}) == tiny
 
 
 PROFILE, MODELS = "config/profiles/smoke.yaml", "config/models.yaml"
