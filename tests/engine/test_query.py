@@ -173,16 +173,16 @@ def test_replicas_are_asked_together_as_each_alone(pixels, value_lr):
         torch.testing.assert_close(answer.x[k], alone.x)
 
 
-def test_numbers_ask_as_labels_generators_start_and_what_is_unknown_may_be_nan():
+def test_labels_are_asked_by_their_numbers():
     numbers = torch.tensor([2, 0])
     by_number, one_hot = (query(GRAPH, {"labels": labels}, steps=5).x for labels in (numbers, torch.eye(3)[numbers]))
     assert torch.equal(by_number, one_hot)
+
+
+def test_random_starts_follow_the_generator():
     one, same, other = (query(GRAPH, {"pixels": torch.ones(2, 6)}, start="random", steps=1,
                               generator=torch.Generator().manual_seed(seed)).x for seed in (1, 1, 2))
     assert torch.equal(one, same) and not torch.equal(one, other)
-    images = torch.tensor([[0.1, 0.2, 0.3, torch.nan, torch.nan, torch.nan]])
-    answer = query(GRAPH, {"pixels": observed(images, ~images[0].isnan())})
-    assert torch.isfinite(answer.x).all()
 
 
 def test_flat_energies_are_answered():
@@ -242,3 +242,9 @@ GOOD = torch.rand(2, 6)
 def test_bad_input_is_refused(ask, error, says):
     with pytest.raises(error, match=says):
         ask()
+
+
+def test_unknown_entries_under_a_mask_may_be_nan():
+    images = torch.tensor([[0.1, 0.2, 0.3, torch.nan, torch.nan, torch.nan]])
+    answer = query(GRAPH, {"pixels": observed(images, ~images[0].isnan())})
+    assert torch.isfinite(answer.x).all()
