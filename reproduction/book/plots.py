@@ -269,6 +269,27 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
     return series.keep(figure, frame[[y, x, good]])
 
 
+def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: object) -> Figure:
+    """Where sentences hold: a row of cells per sentence ``y``, a column per value of ``x``, green with a tick or red
+    with a cross; what was not tried stays empty. ``part``: column of words; each is a panel. ``border``: the value of
+    ``x`` before which an upright line stands. ``x`` is categorical, so that its order is known.
+    """
+    sizes = frame.groupby(part, sort=False)[y].nunique()
+    figure, axes = plt.subplots(len(sizes), figsize=(PHONE + 1.6, 0.27 * sizes.sum() + 0.9), sharex=True, squeeze=False,
+                                height_ratios=list(sizes))
+    for axis, (title, rows) in zip(axes[:, 0], frame.groupby(part, sort=False), strict=True):
+        cells = rows.pivot(index=y, columns=x, values=holds).reindex(rows[y].unique())
+        cells = cells.reindex(columns=frame[x].cat.categories).astype(float)            # (sentences, values)
+        sns.heatmap(cells, vmin=0, vmax=1, cmap=[WRONG, RIGHT], cbar=False, linewidths=1.5, ax=axis, fmt="",
+                    yticklabels=1, annot=cells.map({1: "✓", 0: "✗"}.get), annot_kws={"fontsize": "small"})
+        axis.axvline(list(cells).index(border), color="0.35", linewidth=1.2)
+        axis.grid(False)
+        axis.set(title=title, xlabel="", ylabel="")
+        axis.tick_params("y", labelsize=SMALLEST, rotation=0)
+    axis.set_xlabel(x)
+    return series.keep(figure, frame[[part, y, x, holds]])
+
+
 def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:
     """What each setting changes: one dot per seed and a bar at their mean. ``measures``: axis label -> setting ->
     ``(seeds,)`` differences to the base. The better side is shaded, the left one for measures in ``less_is_better``.

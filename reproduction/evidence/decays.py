@@ -1,7 +1,7 @@
 """What one setting changes, from committed sweeps: the decay in every kind of graph, each other one in one kind."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 import torch
@@ -20,15 +20,14 @@ VARIED = ["data", "topology.constructor", "topology.labels", DECAY]       # by s
 GRAPHS = {"generative": "feedforward"}
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
 FILLS, CLEANS, SEAM = "completing digits (squared error)", "denoising digits (dB)", "seam between halves"
-NOISE, FOREIGN, GREY = "copying noise (squared error)", "copying foreign images (squared error)", "one grey value"
+NOISE, FOREIGN = "copying noise (squared error)", "copying foreign images (squared error)"
 EASED, CLASSIFIES = "recognised more often than noisy (points)", "classifying digits (%)"
 TITLED = {FILLS: "error, lower\nis better"} | dict.fromkeys((NOISE, FOREIGN), "error, lower\ncopies more") | {
         CLEANS: "dB, higher\nis better", EASED: "points, higher\nis better", CLASSIFIES: "%, higher\nis better",
         SEAM: "jump, lower\njoins better"}
 # sweep -> graph (None: as the row says), measure in words -> its value from a row
 AT_REST = {FILLS: "completion_mse", CLEANS: "rest_psnr", EASED: "100 * (rest_agreement - noisy_agreement)"}
-READ = [("grid-layered", None, AT_REST | {NOISE: "noise_residual", FOREIGN: "foreign_distance",
-                                          GREY: "constant_residual"}),
+READ = [("grid-layered", None, AT_REST | {NOISE: "noise_residual", FOREIGN: "foreign_distance"}),
         ("hyper", "feedforward, few images", AT_REST), ("decay-recurrent", "recurrent", {SEAM: "seam"}),
         ("decay-classifier", "layered classifier", {CLASSIFIES: "100 * accuracy"}),
         ("fully-connected", "fully connected", {CLASSIFIES: "100 * accuracy"})]
@@ -55,6 +54,7 @@ WHOLE = ("grid-layers", "grid-layers-autoencoder", "grid-layers-deep", "grid-lay
 TASKS = ("grid-denoising", "grid-completion", "grid-denoising-equal", "grid-completion-equal", "grid-layered",
          "grid-completion-layers", "grid-denoising-feedforward", "grid-denoising-recurrent", "grid-recurrent",
          *WHOLE)
+RIVALS = ("boltzmann", "almeida-pineda")                                  # sweeps of networks without layers
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
 
@@ -86,30 +86,18 @@ def levels() -> dict[str, dict[str, float]]:
         measure: {"autoencoder": digits.eval(AT_REST[measure]).mean()} for measure in (CLEANS, EASED)}
 
 
-def sentences(every: pd.DataFrame) -> pd.DataFrame:
-    """One row per sentence of the paper: at which decays the means over seeds of ``scores`` agree with it; if it names
-    the best decay, whether that is so and which is.
+def best(every: pd.DataFrame) -> pd.DataFrame:
+    """One row per sentence of the paper that names the best decay: by the means over seeds of ``scores``, is it true,
+    and which decay is best.
     """
     means = every.groupby(["measure", "graph", "decay"], sort=False)["score"].mean()
-    noise, foreign, eased = means[NOISE], means[FOREIGN], means[EASED]
-    seam, layered = means[SEAM]["recurrent"], -means[CLASSIFIES]["layered classifier"]
-    true = {
-        "A feedforward graph copies noise (appendix B.2)": noise["feedforward"] < means[GREY]["feedforward"],
-        "A recurrent graph copies less noise than a feedforward one (B.2)": noise["recurrent"] > noise["feedforward"],
-        "A recurrent graph copies foreign images less (B.2)": foreign["recurrent"] > foreign["feedforward"],
-        "A noisy picture settles on one that is recognised more often (section 3), feedforward":
-            eased["feedforward"] > 0,
-        "The same, recurrent": eased["recurrent"] > 0,
-        "The halves join better than at the weakest decay (B.3), recurrent": seam < seam.iloc[0]}
-    tasks, graphs = (("Completion", means[FILLS]), ("Denoising", -means[CLEANS])), ("feedforward", "recurrent")
-    best = {f"{task} is best at 0.01 (B.1), {graph}": (errors[graph], "0.01")
-            for task, errors in tasks for graph in graphs}
-    best["Classification in layers is best at the weakest decay (B.3)"] = layered, layered.index[0]
-    return pd.DataFrame(
-        [{"sentence": sentence, "is it true?": f"at {_listed(at.index[at]) or 'none'}", "best decay": "",
-          "tried": _listed(at.index)} for sentence, at in true.items()]
-        + [{"sentence": sentence, "is it true?": "yes" if errors.idxmin() == named else "no",
-            "best decay": _best(errors), "tried": _listed(errors.index)} for sentence, (errors, named) in best.items()])
+    tasks = (("Completion", means[FILLS]), ("Denoising", -means[CLEANS]))
+    layered = -means[CLASSIFIES]["layered classifier"]
+    named = {f"{task} is best at 0.01 (B.1), {graph}": (errors[graph], "0.01")
+             for task, errors in tasks for graph in ("feedforward", "recurrent")}
+    named["Classification in layers is best at the weakest decay (B.3)"] = layered, layered.index[0]
+    return pd.DataFrame([{"sentence": sentence, "is it true?": "yes" if errors.idxmin() == decay else "no",
+                          "best decay": _best(errors)} for sentence, (errors, decay) in named.items()])
 
 
 def _best(errors: pd.Series) -> str:
@@ -117,11 +105,6 @@ def _best(errors: pd.Series) -> str:
     best, listed = errors.idxmin(), errors[errors.index.isin(PAPERS)].idxmin()
     edge = ", the strongest tried" if best == ORDER[-1] else ""
     return best if best == listed else f"{best}{edge} (of the paper's list: {listed})"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """``0, 1e-4 and 0.001``."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -184,6 +167,13 @@ def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) 
     return read.assign(model=read["sweep"] + "-" + read["activation"] + falls + by,
                        dataset=read["data"].fillna(read["dataset"]), swept_accuracy=read["accuracy"],
                        swept_do_accuracy=read["do_accuracy"].fillna(read["accuracy"]))
+
+
+def stepped(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The last rows of runs that differ from the base of their sweep in the weight step alone, longest step first."""
+    ends = pd.concat([sweeps.finals(rows).assign(model=name) for name, rows in swept.items()])
+    alone = ends[ends["setting"].str.fullmatch(r"base|train\.weight_lr = \S+") & (ends["status"] == "ok")]
+    return alone.rename(columns={"train.weight_lr": "weight step"}).sort_values("weight step", ascending=False)
 
 
 def told(rows: pd.DataFrame, images: int) -> pd.DataFrame:

@@ -92,9 +92,16 @@ def means() -> Means:
 
 def true_where(of: Means) -> pd.DataFrame:
     """One row per sentence and decay at which it was tried, with columns part, sentence, weight decay, true."""
-    rows = [{"part": part, "sentence": sentence, "weight decay": decay, "true": bool(margin >= 0)}
-            for (part, sentence), rule in RULES.items() for decay, margin in rule(of).dropna().items()]
-    return pd.DataFrame(rows)
+    rows = pd.DataFrame([{"part": part, "sentence": sentence, "weight decay": decay, "true": bool(margin >= 0)}
+                         for (part, sentence), rule in RULES.items() for decay, margin in rule(of).dropna().items()])
+    return rows.assign(**{"weight decay": pd.Categorical(rows["weight decay"], ORDER)})
+
+
+def counted(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row per decay of ``true_where``: of how many sentences of each part, tried there, how many are true."""
+    ways = rows.groupby(["weight decay", "part"], sort=False, observed=True)["true"].agg(["sum", "size"])
+    said = ways["sum"].astype(str) + " of " + ways["size"].astype(str)
+    return said.unstack("part").reindex(ORDER).rename_axis(columns=None).reset_index()
 
 
 def autoencoder() -> pd.Series:

@@ -339,3 +339,13 @@ def test_facets_have_labels_and_levels_of_their_own():
     assert [[text.get_text() for text in axis.texts] for axis in figure.axes] == [[], ["rival"]]
     assert figure.axes[1].lines[-1].get_ydata() == [2.5, 2.5]
     assert "b,rival,,2.5" in series.csv(figure)
+
+
+def test_answers_are_ticks_and_crosses_and_empty_where_nothing_was_tried():
+    rows = [("p", "one", "a", True), ("p", "one", "b", False), ("q", "two", "b", True)]
+    frame = pd.DataFrame(rows, columns=["part", "said", "x", "true"])
+    figure = plots.answers(frame.assign(x=pd.Categorical(frame["x"], [*"abc"])), "x", "said", "true", "part", "b")
+    shown = [[text.get_text() for text in axis.texts] for axis in figure.axes]
+    assert shown == [["✓", "✗"], ["✓"]]
+    assert [axis.get_title() for axis in figure.axes] == ["p", "q"]
+    assert [1, 1] in [list(line.get_xdata()) for line in figure.axes[0].get_lines()]
