@@ -276,6 +276,15 @@ def test_one_number_that_is_said() -> None:
     assert kept(quantity="discriminant_accuracy")["value"].tolist() == [pytest.approx(0.88, abs=0.01)]
 
 
+def test_a_small_weight_step_alone_makes_the_rivals_as_weak_as_the_papers() -> None:
+    """Class-mnist and page L, within five points of the paper's accuracies."""
+    for name, theirs, step in (("boltzmann", 0.7923, 1e-4), ("almeida-pineda", 0.7636, 0.003)):
+        read = sweeps.finals(sweep(name)).set_index("setting")["accuracy"]
+        weak = f"train.weight_lr = {step}"
+        assert abs(read[weak] - theirs) < 0.05 and read["base"] > theirs + 0.05
+        assert step <= 0.1 * sweeps.plan(name, "paper")[0].spec.train.weight_lr
+
+
 def test_what_a_judge_reads_in_completions_and_their_originals() -> None:
     """Gen-b: of the clothes' originals no more than the rule asks of completions; of digits more in the completions of
     page 3a than in those of the chosen graph, and too few."""
