@@ -1,5 +1,6 @@
 """The wheel is a library with few dependencies. Oracle: an empty environment, given what the wheel asks for alone."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -77,6 +78,14 @@ def test_the_command_says_what_it_needs(environment: Path) -> None:
 def test_the_wheel_and_the_citation_have_the_version_of_the_package(said: list[str]) -> None:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
     assert said[3] == cited == pcgraph_lite.__version__
+
+
+def test_binder_installs_the_pinned_versions_with_a_python_that_the_package_takes() -> None:
+    said = (ROOT / "binder/requirements.txt").read_text().split()
+    assert (ROOT / "binder" / said[-1]).resolve() == ROOT / "requirements.txt" and "--require-hashes" in said
+    major, minor = re.fullmatch(r"python-(\d+)\.(\d+)\n", (ROOT / "binder/runtime.txt").read_text()).groups()
+    least = re.search(r"sys\.version_info < \((\d+), (\d+), \d+\)", (ROOT / "Makefile").read_text()).groups()
+    assert (int(major), int(minor)) >= tuple(map(int, least)) and os.access(ROOT / "binder/postBuild", os.X_OK)
 
 
 def test_make_and_pip_ask_for_the_same_python_and_the_pinned_versions_are_within_the_ranges() -> None:
