@@ -52,9 +52,9 @@ MEANS = {
     "two_hundred": {"from_half": (0.9, 0.9), "from_noise_scaled": (1, 0.9)},
     "layers": {"completion_mse": (0.06, 0.04), "rest_psnr": (16, 16)},
     "recurrent": {"completion_mse": (0.04, 0.04), "rest_psnr": (14, 16)},
-    "all_images": {"completion_mse": (0.2, 0.05), "rest_psnr": (15, 17), "ridge_mse": (0.1, 0.06),
+    "all_images": {"completion_mse": (0.2, 0.05), "rest_psnr": (15, 17),
                    "noise_residual": (0.09, 0.05), "constant_residual": (0.08, 0.08), "foreign_distance": (0.03, 0.03)},
-    "recurrent_all": {"completion_mse": (0.2, 0.05), "rest_psnr": (15, 17), "ridge_mse": (0.1, 0.06),
+    "recurrent_all": {"completion_mse": (0.2, 0.05), "rest_psnr": (15, 17),
                       "noise_residual": (0.08, 0.06), "foreign_distance": (0.02, 0.05)},
     "following": {"drawn": (0.9, 1), "label_agreement": (0.9, 1)},
     "recurrent_following": {"drawn": (1, 1), "label_agreement": (1, 1)},
@@ -67,7 +67,8 @@ MEANS = {
 
 def test_sentences_are_true_only_where_the_means_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether halves join better is a comparison with the weakest decay, so nothing is said there."""
-    monkeypatch.setattr(sentences, "autoencoder", lambda: pd.Series({"completion_mse": 0.1, "rest_psnr": 16.5}))
+    simple = pd.Series({"completion_mse": 0.1, "rest_psnr": 16.5, "ridge_mse": 0.06})
+    monkeypatch.setattr(sentences, "autoencoder", lambda: simple)
     of = {graph: pd.DataFrame(measures, index=["0", "0.01"]).reindex(decays.ORDER) for graph, measures in MEANS.items()}
     of["joining"].loc["0.1", "seam"] = 0.3
     held = sentences.true_where(of)
@@ -77,9 +78,11 @@ def test_sentences_are_true_only_where_the_means_say_so(monkeypatch: pytest.Monk
     assert counts.loc[["0", "0.01"]].to_numpy().tolist() == [["0 of 19", "0 of 5"], ["20 of 20", "5 of 5"]]
 
 
-def test_every_decay_of_the_chart_has_three_seeds_of_every_graph() -> None:
-    """Those beyond the paper's list may lack."""
-    for graph, (name, which) in sentences.GRAPHS.items():
-        rows = sweeps.finals(pd.read_csv(ROOT / "results/sweeps" / f"{name}.csv")).query(which, engine="python")
-        seeds = rows.query("status == 'ok'").groupby("train.weight_decay")["seed"].nunique()
-        assert {0, 1e-4, 0.001, 0.01} <= {*seeds.index} and seeds.min() >= 3, graph
+@pytest.mark.parametrize("graph", sentences.GRAPHS)
+def test_every_mean_of_the_chart_is_over_three_seeds(graph: str) -> None:
+    """Two of the paper's decays at least; its four of graphs that were trained for this chart."""
+    name, which = sentences.GRAPHS[graph]
+    rows = sweeps.finals(pd.read_csv(ROOT / "results/sweeps" / f"{name}.csv")).query(which, engine="python")
+    seeds = rows.query("status == 'ok'").groupby("train.weight_decay")["seed"].nunique()
+    named = {0, 1e-4, 0.001, 0.01} & {*seeds.index}
+    assert seeds.min() >= 3 and len(named) >= (4 if name.startswith("decay-") else 2)
