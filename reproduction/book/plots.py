@@ -106,7 +106,7 @@ def _frame(axis: Axes, k: int, row: int, right: bool | None) -> None:
     axis.add_patch(Rectangle((k + 0.04, row + 0.04), 0.92, 0.92, fill=False, edgecolor=color,
                              linewidth=0.6 if right is None else 2))
     if right is not None:
-        axis.text(k + 0.92, row + 0.08, "✓" if right else "✗", color="white", fontsize=SMALLEST, ha="center",
+        axis.text(k + 0.97, row + 0.03, "✓" if right else "✗", color="white", fontsize=SMALLEST, ha="center",
                   va="center", bbox={"boxstyle": "circle,pad=0.05", "color": color})
 
 
@@ -595,19 +595,22 @@ def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
            labels: Mapping[str, str] | None = None, levels: Mapping[str, Mapping[str, float]] | None = None) -> Figure:
     """Small multiples with a y axis each: one point per row of ``frame``. Means of each colour are joined where x is a
-    number, also one in words, and are bars where x is a category. ``panel`` and ``color`` name columns of words; ``x``
-    and ``y`` label the axes. ``labels``: panel -> its own label of the y axis; such panels stand below one another.
-    ``levels``: panel -> name -> height of a dashed line.
+    number, also one in words, and are bars where x is a category. ``panel`` and ``color`` name columns of words; if
+    there are more words than colours and no two panels share one, each panel has a legend. ``x`` and ``y`` label the
+    axes. ``labels``: panel -> its own label of the y axis; such panels stand below one another. ``levels``: panel ->
+    name -> height of a dashed line.
     """
     if frame.empty:
         raise BadInput("facets needs at least one row.")
     numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
     size = (1, PHONE, 1.3) if labels else (3, 3.4, 2.5)
     figure, axes = _grid(frame[panel].nunique(), *size, sharex=bool(labels))
-    look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(),
-            "palette": "colorblind" if frame[color].nunique() <= len(COLORS) else "husl"}
+    look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(), "palette": "colorblind"}
+    own = frame[color].nunique() > len(COLORS) and frame.groupby(color)[panel].nunique().max() == 1
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
-        named = _points(axis, part, joined, look)
+        named = _points(axis, part, joined, look | ({"hue_order": part[color].unique()} if own else {}))
+        if own:
+            axis.legend(*named, fontsize=SMALLEST, loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=2)
         _title(axis, str(title).replace("\n", ": "), 46 if labels else 31)
         dashed = _dashed(axis, (levels or {}).get(title, {}))
         frame = pd.concat([frame, dashed.set_axis([color, y], axis=1).assign(**{panel: title})])
@@ -619,7 +622,8 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
         if numbers:
             axis.set_xscale("log")
             _plain_numbers(axis)
-    legend(figure, *named, color)
+    if not own:
+        legend(figure, *named, color)
     return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
 
 

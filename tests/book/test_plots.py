@@ -349,3 +349,13 @@ def test_answers_are_ticks_and_crosses_and_empty_where_nothing_was_tried():
     assert shown == [["✓", "✗"], ["✓"]]
     assert [axis.get_title() for axis in figure.axes] == ["p", "q"]
     assert [1, 1] in [list(line.get_xdata()) for line in figure.axes[0].get_lines()]
+
+
+def test_facets_with_more_words_than_colours_have_a_legend_in_each_panel():
+    words = [f"{part}{k}" for part in "ab" for k in range(6)]
+    frame = pd.DataFrame({"x": 1.0, "y": 2.0, "part": [word[0] for word in words], "by": words})
+    figure = plots.facets(frame, "x", "y", "part", "by")
+    told = [[text.get_text() for text in axis.get_legend().get_texts()] for axis in figure.axes]
+    assert told == [words[:6], words[6:]] and not figure.legends
+    colors = [[handle.get_markerfacecolor() for handle in axis.get_legend().legend_handles] for axis in figure.axes]
+    assert colors[0] == colors[1] and len(set(colors[0])) == 6
