@@ -126,7 +126,7 @@ SEARCHED = {"grid-denoising": ("grid-search-denoising", "`topology.internal` == 
 def test_graphs_that_denoise_have_what_their_search_prefers(name: str) -> None:
     """Gen-c, any-ff, any-rec, page L: by the picture at the end of the query, of images that no deciding seed has."""
     search, which = SEARCHED[name]
-    ends = sweep(search).query(which).query("seed == 5")
+    ends = sweep(search).query(which).query("seed == 5 and data != 'fashion'")
     chosen, best = sweeps.plan(name, "paper"), ends.loc[ends["rest_psnr"].idxmax()]
     keys = [key for key in ("train.weight_decay", "train.batch_size", "train.steps", "scale") if key in ends]
     assert len(ends) >= 4 and {one.seed for one in chosen}.isdisjoint(ends["seed"])
