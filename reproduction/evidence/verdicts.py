@@ -356,12 +356,11 @@ def _distance(check: Check, values: np.ndarray) -> float:
 def _of_cases(check: Check, failing: int, cases: int) -> str:
     """A note on the other cases, if there are several."""
     if check.any_case:
-        return f", best of {cases}"
+        return f" (the best of {cases})"
     if cases == 1:
         return ""
-    said = "which all hold" if not failing else "which all fail" if failing == cases else (
-        f"{failing} of which fail{'s' * (failing == 1)}")
-    return f", {'one' if check.other else 'worst'} of {cases} cases, {said}"
+    said = "all hold" if not failing else "all fail" if failing == cases else f"{failing} fail{'s' * (failing == 1)}"
+    return f" ({'one' if check.other else 'the worst'} of {cases} cases; {said})"
 
 
 def _spread(values: np.ndarray, check: Check) -> str:

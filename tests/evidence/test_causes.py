@@ -378,3 +378,41 @@ def test_fewer_digits_can_be_read_at_the_end_of_a_query_than_on_its_way() -> Non
         noisy = kept(claim="high-noise", quantity="noisy_judge_agreement", variance=strength)["value"].mean()
         quantity = "judge_agreement" if strength >= 1 else "milder_judge_agreement"
         assert (mean("high-noise", quantity, "generative", variance=strength) < noisy) == worse
+
+
+def test_what_referees_asked_of_layers_and_rivals() -> None:
+    """Any-ae: denoised pictures are recognised less often than noisy ones. Rbm: completions are worse than the mean
+    image. Width-rec: the last epoch costs recurrent graphs more. Page B1: principal components."""
+    for name in ("grid-layers", "grid-layers-autoencoder"):
+        ends = sweep(name).reindex(columns=["data", "topology.constructor", "rest_agreement", "noisy_agreement"])
+        ends = ends[(ends["data"] != "fashion") & (ends["topology.constructor"] != "recurrent")]
+        assert ends["rest_agreement"].mean() < ends["noisy_agreement"].mean()
+    assert mean("rbm", "completion_mse", "rbm") > kept(quantity="mean_image_mse", dataset="mnist")["value"].max()
+    late, kept_ones = (mean("width-rec", quantity, "recurrent") for quantity in ("last_epoch_penalty", "wide_penalty"))
+    assert late > kept_ones > 0
+    for decay in (0.01, 0.001, 0.0001, 0.0):
+        feedforward, recurrent = (mean("foreign", "auroc", f"{graph}-in-grid", decay=decay)
+                                  for graph in ("generative", "recurrent"))
+        simple = mean("foreign", "principal_auroc", "recurrent-in-grid", decay=decay)
+        assert feedforward < simple and abs(simple - recurrent) < 0.005
+
+
+def test_the_graph_that_classifies_clothing_draws_fewer_clothes() -> None:
+    """Gen-a."""
+    assert (mean("gen-a", "judge_agreement", "fully-connected-standardized", dataset="fashion")
+            < mean("gen-a", "judge_agreement", "fully-connected-hardtanh", dataset="fashion") - 0.1)
+
+
+def test_small_first_weights_matter_most_to_a_classifier_inside_the_grid() -> None:
+    """Class-mnist, on 10,000 digits, and its end near least squares."""
+    rows = pd.read_csv(ROOT / "results/sweeps/grid-classes.csv")
+    best = rows[rows["setting"].str.fullmatch(r"base|init_std = 0\.\d+")].groupby("init_std")["validation"].max()
+    assert best.loc[0.001] > best.loc[0.03] + 0.03
+    ours = mean("class-mnist", "accuracy", "fully-connected-hardtanh")
+    assert abs(ours - mean("linear", "accuracy", "least-squares")) < 0.02
+
+
+def test_hardtanh_and_tanh_fill_in_alike_and_shortened_value_steps_work() -> None:
+    """Hyper: by less than a hundredth of the error; of page I's steps."""
+    error = sweeps.finals(sweep("hyper-centred")).groupby("activation")["completion_mse"].mean()
+    assert abs(error["hardtanh"] - error["tanh"]) < 0.01 * error["tanh"]
