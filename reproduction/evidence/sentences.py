@@ -10,7 +10,8 @@ from .decays import DECAY, ORDER
 
 Means = dict[str, pd.DataFrame]                                           # graph -> means over seeds, a row a decay
 LABELS, KIND = "`topology.labels`", "`topology.constructor`"
-# graph -> sweep, which of its rows; all but the last five saw the same few images
+ALONE = r"setting.str.fullmatch('base|train.weight_decay = [^ ]+')"         # nothing else differs
+# graph -> sweep, which of its rows
 GRAPHS = {
     "layers": ("decay-layers", f"{KIND} == 'generative' and {LABELS} == 0"),
     "recurrent": ("decay-layers", f"{KIND} == 'recurrent' and {LABELS} == 0"),
@@ -27,10 +28,10 @@ GRAPHS = {
     "recurrent_usual": ("width-depth", f"{KIND} == 'recurrent' and `topology.hidden` == '512 and 512'"),
     "all_images": ("grid-layered", f"{KIND} == 'generative'"),
     "recurrent_all": ("grid-layered", f"{KIND} == 'recurrent'"),
-    "joining": ("decay-recurrent", "seed >= 0"), "classifier": ("multilayer", "setting.str.fullmatch(@ALONE)"),
-    "backpropagation": ("multilayer-backprop", "setting.str.fullmatch(@ALONE)")}
-ALONE = r"base|train\.weight_decay = \S+"                                 # nothing else differs
-PAPER, SIMPLE = "the paper's sentences", "beside simple methods"
+    "joining": ("decay-recurrent", "seed >= 0"), "classifier": ("multilayer", ALONE),
+    "backpropagation": ("multilayer-backprop", ALONE)}
+PAPER, SIMPLE = "the paper's sentences", "compared with simple methods"
+HELD = ("true at every decay", "at some", "at none")
 # sentence (section) -> what is at least 0 where it is true; the thresholds are those of its claim
 RULES: dict[tuple[str, str], Callable[[Means], pd.Series]] = {
     (PAPER, "A full graph draws the digit of a label (3)"): lambda of: of["full_labels"].generated - 0.99,
@@ -98,10 +99,13 @@ def true_where(of: Means) -> pd.DataFrame:
 
 
 def counted(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row per decay of ``true_where``: of how many sentences of each part, tried there, how many are true."""
-    ways = rows.groupby(["weight decay", "part"], sort=False, observed=True)["true"].agg(["sum", "size"])
-    said = ways["sum"].astype(str) + " of " + ways["size"].astype(str)
-    return said.unstack("part").reindex(ORDER).rename_axis(columns=None).reset_index()
+    """How many sentences of each part are true at every decay of ``true_where`` at which they were tried, at some, and
+    at none.
+    """
+    share = rows.groupby(["part", "sentence"], sort=False)["true"].mean().reset_index()
+    named = share["true"].map({1: "true at every decay", 0: "at none"}).fillna("at some")
+    table = pd.crosstab(share["part"], named).reindex(index=[PAPER, SIMPLE], columns=[*HELD], fill_value=0)
+    return table.rename_axis(columns=None).reset_index()
 
 
 def autoencoder() -> pd.Series:

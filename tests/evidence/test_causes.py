@@ -10,7 +10,7 @@ import scipy.stats
 import torch
 
 from reproduction.checkout import ROOT
-from reproduction.evidence import claims, decays, records, relaxed_time, sweeps, zoo
+from reproduction.evidence import claims, decays, records, relaxed_time, sentences, sweeps, zoo
 from reproduction.evidence.strict import value_of
 
 KEPT = records.read(ROOT / "results/records")
@@ -416,3 +416,11 @@ def test_hardtanh_and_tanh_fill_in_alike_and_shortened_value_steps_work() -> Non
     """Hyper: by less than a hundredth of the error; of page I's steps."""
     error = sweeps.finals(sweep("hyper-centred")).groupby("activation")["completion_mse"].mean()
     assert abs(error["hardtanh"] - error["tanh"]) < 0.01 * error["tanh"]
+
+
+def test_with_few_images_layers_fill_in_better_at_one_decay_and_denoise_worse_at_each() -> None:
+    """Page L, below its chart."""
+    of = sentences.means()
+    better = of["layers"].completion_mse < of["full"].completion_mse
+    assert list(better[better].index) == ["0.01"]
+    assert (of["layers"].rest_psnr < of["full_cleaning"].rest_psnr).all()

@@ -74,15 +74,19 @@ def test_sentences_are_true_only_where_the_means_say_so(monkeypatch: pytest.Monk
     held = sentences.true_where(of)
     assert held.groupby(["weight decay", "true"], observed=True).size().to_dict() == {
         ("0", False): 24, ("0.01", True): 25, ("0.1", False): 1}
-    counts = sentences.counted(held).set_index("weight decay")
-    assert counts.loc[["0", "0.01"]].to_numpy().tolist() == [["0 of 19", "0 of 5"], ["20 of 20", "5 of 5"]]
+    assert sentences.counted(held).to_numpy().tolist() == [
+        ["the paper's sentences", 0, 20, 0], ["compared with simple methods", 0, 5, 0]]
+    for decay, counts in (("0.01", [[20, 0, 0], [5, 0, 0]]), ("0", [[0, 0, 19], [0, 0, 5]])):
+        assert sentences.counted(held[held["weight decay"] == decay])[[*sentences.HELD]].to_numpy().tolist() == counts
 
 
 @pytest.mark.parametrize("graph", sentences.GRAPHS)
 def test_every_mean_of_the_chart_is_over_three_seeds(graph: str) -> None:
-    """Two of the paper's decays at least; its four of graphs that were trained for this chart."""
+    """At the paper's four decays; fewer decays and seeds where the graphs were trained for something else."""
     name, which = sentences.GRAPHS[graph]
     rows = sweeps.finals(pd.read_csv(ROOT / "results/sweeps" / f"{name}.csv")).query(which, engine="python")
     seeds = rows.query("status == 'ok'").groupby("train.weight_decay")["seed"].nunique()
-    named = {0, 1e-4, 0.001, 0.01} & {*seeds.index}
-    assert seeds.min() >= 3 and len(named) >= (4 if name.startswith("decay-") else 2)
+    if name in ("decay-layers", "decay-fully-connected", "decay-memories"):
+        assert seeds.min() == 3 and {0, 1e-4, 0.001, 0.01} <= {*seeds.index}
+    else:
+        assert len(seeds) >= 2
