@@ -418,6 +418,21 @@ def test_hardtanh_and_tanh_fill_in_alike_and_shortened_value_steps_work() -> Non
     assert abs(error["hardtanh"] - error["tanh"]) < 0.01 * error["tanh"]
 
 
+def test_more_images_do_not_help_the_fully_connected_graph_to_fill_in() -> None:
+    """Any-ff and page L."""
+    ends, usual = sweeps.finals(sweep("grid-completion-all")), sweep("grid-completion")
+    assert (ends["completion_mse"] > 1.1 * usual["completion_mse"].max()).all() and len(ends) >= 2
+    assert usual.loc[usual.groupby("identity")["validation"].idxmax(), "epoch"].mode().tolist() == [1]
+
+
+def test_without_their_own_edges_labels_are_read_about_as_well() -> None:
+    """Page L: within a point of the same graphs with all edges."""
+    for data, kind in (("mnist", "hardtanh"), ("fashion", "standardized")):
+        spared, usual = (mean(f"class-{data}", "accuracy", f"fully-connected-{model}", dataset=data)
+                         for model in ("without-label-edges", kind))
+        assert abs(spared - usual) < 0.01
+
+
 def test_the_weight_decay_decides_few_of_the_papers_sentences() -> None:
     """Home, "what does not hold", page L: fewer than a quarter."""
     paper = sentences.counted(sentences.true_where(sentences.means())).iloc[0]
