@@ -356,11 +356,11 @@ def _distance(check: Check, values: np.ndarray) -> float:
 def _of_cases(check: Check, failing: int, cases: int) -> str:
     """A note on the other cases, if there are several."""
     if check.any_case:
-        return f" (the best of {cases})"
+        return f", the best of {cases}"
     if cases == 1:
         return ""
     said = "all hold" if not failing else "all fail" if failing == cases else f"{failing} fail{'s' * (failing == 1)}"
-    return f" ({'one' if check.other else 'the worst'} of {cases} cases; {said})"
+    return f", {'one' if check.other else 'the worst'} of {cases} cases ({said})"
 
 
 def _spread(values: np.ndarray, check: Check) -> str:

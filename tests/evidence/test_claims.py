@@ -126,7 +126,7 @@ def test_one_case_can_be_enough() -> None:
     check = {"quantity": "q", "near": {"value": 0.88, "tolerance": 0.05}}
     assert verdict(claim(check), rows) == "not reproduced"
     row = card(rows, claim(check | {"any_case": True})).iloc[0]
-    assert row["verdict"] == "reproduced" and "0.9" in row["ours"] and row["ours"].endswith("best of 2")
+    assert row["verdict"] == "reproduced" and "0.9" in row["ours"] and row["ours"].endswith("the best of 2")
     assert verdict(claim(check | {"any_case": True}), frame(*seeds("q", 0.5, 0.5, 0.5))) == "not reproduced"
 
 
@@ -310,15 +310,15 @@ def test_shares_of_one_seed_are_told_apart_by_fishers_test(ours: int, theirs: in
 
 def test_how_many_cases_fail_is_said_and_of_comparisons_the_first() -> None:
     """Of three data sets, one, two or three are below 0.5. Cases of different scale have no worst."""
-    for below, said in ((1, "1 of which fails"), (2, "2 of which fail"), (3, "which all fail"), (0, "which all hold")):
+    for below, said in ((1, "1 fails"), (2, "2 fail"), (3, "all fail"), (0, "all hold")):
         rows = frame(*(row for k, data in enumerate(("a", "b", "c"))
                        for row in seeds("q", 0.1 if k < below else 0.9, dataset=data)))
         shown = card(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
-        assert shown.endswith(f", worst of 3 cases, {said}")
+        assert shown.endswith(f", the worst of 3 cases ({said})")
     pairs = [row for data, gap in (("fashion", -1.0), ("mnist", -2.0), ("svhn", -3.0)) for row in (
         *seeds("q", 5.0, 5.0, 5.0, model="a", dataset=data), *seeds("q", *[5.0 + gap] * 3, model="b", dataset=data))]
     rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
-    assert card(frame(*pairs), rules)["ours"].item().endswith("b 4, one of 3 cases, which all fail")
+    assert card(frame(*pairs), rules)["ours"].item().endswith("b 4, one of 3 cases (all fail)")
 
 
 def test_another_reading_has_its_own_verdict() -> None:
