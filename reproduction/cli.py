@@ -1,4 +1,4 @@
-"""The command ``pcgraph``: data, train, sweep, run, scorecard, book, bench, info."""
+"""The command ``pcgraph``: data, train, sweep, run, scorecard, compare, book, bench, info."""
 
 import io
 import json
@@ -246,6 +246,21 @@ def _verdict_table(card: list[dict[str, object]]) -> Table:
         table.add_row(row["claim"], f"[{style}]{row['verdict']}[/]", str(row["n"]), row["profile"],
                       escape(row["paper"]), escape(row["finding"]))
     return table
+
+
+@app.command(epilog="Examples: pcgraph compare _build/laptop  |  pcgraph compare _build/runs/ONE _build/runs/OTHER")
+def compare(
+    run: Annotated[Path, typer.Argument(help="The folder of a run, or of records.")],
+    other: Annotated[Path | None, typer.Argument(help="Another; if none, the published numbers.")] = None,
+) -> None:
+    """Print the numbers that two runs have both recorded, means over seeds."""
+    from .evidence import records
+    table = Table("page", "claim", "quantity", "of", "here", "there", "difference")
+    for row in records.compared(run, other or checkout.part("results/records")).fillna("").to_dict("records"):
+        of = ", ".join(filter(None, (row["dataset"], row["model"], row["parameters"])))
+        table.add_row(row["notebook"], row["claim"], row["quantity"], escape(of),
+                      *(f"{row[key]:.4g}" for key in ("mine", "theirs", "difference")))
+    out.print(table)
 
 
 @app.command(epilog="Examples: pcgraph book --profile laptop  |  pcgraph book --published")

@@ -28,7 +28,8 @@ def root(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-@pytest.mark.parametrize("command", ["data", "train", "sweep", "run", "scorecard", "book", "bench", "info"])
+@pytest.mark.parametrize("command", ["data", "train", "sweep", "run", "scorecard", "compare", "book", "bench",
+                                     "info"])
 def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(command, "--help") == 0
     text = capsys.readouterr().out
@@ -115,6 +116,13 @@ def test_scorecard_as_json_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture
     assert len(rows) > 40 and len((tmp_path / "card.csv").read_text().splitlines()) == len(rows) + 1
     assert call("scorecard", "--published") == 0
     assert "not run" in capsys.readouterr().out
+
+
+def test_a_run_is_compared_with_the_published_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    """Which differ from themselves by nothing."""
+    assert call("compare", str(checkout.ROOT / "results/records")) == 0
+    lines = [line.split("│")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    assert len(lines) > 500 and {line[-1].strip() for line in lines} == {"0"}
 
 
 def test_the_scorecard_waits_for_no_large_package() -> None:

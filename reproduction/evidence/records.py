@@ -66,6 +66,7 @@ class Saved(Strict):
     records: list[Record]
 
 
+COMPARED = ["notebook", "claim", "quantity", "dataset", "model", "parameters"]         # what makes two numbers the same
 COLUMNS = ["notebook", "profile", *Record.model_fields, *PROVENANCE]
 
 
@@ -193,6 +194,27 @@ def read(*folders: Path | str) -> list[dict[str, Any]]:
                           f"and run the notebook again: pcgraph run {path.stem}") from error
         files[saved.notebook, saved.profile] = [row.model_dump() | common for row in saved.records]
     return [row for key in sorted(files) for row in files[key]]
+
+
+def compared(mine: Path, theirs: Path) -> "pd.DataFrame":
+    """The numbers that two runs have both recorded, means over seeds: one row each with notebook, claim, quantity,
+    dataset, model, parameters, mine, theirs, difference. ``mine``, ``theirs``: folders of runs or of records. Raises
+    BadFile: one is no file of records. BadInput: a folder has no records, or they have no number in common.
+    """
+    import pandas as pd  # only here: the import takes long
+    means = []
+    for place in (mine, theirs):
+        rows = pd.DataFrame(read(place / "records" if (place / "records").is_dir() else place), columns=COLUMNS)
+        if rows.empty:
+            raise BadInput(f"{checkout.relative(place)} has no records; expected the folder of a run, as pcgraph run "
+                           "prints it, or a folder of records such as results/records.")
+        rows["parameters"] = [", ".join(f"{key} = {one[key]}" for key in sorted(one)) for one in rows["parameters"]]
+        means.append(rows.groupby(COMPARED, dropna=False, sort=False)["value"].mean())
+    both = pd.concat(means, axis=1, join="inner", keys=["mine", "theirs"])
+    if both.empty:
+        raise BadInput(f"{checkout.relative(mine)} and {checkout.relative(theirs)} have no number in common: give runs "
+                       "of the same notebook.")
+    return both.assign(difference=both["mine"] - both["theirs"]).reset_index()
 
 
 def _plain(value: Any) -> Any:

@@ -161,3 +161,20 @@ def test_a_device_that_is_not_there_is_refused_before_the_page_has_run(root, mon
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(BadInput, match="device"):
         records.Recorder("03a-fully-connected", "laptop", device)
+
+
+def test_two_runs_are_compared_by_what_both_recorded(root: Path) -> None:
+    """Means over seeds; a number of one run alone is left out. The folder of a run stands for its records."""
+    for name, values in (("mine", {0: 1.0, 1: 3.0}), ("theirs", {5: 5.0})):
+        recorder = records.Recorder("n", "laptop", "cpu")
+        recorder.folder = root / name
+        for seed, value in values.items():
+            recorder.add(claim="gen-c", quantity="denoised_mse", value=value, seed=seed, dataset="mnist", variance=0.5)
+        recorder.add(claim="gen-c", quantity="noisy_mse" if name == "mine" else "noisy_psnr", value=1.0)
+        recorder.save()
+    row = records.compared(root / "mine", root / "theirs/records").to_dict("records")
+    assert [(one["quantity"], one["parameters"], one["mine"], one["theirs"], one["difference"]) for one in row] == [
+        ("denoised_mse", "variance = 0.5", 2.0, 5.0, -3.0)]
+    (root / "empty").mkdir()
+    with pytest.raises(BadInput, match="empty has no records; expected the folder of a run"):
+        records.compared(root / "mine", root / "empty")
