@@ -188,6 +188,17 @@ def decayed(rows: pd.DataFrame, model: str, images: int) -> pd.DataFrame:
         columns={DECAY: "decay"} | {name: f"swept_{name}" for name in sweeps.MEASURES})
 
 
+def edged(layered: pd.DataFrame, edges: pd.DataFrame, images: int) -> pd.DataFrame:
+    """Runs of grid-layered.yaml and of grid-edges.yaml on so many images, at the decays that both have, named as in
+    ``WORDS``.
+    """
+    some = layered[layered[DECAY].isin(edges[DECAY])]
+    every = pd.concat([some.assign(model=some["topology.constructor"] + "-in-grid"),
+                       edges.assign(model="recurrent-edges")])
+    return every.rename(columns={DECAY: "decay"}).assign(
+        dataset="mnist", n=images, noise_over_digit=every["noise_residual"] / every["digit_residual"])
+
+
 def copied(rows: pd.DataFrame, images: int) -> pd.DataFrame:
     """Runs of grid-weight-step.yaml on so many images, named as in ``WORDS``."""
     kind, width = rows["topology.constructor"], rows["topology.hidden"]

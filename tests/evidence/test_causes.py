@@ -444,6 +444,16 @@ def test_without_their_own_edges_labels_are_read_about_as_well() -> None:
         assert abs(spared - usual) < 0.01
 
 
+def test_the_edges_alone_reverse_which_graph_copies() -> None:
+    """Half-noise and foreign, page L: at the weak decay. At the strong one feedforward layers hardly copy noise."""
+    layered = sweeps.finals(sweep("grid-layered")).query("`topology.constructor` == 'generative'")
+    feedforward, recurrent = (ends.groupby("train.weight_decay")[["noise_residual", "foreign_distance"]].mean()
+                              for ends in (layered, sweeps.finals(sweep("grid-edges"))))
+    more = recurrent > feedforward.loc[recurrent.index]
+    assert more.loc[1e-4].all() and not more.loc[0.01].any()
+    assert feedforward.loc[0.01, "noise_residual"] > 0.95 * layered["constant_residual"].mean()
+
+
 def test_the_weight_decay_decides_few_of_the_papers_sentences() -> None:
     """Home, "what does not hold", page L: fewer than a quarter."""
     paper = sentences.counted(sentences.true_where(sentences.means())).iloc[0]
