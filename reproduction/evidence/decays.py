@@ -53,7 +53,7 @@ WHOLE = ("grid-layers", "grid-layers-autoencoder", "grid-layers-deep", "grid-lay
          "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder", "grid-assemblies")      # all images
 TASKS = ("grid-denoising", "grid-completion", "grid-completion-all", "grid-denoising-equal", "grid-completion-equal",
          "grid-layered", "grid-completion-layers", "grid-denoising-feedforward", "grid-denoising-recurrent",
-         "grid-recurrent", *WHOLE)
+         "grid-denoising-clothing", "grid-recurrent", *WHOLE)
 RIVALS = ("boltzmann", "almeida-pineda")                                  # sweeps of networks without layers
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
