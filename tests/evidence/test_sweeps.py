@@ -100,7 +100,7 @@ def alone(root: Path, model: str, base: str = "validation_count: 20", more: str 
 @pytest.mark.parametrize("name", sorted(file.stem for file in (checkout.ROOT / "config/sweeps").glob("*.yaml")))
 def test_committed_sweeps_fit_the_schemas(name: str, profile: str) -> None:
     runs = sweeps.plan(name, profile)
-    assert runs[0].setting == "base" and len({run.setting for run in runs}) > 1
+    assert runs[0].setting == "base" and len(runs) > 1
 
 
 STUDIES = sorted(file.stem for file in (checkout.ROOT / "config/studies").glob("*.yaml"))
