@@ -178,6 +178,7 @@ def run(
         given = config.load_profile(profile).published.get(name, {}) | given
     made = notebooks.run(name, profile, given, folder)
     say(f"{name}: {checkout.relative(made)}")
+    say(f"its numbers: {checkout.relative(notebooks.records_of(made) / f'{name}.json')}")
     _tell(name, made, notebooks.other_than_claimed(name, profile, given))
 
 

@@ -91,7 +91,8 @@ class PCGraph(Exact):
 
     def extra_repr(self) -> str:
         """What ``repr`` says beside the weights."""
-        f = self.activation.name if self.activation in ACTIVATIONS.values() else "your own"
+        known = any(one is self.activation for one in ACTIVATIONS.values())              # not: equals one
+        f = self.activation.name if known else "your own"
         return (f"{self.topology}, activation={f}, top_k={self.top_k}, prior={self.prior}, "
                 f"pixel_scale={self.pixel_scale.name}")
 

@@ -12,6 +12,7 @@ from strategies import EXACT, constructed, graphs, values
 from torch import nn
 
 from pcgraph_lite import Activation, PCGraph, Scale, topology
+from pcgraph_lite.engine.activations import ACTIVATIONS
 from pcgraph_lite.errors import BadInput, BadValues, UnknownName, WrongShape
 from pcgraph_lite.studies import oracles
 
@@ -168,6 +169,12 @@ def test_repr_says_what_the_graph_is(activation, says):
     told = repr(PCGraph(topology.generative(2, [3], 4), activation, top_k=0.5, pixel_scale=Scale("[-1, 1]", 0.5, 0.5)))
     assert ("Topology(9 vertices: pixels 4, labels 2, hidden1 3; 18 edges), "
             f"activation={says}, top_k=0.5, prior=zero, pixel_scale=[-1, 1]\n") in told
+
+
+def test_repr_calls_a_function_your_own_that_equals_a_registered_one(monkeypatch):
+    monkeypatch.setitem(ACTIVATIONS, "sine", Activation(torch.sin, torch.cos))
+    told = [repr(PCGraph(topology.generative(2, [3], 4), f)) for f in ("sine", Activation(torch.sin, torch.cos))]
+    assert "activation=sine," in told[0] and "activation=your own," in told[1]
 
 
 def test_gradients_by_hand_stand_beside_those_of_autograd():

@@ -185,12 +185,16 @@ def test_a_sentence_asks_of_its_checks_what_they_have() -> None:
 
 def test_every_claim_that_can_fail_has_a_cause_and_every_figure_and_table_is_on_its_page() -> None:
     for name, words in RULES.items():
-        page = (ROOT / "notebooks" / f"{RULES[name].notebook}.md").read_text(encoding="utf-8")
+        source = ROOT / "notebooks" / f"{words.notebook}.md"
+        assert source.is_file() and words.notebook in BOOK.pages, (
+            f"{name}: add the page notebooks/{words.notebook}.md first, and name its figure in words.yaml under pages")
+        page = source.read_text(encoding="utf-8")
         assert words.cause or RULES[name].needs.profile == "any" or not RULES[name].comparable, name
-        figure = words.figure or BOOK.pages[RULES[name].notebook].figure
+        figure = words.figure or BOOK.pages[words.notebook].figure
         assert figure == "none" or f"name: {figure}\n" in page, name
         table, _, number = words.table.partition(" ")
-        cells = nbformat.read(ROOT / "book/notebooks" / f"{RULES[name].notebook}.ipynb", as_version=4).cells
+        runs = (ROOT / folder / f"{words.notebook}.ipynb" for folder in ("book/notebooks", "tests/notebooks"))
+        cells = nbformat.read(next(run for run in runs if run.is_file()), as_version=4).cells
         shown = [output.data[KIND]["name"] for cell in cells for output in cell.get("outputs", [])
                  if KIND in output.get("data", {})]
         assert shown.count(table) >= int(number or 1) or not table, name
