@@ -119,8 +119,8 @@ def test_on_clothing_one_bad_seed_puts_the_fully_connected_graph_behind_recurren
 
 def test_with_what_held_out_clothing_prefers_recurrent_layers_are_ahead_in_every_seed() -> None:
     """Any-rec."""
-    theirs = sweep("grid-denoising").query("data == 'fashion'").dropna(subset="rest_psnr").set_index("seed")["rest_psnr"]
-    ours = sweep("grid-denoising-clothing").dropna(subset="rest_psnr").set_index("seed")["rest_psnr"]
+    theirs, ours = (ends.dropna(subset="rest_psnr").set_index("seed")["rest_psnr"] for ends in (
+        sweep("grid-denoising").query("data == 'fashion'"), sweep("grid-denoising-clothing")))
     assert len(ours) == 5 and (ours > theirs).all()
 
 
