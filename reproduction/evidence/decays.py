@@ -197,12 +197,3 @@ def edged(layered: pd.DataFrame, edges: pd.DataFrame, images: int) -> pd.DataFra
                        edges.assign(model="recurrent-edges")])
     return every.rename(columns={DECAY: "decay"}).assign(
         dataset="mnist", n=images, noise_over_digit=every["noise_residual"] / every["digit_residual"])
-
-
-def copied(rows: pd.DataFrame, images: int) -> pd.DataFrame:
-    """Runs of grid-weight-step.yaml on so many images, named as in ``WORDS``."""
-    kind, width = rows["topology.constructor"], rows["topology.hidden"]
-    wide = ((kind == "recurrent") & (width == width.iloc[0])).map({True: "-wide", False: ""})
-    f = (rows["activation"] == "tanh").map({True: "-tanh", False: ""})
-    return rows.assign(model=kind + wide + f + "-step", dataset="mnist", n=images,
-                       noise_over_digit=rows["noise_residual"] / rows["digit_residual"])

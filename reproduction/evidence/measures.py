@@ -18,12 +18,12 @@ from pcgraph_lite.studies import memory, tasks, trials
 
 from . import config, zoo
 from .config import Model
-from .sweeps import SETTLED
 
 FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                         # data that a graph has not seen
 VARIANCE, OF_MEMORIES = 0.5, 0.2                                           # of the noise on the pages
 SCHEDULE, LOOKS = trials.schedule(160), trials.schedule(320)               # plain steps at which denoising is measured
 PAIRS = ((7, 9), (3, 5))                                                   # digits whose lower third is alike
+SETTLED = 10                                                               # images asked when their queries rest
 LIT = 0.1                                                                 # deviation of pixels that are not always dark
 
 

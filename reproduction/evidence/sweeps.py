@@ -44,7 +44,6 @@ MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised
             "familiar_distance", "foreign_distance", "auroc", "brightness_auroc", "unlabelled_agreement",
             "mislabelled_agreement", "label_weight_scale", "do_accuracy", "drawn", "drawn_over_max", "label_agreement",
             "denoised_db", "denoised_scaled_db", "from_half", "from_noise", "from_noise_scaled"]
-SETTLED = 10                                                              # images asked when their queries rest
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "rest_psnr"}            # task -> measure that ranks it
 IN_PASSING = {"denoising": "denoised_mse"}                                # the same at the best of several steps
 USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``

@@ -104,16 +104,15 @@ def test_a_page_of_many_claims_keeps_to_a_line_each() -> None:
 
 def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judged: Judged, tmp_path: Path) -> None:
     """The first row that fits, a mean without its spread; without the table, what the page is for."""
-    asked = ("Completion is best at 0.01 (B.1), feedforward",
-             "A noisy picture settles on one that is recognised more often (section 3), feedforward")
-    frame = pd.DataFrame({"sentence": asked, "is it true?": ["no", "at 1e-4"], "best decay": ["0.03", ""]})
+    frame = pd.DataFrame({"part": ["compared with simple methods", "the paper's sentences"],
+                          "true at every decay": [1, 7], "at some": [2, 8], "at none": [3, 9]})
     aims = []
-    for cells in ([show(Table.of(frame, "sentences"))], []):
+    for cells in ([show(Table.of(frame, "counted"))], []):
         one = Page("l-settings", page(*cells).notebook, True, False, {"words": ""})
         layout.lay_out(one, judged, ROOT, tmp_path)
         aims.append(one.notebook.cells[1].source)
-    assert "only at 1e-4." in aims[0] and "best at 0.03" in aims[0]
-    assert "tests no claim" in aims[1] and "{read}" not in aims[1]
+    assert "7 of them are true" in aims[0] and "9 at none" in aims[0] and "the other 8." in aims[0]
+    assert "tests no claim" in aims[1] and "{every}" not in aims[1]
 
 
 def test_tables_of_settings_are_folded_and_results_are_not(laid) -> None:

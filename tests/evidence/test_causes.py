@@ -206,16 +206,6 @@ def test_halves_join_without_a_label_unless_its_first_weights_are_strong() -> No
     assert means["labelled_agreement"][True].max() - means["labelled_agreement"][True].min() < 0.02
 
 
-def test_with_as_many_edges_and_a_longer_weight_step_the_recurrent_graph_copies_less() -> None:
-    """Half-noise: noise and digit, with either function; foreign: with tanh. As wide, it copies more."""
-    ends = sweep("grid-weight-step").dropna(subset="noise_residual")
-    means = ends.groupby(["activation", "topology.constructor", "topology.hidden"])[
-        ["noise_residual", "digit_residual", "foreign_distance"]].mean()
-    feedforward = means.xs(("generative", "512 and 512"), level=[1, 2])
-    assert (means.xs(("recurrent", "358 and 358"), level=[1, 2]) > feedforward).all(axis=None)
-    assert (means.loc["hardtanh", "recurrent", "512 and 512"] < feedforward.loc["hardtanh"]).all()
-
-
 def test_hardtanh_reads_fewer_clothes_and_the_large_graph_more_by_intervention() -> None:
     """Class-fashion and do-reads: at full size, beside the ReLU graphs of page 3b; which graphs intervention helps."""
     large = sweep("grid-classes-full").dropna(subset="accuracy").set_index("activation")
