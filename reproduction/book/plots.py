@@ -275,7 +275,7 @@ def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: 
     ``x`` before which an upright line stands. ``x`` is categorical, so that its order is known.
     """
     sizes = frame.groupby(part, sort=False)[y].nunique()
-    figure, axes = plt.subplots(len(sizes), figsize=(PHONE + 1.6, 0.27 * sizes.sum() + 0.9), sharex=True, squeeze=False,
+    figure, axes = plt.subplots(len(sizes), figsize=(PHONE, 0.25 * sizes.sum() + 0.9), sharex=True, squeeze=False,
                                 height_ratios=list(sizes))
     for axis, (title, rows) in zip(axes[:, 0], frame.groupby(part, sort=False), strict=True):
         cells = rows.pivot(index=y, columns=x, values=holds).reindex(rows[y].unique())
@@ -284,7 +284,8 @@ def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: 
                     yticklabels=1, annot=cells.map({1: "✓", 0: "✗"}.get), annot_kws={"fontsize": "small"})
         axis.axvline(list(cells).index(border), color="0.35", linewidth=1.2)
         axis.grid(False)
-        axis.set(title=title, xlabel="", ylabel="")
+        axis.set_title(title, loc="right")
+        axis.set(xlabel="", ylabel="")
         axis.tick_params("y", labelsize=SMALLEST, rotation=0)
     axis.set_xlabel(x)
     return series.keep(figure, frame[[part, y, x, holds]])

@@ -347,7 +347,7 @@ def test_answers_are_ticks_and_crosses_and_empty_where_nothing_was_tried():
     figure = plots.answers(frame.assign(x=pd.Categorical(frame["x"], [*"abc"])), "x", "said", "true", "part", "b")
     shown = [[text.get_text() for text in axis.texts] for axis in figure.axes]
     assert shown == [["✓", "✗"], ["✓"]]
-    assert [axis.get_title() for axis in figure.axes] == ["p", "q"]
+    assert [axis.get_title("right") for axis in figure.axes] == ["p", "q"]
     assert [1, 1] in [list(line.get_xdata()) for line in figure.axes[0].get_lines()]
 
 
