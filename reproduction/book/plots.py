@@ -604,10 +604,11 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     if frame.empty:
         raise BadInput("facets needs at least one row.")
     numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
-    size = (1, PHONE, 1.3) if labels else (3, 3.4, 2.5)
-    figure, axes = _grid(frame[panel].nunique(), *size, sharex=bool(labels))
-    look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(), "palette": "colorblind"}
-    own = frame[color].nunique() > len(COLORS) and frame.groupby(color)[panel].nunique().max() == 1
+    figure, axes = _grid(frame[panel].nunique(), *((1, PHONE, 1.3) if labels else (3, 3.4, 2.5)), sharex=bool(labels))
+    many = frame[color].nunique() > len(COLORS)
+    own = many and frame.groupby(color)[panel].nunique().max() == 1
+    look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(),
+            "palette": "husl" if many and not own else "colorblind"}
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
         named = _points(axis, part, joined, look | ({"hue_order": part[color].unique()} if own else {}))
         if own:
@@ -616,16 +617,21 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
         dashed = _dashed(axis, (levels or {}).get(title, {}))
         frame = pd.concat([frame, dashed.set_axis([color, y], axis=1).assign(**{panel: title})])
         if labels:
-            axis.set(xlabel=x if axis is axes[-1] else "")
             axis.set_ylabel(labels[title], fontsize="small")
-        else:
-            axis.tick_params("x", rotation=0 if numbers else 25 if part[x].nunique() < 5 else 90)    # else they touch
-        if numbers:
-            axis.set_xscale("log")
-            _plain_numbers(axis)
+            axis.label_outer()
+        _places(axis, part[x], numbers, turn=not labels)
     if not own:
         legend(figure, *named, color)
     return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
+
+
+def _places(axis: Axes, places: pd.Series, numbers: bool, turn: bool) -> None:
+    """The x axis of a panel: logarithmic for ``numbers``; words are slanted if ``turn``, because they would touch."""
+    if turn and not numbers:
+        axis.tick_params("x", rotation=25 if places.nunique() < 5 else 90)
+    if numbers:
+        axis.set_xscale("log")
+        _plain_numbers(axis)
 
 
 def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: Mapping[str, Any]) -> tuple[list[Any], list[str]]:

@@ -359,3 +359,9 @@ def test_facets_with_more_words_than_colours_have_a_legend_in_each_panel():
     assert told == [words[:6], words[6:]] and not figure.legends
     colors = [[handle.get_markerfacecolor() for handle in axis.get_legend().legend_handles] for axis in figure.axes]
     assert colors[0] == colors[1] and len(set(colors[0])) == 6
+
+
+def test_facets_that_share_many_words_have_a_colour_for_each():
+    frame = pd.DataFrame([{"x": 1.0, "y": 2.0, "part": part, "by": f"{k}"} for part in "ab" for k in range(12)])
+    [told] = plots.facets(frame, "x", "y", "part", "by").legends
+    assert len({to_hex(handle.get_markerfacecolor()) for handle in told.legend_handles}) == 12
