@@ -177,8 +177,11 @@ def stepped(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def told(rows: pd.DataFrame, images: int) -> pd.DataFrame:
-    """Runs of grid-decay.yaml on so many images, named after it; "-strong" with strong first label weights."""
-    model = (rows["init_std"] == "default").map({True: "grid-decay", False: "grid-decay-strong"})
+    """Runs of grid-decay.yaml on so many images, named after it; "-labels" with strong first label weights, "-strong"
+    with these and none inside layers.
+    """
+    first = rows["init_std"].replace("default", "")
+    model = "grid-decay" + first.mask(first != "", "-labels").mask(first.str.contains("hidden2"), "-strong")
     return decayed(rows, model, images)
 
 
