@@ -68,6 +68,12 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
     return (LATER, "", "") if report.skipped and LATER in str(report.longrepr) else None
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The files that they are in, in the order in which they would have run."""
+    if left := dict.fromkeys(report.nodeid.split("::")[0] for report in terminalreporter.stats.get(LATER, [])):
+        terminalreporter.write_line(f"no time for tests of {len(left)} files: pytest {' '.join(left)}")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
     """Long files first (with ``--no-loadscope-reorder``)."""
     def place(item: pytest.Item) -> tuple[bool, int]:
