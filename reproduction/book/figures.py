@@ -10,7 +10,8 @@ from pathlib import Path
 from nbformat import NotebookNode
 from PIL import Image
 
-from . import polish, series
+from . import polish
+from .handover import NUMBERS
 
 PICTURE = "image/png"
 
@@ -31,7 +32,7 @@ class Figure:
     @cached_property
     def numbers(self) -> str:
         """The series that it draws, as CSV; an empty text if it draws none."""
-        return next(iter(_outputs(self.cell, series.KIND)), "")
+        return next(iter(_outputs(self.cell, NUMBERS)), "")
 
     @property
     def markdown(self) -> str:

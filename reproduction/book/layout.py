@@ -13,9 +13,9 @@ from nbformat.v4 import new_output
 
 from ..evidence.findings import Finding
 from ..evidence.words import Book
-from . import download, figures, formats, live, render, series
+from . import download, figures, live, render
 from .figures import Figure
-from .handover import KIND, Table
+from .handover import KIND, NUMBERS, Table, text_of
 from .judged import Judged
 
 MANY = 2                                           # with more claims than this the box has one sentence per claim
@@ -82,7 +82,7 @@ def _aim(page: Page, book: Book) -> str:
         for column, value in cell.row.items():
             rows = rows[rows[column] == value]
         if len(rows):
-            told[name] = formats.cell(rows[cell.column].iloc[0]).partition(" ±")[0]
+            told[name] = text_of(rows[cell.column].iloc[0]).partition(" ±")[0]
     return words.finding.format(**told) if words.finding and told.keys() == words.cells.keys() else words.aim
 
 
@@ -129,7 +129,7 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
             file.write_text(numbers, encoding="utf-8")
             figure.cell.metadata.mystnb.figure.caption += render.template("numbers.md", file=file.name)
         for output in figure.cell.outputs:
-            output.get("data", {}).pop(series.KIND, None)                  # the builder knows no such output
+            output.get("data", {}).pop(NUMBERS, None)                  # the builder knows no such output
 
 
 def _tidy(cell: NotebookNode) -> None:

@@ -32,7 +32,7 @@ from pcgraph_lite.images import metrics
 from pcgraph_lite.studies.circuits import Circuit, Neuron
 from pcgraph_lite.studies.trials import Case, Key, Trial
 
-from . import polish, series
+from . import handover, polish
 
 RIGHT, WRONG = "#029e73", "#c8281e"                   # told apart, too, by those who cannot tell green from red
 COLORS = sns.color_palette("colorblind")
@@ -63,7 +63,7 @@ Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, val
 
 def use_style() -> None:
     """Set fonts, grid and resolution of all figures. In a notebook, attach the numbers that a figure draws."""
-    series.offer()
+    handover.offer()
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
     plt.rcParams.update({"figure.dpi": polish.DPI, "savefig.bbox": "tight", "axes.titlesize": "medium",
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
@@ -138,7 +138,7 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
     rows = _lines(axis, "", lines, x, y, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=textwrap.fill(y, 30))                        # a longer one would reach into the legend
     legend(figure, *axis.get_legend_handles_labels())
-    return series.keep(figure, rows)
+    return handover.keep(figure, rows)
 
 
 def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str], title: str | None = None) -> None:
@@ -191,7 +191,7 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
     figure.supylabel(y, fontsize="medium")
     named = {name: bars for axis in axes for bars, name in zip(*axis.get_legend_handles_labels(), strict=True)}
     legend(figure, list(named.values()), list(named))
-    return series.keep(figure, frame)
+    return handover.keep(figure, frame)
 
 
 def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figure:
@@ -212,7 +212,7 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
     _plain_numbers(axis)
     axis.set(xlim=(least, 1), xlabel=x, ylabel=y)
     legend(figure, *axis.get_legend_handles_labels(), "area below the curve")
-    return series.keep(figure, [{"series": name, x: float(one), y: float(other)} for name, rates in drawn.items()
+    return handover.keep(figure, [{"series": name, x: float(one), y: float(other)} for name, rates in drawn.items()
                                 for one, other in zip(*rates, strict=True)])
 
 
@@ -235,7 +235,7 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
         legend(figure, *axes[0].get_legend_handles_labels())
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
-    return series.keep(figure, rows)
+    return handover.keep(figure, rows)
 
 
 def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: str) -> Figure:
@@ -248,7 +248,7 @@ def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: s
         axis.set(title=title, yscale="log")
         axis.get_legend().remove()
     legend(figure, *axes[0].get_legend_handles_labels(), color)
-    return series.keep(figure, frame[[panel, color, line, x, y]])
+    return handover.keep(figure, frame[[panel, color, line, x, y]])
 
 
 def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figure:
@@ -266,7 +266,7 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
     _plain_numbers(axis)
     axis.set(ylabel="")
     axis.legend(title="", fontsize="small", loc="best")
-    return series.keep(figure, frame[[y, x, good]])
+    return handover.keep(figure, frame[[y, x, good]])
 
 
 def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: object) -> Figure:
@@ -288,7 +288,7 @@ def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: 
         axis.set(xlabel="", ylabel="")
         axis.tick_params("y", labelsize=SMALLEST, rotation=0)
     axis.set_xlabel(x)
-    return series.keep(figure, frame[[part, y, x, holds]])
+    return handover.keep(figure, frame[[part, y, x, holds]])
 
 
 def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:
@@ -306,7 +306,7 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
         axis.axvspan(*((low, 0) if label in less_is_better else (0, high)), color=COLORS[2], alpha=0.1, zorder=0)
         axis.set(xlabel=label, xlim=(low, high))
         axis.xaxis.set_major_locator(MaxNLocator(4))                       # more numbers would touch in a narrow panel
-    return series.keep(figure, [{"panel": label, "setting": setting, "difference": value} for label, rows in
+    return handover.keep(figure, [{"panel": label, "setting": setting, "difference": value} for label, rows in
                                 measures.items() for setting in settings for value in _numbers(rows[setting])])
 
 
@@ -334,7 +334,7 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, 
     ours = [("", *part) for part in parts.items()]
     theirs = [("the paper's", title, {name: [value] for name, value in some.items()})
               for title, some in (marks or {}).items()]
-    return series.keep(figure, [{"panel": title, "series": name, "whose": whose, x: value} for whose, title, rows in
+    return handover.keep(figure, [{"panel": title, "series": name, "whose": whose, x: value} for whose, title, rows in
                                 ours + theirs for name, values in rows.items() for value in _numbers(values)])
 
 
@@ -365,7 +365,7 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
         axis.set(title=title, xlabel="answered", ylabel="true class")
         kept += [{"panel": title, "true class": names[one], "answered": names[other], "%": 100 * share.loc[one, other]}
                  for one in classes for other in classes if one != other]
-    return series.keep(figure, kept)
+    return handover.keep(figure, kept)
 
 
 def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
@@ -492,7 +492,7 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
     x, y = (f"value of {names[k]}" for k in free)
     axis.set(xlabel=x, ylabel=y)
     legend(figure, *axis.get_legend_handles_labels())
-    return series.keep(figure, [{"series": name, x: float(state[free[0]]), y: float(state[free[1]])}
+    return handover.keep(figure, [{"series": name, x: float(state[free[0]]), y: float(state[free[1]])}
                                 for name, path in paths.items() for state in path])
 
 
@@ -622,7 +622,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
         _places(axis, part[x], numbers, turn=not labels)
     if not own:
         legend(figure, *named, color)
-    return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
+    return handover.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
 
 
 def _places(axis: Axes, places: pd.Series, numbers: bool, turn: bool) -> None:

@@ -14,8 +14,7 @@ from markupsafe import Markup
 from ..evidence import claims, words
 from ..evidence.verdicts import LEVELS, Beside, Verdict
 from ..evidence.words import Book
-from . import formats
-from .handover import Table
+from .handover import DASH, Table, text_of
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
@@ -61,16 +60,16 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
     columns, alike, rules = [], {}, claims.load_claims() if "claim" in shown.data else {}
     for name, values in shown.data.items():
         title = book.columns.get(name, name)
-        texts = [in_words(formats.cell(value, shown.formats.get(name, "")), book) for value in values]
+        texts = [in_words(text_of(value, shown.formats.get(name, "")), book) for value in values]
         if name == "claim":
             texts = [rules[value].name if value in rules else text for value, text in zip(values, texts, strict=True)]
-        told_once = shown.settings or title in CONSTANT or texts[:1] == [formats.DASH]
+        told_once = shown.settings or title in CONSTANT or texts[:1] == [DASH]
         if told_once and len(texts) > 1 and len(set(texts)) == 1:
-            alike |= {title: texts[0]} if texts[0] != formats.DASH else {}
+            alike |= {title: texts[0]} if texts[0] != DASH else {}
         else:
             columns.append(_column(title, texts))
     said = {"In all rows": alike, "The paper's": shown.paper if alike or shown.paper else {}}
-    below = [f"{lead}: {'; '.join(_counted(key, formats.cell(value)) for key, value in facts.items())}."
+    below = [f"{lead}: {'; '.join(_counted(key, text_of(value)) for key, value in facts.items())}."
              for lead, facts in said.items() if facts]
     return template("table.html", name=shown.name, caption=shown.caption, columns=columns, says=says, csv=csv, few=FEW,
                     rows=list(zip(*(column["texts"] for column in columns), strict=True)), wide=WIDE, below=below)
@@ -81,14 +80,14 @@ def in_words(text: str, book: Book) -> str:
     if text.startswith('{"'):                          # a sweep's setting: labels to hidden1 1, hidden1 to hidden1 0
         with suppress(json.JSONDecodeError):
             settings = json.loads(text)
-            return ", ".join(f"{name.replace('->', 'to')} {formats.cell(settings[name])}" for name in settings)
+            return ", ".join(f"{name.replace('->', 'to')} {text_of(settings[name])}" for name in settings)
     return book.words.get(text) or SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
 
 
 def _column(title: str, texts: Sequence[str]) -> dict[str, object]:
     """A column as shown, with the class of its cells. Figure spaces before the shorter numbers align their points."""
     numbers = [NUMBER.match(text) for text in texts]
-    if not all(found or text == formats.DASH for found, text in zip(numbers, texts, strict=True)):
+    if not all(found or text == DASH for found, text in zip(numbers, texts, strict=True)):
         return {"title": title, "texts": texts, "kind": "long" if any(len(text) > LONG for text in texts) else ""}
     width = max((len(found[1]) for found in numbers if found), default=0)
     return {"title": title, "kind": "number", "texts": [

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ..evidence.records import PACKAGES
-from .formats import DASH
+from .handover import DASH
 
 ALIKE = ("profile", "device", "versions", "numerics")      # equal columns of the ledger become a sentence
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from . import render, runs
-from .formats import DASH
+from .handover import DASH
 
 DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}             # folder -> heading
 PEERS = {"fabricpc": "FabricPC", "pcx": "PCX"}              # other projects

@@ -9,8 +9,8 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from reproduction.book import layout, series, tables
-from reproduction.book.handover import KIND, Table
+from reproduction.book import layout, tables
+from reproduction.book.handover import KIND, NUMBERS, Table
 from reproduction.book.judged import Judged
 from reproduction.book.layout import Page
 from reproduction.checkout import ROOT
@@ -136,7 +136,7 @@ def test_each_table_can_be_taken_away_the_second_of_a_name_too(laid, tmp_path: P
 
 
 def test_the_caption_links_to_the_numbers_and_is_the_description_without_markup(laid, tmp_path: Path) -> None:
-    cell = laid(page(figure("The fall.", **{series.KIND: "series,t,E\na,0,2\n"}))).cells[2]
+    cell = laid(page(figure("The fall.", **{NUMBERS: "series,t,E\na,0,2\n"}))).cells[2]
     assert (tmp_path / f"vendor/records/figures/{NAME}-a.csv").read_text() == "series,t,E\na,0,2\n"
     caption = cell.metadata.mystnb.figure.caption
     assert caption.startswith("The fall. <a ") and f'href="../../records/figures/{NAME}-a.csv" download' in caption

@@ -6,7 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 from reproduction.book import runs
-from reproduction.book.formats import DASH
+from reproduction.book.handover import DASH
 
 
 def saved(folder: Path, **provenance: object) -> Path:
