@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
+from nbformat.v4 import new_code_cell
 
 from ..evidence.findings import Finding
 from ..evidence.words import Book
-from . import download, figures, live, render
+from . import figures, live, render
 from .figures import Figure
 from .handover import KIND, NUMBERS, Table, text_of
 from .judged import Judged
@@ -48,9 +48,10 @@ def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
     _put_result(page, judged, source)
     _show_tables(page, judged, source / "vendor/records/tables")
     for cell in page.notebook.cells:
-        _tidy(cell)
-    live.insert(root, page.name, page.notebook)
-    page.notebook.cells.insert(0, download.first_cell())
+        _label(cell)
+    live.insert(root, page.notebook)
+    first = new_code_cell(render.template("install.py.txt").strip(), id="install", metadata={"tags": ["remove-cell"]})
+    page.notebook.cells.insert(0, first)                                   # the site does not show it
 
 
 def _put_result(page: Page, judged: Judged, source: Path) -> None:
@@ -67,7 +68,8 @@ def _put_result(page: Page, judged: Judged, source: Path) -> None:
     first, _, rest = title.source.partition("\n")
     title.source = render.template(
         "result.md", title=first, rest=rest.strip(), page=page, figure=shown,
-        box=box(judged.of(page.name), _aim(page, judged.book)), downloads=download.of(page.name, judged))
+        box=box(judged.of(page.name), _aim(page, judged.book)),
+        recorded=any(row["notebook"] == page.name for row in judged.records))
 
 
 def _aim(page: Page, book: Book) -> str:
@@ -132,18 +134,8 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
             output.get("data", {}).pop(NUMBERS, None)                  # the builder knows no such output
 
 
-def _tidy(cell: NotebookNode) -> None:
-    """Remove progress bars, join consecutive prints of a cell, and label the buttons of folded cells."""
-    kept: list[NotebookNode] = []
-    for output in cell.get("outputs", []):
-        if output.get("name") == "stderr":
-            continue
-        if kept and output.output_type == kept[-1].output_type == "stream":
-            kept[-1] = new_output("stream", name="stdout", text=kept[-1].text + output.text)
-        else:
-            kept.append(output)
-    if "outputs" in cell:
-        cell.outputs = kept
+def _label(cell: NotebookNode) -> None:
+    """Label the button of a cell that is folded away."""
     tags = cell.metadata.get("tags", [])
     if prompt := next((PROMPTS[tag] for tag in PROMPTS if tag in tags), ""):
         cell.metadata.tags = list(dict.fromkeys([*tags, "hide-input"]))

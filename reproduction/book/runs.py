@@ -1,17 +1,21 @@
-"""The run behind each page, for the line under its title and for the ledger of all runs."""
+"""The page "Audit": the run behind each page, which stands under its title, too, and the licence of each package."""
 
 import json
 import re
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from packaging.requirements import Requirement
 
+from ..checkout import ROOT
 from ..evidence.records import PACKAGES
 from .handover import DASH
 
 ALIKE = ("profile", "device", "versions", "numerics")      # equal columns of the ledger become a sentence
+LONGEST = 60                                               # letters of a licence that are shown
 
 
 def of(record: Path) -> dict[str, str]:
@@ -56,3 +60,20 @@ def commit(run: Mapping[str, Any]) -> str:
 def date(moment: str) -> str:
     """Date and time to the minute."""
     return str(moment)[:16].replace("T", " ")
+
+
+def licences() -> pd.DataFrame:
+    """Every package that is locked for this machine: package, version, licence."""
+    locked = map(Requirement, re.findall(r"(?m)^(\w[^\\\n]*) \\$", (ROOT / "requirements.txt").read_text()))
+    return pd.DataFrame([{"package": one.name, "version": str(one.specifier)[2:], "licence": _licence(one.name)}
+                         for one in locked if not one.marker or one.marker.evaluate()])
+
+
+def _licence(package: str) -> str:
+    try:
+        about, prefix = metadata.metadata(package), "License :: OSI Approved :: "
+    except metadata.PackageNotFoundError:
+        return "not installed where this page was built"
+    named = [text.removeprefix(prefix) for text in about.get_all("Classifier", []) if text.startswith(prefix)]
+    text = about.get("License-Expression") or ", ".join(named) or (about.get("License") or "").partition("\n")[0]
+    return text if 0 < len(text) <= LONGEST else f"{text[:LONGEST]} …" if text else "not said"

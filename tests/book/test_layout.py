@@ -155,9 +155,10 @@ def test_figure_and_table_of_a_claim_say_what_was_found(judged: Judged, tmp_path
     assert ["First &amp; best." in row.outputs[0].data["text/html"] for row in told] == [False, True]
 
 
-def test_what_a_cell_printed_in_turns_is_one_text_without_progress_bars(laid) -> None:
-    outputs = [new_output("stream", name=name, text=text) for name, text in (
-        ("stdout", "a\n"), ("stderr", "10 %"), ("stdout", "b\n"))]
-    cell = new_code_cell("x", outputs=[*outputs, new_output("display_data", {"text/plain": "c"}),
-                                       new_output("stream", name="stdout", text="d\n")])
-    assert [one.get("text") for one in laid(page(cell)).cells[2].outputs] == ["a\nb\n", None, "d\n"]
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_page_offers_its_notebook_and_what_it_recorded(judged: Judged, tmp_path: Path, count: int) -> None:
+    one = page()
+    layout.lay_out(one, replace(judged, records=count * [{"notebook": NAME}]), ROOT, tmp_path)
+    links = re.findall(r'<a href="([^"]+)" download>', one.notebook.cells[1].source)
+    assert links == [*[f"../../records/{NAME}.{kind}" for kind in ("csv", "json")][:2 * count],
+                     f"../../_sources/book/notebooks/{NAME}.ipynb"]

@@ -251,7 +251,7 @@ def test_two_hundred_steps_take_less_than_two_seconds(scripts: "sync_api.Page", 
 # ---- readers --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("part", live.PARTS)
+@pytest.mark.parametrize("part", sorted(live.parts(ROOT)))
 def test_a_part_fits_its_page_and_every_control_has_a_name(opened: Opened, part: str, width: int) -> None:
     page = opened(part, width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -384,7 +384,7 @@ def test_masks_show_what_the_constructors_make(opened: Opened) -> None:
         assert f"{topology.edge_count():,} edges" in page.inner_text(".pc-two")
 
 
-@pytest.mark.parametrize("part", live.PARTS)
+@pytest.mark.parametrize("part", sorted(live.parts(ROOT)))
 def test_without_javascript_a_picture_stands_there(opened: Opened, part: str) -> None:
     picture = opened(part, 390, java_script_enabled=False).locator(".pc-still")
     picture.scroll_into_view_if_needed()
