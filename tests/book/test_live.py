@@ -8,6 +8,7 @@ from pathlib import Path
 
 import export_live
 import jupytext
+import live_files
 import numpy as np
 import pytest
 import torch
@@ -65,12 +66,12 @@ def test_weights_come_back_as_near_as_one_of_255_levels_allows() -> None:
     matrix[3] = 0
     block = export_live.quantized(matrix)
     largest = matrix.abs().amax(1, keepdim=True)
-    assert ((export_live.restored(block) - matrix).abs() <= 0.51 / 127 * largest + 1e-7).all()
+    assert ((live_files.restored(block) - matrix).abs() <= 0.51 / 127 * largest + 1e-7).all()
 
 
 @pytest.mark.parametrize("file", MODELS)
 def test_an_exported_model_says_where_it_comes_from(file: str) -> None:
-    about = export_live.content(DATA / f"{file}.js")
+    about = live_files.content(DATA / f"{file}.js")
     made = about["provenance"]
     assert f"model-{made['model']}" == file and made["profile"] == "paper" and len(made["weights_sha256"]) == 64
     assert made["exported_sha256"] == hashlib.sha256("".join(b["data"] for b in about["blocks"]).encode()).hexdigest()
@@ -81,18 +82,18 @@ def test_an_exported_model_says_where_it_comes_from(file: str) -> None:
 def test_exported_files_are_what_they_were_made_from() -> None:
     """Models that are there, six test digits of each class, recorded scores. Where the last fails, results moved:
     python scripts/export_live.py scores."""
-    listed = export_live.content(DATA / "models.js")
+    listed = live_files.content(DATA / "models.js")
     assert sorted(one["file"] for one in [*listed["graphs"], listed["memory"]]) == MODELS
-    assert len(export_live.content(DATA / "memories.js")["labels"]) == 100
-    held, shown = export_live.content(DATA / "digits.js"), export_live.chosen_digits()
+    assert len(live_files.content(DATA / "memories.js")["labels"]) == 100
+    held, shown = live_files.content(DATA / "digits.js"), export_live.chosen_digits()
     assert np.bincount(held["labels"]).tolist() == [6] * 10 and held["labels"] == shown.labels.tolist()
     assert base64.b64decode(held["images"]) == export_live.to_bytes(shown.images).tobytes()
-    assert export_live.content(DATA / "relaxed-time.js") == export_live.scores()
+    assert live_files.content(DATA / "relaxed-time.js") == export_live.scores()
 
 
 def test_masks_are_what_the_constructors_make() -> None:
-    for row in export_live.content(DATA / "masks.js"):
-        topology = export_live.made(*export_live.TOPOLOGIES[row["title"]][0])
+    for row in live_files.content(DATA / "masks.js"):
+        topology = export_live.made(*export_live.TOPOLOGIES[row["title"]]["small"])
         bits = np.unpackbits(np.frombuffer(base64.b64decode(row["mask"]), np.uint8))[:row["n"] ** 2]
         assert bits.reshape(row["n"], row["n"]).tolist() == topology.mask().int().tolist()
         assert row["edges"] == int(topology.mask().sum()) == sum(pair["edges"] for pair in row["pairs"])
