@@ -35,7 +35,8 @@ def _environment() -> Environment:
                               autoescape=lambda name: str(name).endswith(".html"), trim_blocks=True, lstrip_blocks=True,
                               keep_trailing_newline=True)                  # a fence needs its own line
     environment.filters |= {"badge_class": lambda verdict: BADGES[verdict.partition(":")[0]], "per_cent": per_cent,
-                            "in_words": words.count, "bibtex_name": "{0[family-names]}, {0[given-names]}".format}
+                            "in_words": words.count, "rule": claims.rule,
+                            "bibtex_name": "{0[family-names]}, {0[given-names]}".format}
     return environment
 
 
