@@ -165,16 +165,14 @@ def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[
     return {name: (grid.index.tolist(), torch.tensor(grid.to_numpy())) for name, grid in grids.items()}
 
 
-def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str,
-           columns: int = 2) -> Figure:
+def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:
     """Bars of counts: the mean over repeats with a line from minimum to maximum, inside an outline of the whole number.
-    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats. ``columns``: panels side by side, as
-    wide together as a phone.
+    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats. Two panels are as wide as a phone.
     """
     frame = pd.DataFrame([{"panel": title, "series": name, x: number, y: sum(values) / len(values),
                            "low": min(values), "high": max(values)} for title, groups in parts.items()
                           for name, repeats in groups.items() for number, values in repeats.items()])
-    figure, axes = _grid(len(parts), columns, PHONE / columns, 2.3, sharey=True)
+    figure, axes = _grid(len(parts), 2, PHONE / 2, 2.3, sharey=True)
     for axis, (title, part) in zip(axes, frame.groupby("panel", sort=False), strict=True):
         numbers, wide = sorted(set(part[x])), 0.9 / part["series"].nunique()
         for k, (name, bars) in enumerate(part.groupby("series", sort=False)):
@@ -619,19 +617,14 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
         if labels:
             axis.set_ylabel(labels[title], fontsize="small")
             axis.label_outer()
-        _places(axis, part[x], numbers, turn=not labels)
+        elif not numbers:                                                  # words are slanted, because they would touch
+            axis.tick_params("x", rotation=25 if part[x].nunique() < 5 else 90)
+        if numbers:
+            axis.set_xscale("log")
+            _plain_numbers(axis)
     if not own:
         legend(figure, *named, color)
     return handover.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
-
-
-def _places(axis: Axes, places: pd.Series, numbers: bool, turn: bool) -> None:
-    """The x axis of a panel: logarithmic for ``numbers``; words are slanted if ``turn``, because they would touch."""
-    if turn and not numbers:
-        axis.tick_params("x", rotation=25 if places.nunique() < 5 else 90)
-    if numbers:
-        axis.set_xscale("log")
-        _plain_numbers(axis)
 
 
 def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
