@@ -18,7 +18,6 @@ from .figures import Figure
 from .handover import KIND, NUMBERS, Table, text_of
 from .judged import Judged
 
-MANY = 2                                           # with more claims than this the box has one sentence per claim
 VERDICTS = "verdicts-"                             # how the name of a page's table of verdicts begins
 # Tags of cells that are folded away, and the texts of their buttons.
 PROMPTS = {"parameters": "Parameters", "injected-parameters": "Values used here",
@@ -68,7 +67,7 @@ def _put_result(page: Page, judged: Judged, source: Path) -> None:
     first, _, rest = title.source.partition("\n")
     title.source = render.template(
         "result.md", title=first, rest=rest.strip(), page=page, figure=shown,
-        box=box(judged.of(page.name), _aim(page, judged.book)),
+        found=judged.of(page.name), aim=_aim(page, judged.book),
         recorded=any(row["notebook"] == page.name for row in judged.records))
 
 
@@ -86,11 +85,6 @@ def _aim(page: Page, book: Book) -> str:
         if len(rows):
             told[name] = text_of(rows[cell.column].iloc[0]).partition(" ±")[0]
     return words.finding.format(**told) if words.finding and told.keys() == words.cells.keys() else words.aim
-
-
-def box(found: Sequence[Finding], aim: str) -> str:
-    """The findings of a page, or the aim of a page without claims."""
-    return render.template("box.html", found=found, aim=aim, brief=len(found) > MANY)
 
 
 def _show_tables(page: Page, judged: Judged, folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from reproduction.book import layout, tables
+from reproduction.book import layout, render, tables
 from reproduction.book.handover import KIND, NUMBERS, Table
 from reproduction.book.judged import Judged
 from reproduction.book.layout import Page
@@ -85,19 +85,23 @@ def test_a_page_without_pictures_gets_its_box_alone_and_one_without_title_nothin
     assert "The notebook has changed since this run." in laid(one).cells[1].source
 
 
+def box(*found: Finding, aim: str = "") -> str:
+    return render.template("box.html", found=found, aim=aim)
+
+
 def test_the_box_says_verdict_and_finding_and_folds_what_it_hangs_on_or_says_what_the_page_is_for() -> None:
-    shown, _, folded = layout.box([finding()], "").partition("<details>")
+    shown, _, folded = box(finding()).partition("<details>")
     for text in ('<span class="verdict preliminary">preliminary: partly<', "Eight &lt;pictures&gt;", "80 %", "always"):
         assert text in shown, text
     for text in ("First &amp; best. Second.", "So far it holds in part.", "Read otherwise, not."):
         assert text in folded and text not in shown, text
     assert "<summary>One seed so far; the rule asks for five. · Details</summary>" in folded
-    assert "It tests &lt;no&gt; claim." in layout.box([], "It tests <no> claim.")
+    assert "It tests &lt;no&gt; claim." in box(aim="It tests <no> claim.")
 
 
 def test_a_page_of_many_claims_keeps_to_a_line_each() -> None:
     later = finding(claim="gen-d", verdict="not run", sentences=(), ours="", hangs=())
-    html = layout.box([finding(), finding(claim="gen-c"), later], "")
+    html = box(finding(), finding(claim="gen-c"), later)
     shown = html.partition('id="claim-gen-a"')[2].partition("<details>")[0]
     assert "Eight" in shown and "First" not in shown and "80 %" not in shown and "80 %" in html
 
