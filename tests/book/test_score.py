@@ -138,7 +138,7 @@ def figure(picture: Image.Image) -> Figure:
     shown = new_output("display_data", {"image/png": encoded(picture)})
     about = {"mystnb": {"figure": {"name": "fig-x", "caption": "A {term}`b`"}}}
     cell = new_code_cell("", outputs=[shown], metadata=about)
-    return Figure("page", "fig-x", cell)
+    return figures.of("page", new_notebook(cells=[cell]))["fig-x"]
 
 
 def test_a_cause_has_its_figure_unless_the_claim_was_not_run(tmp_path: Path) -> None:
