@@ -42,7 +42,8 @@ def main(parts: list[str]) -> None:
     for name, content in files.items():
         path = DATA / f"{name}.js"
         with write_aside(path) as aside:
-            aside.write_text(script(name, content), encoding="utf-8")
+            held = json.dumps(content, separators=(",", ":"))
+            aside.write_text(f"PCLive.data[{json.dumps(name)}] = {held};\n", encoding="utf-8")
         print(f"{checkout.relative(path)}: {path.stat().st_size / 1e6:.2f} MB")
     for old in {path.stem for path in DATA.glob("model-*.js")} - files.keys() if "models" in files else ():
         (DATA / f"{old}.js").unlink()
@@ -56,11 +57,6 @@ def commit() -> None:
         header, tensors = load_tensors(training.path, zoo.HEADER)
         small = {key: values.half() if values.is_floating_point() else values for key, values in tensors.items()}
         save_tensors(zoo.committed_path(name), small, {key: header[key] for key in zoo.HEADER if key != "history"})
-
-
-def script(name: str, content: object) -> str:
-    """A file that puts ``content`` where the page looks for it."""
-    return f"PCLive.data[{json.dumps(name)}] = {json.dumps(content, separators=(',', ':'))};\n"
 
 
 def weights() -> dict[str, object]:
@@ -133,12 +129,17 @@ def scores() -> dict[str, object]:
 
 
 def masks() -> list[dict[str, object]]:
-    """Small topologies with their masks, and how many edges the full size has."""
+    """Small topologies, their masks as bits, row by row, the edges between groups, and how many the full size has."""
     rows = []
     for title, one in TOPOLOGIES.items():
-        full = made(*one["full"])
+        small, full = made(*one["small"]), made(*one["full"])
+        pairs = [{"from": e.source, "to": e.target,
+                  "edges": small.size(e.source) * small.size(e.target) if e.mask is None else int(e.mask.sum())}
+                 for e in small.edges]
         rows.append({"title": title, "words": one["words"], "call": one["small"],
-                     "full": {"vertices": full.n, "edges": full.edge_count()}, **small_mask(made(*one["small"]))})
+                     "full": {"vertices": full.n, "edges": full.edge_count()}, "n": small.n, "groups": small.groups,
+                     "edges": small.edge_count(), "pairs": pairs,
+                     "mask": packed(np.packbits(small.mask().numpy().reshape(-1)))})
     return rows
 
 
@@ -146,15 +147,6 @@ def made(name: str, arguments: Mapping[str, Any]) -> Topology:
     """A topology of ``engine.topology``; those that are drawn come from seed 0."""
     drawn = {"generator": torch.Generator().manual_seed(0)} if name in ("assemblies", "small_world") else {}
     return topology.CONSTRUCTORS[name](**arguments, **drawn)
-
-
-def small_mask(topology: Topology) -> dict[str, object]:
-    """The mask as bits, row by row, and the edges between groups."""
-    pairs = [{"from": e.source, "to": e.target,
-              "edges": topology.size(e.source) * topology.size(e.target) if e.mask is None else int(e.mask.sum())}
-             for e in topology.edges]
-    return {"n": topology.n, "groups": topology.groups, "edges": topology.edge_count(), "pairs": pairs,
-            "mask": packed(np.packbits(topology.mask().numpy().reshape(-1)))}
 
 
 def to_bytes(images: Tensor) -> np.ndarray:

@@ -23,10 +23,9 @@ SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")                                 # a s
 NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # a text that begins with one; its whole part
 # If such a column has the same value in all rows, the value stands below the table instead.
 CONSTANT = ("seeds", "training images", "epochs", "sweep", "images", "steps", "batch size", "runs")
-FEW = 8                                            # rows of a table that is shown; a longer one folds away
 FOLDER = Path(__file__).with_name("templates")
 FIGURE_SPACE = "\u2007"                            # as wide as a digit
-WIDE, LONG = 20, 32                                # characters of a title and of a cell that need width on a phone
+LONG = 32                                          # characters of a cell that needs width on a phone
 
 
 @cache
@@ -72,8 +71,8 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
     said = {"In all rows": alike, "The paper's": shown.paper if alike or shown.paper else {}}
     below = [f"{lead}: {'; '.join(_counted(key, text_of(value)) for key, value in facts.items())}."
              for lead, facts in said.items() if facts]
-    return template("table.html", name=shown.name, caption=shown.caption, columns=columns, says=says, csv=csv, few=FEW,
-                    rows=list(zip(*(column["texts"] for column in columns), strict=True)), wide=WIDE, below=below)
+    return template("table.html", shown=shown, columns=columns, says=says, csv=csv, below=below,
+                    rows=list(zip(*(column["texts"] for column in columns), strict=True)))
 
 
 def in_words(text: str, book: Book) -> str:
