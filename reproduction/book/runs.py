@@ -19,23 +19,20 @@ LONGEST = 60                                               # letters of a licenc
 
 
 def of(record: Path) -> dict[str, str]:
-    """The facts of the run behind a page, in Markdown, from its file of records, if it keeps one: the columns of the
-    ledger, and ``words``, which has the same in one line.
-    """
+    """The facts of the run behind a page, in Markdown, from its file of records; nothing if it keeps none."""
     if not record.is_file():
-        return {"words": ""}
+        return {}
     saved = json.loads(record.read_text(encoding="utf-8"))
     known = saved["provenance"]
-    run = {"profile": escaped(saved["profile"]), "device": escaped(known["device"]),
-           "seconds": f"{known['seconds']:.0f}", "memory": escaped(known["memory"]), "date": date(known["date"]),
-           "commit": commit(known), "versions": escaped(versions(known)), "numerics": f"`{known['numerics']}`"}
-    return run | {"words": "Profile `{profile}`, {device}, {seconds}\u00a0s, commit {commit}".format(**run)}
+    return {"profile": escaped(saved["profile"]), "device": escaped(known["device"]),
+            "seconds": f"{known['seconds']:.0f}", "memory": escaped(known["memory"]), "date": date(known["date"]),
+            "commit": commit(known), "versions": escaped(versions(known)), "numerics": f"`{known['numerics']}`"}
 
 
 def ledger(runs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """``ledger.csv`` with one row per page that ran, and ``ledger.md``, a sentence with what all rows share."""
     rows = pd.DataFrame([{"page": f"{{doc}}`notebooks/{name}`"} | dict(run) for name, run in runs.items()])
-    rows = rows.drop(columns="words", errors="ignore").replace("", pd.NA).dropna(axis=1, how="all").fillna(DASH)
+    rows = rows.replace("", pd.NA).dropna(axis=1, how="all").fillna(DASH)
     alike = [key for key in ALIKE if key in rows and len(rows) > 1 and rows[key].nunique() == 1]
     said = "; ".join(f"{key} {rows[key].iloc[0]}" for key in alike)
     return {"ledger.md": f"All pages share this: {said}.\n" if alike else "",

@@ -18,6 +18,7 @@ from reproduction.evidence import records
 from reproduction.evidence.findings import Finding
 
 NAME = "03a-fully-connected"
+RUN = {"profile": "paper", "device": "a CPU", "seconds": "7", "commit": "`0123`"}
 PIXEL = "iVBORw0KGgo="  # decodes; nothing here looks at the picture
 
 
@@ -42,7 +43,7 @@ def show(table: Table) -> NotebookNode:
 
 def page(*cells: NotebookNode) -> Page:
     return Page(NAME, new_notebook(cells=[new_markdown_cell("# Title\n\n**Claim.** Text."), *cells]), True, False,
-                {"words": "on a CPU"})
+                RUN)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_a_page_opens_with_its_finding_and_its_figure_which_stands_nowhere_else(
     top, drawn = laid(page(figure())).cells[1:]
     source = top.source
     parts = ["# Title", 'class="result"', "generated/figures/fig-a.png", ":name: fig-a", "\nLook.", "**Claim.**",
-             "a CPU", " download>"]
+             "[Profile `paper`, a CPU, 7\u00a0s, commit `0123` (", " download>"]
     places = [source.index(part) for part in parts]
     assert "\n```\n" in source and not re.search(r"[^\n]```\n", source), "each fence stands on a line of its own"
     assert places == sorted(places) and (tmp_path / "book/generated/figures/fig-a.png").is_file()
@@ -79,9 +80,9 @@ def test_a_page_opens_with_its_finding_and_its_figure_which_stands_nowhere_else(
 def test_a_page_without_pictures_gets_its_box_alone_and_one_without_title_nothing(laid) -> None:
     """A page says that it ran with earlier code."""
     assert "{figure}" not in laid(page()).cells[1].source
-    untitled = Page(NAME, new_notebook(cells=[new_markdown_cell("Text.")]), True, False, {"words": ""})
+    untitled = Page(NAME, new_notebook(cells=[new_markdown_cell("Text.")]), True, False, {})
     assert laid(untitled).cells[1].source == "Text."
-    one = Page(NAME, page().notebook, True, True, {"words": "on a CPU"})
+    one = Page(NAME, page().notebook, True, True, RUN)
     assert "The notebook has changed since this run." in laid(one).cells[1].source
 
 
@@ -112,7 +113,7 @@ def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judg
                           "true at every decay": [1, 7], "at some": [2, 8], "at none": [3, 9]})
     aims = []
     for cells in ([show(Table.of(frame, "counted"))], []):
-        one = Page("l-settings", page(*cells).notebook, True, False, {"words": ""})
+        one = Page("l-settings", page(*cells).notebook, True, False, {})
         layout.lay_out(one, judged, ROOT, tmp_path)
         aims.append(one.notebook.cells[1].source)
     assert "7 of them are true" in aims[0] and "9 at none" in aims[0] and "the other 8." in aims[0]
