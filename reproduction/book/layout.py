@@ -119,7 +119,8 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
     for figure in page.figures.values():
         said = [f"{one.title}: {one.sentences[0]}" for one in found
                 if one.figure == figure.name and one.sentences and not one.exact]
-        figure.cell.metadata.mystnb.image = NotebookNode(alt=" ".join([render.sentence(figure.alt), *said]))
+        ends = figure.alt.endswith((".", "?", "!"))
+        figure.cell.metadata.mystnb.image = NotebookNode(alt=" ".join([figure.alt + "." * (not ends), *said]))
         if numbers := figure.numbers:
             file = folder / f"{page.name}-{figure.name.removeprefix('fig-')}.csv"
             file.write_text(numbers, encoding="utf-8")

@@ -599,8 +599,6 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     axes. ``labels``: panel -> its own label of the y axis; such panels stand below one another. ``levels``: panel ->
     name -> height of a dashed line.
     """
-    if frame.empty:
-        raise BadInput("facets needs at least one row.")
     numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
     figure, axes = _grid(frame[panel].nunique(), *((1, PHONE, 1.3) if labels else (3, 3.4, 2.5)), sharex=bool(labels))
     many = frame[color].nunique() > len(COLORS)

@@ -45,11 +45,6 @@ def template(file: str, /, **data: object) -> str:
     return Markup(text) if file.endswith(".html") else text
 
 
-def sentence(text: str) -> str:
-    """The text with a full stop if it ends without a mark."""
-    return text if text.endswith((".", "?", "!")) else f"{text}."
-
-
 def per_cent(mean: float, sd: float, seeds: int) -> str:
     """A mean, and its deviation if there are several seeds; a small one has two decimals instead of reading 0.0."""
     return f"{mean:.1f}" + f" ± {sd:.{1 + (sd < 0.05)}f}" * (seeds > 1) + " %"
