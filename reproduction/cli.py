@@ -7,7 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 from rich.console import Console
@@ -18,9 +18,6 @@ from pcgraph_lite.errors import BadInput, PCGraphError, one_of
 from pcgraph_lite.files import FULL, placed, ready, write_aside
 
 from . import checkout
-
-if TYPE_CHECKING:
-    from .evidence.verdicts import Verdict
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
@@ -222,7 +219,9 @@ def scorecard(
         out.print(_verdict_table(card))
         return
     for row, own, told in zip(card, verdicts.own(measured).values(), found.values(), strict=True):
-        row |= {"grid": _decided_by(judged[own.name]), "our_settings": _decided_by(own)}
+        for key, one in (("grid", judged[own.name]), ("our_settings", own)):
+            row[key] = {"verdict": one.verdict, "ours": one.row()["ours"], "decided_by": one.claim.decided_by,
+                        "departures": one.claim.departures}
         row["cause"] = {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}
     print(json.dumps(card, indent=1))
 
@@ -232,12 +231,6 @@ def _folders(profile: str, published: bool) -> list[Path]:
     mine = [f"_build/{name}/records" for name in ([profile] if profile else ["laptop", "paper"])]
     chosen = mine if profile else ["results/records", *([] if published else mine)]
     return [checkout.ROOT / folder for folder in chosen]
-
-
-def _decided_by(one: "Verdict") -> dict[str, object]:
-    """A verdict with the settings that decide it."""
-    return {"verdict": one.verdict, "ours": one.row()["ours"], "decided_by": one.claim.decided_by,
-            "departures": one.claim.departures}
 
 
 def _verdict_table(card: list[dict[str, object]]) -> Table:

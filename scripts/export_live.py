@@ -13,7 +13,6 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,33 +26,14 @@ from pcgraph_lite.errors import BadInput
 from pcgraph_lite.files import load_tensors, save_tensors, tensor_digest, write_aside
 from pcgraph_lite.images import datasets
 from reproduction import checkout
-from reproduction.evidence import relaxed_time, zoo
+from reproduction.evidence import relaxed_time, strict, zoo
 
 DATA = checkout.ROOT / "book/live/data"
 GRAPHS, MEMORY, A_CLASS = ("generative-labels-mnist",), "memory-mnist", 6
 COMMITTED = ("generative-labels-mnist", "fully-connected-pixels-equal-mnist", "memory-mnist")      # 5 MB in all
 PROFILE, SEED = "paper", 0
 TOLD = ("name", "description", "edges", "n", "provenance")      # what the page says of a model before it is loaded
-# title -> (a small graph to look at, the paper's size or the book's, what there is to see)
-TOPOLOGIES = {
-    "Fully connected": (("fully_connected", {"pixels": 40, "labels": 10, "internal": 50}), ("fully_connected", {}),
-                        "Every vertex predicts every other. Only the diagonal is masked."),
-    "Discriminative": (("discriminative", {"pixels": 40, "hidden": [30, 20], "labels": 10}),
-                       ("discriminative", {"hidden": [512, 512]}),
-                       "Layers from the pixels to the labels: the familiar classifier."),
-    "Generative": (("generative", {"labels": 10, "hidden": [20, 30], "pixels": 40}), ("generative", {}),
-                   "The same layers, reversed: labels predict the image. It can still be asked for labels."),
-    "Recurrent": (("recurrent", {"labels": 10, "hidden": [20, 30], "pixels": 40}), ("recurrent", {}),
-                  "The generative graph, with hidden layers that also predict themselves."),
-    "Lateral": (("lateral", {"labels": 10, "hidden": [20, 30], "pixels": 40}),
-                ("lateral", {"hidden": [58, 58]}), "Edges within every layer, including the pixels."),
-    "Assemblies": (("assemblies", {"clusters": 3, "size": 60, "p": 0.2, "pixels": 40, "labels": 10}),
-                   ("assemblies", {"labels": 10}),
-                   "Sparse clusters in a chain, with random edges. The pixels are part of the last cluster."),
-    "Small world": (("small_world", {"pixels": 40, "labels": 10, "internal": 50, "neighbours": 10}),
-                    ("small_world", {"neighbours": 334}),
-                    "Neighbours on a ring, with some links rewired at random. The paper gives no result for it."),
-}
+TOPOLOGIES = strict.read_yaml(checkout.ROOT / "book/live/parts/masks.yaml")
 
 
 def main(parts: list[str]) -> None:
@@ -62,7 +42,8 @@ def main(parts: list[str]) -> None:
     for name, content in files.items():
         path = DATA / f"{name}.js"
         with write_aside(path) as aside:
-            aside.write_text(script(name, content), encoding="utf-8")
+            held = json.dumps(content, separators=(",", ":"))
+            aside.write_text(f"PCLive.data[{json.dumps(name)}] = {held};\n", encoding="utf-8")
         print(f"{checkout.relative(path)}: {path.stat().st_size / 1e6:.2f} MB")
     for old in {path.stem for path in DATA.glob("model-*.js")} - files.keys() if "models" in files else ():
         (DATA / f"{old}.js").unlink()
@@ -76,16 +57,6 @@ def commit() -> None:
         header, tensors = load_tensors(training.path, zoo.HEADER)
         small = {key: values.half() if values.is_floating_point() else values for key, values in tensors.items()}
         save_tensors(zoo.committed_path(name), small, {key: header[key] for key in zoo.HEADER if key != "history"})
-
-
-def script(name: str, content: object) -> str:
-    """A file that puts ``content`` where the page looks for it."""
-    return f"PCLive.data[{json.dumps(name)}] = {json.dumps(content, separators=(',', ':'))};\n"
-
-
-def content(path: Path) -> Any:
-    """What such a file holds."""
-    return json.loads(path.read_text(encoding="utf-8").partition(" = ")[2].rstrip().removesuffix(";"))
 
 
 def weights() -> dict[str, object]:
@@ -133,13 +104,6 @@ def quantized(matrix: Tensor) -> dict[str, object]:
             "scale": packed(scale.numpy().astype("<f4")), "data": packed(whole.numpy().astype(np.int8))}
 
 
-def restored(block: Mapping[str, Any]) -> Tensor:
-    """The matrix ``(source, target)`` of such a block, float32, as the page multiplies with it."""
-    scale = np.frombuffer(base64.b64decode(block["scale"]), "<f4")
-    whole = np.frombuffer(base64.b64decode(block["data"]), np.int8).astype(np.float32)
-    return torch.from_numpy(whole.reshape(block["rows"], block["cols"]) * scale[:, None])
-
-
 def chosen_digits() -> datasets.ImageSet:
     """The first test digits of each class in the bundled sample, class by class in turn."""
     test = datasets.load("mnist", "test", sample=True)
@@ -165,12 +129,17 @@ def scores() -> dict[str, object]:
 
 
 def masks() -> list[dict[str, object]]:
-    """Small topologies with their masks, and how many edges the full size has."""
+    """Small topologies, their masks as bits, row by row, the edges between groups, and how many the full size has."""
     rows = []
-    for title, (small, large, words) in TOPOLOGIES.items():
-        full = made(*large)
-        rows.append({"title": title, "words": words, "call": list(small),
-                     "full": {"vertices": full.n, "edges": full.edge_count()}, **small_mask(made(*small))})
+    for title, one in TOPOLOGIES.items():
+        small, full = made(*one["small"]), made(*one["full"])
+        pairs = [{"from": e.source, "to": e.target,
+                  "edges": small.size(e.source) * small.size(e.target) if e.mask is None else int(e.mask.sum())}
+                 for e in small.edges]
+        rows.append({"title": title, "words": one["words"], "call": one["small"],
+                     "full": {"vertices": full.n, "edges": full.edge_count()}, "n": small.n, "groups": small.groups,
+                     "edges": small.edge_count(), "pairs": pairs,
+                     "mask": packed(np.packbits(small.mask().numpy().reshape(-1)))})
     return rows
 
 
@@ -178,15 +147,6 @@ def made(name: str, arguments: Mapping[str, Any]) -> Topology:
     """A topology of ``engine.topology``; those that are drawn come from seed 0."""
     drawn = {"generator": torch.Generator().manual_seed(0)} if name in ("assemblies", "small_world") else {}
     return topology.CONSTRUCTORS[name](**arguments, **drawn)
-
-
-def small_mask(topology: Topology) -> dict[str, object]:
-    """The mask as bits, row by row, and the edges between groups."""
-    pairs = [{"from": e.source, "to": e.target,
-              "edges": topology.size(e.source) * topology.size(e.target) if e.mask is None else int(e.mask.sum())}
-             for e in topology.edges]
-    return {"n": topology.n, "groups": topology.groups, "edges": topology.edge_count(), "pairs": pairs,
-            "mask": packed(np.packbits(topology.mask().numpy().reshape(-1)))}
 
 
 def to_bytes(images: Tensor) -> np.ndarray:

@@ -39,7 +39,7 @@ def chromium() -> Iterator[Browser]:
 def main() -> None:
     """One picture a part, reduced to a palette: text and lines need no more."""
     with chromium() as browser, tempfile.TemporaryDirectory() as folder:
-        for part in live.PARTS:
+        for part in live.parts(checkout.ROOT):
             page = browser.new_page(viewport={"width": WIDTH, "height": 700}, reduced_motion="reduce",
                                     device_scale_factor=2)
             page.set_default_timeout(WAIT)

@@ -2,66 +2,50 @@
 
 import base64
 import re
+from collections import ChainMap
 from dataclasses import dataclass
-from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
 from nbformat import NotebookNode
 from PIL import Image
 
-from . import polish, series
+from . import polish
+from .handover import NUMBERS
 
 PICTURE = "image/png"
+ROLE = re.compile(r"\{\w+\}`([^`<]*?)(?: <[^>]*>)?`")                      # such as {term}, and the words that it shows
+COLOURS = 128                                       # of a small picture: a page shows dozens, and half of the bytes do
+DETAIL = (1.5, 0.65)                                # of rows of pictures: its width by that of the small one, its shape
 
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A captioned figure of a page, and the cell that drew it."""
+    """A captioned figure of a page, and the cell that drew it. ``numbers``: the series that it draws, as CSV; an empty
+    text if it draws none. ``alt``: the text for readers who do not see it, of the notebook, or else its caption without
+    markup.
+    """
 
     page: str
     name: str
     cell: NotebookNode
-
-    @property
-    def png(self) -> bytes:
-        """The picture."""
-        return base64.b64decode(next(filter(None, _outputs(self.cell, PICTURE))))
-
-    @cached_property
-    def numbers(self) -> str:
-        """The series that it draws, as CSV; an empty text if it draws none."""
-        return next(iter(_outputs(self.cell, series.KIND)), "")
-
-    @property
-    def markdown(self) -> str:
-        """Its caption as written in the notebook, on one line."""
-        return " ".join(self.cell.metadata.mystnb.figure.get("caption", "").split())
-
-    @property
-    def caption(self) -> str:
-        """Its caption without markup. Of a role such as ``{term}`` the words that it shows remain."""
-        return re.sub(r"[`*$\\{}]", "", re.sub(r"\{\w+\}`([^`<]*?)(?: <[^>]*>)?`", r"\1", self.markdown))
-
-    @property
-    def alt(self) -> str:
-        """The text for readers who do not see it."""
-        return self.cell.metadata.mystnb.get("image", {}).get("alt") or self.caption or "A picture without a caption."
+    png: bytes
+    numbers: str
+    alt: str
 
 
 def of(page: str, notebook: NotebookNode) -> dict[str, Figure]:
     """The captioned figures of a notebook, by name."""
-    named = {cell.metadata.get("mystnb", {}).get("figure", {}).get("name"): cell
-             for cell in notebook.cells if _outputs(cell, PICTURE)}
-    return {name: Figure(page, name, cell) for name, cell in named.items() if name}
-
-
-def _outputs(cell: NotebookNode, kind: str) -> list[str]:
-    return [output.data[kind] for output in cell.get("outputs", []) if kind in output.get("data", {})]
-
-
-COLOURS = 128                                       # of a small picture: a page shows dozens, and half of the bytes do
-DETAIL = (1.5, 0.65)                                # of rows of pictures: its width by that of the small one, its shape
+    found = {}
+    for cell in notebook.cells:
+        outputs = ChainMap(*(output.get("data", {}) for output in cell.get("outputs", [])))
+        about = cell.metadata.get("mystnb", {})
+        caption = " ".join(about.get("figure", {}).get("caption", "").split())
+        plain = re.sub(r"[`*$\\{}]", "", ROLE.sub(r"\1", caption)) or "A picture without a caption."
+        if PICTURE in outputs and (name := about.get("figure", {}).get("name")):
+            found[name] = Figure(page, name, cell, base64.b64decode(outputs[PICTURE]), outputs.get(NUMBERS, ""),
+                                 about.get("image", {}).get("alt") or plain)
+    return found
 
 
 def thumbnail(figure: Figure, folder: Path, largest: int) -> dict[str, int | bool]:

@@ -5,17 +5,17 @@ its code cells and the parameters that it ran with, so the text of a page can ch
 
 import ast
 import base64
-import binascii
-import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from io import BytesIO, StringIO
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import jupytext
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
+from PIL import Image
 from pydantic import ValidationError
 
 from pcgraph_lite.errors import BadFile
@@ -25,27 +25,21 @@ from .. import checkout
 from ..evidence import strict
 from .handover import KIND, Table
 
-LARGEST_PICTURE = 50_000_000                                               # pixels
 LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code that ends where it seems to
 INJECTED = "injected-parameters"                                           # papermill's tag
 
 
-def admit(executed: NotebookNode, name: str, root: Path) -> NotebookNode:
+def admit(executed: NotebookNode, name: str, root: Path) -> tuple[NotebookNode, bool]:
     """The page as it may be staged: the source of today with the outputs of ``executed``, or, where code has changed
-    since, the latest commit's source that has the executed code. Raises BadFile: no source has that code, or an output
-    is neither text nor table nor picture.
+    since, the latest commit's source that has the executed code; and whether it has changed. Raises BadFile: no source
+    has that code, or an output is neither text nor table nor picture.
     """
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
-    for source in _sources(name, root):
+    for age, source in enumerate(_sources(name, root)):
         if _code(source.cells) == _code(cell for cell in ran if not _injected(cell)):
-            return _filled(source, ran, name)
+            return _filled(source, ran, name), age > 0
     raise BadFile(f"the code cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at "
                   f"any commit of it. Run it again: pcgraph run {name}")
-
-
-def outdated(page: NotebookNode, name: str, root: Path) -> bool:
-    """Whether the page ran with the code of an earlier commit."""
-    return _code(cell for cell in page.cells if not _injected(cell)) != _code(next(_sources(name, root)).cells)
 
 
 def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
@@ -80,13 +74,14 @@ def _parameters(injected: NotebookNode) -> NotebookNode:
 
 
 def _outputs(cell: NotebookNode, name: str, number: int) -> list[NotebookNode]:
-    """The outputs of one cell without their metadata. Raises BadFile: one of them may not be shown."""
-    for output in cell.get("outputs", []):
+    """The outputs of one cell without metadata and progress bars. Raises BadFile: one of them may not be shown."""
+    kept = [output for output in cell.get("outputs", []) if output.get("name") != "stderr"]
+    for output in kept:
         if why := _refused(output):
             raise BadFile(f"the executed notebook {name!r}, cell {number}: {why}. Run it again: pcgraph run {name}")
         if "metadata" in output:
             output.metadata = NotebookNode()
-    return cell.get("outputs", [])
+    return kept
 
 
 def _injected(cell: NotebookNode) -> bool:
@@ -107,42 +102,23 @@ def _refused(output: NotebookNode) -> str | None:
         return None
     if output.output_type not in ("display_data", "execute_result"):
         return f"an output of type {output.output_type!r}"
-    reasons = (f"an output of the kind {kind!r}" if kind not in KINDS else KINDS[kind](content)
-               for kind, content in output.get("data", {}).items())
-    return next(filter(None, reasons), None)
+    return next(filter(None, (_unfit(kind, content) for kind, content in output.get("data", {}).items())), None)
 
 
-def _table(content: object) -> str | None:
+def _unfit(kind: str, content: Any) -> str | None:
+    """Why the content of an output may not be shown; None if it may."""
     try:
-        Table.model_validate(content)
+        if kind == KIND:
+            Table.model_validate(content)
+        elif kind == "image/png":
+            with Image.open(BytesIO(base64.b64decode(content)), formats=["PNG"]) as picture:
+                picture.verify()
+        elif kind == "text/markdown" and not LISTING.fullmatch(content):
+            return "Markdown that is not one block of code alone"
+        elif kind not in ("text/plain", "text/csv", "text/markdown"):
+            return f"an output of the kind {kind!r}"
     except ValidationError as error:
         return f"a table that is none ({strict.explain(error.errors()[0], '')})"
-    return None
-
-
-def _picture(content: str) -> str | None:
-    from PIL import Image
-    try:
-        with Image.open(BytesIO(base64.b64decode(content)), formats=["PNG"]) as picture:
-            if picture.size[0] * picture.size[1] > LARGEST_PICTURE:
-                return f"a picture of {picture.size[0]} x {picture.size[1]} pixels"
-            picture.verify()
-    except (OSError, SyntaxError, ValueError, binascii.Error, Image.DecompressionBombError):
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return "a picture that is none"
     return None
-
-
-def _listing(content: str) -> str | None:
-    return None if LISTING.fullmatch(content) else "Markdown that is not one block of code alone"
-
-
-def _numbers(content: str) -> str | None:
-    try:
-        whole = len({len(row) for row in csv.reader(StringIO(content))}) == 1
-    except csv.Error:                                                      # a cell without end
-        whole = False
-    return None if whole else "numbers that are no table"
-
-
-KINDS = {"text/plain": lambda text: None, KIND: _table, "text/markdown": _listing, "image/png": _picture,
-         "text/csv": _numbers}

@@ -1,21 +1,27 @@
-"""A table as a notebook hands it over. A cell is a number, a text, a truth value, None, or a mapping: a mean with
-``sd``, or a mean or share with the ends ``low`` and ``high`` of its interval.
+"""What a notebook hands over to the site: tables, and the numbers that its figures draw. A cell of a table is a number,
+a text, a truth value, None, or a mapping: a mean with ``sd``, or a mean or share with the ends ``low`` and ``high`` of
+its interval.
 """
 
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from pydantic import Field, model_validator
 
+from ..evidence import decimals
 from ..evidence.strict import Strict
-from . import formats
 
-KIND = "application/vnd.pcgraph.table+json"        # its MIME type in an executed notebook
+KIND = "application/vnd.pcgraph.table+json"        # MIME type of a table in an executed notebook
+NUMBERS = "text/csv"                               # and of what a figure draws
+DASH = "—"                                         # an empty cell
 Format = Annotated[str, Field(pattern=r"^(,|\.\d[fg])$")]
 Cell = None | bool | int | float | str | dict[str, float | None]
 
@@ -61,7 +67,7 @@ class Table(Strict):
         return self.model_copy(update={"caption": caption})
 
     def __repr__(self) -> str:
-        shown = {name: [formats.cell(value, self.formats.get(name, "")) for value in self.data[name]]
+        shown = {name: [text_of(value, self.formats.get(name, "")) for value in self.data[name]]
                  for name in self.columns}
         return pd.DataFrame(shown).to_string(index=False)
 
@@ -77,3 +83,58 @@ def _bare(value: object) -> Any:
     if value is None or value is pd.NaT or (isinstance(value, float) and not math.isfinite(value)):
         return None
     return value if isinstance(value, str | int | float | bool) else str(value)
+
+
+def text_of(value: Any, form: str = "") -> str:
+    """A cell as text; ``form``: the format of a plain number if not four digits.
+
+    Example:
+        >>> text_of(0.05), text_of({"mean": 15.789, "sd": 0.00744}), text_of({"share": 0.875, "low": 0.5, "high": 1.0})
+        ('0.05', '15.789 ± 0.007', '87.5 % (50.0 to 100.0)')
+    """
+    match value:
+        case None | "":
+            return DASH
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return number(value, form)
+        case {"share": share, "low": low, "high": high}:
+            return f"{100 * share:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+        case {"mean": mean, "low": float(low), "high": float(high)}:
+            return decimals.between(mean, low, high)
+        case {"mean": mean, "sd": float(sd)}:
+            return decimals.spread(mean, sd)
+        case {"mean": mean}:
+            return number(mean)
+    return str(value)
+
+
+def number(value: float, form: str = "") -> str:
+    """A number with four significant digits and without a positive power of ten; an integer as it is."""
+    if form or isinstance(value, int):
+        return format(value, form)
+    text = f"{value:.4g}"
+    return f"{float(text):.0f}" if "e+" in text else text
+
+
+def keep(figure: Figure, rows: Sequence[dict[str, Any]] | pd.DataFrame) -> Figure:
+    """Keep the numbers of a figure: one row per point, with panel, series, and coordinates by names of the axes."""
+    figure.kept = pd.DataFrame(rows).replace("", np.nan).dropna(axis=1, how="all")
+    return figure
+
+
+def csv(figure: Figure) -> str:
+    """The numbers of a figure as CSV; an empty text if it draws none, as pictures and graphs do."""
+    kept = getattr(figure, "kept", pd.DataFrame())
+    return "" if kept.empty else kept.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+
+
+def offer() -> None:
+    """In a notebook, output every figure with two pixels for each of a page, and its numbers beside it."""
+    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):
+        from matplotlib_inline.backend_inline import set_matplotlib_formats  # only here: it comes with IPython
+        set_matplotlib_formats("retina")
+        plt.uninstall_repl_displayhook()                                   # would draw each of them once more
+        shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure: {NUMBERS: text} if (
+            text := csv(figure)) else {})

@@ -16,7 +16,7 @@ from ..evidence import claims
 HOME = Path(__file__).resolve().parent.parent.parent                      # of both packages
 PACKAGES = ("pcgraph_lite", "reproduction")
 TOLD = (ast.Module, ast.ClassDef, ast.FunctionDef)                         # what has a docstring
-SITE = {"__main__", "cli", "findings", "download", "figures", "gate", "inputs", "judged", "layout", "licences", "live",
+SITE = {"__main__", "cli", "findings", "figures", "gate", "inputs", "judged", "layout", "live",
         "render", "runs", "score", "settings", "site", "speed"}            # of reproduction; no page imports them
 
 

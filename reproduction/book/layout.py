@@ -9,16 +9,15 @@ from typing import Any
 
 import pandas as pd
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
+from nbformat.v4 import new_code_cell
 
 from ..evidence.findings import Finding
 from ..evidence.words import Book
-from . import download, figures, formats, live, render, series
+from . import figures, live, render
 from .figures import Figure
-from .handover import KIND, Table
+from .handover import KIND, NUMBERS, Table, text_of
 from .judged import Judged
 
-MANY = 2                                           # with more claims than this the box has one sentence per claim
 VERDICTS = "verdicts-"                             # how the name of a page's table of verdicts begins
 # Tags of cells that are folded away, and the texts of their buttons.
 PROMPTS = {"parameters": "Parameters", "injected-parameters": "Values used here",
@@ -48,9 +47,10 @@ def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
     _put_result(page, judged, source)
     _show_tables(page, judged, source / "vendor/records/tables")
     for cell in page.notebook.cells:
-        _tidy(cell)
-    live.insert(root, page.name, page.notebook)
-    page.notebook.cells.insert(0, download.first_cell())
+        _label(cell)
+    live.insert(root, page.notebook)
+    first = new_code_cell(render.template("install.py.txt").strip(), id="install", metadata={"tags": ["remove-cell"]})
+    page.notebook.cells.insert(0, first)                                   # the site does not show it
 
 
 def _put_result(page: Page, judged: Judged, source: Path) -> None:
@@ -67,7 +67,8 @@ def _put_result(page: Page, judged: Judged, source: Path) -> None:
     first, _, rest = title.source.partition("\n")
     title.source = render.template(
         "result.md", title=first, rest=rest.strip(), page=page, figure=shown,
-        box=box(judged.of(page.name), _aim(page, judged.book)), downloads=download.of(page.name, judged))
+        found=judged.of(page.name), aim=_aim(page, judged.book),
+        recorded=any(row["notebook"] == page.name for row in judged.records))
 
 
 def _aim(page: Page, book: Book) -> str:
@@ -82,13 +83,8 @@ def _aim(page: Page, book: Book) -> str:
         for column, value in cell.row.items():
             rows = rows[rows[column] == value]
         if len(rows):
-            told[name] = formats.cell(rows[cell.column].iloc[0]).partition(" ±")[0]
+            told[name] = text_of(rows[cell.column].iloc[0]).partition(" ±")[0]
     return words.finding.format(**told) if words.finding and told.keys() == words.cells.keys() else words.aim
-
-
-def box(found: Sequence[Finding], aim: str) -> str:
-    """The findings of a page, or the aim of a page without claims."""
-    return render.template("box.html", found=found, aim=aim, brief=len(found) > MANY)
 
 
 def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
@@ -123,27 +119,18 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
     for figure in page.figures.values():
         said = [f"{one.title}: {one.sentences[0]}" for one in found
                 if one.figure == figure.name and one.sentences and not one.exact]
-        figure.cell.metadata.mystnb.image = NotebookNode(alt=" ".join([render.sentence(figure.alt), *said]))
+        ends = figure.alt.endswith((".", "?", "!"))
+        figure.cell.metadata.mystnb.image = NotebookNode(alt=" ".join([figure.alt + "." * (not ends), *said]))
         if numbers := figure.numbers:
             file = folder / f"{page.name}-{figure.name.removeprefix('fig-')}.csv"
             file.write_text(numbers, encoding="utf-8")
             figure.cell.metadata.mystnb.figure.caption += render.template("numbers.md", file=file.name)
         for output in figure.cell.outputs:
-            output.get("data", {}).pop(series.KIND, None)                  # the builder knows no such output
+            output.get("data", {}).pop(NUMBERS, None)                  # the builder knows no such output
 
 
-def _tidy(cell: NotebookNode) -> None:
-    """Remove progress bars, join consecutive prints of a cell, and label the buttons of folded cells."""
-    kept: list[NotebookNode] = []
-    for output in cell.get("outputs", []):
-        if output.get("name") == "stderr":
-            continue
-        if kept and output.output_type == kept[-1].output_type == "stream":
-            kept[-1] = new_output("stream", name="stdout", text=kept[-1].text + output.text)
-        else:
-            kept.append(output)
-    if "outputs" in cell:
-        cell.outputs = kept
+def _label(cell: NotebookNode) -> None:
+    """Label the button of a cell that is folded away."""
     tags = cell.metadata.get("tags", [])
     if prompt := next((PROMPTS[tag] for tag in PROMPTS if tag in tags), ""):
         cell.metadata.tags = list(dict.fromkeys([*tags, "hide-input"]))

@@ -1,35 +1,21 @@
 """The live parts of the book: scripts that run a graph in the reader's browser. A part is a Markdown file of
-``book/live/parts``; staging inserts it into its page. ``scripts/export_live.py`` makes the data that the parts load.
+``book/live/parts`` with an image in its place; ``scripts/export_live.py`` makes the data that the parts load.
 """
 
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from nbformat import NotebookNode
-from nbformat.v4 import new_markdown_cell
 from PIL import Image
 
 from . import render
 from .judged import Judged
 
-# page -> its part, and the beginning of the cell before which the part stands (at the end if there is no such cell)
-PAGES = {"02-pc-graphs": ("ring", "## Equations 1 to 4 of the paper"),
-         "04a-topologies": ("masks", "## The models"),
-         "i-relaxed-time": ("relaxed", "**A rule for choosing T.**")}
-# part -> description of its picture, for readers without JavaScript and for those who do not see it
-PARTS = {
-    "graph": "A trained graph in the page: half a digit to ask about, the digit that the graph answers with, its "
-             "energy falling over value steps, and bars for the ten label vertices",
-    "memory": "A memory in the page: a third of a stored digit, the whole digit that comes back, and its energy "
-              "falling to nearly 0",
-    "ring": "Three vertices in a ring with sliders for values and weights, the energy falling over value steps, and "
-            "the equations with the current numbers",
-    "masks": "A topology picked from a list, drawn as a mask of rows and columns and as a circuit of groups",
-    "relaxed": "A task picked from a list, the scores of its runs over relaxed time, and a slider that says what "
-               "another time costs",
-}
 FOLDER = "live"                                                            # on the website, beside book/
+IMAGE = re.compile(r"!\[([^]]+)\]\(live\)")        # with its description, for readers who do not see it
+NAMED = re.compile(r"<!-- live: (\w+) -->")        # in a cell of a notebook, where a part stands
 
 
 def shares(judged: Judged) -> dict[str, str]:
@@ -47,28 +33,30 @@ def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
     generated = source / "book/generated"
     generated.mkdir(parents=True, exist_ok=True)
     (generated / "home.md").write_text(markup(root, "memory", "../", scored | {"brief": "yes"}), encoding="utf-8")
-    for part in PARTS:
+    for part in parts(root):
         facts = scored if part == "memory" else {}
         (generated / f"live-{part}.md").write_text(block(root, part, "../", facts), encoding="utf-8")
 
 
-def insert(root: Path, name: str, notebook: NotebookNode) -> None:
-    """Insert a page's live part, if it has one, as a separate cell."""
-    if name not in PAGES:
-        return
-    part, beginning = PAGES[name]
-    at = next((k for k, cell in enumerate(notebook.cells) if cell.source.startswith(beginning)), len(notebook.cells))
-    notebook.cells.insert(at, new_markdown_cell(block(root, part, "../../"), id=f"live-{part}"))
+def insert(root: Path, notebook: NotebookNode) -> None:
+    """Put the parts where a page's cells name them."""
+    for cell in notebook.cells:
+        cell.source = NAMED.sub(lambda named: block(root, named[1], "../../"), cell.source)
+
+
+def parts(root: Path) -> dict[str, str]:
+    """The Markdown of every part, by name."""
+    return {file.stem: file.read_text(encoding="utf-8") for file in (root / "book/live/parts").glob("*.md")}
 
 
 def block(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
     """The Markdown of a part. ``facts``: what its script is told. ``up``: the path from the page to the site's root."""
-    words = (root / "book/live/parts" / f"{part}.md").read_text(encoding="utf-8")
-    return words.replace("{live}", markup(root, part, up, facts))
+    return IMAGE.sub(lambda _: markup(root, part, up, facts), parts(root)[part])
 
 
 def markup(root: Path, part: str, up: str, facts: Mapping[str, str] = {}) -> str:
     """The HTML that the scripts look for: a still picture, half of whose size keeps its place, and what starts."""
     with Image.open(root / "book/live/stills" / f"{part}.png") as still:
         size = [side // 2 for side in still.size]                          # drawn with two pixels for each
-    return render.template("live.html", part=part, alt=PARTS[part], up=up + FOLDER, facts=facts, size=size)
+    alt = IMAGE.search(parts(root)[part])[1]
+    return render.template("live.html", part=part, alt=alt, up=up + FOLDER, facts=facts, size=size)

@@ -57,14 +57,10 @@ def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, 
     """The models in a notebook's front matter -> the parameter that says how many of their seeds are used, usually
     ``seeds``. Those listed under ``cards`` need no weights where they have a card. Raises BadFile, BadInput.
     """
-    front, found, entries = _read(name).metadata, {}, []
+    front, found = _read(name).metadata, {}
     for key in listed:
-        try:
-            entries += TypeAdapter(list[str | dict[str, str]]).validate_python(front.get(key) or [], strict=True)
-        except ValidationError as error:
-            raise BadFile(f"notebooks/{name}.md: {key}: {strict.explain(error.errors()[0], '')}.") from None
-    for entry in entries:
-        found |= entry if isinstance(entry, dict) else {entry: "seeds"}
+        for entry in strict.validated(list[str | dict[str, str]], front.get(key) or [], source(name), f"{key}."):
+            found |= entry if isinstance(entry, dict) else {entry: "seeds"}
     strict.refuse_unknown(source(name), "model", found, strict.read_yaml(config.models_file()))
     return found
 

@@ -9,7 +9,7 @@ import torch
 
 from pcgraph_lite import hardware
 from pcgraph_lite.errors import BadInput
-from pcgraph_lite.images import datasets, metrics, sources
+from pcgraph_lite.images import metrics, sources
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.judge import load_judge
 from pcgraph_lite.studies.trials import Case, Key
@@ -32,11 +32,6 @@ class Page:
     device: torch.device
     seeds: list[int]
     recorder: Recorder
-
-    @property
-    def sample(self) -> bool:
-        """Whether the profile runs on the bundled sample."""
-        return config.load_profile(self.profile).data.sample
 
     def models(self, kinds: Sequence[str] | Mapping[str, str], data: Sequence[str] = ("mnist",),
                seeds: int | Mapping[str, int] | None = None) -> dict[Key, Trained]:
@@ -66,7 +61,7 @@ class Page:
         missing = {name: "no seeds asked for" for name, count in counts.items() if not count}
         for name in counts.keys() - missing.keys():
             try:
-                datasets.load(name, "test", sample=self.sample)
+                self.test_images(name)
             except sources.NotFound:
                 missing[name] = "its files are not here"
         if missing:

@@ -32,7 +32,7 @@ from pcgraph_lite.images import metrics
 from pcgraph_lite.studies.circuits import Circuit, Neuron
 from pcgraph_lite.studies.trials import Case, Key, Trial
 
-from . import polish, series
+from . import handover, polish
 
 RIGHT, WRONG = "#029e73", "#c8281e"                   # told apart, too, by those who cannot tell green from red
 COLORS = sns.color_palette("colorblind")
@@ -63,7 +63,7 @@ Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, val
 
 def use_style() -> None:
     """Set fonts, grid and resolution of all figures. In a notebook, attach the numbers that a figure draws."""
-    series.offer()
+    handover.offer()
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
     plt.rcParams.update({"figure.dpi": polish.DPI, "savefig.bbox": "tight", "axes.titlesize": "medium",
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
@@ -138,7 +138,7 @@ def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = Fal
     rows = _lines(axis, "", lines, x, y, levels or {}, log, log_x, marks=marks or {})
     axis.set(xlabel=x, ylabel=textwrap.fill(y, 30))                        # a longer one would reach into the legend
     legend(figure, *axis.get_legend_handles_labels())
-    return series.keep(figure, rows)
+    return handover.keep(figure, rows)
 
 
 def legend(figure: Figure, handles: Sequence[Artist], names: Sequence[str], title: str | None = None) -> None:
@@ -165,16 +165,14 @@ def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[
     return {name: (grid.index.tolist(), torch.tensor(grid.to_numpy())) for name, grid in grids.items()}
 
 
-def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str,
-           columns: int = 2) -> Figure:
+def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:
     """Bars of counts: the mean over repeats with a line from minimum to maximum, inside an outline of the whole number.
-    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats. ``columns``: panels side by side, as
-    wide together as a phone.
+    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats. Two panels are as wide as a phone.
     """
     frame = pd.DataFrame([{"panel": title, "series": name, x: number, y: sum(values) / len(values),
                            "low": min(values), "high": max(values)} for title, groups in parts.items()
                           for name, repeats in groups.items() for number, values in repeats.items()])
-    figure, axes = _grid(len(parts), columns, PHONE / columns, 2.3, sharey=True)
+    figure, axes = _grid(len(parts), 2, PHONE / 2, 2.3, sharey=True)
     for axis, (title, part) in zip(axes, frame.groupby("panel", sort=False), strict=True):
         numbers, wide = sorted(set(part[x])), 0.9 / part["series"].nunique()
         for k, (name, bars) in enumerate(part.groupby("series", sort=False)):
@@ -191,7 +189,7 @@ def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: 
     figure.supylabel(y, fontsize="medium")
     named = {name: bars for axis in axes for bars, name in zip(*axis.get_legend_handles_labels(), strict=True)}
     legend(figure, list(named.values()), list(named))
-    return series.keep(figure, frame)
+    return handover.keep(figure, frame)
 
 
 def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figure:
@@ -212,7 +210,7 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
     _plain_numbers(axis)
     axis.set(xlim=(least, 1), xlabel=x, ylabel=y)
     legend(figure, *axis.get_legend_handles_labels(), "area below the curve")
-    return series.keep(figure, [{"series": name, x: float(one), y: float(other)} for name, rates in drawn.items()
+    return handover.keep(figure, [{"series": name, x: float(one), y: float(other)} for name, rates in drawn.items()
                                 for one, other in zip(*rates, strict=True)])
 
 
@@ -235,7 +233,7 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
         legend(figure, *axes[0].get_legend_handles_labels())
     figure.supxlabel(x, fontsize="medium")
     figure.supylabel(y, fontsize="medium")
-    return series.keep(figure, rows)
+    return handover.keep(figure, rows)
 
 
 def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: str) -> Figure:
@@ -248,7 +246,7 @@ def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: s
         axis.set(title=title, yscale="log")
         axis.get_legend().remove()
     legend(figure, *axes[0].get_legend_handles_labels(), color)
-    return series.keep(figure, frame[[panel, color, line, x, y]])
+    return handover.keep(figure, frame[[panel, color, line, x, y]])
 
 
 def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figure:
@@ -266,7 +264,7 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
     _plain_numbers(axis)
     axis.set(ylabel="")
     axis.legend(title="", fontsize="small", loc="best")
-    return series.keep(figure, frame[[y, x, good]])
+    return handover.keep(figure, frame[[y, x, good]])
 
 
 def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: object) -> Figure:
@@ -288,7 +286,7 @@ def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: 
         axis.set(xlabel="", ylabel="")
         axis.tick_params("y", labelsize=SMALLEST, rotation=0)
     axis.set_xlabel(x)
-    return series.keep(figure, frame[[part, y, x, holds]])
+    return handover.keep(figure, frame[[part, y, x, holds]])
 
 
 def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Sequence[str] = ()) -> Figure:
@@ -306,7 +304,7 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
         axis.axvspan(*((low, 0) if label in less_is_better else (0, high)), color=COLORS[2], alpha=0.1, zorder=0)
         axis.set(xlabel=label, xlim=(low, high))
         axis.xaxis.set_major_locator(MaxNLocator(4))                       # more numbers would touch in a narrow panel
-    return series.keep(figure, [{"panel": label, "setting": setting, "difference": value} for label, rows in
+    return handover.keep(figure, [{"panel": label, "setting": setting, "difference": value} for label, rows in
                                 measures.items() for setting in settings for value in _numbers(rows[setting])])
 
 
@@ -334,7 +332,7 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, 
     ours = [("", *part) for part in parts.items()]
     theirs = [("the paper's", title, {name: [value] for name, value in some.items()})
               for title, some in (marks or {}).items()]
-    return series.keep(figure, [{"panel": title, "series": name, "whose": whose, x: value} for whose, title, rows in
+    return handover.keep(figure, [{"panel": title, "series": name, "whose": whose, x: value} for whose, title, rows in
                                 ours + theirs for name, values in rows.items() for value in _numbers(values)])
 
 
@@ -365,7 +363,7 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
         axis.set(title=title, xlabel="answered", ylabel="true class")
         kept += [{"panel": title, "true class": names[one], "answered": names[other], "%": 100 * share.loc[one, other]}
                  for one in classes for other in classes if one != other]
-    return series.keep(figure, kept)
+    return handover.keep(figure, kept)
 
 
 def mask_picture(topologies: Mapping[str, Topology]) -> Figure:
@@ -492,7 +490,7 @@ def landscape(graph: PCGraph, start: Tensor, free: tuple[int, int], paths: Mappi
     x, y = (f"value of {names[k]}" for k in free)
     axis.set(xlabel=x, ylabel=y)
     legend(figure, *axis.get_legend_handles_labels())
-    return series.keep(figure, [{"series": name, x: float(state[free[0]]), y: float(state[free[1]])}
+    return handover.keep(figure, [{"series": name, x: float(state[free[0]]), y: float(state[free[1]])}
                                 for name, path in paths.items() for state in path])
 
 
@@ -601,8 +599,6 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     axes. ``labels``: panel -> its own label of the y axis; such panels stand below one another. ``levels``: panel ->
     name -> height of a dashed line.
     """
-    if frame.empty:
-        raise BadInput("facets needs at least one row.")
     numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
     figure, axes = _grid(frame[panel].nunique(), *((1, PHONE, 1.3) if labels else (3, 3.4, 2.5)), sharex=bool(labels))
     many = frame[color].nunique() > len(COLORS)
@@ -619,19 +615,14 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
         if labels:
             axis.set_ylabel(labels[title], fontsize="small")
             axis.label_outer()
-        _places(axis, part[x], numbers, turn=not labels)
+        elif not numbers:                                                  # words are slanted, because they would touch
+            axis.tick_params("x", rotation=25 if part[x].nunique() < 5 else 90)
+        if numbers:
+            axis.set_xscale("log")
+            _plain_numbers(axis)
     if not own:
         legend(figure, *named, color)
-    return series.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
-
-
-def _places(axis: Axes, places: pd.Series, numbers: bool, turn: bool) -> None:
-    """The x axis of a panel: logarithmic for ``numbers``; words are slanted if ``turn``, because they would touch."""
-    if turn and not numbers:
-        axis.tick_params("x", rotation=25 if places.nunique() < 5 else 90)
-    if numbers:
-        axis.set_xscale("log")
-        _plain_numbers(axis)
+    return handover.keep(figure, frame[list(dict.fromkeys((panel, color, x, y)))])
 
 
 def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: Mapping[str, Any]) -> tuple[list[Any], list[str]]:

@@ -14,8 +14,7 @@ from markupsafe import Markup
 from ..evidence import claims, words
 from ..evidence.verdicts import LEVELS, Beside, Verdict
 from ..evidence.words import Book
-from . import formats
-from .handover import Table
+from .handover import DASH, Table, text_of
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
@@ -24,10 +23,9 @@ SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")                                 # a s
 NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # a text that begins with one; its whole part
 # If such a column has the same value in all rows, the value stands below the table instead.
 CONSTANT = ("seeds", "training images", "epochs", "sweep", "images", "steps", "batch size", "runs")
-FEW = 8                                            # rows of a table that is shown; a longer one folds away
 FOLDER = Path(__file__).with_name("templates")
 FIGURE_SPACE = "\u2007"                            # as wide as a digit
-WIDE, LONG = 20, 32                                # characters of a title and of a cell that need width on a phone
+LONG = 32                                          # characters of a cell that needs width on a phone
 
 
 @cache
@@ -36,7 +34,8 @@ def _environment() -> Environment:
                               autoescape=lambda name: str(name).endswith(".html"), trim_blocks=True, lstrip_blocks=True,
                               keep_trailing_newline=True)                  # a fence needs its own line
     environment.filters |= {"badge_class": lambda verdict: BADGES[verdict.partition(":")[0]], "per_cent": per_cent,
-                            "in_words": words.count, "bibtex_name": "{0[family-names]}, {0[given-names]}".format}
+                            "in_words": words.count, "rule": claims.rule,
+                            "bibtex_name": "{0[family-names]}, {0[given-names]}".format}
     return environment
 
 
@@ -44,11 +43,6 @@ def template(file: str, /, **data: object) -> str:
     """Render a template of ``templates/`` with some data: HTML, which escapes them, or Markdown."""
     text = _environment().get_template(file).render(data)
     return Markup(text) if file.endswith(".html") else text
-
-
-def sentence(text: str) -> str:
-    """The text with a full stop if it ends without a mark."""
-    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def per_cent(mean: float, sd: float, seeds: int) -> str:
@@ -61,19 +55,19 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
     columns, alike, rules = [], {}, claims.load_claims() if "claim" in shown.data else {}
     for name, values in shown.data.items():
         title = book.columns.get(name, name)
-        texts = [in_words(formats.cell(value, shown.formats.get(name, "")), book) for value in values]
+        texts = [in_words(text_of(value, shown.formats.get(name, "")), book) for value in values]
         if name == "claim":
             texts = [rules[value].name if value in rules else text for value, text in zip(values, texts, strict=True)]
-        told_once = shown.settings or title in CONSTANT or texts[:1] == [formats.DASH]
+        told_once = shown.settings or title in CONSTANT or texts[:1] == [DASH]
         if told_once and len(texts) > 1 and len(set(texts)) == 1:
-            alike |= {title: texts[0]} if texts[0] != formats.DASH else {}
+            alike |= {title: texts[0]} if texts[0] != DASH else {}
         else:
             columns.append(_column(title, texts))
     said = {"In all rows": alike, "The paper's": shown.paper if alike or shown.paper else {}}
-    below = [f"{lead}: {'; '.join(_counted(key, formats.cell(value)) for key, value in facts.items())}."
+    below = [f"{lead}: {'; '.join(_counted(key, text_of(value)) for key, value in facts.items())}."
              for lead, facts in said.items() if facts]
-    return template("table.html", name=shown.name, caption=shown.caption, columns=columns, says=says, csv=csv, few=FEW,
-                    rows=list(zip(*(column["texts"] for column in columns), strict=True)), wide=WIDE, below=below)
+    return template("table.html", shown=shown, columns=columns, says=says, csv=csv, below=below,
+                    rows=list(zip(*(column["texts"] for column in columns), strict=True)))
 
 
 def in_words(text: str, book: Book) -> str:
@@ -81,14 +75,14 @@ def in_words(text: str, book: Book) -> str:
     if text.startswith('{"'):                          # a sweep's setting: labels to hidden1 1, hidden1 to hidden1 0
         with suppress(json.JSONDecodeError):
             settings = json.loads(text)
-            return ", ".join(f"{name.replace('->', 'to')} {formats.cell(settings[name])}" for name in settings)
+            return ", ".join(f"{name.replace('->', 'to')} {text_of(settings[name])}" for name in settings)
     return book.words.get(text) or SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
 
 
 def _column(title: str, texts: Sequence[str]) -> dict[str, object]:
     """A column as shown, with the class of its cells. Figure spaces before the shorter numbers align their points."""
     numbers = [NUMBER.match(text) for text in texts]
-    if not all(found or text == formats.DASH for found, text in zip(numbers, texts, strict=True)):
+    if not all(found or text == DASH for found, text in zip(numbers, texts, strict=True)):
         return {"title": title, "texts": texts, "kind": "long" if any(len(text) > LONG for text in texts) else ""}
     width = max((len(found[1]) for found in numbers if found), default=0)
     return {"title": title, "kind": "number", "texts": [

@@ -1,37 +1,38 @@
-"""The run behind each page, for the line under its title and for the ledger of all runs."""
+"""The page "Audit": the run behind each page, which stands under its title, too, and the licence of each package."""
 
 import json
 import re
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from packaging.requirements import Requirement
 
+from ..checkout import ROOT
 from ..evidence.records import PACKAGES
-from .formats import DASH
+from .handover import DASH
 
 ALIKE = ("profile", "device", "versions", "numerics")      # equal columns of the ledger become a sentence
+LONGEST = 60                                               # letters of a licence that are shown
 
 
 def of(record: Path) -> dict[str, str]:
-    """The facts of the run behind a page, in Markdown, from its file of records, if it keeps one: the columns of the
-    ledger, and ``words``, which has the same in one line.
-    """
+    """The facts of the run behind a page, in Markdown, from its file of records; nothing if it keeps none."""
     if not record.is_file():
-        return {"words": ""}
+        return {}
     saved = json.loads(record.read_text(encoding="utf-8"))
     known = saved["provenance"]
-    run = {"profile": escaped(saved["profile"]), "device": escaped(known["device"]),
-           "seconds": f"{known['seconds']:.0f}", "memory": escaped(known["memory"]), "date": date(known["date"]),
-           "commit": commit(known), "versions": escaped(versions(known)), "numerics": f"`{known['numerics']}`"}
-    return run | {"words": "Profile `{profile}`, {device}, {seconds}\u00a0s, commit {commit}".format(**run)}
+    return {"profile": escaped(saved["profile"]), "device": escaped(known["device"]),
+            "seconds": f"{known['seconds']:.0f}", "memory": escaped(known["memory"]), "date": date(known["date"]),
+            "commit": commit(known), "versions": escaped(versions(known)), "numerics": f"`{known['numerics']}`"}
 
 
 def ledger(runs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """``ledger.csv`` with one row per page that ran, and ``ledger.md``, a sentence with what all rows share."""
     rows = pd.DataFrame([{"page": f"{{doc}}`notebooks/{name}`"} | dict(run) for name, run in runs.items()])
-    rows = rows.drop(columns="words", errors="ignore").replace("", pd.NA).dropna(axis=1, how="all").fillna(DASH)
+    rows = rows.replace("", pd.NA).dropna(axis=1, how="all").fillna(DASH)
     alike = [key for key in ALIKE if key in rows and len(rows) > 1 and rows[key].nunique() == 1]
     said = "; ".join(f"{key} {rows[key].iloc[0]}" for key in alike)
     return {"ledger.md": f"All pages share this: {said}.\n" if alike else "",
@@ -56,3 +57,20 @@ def commit(run: Mapping[str, Any]) -> str:
 def date(moment: str) -> str:
     """Date and time to the minute."""
     return str(moment)[:16].replace("T", " ")
+
+
+def licences() -> pd.DataFrame:
+    """Every package that is locked for this machine: package, version, licence."""
+    locked = map(Requirement, re.findall(r"(?m)^(\w[^\\\n]*) \\$", (ROOT / "requirements.txt").read_text()))
+    return pd.DataFrame([{"package": one.name, "version": str(one.specifier)[2:], "licence": _licence(one.name)}
+                         for one in locked if not one.marker or one.marker.evaluate()])
+
+
+def _licence(package: str) -> str:
+    try:
+        about, prefix = metadata.metadata(package), "License :: OSI Approved :: "
+    except metadata.PackageNotFoundError:
+        return "not installed where this page was built"
+    named = [text.removeprefix(prefix) for text in about.get_all("Classifier", []) if text.startswith(prefix)]
+    text = about.get("License-Expression") or ", ".join(named) or (about.get("License") or "").partition("\n")[0]
+    return text if 0 < len(text) <= LONGEST else f"{text[:LONGEST]} …" if text else "not said"

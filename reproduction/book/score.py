@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..evidence import claims, findings, strict
-from ..evidence.findings import KINDS, Finding
+from ..evidence.findings import Finding
 from ..evidence.verdicts import Verdict
 from . import figures, render
 from .judged import Judged
@@ -17,6 +17,7 @@ from .layout import Page
 
 TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, checked exactly"
 BEYOND = "Beyond the paper"
+PAGES = ("score.html", "dots.html", "conclusion.md", "scorecard.html", "why.md", "cite.md")
 WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
 SMALL = 160                                        # pixels of a small picture, shown at half of it
 CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
@@ -26,42 +27,32 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
     """The files that prose pages include, by name. Writes small pictures into the staged book, ``source``. ``pages``:
     those of the book, which alone are linked.
     """
-    every, order, groups = entries(judged, pages, root, source / "book/_static/score"), list(findings.LEADS), {}
-    for title in (TRAINED, EXACT, BEYOND):
-        if group := [entry for entry in every if entry["group"] == title]:
-            groups[title] = sorted(group, key=lambda entry: order.index(entry["one"].verdict))     # what holds first
-    rivals = render.counted(rival for one in judged.verdicts.values() if not one.claim.beyond for rival in one.rivals)
-    summaries = {title: summary([entry["one"] for entry in group]) for title, group in groups.items()}
-    given = {"rules": {name: one.claim for name, one in judged.verdicts.items()}, "pages": pages}
-    work = strict.read_yaml(root / "CITATION.cff")
-    return {
-        "score.html": render.template("score.html", **given, summaries=summaries, exact=EXACT, groups={
-            title: group for title, group in groups.items() if title != EXACT}),
-        "dots.html": render.template("dots.html", dots=dots(judged)),
-        "conclusion.md": render.template(
-            "conclusion.md", summaries=summaries, trained_title=TRAINED, exact_title=EXACT, rivals=rivals,
-            lead=lead(judged), outside=sum(bool(entry["departures"]) for entry in every))
-        if {TRAINED, EXACT} <= groups.keys() else "",
-        "scorecard.html": render.template("scorecard.html", **given,
-                                          rows=sorted(every, key=lambda entry: entry["one"].exact)),
-        "why.md": render.template("why.md", **given, kinds=causes(every)),
-        "cite.md": render.template("cite.md", work=work, paper=work["references"][0])}
+    every, order = entries(judged, pages, root, source / "book/_static/score"), list(findings.LEADS)
+    ranked = sorted(every, key=lambda entry: order.index(entry["one"].verdict))                # what holds first
+    groups = {title: [entry for entry in ranked if entry["group"] == title] for title in (TRAINED, EXACT, BEYOND)}
+    rivals = [rival for one in judged.verdicts.values() if not one.claim.beyond for rival in one.rivals]
+    given = {"every": every, "groups": groups, "trained_title": TRAINED, "exact_title": EXACT, "pages": pages,
+             "summaries": {title: summary([entry["one"] for entry in group]) for title, group in groups.items()},
+             "rivals": render.counted(rivals), "lead": lead(judged), "dots": dots(judged), "kinds": findings.KINDS,
+             "work": strict.read_yaml(root / "CITATION.cff")}
+    return {name: render.template(name, **given) for name in PAGES}
 
 
 def entries(judged: Judged, pages: Mapping[str, Page], root: Path, folder: Path) -> list[dict[str, Any]]:
     """What the pages say of each claim, with the figure that shows it, if it was run, and a small picture of that in
     ``folder``.
     """
-    every = []
+    every, told = [], (root / "book/changes.md").read_text(encoding="utf-8")
     for one in judged.found.values():
         verdict = judged.verdicts[one.claim]
         page = pages.get(verdict.claim.notebook)
         figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
+        anchor = f"change-{one.claim.lower()}"
         every.append({
-            "one": one, "group": BEYOND if one.beyond else EXACT if one.exact else TRAINED, "row": verdict.row(),
+            "one": one, "verdict": verdict, "group": BEYOND if one.beyond else EXACT if one.exact else TRAINED,
             "figure": figure, "image": figures.thumbnail(figure, folder, SMALL) if figure else None,
-            "measured": measured(verdict), "ticks": ticks(verdict), "changes": changes(one, root),
-            "asked": asked(verdict.claim), "departures": verdict.claim.departures})
+            "ticks": ticks(verdict), "asked": asked(verdict.claim),
+            "changes": anchor if f"\n({anchor})=\n" in told else "runs"})
     return every
 
 
@@ -77,11 +68,6 @@ def summary(group: Sequence[Finding]) -> dict[str, Any]:
     final = Counter(one.verdict for one in group)
     return {"count": len(group), "final": [(word, final[word]) for word in WORDS if final[word]],
             "remarks": list(Counter(one.remark for one in group if one.remark).items())}
-
-
-def measured(one: Verdict) -> list[str]:
-    """One line per check: the measurement and the rule, or the rule alone if nothing was measured."""
-    return list(map(str, one.ran)) or [claims.rule(check) for check in one.claim.checks.values()]
 
 
 def ticks(one: Verdict) -> dict[str, Any]:
@@ -112,18 +98,6 @@ def _short(claim: claims.Claim, names: Iterable[str]) -> list[str]:
     said = Counter(claim.short.get(name, name.replace("_", " ")) for name in names)
     every = Counter(claim.short.values())
     return [text if count >= every[text] else f"{text} ({count} of {every[text]})" for text, count in said.items()]
-
-
-def changes(one: Finding, root: Path) -> str:
-    """The anchor of a claim on the page of changes, in lower case; ``runs`` if the page does not mention it."""
-    anchor = f"change-{one.claim.lower()}"
-    page = (root / "book/changes.md").read_text(encoding="utf-8")
-    return anchor if re.search(rf"^\({re.escape(anchor)}\)=$", page, re.MULTILINE) else "runs"
-
-
-def causes(every: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """The ``entries`` of claims that do not hold, by kind of cause."""
-    return {title: some for kind, title in KINDS.items() if (some := [one for one in every if one["one"].kind == kind])}
 
 
 def dots(judged: Judged) -> dict[str, Any] | None:

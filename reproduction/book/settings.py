@@ -23,19 +23,17 @@ def includes(words: Mapping[str, str]) -> dict[str, str]:
            for text, name in COMMENT.findall(file.read_text(encoding="utf-8"))}
     kinds: dict[str, dict[str, Any]] = {}
     for name, model in read_yaml(file).items():
-        found = grid.entry(model)
-        title = model["kind"]
-        if found:
-            title = found[0]
-        else:                                                              # the paper names no settings of its kind
-            own = f"{model['topology']['constructor']} graph" if title == "pcgraph" else title
-            title = words.get(own, own.replace("_", " ").replace("-", " "))
-        kind = kinds.setdefault(title, {"entry": found and found[1], "models": {}})
+        title, entry = grid.entry(model) or (_called(model, words), None)
+        kind = kinds.setdefault(title, {"title": title, "entry": entry, "models": {}})
         kind["models"][name] = model
-    return {"settings.html": render.template("settings.html", kinds=[
-        {"title": title, "place": one["entry"].place.partition('"')[0].strip(" ,") if one["entry"] else "",
-         "rows": _rows(**one), "why": {name: why[name] for name in one["models"] if name in why}}
-        for title, one in kinds.items()])}
+    rows = {title: _rows(kind["entry"], kind["models"]) for title, kind in kinds.items()}
+    return {"settings.html": render.template("settings.html", kinds=kinds.values(), rows=rows, why=why)}
+
+
+def _called(model: Mapping[str, Any], words: Mapping[str, str]) -> str:
+    """The title of a kind of model of which the paper names no settings."""
+    own = f"{model['topology']['constructor']} graph" if model["kind"] == "pcgraph" else model["kind"]
+    return words.get(own, own.replace("_", " ").replace("-", " "))
 
 
 def _rows(entry: grid.Entry | None, models: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from pcgraph_lite.files import read_text, ready
 from ..checkout import ROOT, relative
 from ..evidence import records
 from ..evidence.strict import read_yaml
-from . import download, gate, licences, live, polish, runs, score, settings, speed
+from . import gate, live, polish, runs, score, settings, speed
 from .judged import Judged
 from .layout import Page, lay_out
 
@@ -38,14 +38,14 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
              for name in notebook_names(root / "_toc.yml")}
     judged = Judged.judge(records.read(saved))
     source = _copy_prose(root, made / "site-source")
-    download.write(judged, saved, source / "vendor/records")
+    judged.write(saved, source / "vendor/records")
     live.place(root, source, live.shares(judged))
     folder = source / "book/generated"                                     # what prose pages include
     texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
     texts |= speed.includes(root / "results/bench", folder, judged.book.words)
     texts |= score.includes(judged, pages, root, source)
     texts |= settings.includes(judged.book.words)
-    texts["licences.csv"] = licences.licences().to_csv(index=False)
+    texts["licences.csv"] = runs.licences().to_csv(index=False)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     for name, page in pages.items():
@@ -59,8 +59,8 @@ def _page(name: str, executed: Path, saved: Path, root: Path, profile: str) -> P
     file, record = executed / f"{name}.ipynb", saved / f"{name}.json"
     if not profile and not file.is_file():
         return Page(name, jupytext.read(root / "notebooks" / f"{name}.md"), ran=False, older=False, run={})
-    notebook = gate.admit(read_notebook(file, profile or "paper"), name, root)
-    return Page(name, notebook, ran=True, older=gate.outdated(notebook, name, root), run=runs.of(record))
+    notebook, older = gate.admit(read_notebook(file, profile or "paper"), name, root)
+    return Page(name, notebook, ran=True, older=older, run=runs.of(record))
 
 
 def make(profile: str, published: bool = False) -> Path:

@@ -10,20 +10,12 @@ from typing import Any
 import pandas as pd
 
 from . import render, runs
-from .formats import DASH
+from .handover import DASH
 
 DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}             # folder -> heading
 PEERS = {"fabricpc": "FabricPC", "pcx": "PCX"}              # other projects
 LONG = re.compile(r"^\d{4}$|(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 RACED = re.compile(r"\b(quality)?-?\b(mnist|fashion)\b")
-SCALING = "Time of a training batch as one size grows and the others stay: N vertices, a batch of B, or T value steps."
-SLOPE = " A slope is the power of the number of edges with which time or memory grows."
-FILES = {"targets.csv": "Targets, and whether they are met.", "works.csv": "What was measured.",
-         "times.csv": "Times of one batch or query.",
-         "floor.svg": "Time as a multiple of the bare products' time, the upright line: the nearer, the better.",
-         "numbers.csv": "Ratios, memory and distances.",
-         "scaling.csv": f"{SCALING} It grows as the size to the power of the fitted exponent.",
-         "scaling.svg": f"{SCALING} Lines are powers, fitted to the larger half of the points."}
 
 
 def includes(results: Path, folder: Path, words: Mapping[str, str]) -> dict[str, str]:
@@ -36,27 +28,22 @@ def includes(results: Path, folder: Path, words: Mapping[str, str]) -> dict[str,
     parts = [_part(heading, bench / device, device, "pcgraph bench", bench / device / "bench.json")
              for device, heading in DEVICES.items() if (bench / device / "bench.json").is_file()]
     if (bench / "peers.csv").is_file():
-        shown = {"peers.csv": "The same tasks in other packages. Compilation is not timed."}
         command = "python -m benchmarks.peers.compare"
-        parts.append(_part("Other projects", bench, "", command, bench / "peers.json", shown))
+        parts.append(_part("Other projects", bench, "", command, bench / "peers.json"))
     found = [_found(file, heading) for device, heading in DEVICES.items()
              if (file := bench / device / "targets.csv").is_file()]
     page = render.template("speed.md", parts=parts, counted=(bench / "launches.csv").is_file())
     return {"speed.md": page, "speed-lead.md": "\n\n".join(found) + "\n"}
 
 
-def _part(heading: str, place: Path, device: str, command: str, made: Path,
-          files: Mapping[str, str] = FILES) -> dict[str, Any]:
+def _part(heading: str, place: Path, device: str, command: str, made: Path) -> dict[str, Any]:
     """A section of the page: the run behind it, and its tables and figures."""
     run = json.loads(made.read_text(encoding="utf-8"))
     run = run.get("provenance", run)
-    texts = {file.name: file.read_text(encoding="utf-8") for file in place.glob("*.csv")}
+    files = {file.name: file.read_text(encoding="utf-8") if file.suffix == ".csv" else "" for file in place.glob("*.*")}
     return {"heading": heading, "command": command, "device": runs.escaped(run["device"]),
             "date": runs.date(run["date"]), "commit": runs.commit(run),
-            "versions": runs.escaped(runs.versions(run)), "shown": [
-                {"file": f"{device}/{name}".lstrip("/"), "label": f"{Path(name).stem}-{device}".rstrip("-"),
-                 "caption": caption + SLOPE * ("slope of" in texts.get(name, ""))}
-                for name, caption in files.items() if (place / name).is_file()]}
+            "versions": runs.escaped(runs.versions(run)), "folder": device, "files": files}
 
 
 def _found(targets: Path, where: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reproduction.book import download
+from reproduction.book import render
 from reproduction.book.judged import Judged
 from reproduction.checkout import ROOT
 from reproduction.evidence import records
@@ -19,7 +19,7 @@ RECORDS = ROOT / "results/records"
 @pytest.fixture(scope="module")
 def csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("csv")
-    download.write(Judged.judge(records.read(RECORDS)), RECORDS, folder)
+    Judged.judge(records.read(RECORDS)).write(RECORDS, folder)
     return folder
 
 
@@ -35,17 +35,9 @@ def test_the_csv_of_a_page_holds_its_records_to_the_last_digit(csv: Path, path: 
             for key, value in record["parameters"].items() if value is not None)
 
 
-def test_a_page_without_records_offers_its_notebook_alone() -> None:
-    judged = Judged.judge(records.read(RECORDS))
-    assert [text for text, _ in download.of("01-introduction", judged)] == ["notebook"]
-    assert dict(download.of("02-pc-graphs", judged))["record"] == "../../records/02-pc-graphs.json"
-
-
 def test_the_first_cell_does_nothing_where_the_package_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: pytest.fail("something was run"))
-    found = download.first_cell()
-    assert found.metadata.tags == ["remove-cell"]
-    exec(found.source, {})
+    exec(render.template("install.py.txt"), {})
 
 
 def test_where_it_is_not_the_first_cell_installs_the_folder_beside_it(tmp_path: Path,
@@ -56,9 +48,9 @@ def test_where_it_is_not_the_first_cell_installs_the_folder_beside_it(tmp_path: 
     monkeypatch.setattr("sys.path", ["here"])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="beside this notebook"):
-        exec(download.first_cell().source, {})
+        exec(render.template("install.py.txt"), {})
     (tmp_path / "pcgraph-lite/pcgraph_lite").mkdir(parents=True)
-    exec(download.first_cell().source, {})
+    exec(render.template("install.py.txt"), {})
     (install,) = ran
     assert install[1:4] == ["-m", "pip", "install"] and install[-1] == f"{tmp_path / 'pcgraph-lite'}[book]"
     assert "book" in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

@@ -9,8 +9,8 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from reproduction.book import layout, series, tables
-from reproduction.book.handover import KIND, Table
+from reproduction.book import layout, render, tables
+from reproduction.book.handover import KIND, NUMBERS, Table
 from reproduction.book.judged import Judged
 from reproduction.book.layout import Page
 from reproduction.checkout import ROOT
@@ -18,6 +18,7 @@ from reproduction.evidence import records
 from reproduction.evidence.findings import Finding
 
 NAME = "03a-fully-connected"
+RUN = {"profile": "paper", "device": "a CPU", "seconds": "7", "commit": "`0123`"}
 PIXEL = "iVBORw0KGgo="  # decodes; nothing here looks at the picture
 
 
@@ -42,7 +43,7 @@ def show(table: Table) -> NotebookNode:
 
 def page(*cells: NotebookNode) -> Page:
     return Page(NAME, new_notebook(cells=[new_markdown_cell("# Title\n\n**Claim.** Text."), *cells]), True, False,
-                {"words": "on a CPU"})
+                RUN)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_a_page_opens_with_its_finding_and_its_figure_which_stands_nowhere_else(
     top, drawn = laid(page(figure())).cells[1:]
     source = top.source
     parts = ["# Title", 'class="result"', "generated/figures/fig-a.png", ":name: fig-a", "\nLook.", "**Claim.**",
-             "a CPU", " download>"]
+             "[Profile `paper`, a CPU, 7\u00a0s, commit `0123` (", " download>"]
     places = [source.index(part) for part in parts]
     assert "\n```\n" in source and not re.search(r"[^\n]```\n", source), "each fence stands on a line of its own"
     assert places == sorted(places) and (tmp_path / "book/generated/figures/fig-a.png").is_file()
@@ -79,25 +80,29 @@ def test_a_page_opens_with_its_finding_and_its_figure_which_stands_nowhere_else(
 def test_a_page_without_pictures_gets_its_box_alone_and_one_without_title_nothing(laid) -> None:
     """A page says that it ran with earlier code."""
     assert "{figure}" not in laid(page()).cells[1].source
-    untitled = Page(NAME, new_notebook(cells=[new_markdown_cell("Text.")]), True, False, {"words": ""})
+    untitled = Page(NAME, new_notebook(cells=[new_markdown_cell("Text.")]), True, False, {})
     assert laid(untitled).cells[1].source == "Text."
-    one = Page(NAME, page().notebook, True, True, {"words": "on a CPU"})
+    one = Page(NAME, page().notebook, True, True, RUN)
     assert "The notebook has changed since this run." in laid(one).cells[1].source
 
 
+def box(*found: Finding, aim: str = "") -> str:
+    return render.template("box.html", found=found, aim=aim)
+
+
 def test_the_box_says_verdict_and_finding_and_folds_what_it_hangs_on_or_says_what_the_page_is_for() -> None:
-    shown, _, folded = layout.box([finding()], "").partition("<details>")
+    shown, _, folded = box(finding()).partition("<details>")
     for text in ('<span class="verdict preliminary">preliminary: partly<', "Eight &lt;pictures&gt;", "80 %", "always"):
         assert text in shown, text
     for text in ("First &amp; best. Second.", "So far it holds in part.", "Read otherwise, not."):
         assert text in folded and text not in shown, text
     assert "<summary>One seed so far; the rule asks for five. · Details</summary>" in folded
-    assert "It tests &lt;no&gt; claim." in layout.box([], "It tests <no> claim.")
+    assert "It tests &lt;no&gt; claim." in box(aim="It tests <no> claim.")
 
 
 def test_a_page_of_many_claims_keeps_to_a_line_each() -> None:
     later = finding(claim="gen-d", verdict="not run", sentences=(), ours="", hangs=())
-    html = layout.box([finding(), finding(claim="gen-c"), later], "")
+    html = box(finding(), finding(claim="gen-c"), later)
     shown = html.partition('id="claim-gen-a"')[2].partition("<details>")[0]
     assert "Eight" in shown and "First" not in shown and "80 %" not in shown and "80 %" in html
 
@@ -108,7 +113,7 @@ def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judg
                           "true at every decay": [1, 7], "at some": [2, 8], "at none": [3, 9]})
     aims = []
     for cells in ([show(Table.of(frame, "counted"))], []):
-        one = Page("l-settings", page(*cells).notebook, True, False, {"words": ""})
+        one = Page("l-settings", page(*cells).notebook, True, False, {})
         layout.lay_out(one, judged, ROOT, tmp_path)
         aims.append(one.notebook.cells[1].source)
     assert "7 of them are true" in aims[0] and "9 at none" in aims[0] and "the other 8." in aims[0]
@@ -136,7 +141,7 @@ def test_each_table_can_be_taken_away_the_second_of_a_name_too(laid, tmp_path: P
 
 
 def test_the_caption_links_to_the_numbers_and_is_the_description_without_markup(laid, tmp_path: Path) -> None:
-    cell = laid(page(figure("The fall.", **{series.KIND: "series,t,E\na,0,2\n"}))).cells[2]
+    cell = laid(page(figure("The fall.", **{NUMBERS: "series,t,E\na,0,2\n"}))).cells[2]
     assert (tmp_path / f"vendor/records/figures/{NAME}-a.csv").read_text() == "series,t,E\na,0,2\n"
     caption = cell.metadata.mystnb.figure.caption
     assert caption.startswith("The fall. <a ") and f'href="../../records/figures/{NAME}-a.csv" download' in caption
@@ -155,9 +160,10 @@ def test_figure_and_table_of_a_claim_say_what_was_found(judged: Judged, tmp_path
     assert ["First &amp; best." in row.outputs[0].data["text/html"] for row in told] == [False, True]
 
 
-def test_what_a_cell_printed_in_turns_is_one_text_without_progress_bars(laid) -> None:
-    outputs = [new_output("stream", name=name, text=text) for name, text in (
-        ("stdout", "a\n"), ("stderr", "10 %"), ("stdout", "b\n"))]
-    cell = new_code_cell("x", outputs=[*outputs, new_output("display_data", {"text/plain": "c"}),
-                                       new_output("stream", name="stdout", text="d\n")])
-    assert [one.get("text") for one in laid(page(cell)).cells[2].outputs] == ["a\nb\n", None, "d\n"]
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_page_offers_its_notebook_and_what_it_recorded(judged: Judged, tmp_path: Path, count: int) -> None:
+    one = page()
+    layout.lay_out(one, replace(judged, records=count * [{"notebook": NAME}]), ROOT, tmp_path)
+    links = re.findall(r'<a href="([^"]+)" download>', one.notebook.cells[1].source)
+    assert links == [*[f"../../records/{NAME}.{kind}" for kind in ("csv", "json")][:2 * count],
+                     f"../../_sources/book/notebooks/{NAME}.ipynb"]

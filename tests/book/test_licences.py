@@ -2,7 +2,7 @@
 
 from importlib import metadata
 
-from reproduction.book.licences import licences
+from reproduction.book.runs import licences
 
 
 def test_every_package_of_this_machine_has_its_version_and_its_licence() -> None:

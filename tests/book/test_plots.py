@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import circuits
-from reproduction.book import plots, series
+from reproduction.book import handover, plots
 from reproduction.book.plots import RIGHT, WRONG
 
 
@@ -338,7 +338,7 @@ def test_facets_have_labels_and_levels_of_their_own():
     figure = plots.facets(frame, "x", "y", "part", "by", levels={"b": {"rival": 2.5}})
     assert [[text.get_text() for text in axis.texts] for axis in figure.axes] == [[], ["rival"]]
     assert figure.axes[1].lines[-1].get_ydata() == [2.5, 2.5]
-    assert "b,rival,,2.5" in series.csv(figure)
+    assert "b,rival,,2.5" in handover.csv(figure)
 
 
 def test_answers_are_ticks_and_crosses_and_empty_where_nothing_was_tried():

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
-from reproduction.book import formats, render, tables
-from reproduction.book.handover import Table
+from reproduction.book import render, tables
+from reproduction.book.handover import Table, text_of
 from reproduction.evidence import findings, verdicts
 from reproduction.evidence.claims import load_claims
 from reproduction.evidence.verdicts import Beside, Case, Verdict
@@ -32,8 +32,8 @@ def cells(page: BeautifulSoup) -> list[list[str]]:
     ({"mean": 0.0455, "low": 0.04473, "high": 0.04628}, "0.0455 (0.0447 to 0.0463)"),
     ({"share": 0.7, "low": 0.397, "high": 0.892}, "70.0 % (39.7 to 89.2)")])
 def test_every_kind_of_cell_has_one_form_and_a_column_can_ask_for_its_own(value: object, text: str) -> None:
-    assert formats.cell(value) == text
-    assert formats.cell(668672, ",") == "668,672" and formats.cell(0.0851, ".2g") == "0.085"
+    assert text_of(value) == text
+    assert text_of(668672, ",") == "668,672" and text_of(0.0851, ".2g") == "0.085"
 
 
 def test_what_all_rows_share_is_a_sentence_but_what_differs_and_a_single_row_stays() -> None:

@@ -6,7 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 from reproduction.book import runs
-from reproduction.book.formats import DASH
+from reproduction.book.handover import DASH
 
 
 def saved(folder: Path, **provenance: object) -> Path:
@@ -30,9 +30,7 @@ def test_the_ledger_says_who_ran_what_for_how_long(tmp_path: Path) -> None:
     assert set(second.values()) == {"{doc}`notebooks/mine`", DASH}         # a page that keeps no records
 
 
-def test_the_line_under_a_title_says_who_ran_it(tmp_path: Path) -> None:
-    assert runs.of(tmp_path / "no")["words"] == ""
-    assert runs.of(saved(tmp_path))["words"] == ("Profile `laptop`, a CPU \\[x86\\], 41\u00a0s, commit `012345678`")
+def test_a_run_with_changes_says_so(tmp_path: Path) -> None:
     assert runs.of(saved(tmp_path, dirty=True))["commit"] == "`012345678` with changes"
 
 

@@ -19,7 +19,7 @@ from reproduction.book.figures import Figure
 from reproduction.book.judged import Judged
 from reproduction.book.layout import Page
 from reproduction.checkout import ROOT
-from reproduction.evidence import claims, records
+from reproduction.evidence import claims, findings, records
 from reproduction.evidence.verdicts import Beside, Case
 
 RULES = claims.load_claims()
@@ -138,7 +138,7 @@ def figure(picture: Image.Image) -> Figure:
     shown = new_output("display_data", {"image/png": encoded(picture)})
     about = {"mystnb": {"figure": {"name": "fig-x", "caption": "A {term}`b`"}}}
     cell = new_code_cell("", outputs=[shown], metadata=about)
-    return Figure("page", "fig-x", cell)
+    return figures.of("page", new_notebook(cells=[cell]))["fig-x"]
 
 
 def test_a_cause_has_its_figure_unless_the_claim_was_not_run(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_cause_has_its_figure_unless_the_claim_was_not_run(tmp_path: Path) -> 
     shown = figure(Image.new("RGB", (40, 40), "blue"))
     pages = {claim.notebook: Page(claim.notebook, new_notebook(cells=[shown.cell]), True, False, {})}
     every = score.entries(dataclasses.replace(judged, found=found), pages, ROOT, tmp_path)
-    rows = BeautifulSoup(render.template("why.md", kinds=score.causes(every), rules=RULES, pages=pages),
+    rows = BeautifulSoup(render.template("why.md", kinds=findings.KINDS, every=every, pages=pages),
                          "html.parser").select("ul.causes > li")
     assert [bool(row.img) for row in rows] == [False, True, True] and (tmp_path / "fig-x.png").is_file()
     lines = [row.select("p")[1].get_text() for row in rows]
@@ -192,7 +192,7 @@ def test_comparisons_with_simple_methods_are_counted() -> None:
     assert render.counted(beside) == {"better": 1, "level": 0, "worse": 2}
     group = {"count": 1, "final": [], "remarks": []}
     text = render.template("conclusion.md", summaries={"a": group, "b": group}, trained_title="a", exact_title="b",
-                           rivals=render.counted(beside), lead=None, outside=0)
+                           rivals=render.counted(beside), lead=None, every=[])
     assert "beat our graphs in 2 of 3 comparisons. They lose in 1," in text and "verdicts rest on" not in text
 
 

@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from matplotlib.figure import Figure
 from PIL import Image
 
-from reproduction.book import plots, polish, series
+from reproduction.book import handover, plots, polish
 
 SEEDS = torch.tensor([[1.0, 3.0], [2.0, 6.0]])                             # (positions, seeds)
 BOTH = {"m": torch.tensor([1.0, 2.0]), "n": torch.tensor([3.0])}
@@ -30,7 +30,7 @@ def closed() -> Iterator[None]:
 
 def rows(figure: Figure) -> list[dict[str, object]]:
     """The rows of a figure as a reader's own program gets them, without empty cells."""
-    table = pd.read_csv(StringIO(series.csv(figure)))
+    table = pd.read_csv(StringIO(handover.csv(figure)))
     return [{key: value for key, value in row.items() if value == value} for row in table.to_dict("records")]
 
 
@@ -83,9 +83,9 @@ def test_a_shown_figure_carries_its_numbers_and_its_picture() -> None:
     try:
         plots.use_style()
         shown, _ = shell.display_formatter.format(plots.curves({"a": ([0], torch.tensor([2.0]))}, "t", "E"))
-        assert shown[series.KIND] == "series,t,E\na,0,2\n"
+        assert shown[handover.NUMBERS] == "series,t,E\na,0,2\n"
         with Image.open(BytesIO(b64decode(shown["image/png"]))) as picture:
             assert polish.density(picture) == 2
-        assert series.KIND not in shell.display_formatter.format(plots.image_rows({"a": torch.rand(2, 784)}))[0]
+        assert handover.NUMBERS not in shell.display_formatter.format(plots.image_rows({"a": torch.rand(2, 784)}))[0]
     finally:
         InteractiveShell.clear_instance()

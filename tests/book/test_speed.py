@@ -72,5 +72,6 @@ def test_a_slope_is_explained_where_a_table_has_one(tmp_path: Path) -> None:
     page = included(results, tmp_path / "out")["speed.md"]
     numbers, targets = (re.search(rf"dropdown}} (.*)\n+(.*?)\n*```{{csv-table}}\n:file: .*/{name}.csv", page).groups()
                         for name in ("numbers", "targets"))
-    assert numbers == ("Ratios, memory and distances", speed.SLOPE.strip())
+    assert numbers == ("Ratios, memory and distances", "A slope is the power of the number of edges with which time or "
+                       "memory grows.")
     assert targets == ("Targets, and whether they are met", "")

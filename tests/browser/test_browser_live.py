@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import export_live
+import live_files
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,7 +28,7 @@ MODELS = sorted(path.stem for path in DATA.glob("model-*.js"))
 TOLERANCE = 1e-4
 WAIT = 120_000                                     # milliseconds; the machine may be busy
 WIDTHS = [1280, 390]
-content = cache(export_live.content)
+content = cache(live_files.content)
 Opened = Callable[..., "sync_api.Page"]
 TOP = datasets.top_half((1, 28, 28)).flatten()
 
@@ -90,7 +91,7 @@ def python_graph(file: str) -> pcg.PCGraph:
     weight = torch.zeros(about["n"], about["n"], dtype=torch.float64)
     for block in about["blocks"]:
         a, b = block["from"], block["to"]
-        weight[a:a + block["rows"], b:b + block["cols"]] = export_live.restored(block).double()
+        weight[a:a + block["rows"], b:b + block["cols"]] = live_files.restored(block).double()
     groups = {name: stop - start for name, (start, stop) in about["groups"].items()}
     graph = pcg.PCGraph(pcg.topology.from_mask(weight != 0, groups), about["activation"], dtype=torch.float64)
     graph.set_weight(weight)
@@ -100,7 +101,7 @@ def python_graph(file: str) -> pcg.PCGraph:
 def digit(about: dict) -> Tensor:
     """A digit that the model knows, in the units of [0, 1], ``(1, pixels)``."""
     name = "memories" if "labels" not in about["groups"] else "digits"
-    raw = np.frombuffer(export_live.base64.b64decode(export_live.content(DATA / f"{name}.js")["images"]), np.uint8)
+    raw = np.frombuffer(export_live.base64.b64decode(live_files.content(DATA / f"{name}.js")["images"]), np.uint8)
     return torch.from_numpy(raw.reshape(-1, 784)[3:4] / 255.0)
 
 
@@ -251,7 +252,7 @@ def test_two_hundred_steps_take_less_than_two_seconds(scripts: "sync_api.Page", 
 # ---- readers --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("part", live.PARTS)
+@pytest.mark.parametrize("part", sorted(live.parts(ROOT)))
 def test_a_part_fits_its_page_and_every_control_has_a_name(opened: Opened, part: str, width: int) -> None:
     page = opened(part, width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -357,7 +358,7 @@ def test_too_large_a_step_is_said(opened: Opened) -> None:
 def test_each_task_opens_with_its_best_setting_and_the_slider_says_what_another_costs(opened: Opened) -> None:
     """Oracle: the best mean over runs that differ in nothing but the seed, by pandas."""
     page = opened("relaxed")
-    for k, panel in enumerate(export_live.content(DATA / "relaxed-time.js")["panels"]):
+    for k, panel in enumerate(live_files.content(DATA / "relaxed-time.js")["panels"]):
         means = pd.DataFrame(panel["points"]).groupby(["T", "gamma", "decay"])["score"].mean()
         top = means.max() if panel["more"] else means.min()
         page.select_option("select", str(k))
@@ -374,9 +375,9 @@ def test_each_task_opens_with_its_best_setting_and_the_slider_says_what_another_
 
 def test_masks_show_what_the_constructors_make(opened: Opened) -> None:
     page = opened("masks")
-    for title, (small, _, _) in export_live.TOPOLOGIES.items():
+    for title, one in export_live.TOPOLOGIES.items():
         page.click(f"label:text-is('{title}')")
-        topology = export_live.made(*small)
+        topology = export_live.made(*one["small"])
         dark = page.evaluate("""() => { const c = document.querySelector('.pc-mask');
           const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
           return Array.from({ length: d.length / 4 }, (_, k) => +(d[4 * k] === 31)); }""")
@@ -384,7 +385,7 @@ def test_masks_show_what_the_constructors_make(opened: Opened) -> None:
         assert f"{topology.edge_count():,} edges" in page.inner_text(".pc-two")
 
 
-@pytest.mark.parametrize("part", live.PARTS)
+@pytest.mark.parametrize("part", sorted(live.parts(ROOT)))
 def test_without_javascript_a_picture_stands_there(opened: Opened, part: str) -> None:
     picture = opened(part, 390, java_script_enabled=False).locator(".pc-still")
     picture.scroll_into_view_if_needed()

@@ -9,7 +9,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from reproduction.book import layout, site
+from reproduction.book import render, site
 from reproduction.book.handover import KIND
 from reproduction.checkout import ROOT
 from reproduction.evidence import claims, findings, records, verdicts
@@ -248,5 +248,6 @@ def test_committed_records_give_sentences_without_gaps_and_show_every_rival() ->
 def test_equations_printed_in_another_index_order_say_so() -> None:
     kept = rows("eq3", ("max_relative_error", None, None, 1e-16), parameters={"dtype": "float64"})
     one = told(kept, "eq3")
-    assert one.lead == "It holds with the printed indices swapped." and one.remark in layout.box([one], "")
+    assert one.lead == "It holds with the printed indices swapped."
+    assert one.remark in render.template("box.html", found=[one], aim="")
     assert "swaps the two indices of θ" in one.sentences[0]
