@@ -193,11 +193,10 @@ def test_names_and_weights_of_a_connectome_are_kept(tmp_path: Path, plan: str):
     assert made.nodes == ("d", "a", "c", "b") and made.groups == {"seen": 2, "hidden": 2} and made.sensory == ("seen",)
     graph = PCGraph(made, "linear", plan=plan)
     expected = torch.from_numpy(nx.to_numpy_array(connectome(), nodelist=made.nodes))
-    assert torch.equal(graph.weight.double(), expected)
+    assert torch.equal(graph.weight.double(), expected) and (PCGraph(made, replicas=2).weight == expected).all()
     pcg.save(graph, tmp_path / "graph")
     for one in (graph, pcg.load(tmp_path / "graph")):
-        back = topology.to_networkx(one)
-        assert nx.utils.graphs_equal(back, connectome())
+        assert nx.utils.graphs_equal(topology.to_networkx(one), connectome())
     assert [made.place(node) for node in made.nodes] == [0, 1, 2, 3]
     with pytest.raises(UnknownName, match="no vertex 'e'"):
         made.place("e")
@@ -267,15 +266,3 @@ def test_weights_that_are_missing_or_no_numbers_and_two_groups_of_one_name_are_n
     wires.nodes["a"]["group"], wires.nodes["b"]["group"] = 1, "1"
     with pytest.raises(BadInput, match="'group' has 1 and '1', which are the same name of a group"):
         topology.from_networkx(wires)
-
-
-@pytest.mark.parametrize("replicas", [None, 2])
-def test_first_weights_are_those_of_the_edges(replicas: int | None):
-    made = topology.Topology({"a": 2}, [topology.Edges("a", "a", weights=torch.arange(4.0))])
-    graph = PCGraph(made, replicas=replicas, generator=torch.Generator().manual_seed(1))
-    assert (graph.weight == torch.tensor([[0.0, 1], [2, 3]])).all()
-
-
-def test_a_called_graph_says_what_to_call():
-    with pytest.raises(BadInput, match=r"pcg\.query\(graph, clamp="):
-        PCGraph(topology.generative(1, [], 2))(torch.rand(3, 2))
