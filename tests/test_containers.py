@@ -1,7 +1,7 @@
 """One guard for each quantity, at every door: whatever holds the numbers, and whatever is wrong with them. Oracle: the
 answer to the same numbers as a float32 tensor; the types and the words of our errors. ``DOORS`` are all public calls
 that take images, labels, masks or scores; one argument after the other is given in another container, or made wrong in
-one way that users make."""
+one way that users make. And one setting of the caller's, autocast, changes no answer at any of them."""
 
 import warnings
 from collections.abc import Callable
@@ -71,6 +71,9 @@ DOORS: dict[str, tuple[Callable[..., object], dict[str, Tensor]]] = {
     "query": (lambda images: pcg.query(graph(), {"pixels": images}, steps=2).x, {"images": X}),
     "query labels": (lambda labels: pcg.query(graph(), {"labels": labels}, steps=2).x, {"labels": Y}),
     "query start": (lambda images: pcg.query(graph(), init={"pixels": images}, steps=2).x, {"images": X}),
+    "sample": (lambda images: pcg.sample(graph(), {"pixels": images}, steps=4, every=2, burn_in=2).x, {"images": X}),
+    "counterfactual": (lambda images, labels: pcg.counterfactual(graph(), {"pixels": images}, {"labels": labels},
+                                                                 steps=3).x, {"images": X, "labels": Y}),
     "observed": (lambda images, mask: pcg.query(graph(), {"pixels": pcg.observed(images, mask)}, steps=2).x,
                  {"images": X, "mask": KNOWN}),
     "accuracy": (lambda images, labels: pcg.accuracy(graph(), (images, labels)), {"images": X, "labels": Y}),
@@ -151,6 +154,13 @@ def test_the_container_of_numbers_changes_no_answer(door: str, argument: str) ->
                                    msg=lambda text, name=name: f"{name}: {text}")
 
 
+@pytest.mark.parametrize("door", DOORS)
+def test_autocast_changes_no_answer(door: str) -> None:
+    expected = answer(door)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.testing.assert_close(answer(door), expected, rtol=0, atol=0)
+
+
 WRONG: dict[str, dict[str, Callable[[Tensor], object]]] = {
     "images": {"0 to 16": lambda x: x * 16, "0 to 2": lambda x: x * 2, "0 to 255": lambda x: x * 255,
                "bytes": lambda x: (x * 255).byte(), "whole numbers": lambda x: (x * 16).long(),
@@ -189,7 +199,8 @@ def test_what_is_wrong_with_a_quantity_is_said_at_every_door(door: str, argument
     assert not survivors
 
 
-SCALED = ("fit", "fit validation", "query", "query start", "accuracy", "minus_energy", "watch")
+SCALED = ("fit", "fit validation", "query", "query start", "sample", "counterfactual", "accuracy", "minus_energy",
+          "watch")
 
 
 @pytest.mark.parametrize("door", [door for door, argument in CASES if argument == "images" and door not in (
