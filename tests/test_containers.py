@@ -255,9 +255,10 @@ def test_advice_works(call: Callable, value: Tensor, words: str, advised: Callab
 
 
 @pytest.mark.parametrize("kind", [torch.uint8, torch.bool, torch.int64, torch.float32, torch.float64])
-def test_one_hot_labels_are_labels_whatever_their_type(kind: torch.dtype) -> None:
-    expected, hot = fitted((X, Y)), torch.nn.functional.one_hot(Y, 2)
-    torch.testing.assert_close(fitted((X, hot.to(kind))), expected)
+def test_one_hot_labels_are_class_numbers_whatever_their_type(kind: torch.dtype) -> None:
+    hot = torch.nn.functional.one_hot(Y, 2).to(kind)
+    torch.testing.assert_close(fitted((X, hot)), fitted((X, Y)))
+    torch.testing.assert_close(answer("query labels", labels=hot), answer("query labels"))
 
 
 def test_channels_of_pictures_that_may_be_either_way_are_taken() -> None:
