@@ -1,5 +1,6 @@
 """Every public name with every class of bad value: our own error, or an answer without NaN; nothing else. Oracle: the
-types of the errors. Of the calls of doors.py one argument after the other is replaced by each of ``BAD``."""
+types of the errors. Of the calls of doors.py, all topologies of CONSTRUCTORS among them, one argument after the other
+is replaced by each of ``BAD``."""
 
 import contextlib
 import io
