@@ -34,10 +34,12 @@ def masks(draw: st.DrawFn, least: int = 2, most: int = 8) -> torch.Tensor:
 @st.composite
 def graphs(draw: st.DrawFn, activation: str | None = None, replicas: bool = True, scale: float = 0.4,
            paper: bool = False) -> PCGraph:
-    """A graph with random weights, one or two groups, and sometimes bias, a flat prior or replicas. Where the
-    activation is left open, sometimes top-k as well. ``paper``: none of what section 2 does not have."""
+    """A graph with random weights, its edges in a matrix or a list, one or two groups, and sometimes bias, a flat prior
+    or replicas. Where the activation is left open, sometimes top-k as well. ``paper``: none of what section 2 does not
+    have."""
     mask, name = draw(masks()), activation or draw(st.sampled_from(ACTIVATIONS))
     n, cut = len(mask), draw(st.integers(1, len(mask) - 1))
+    mask = mask.to_sparse() if draw(st.booleans()) else mask
     groups = draw(st.sampled_from([None, {"a": cut, "b": n - cut}]))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 10**6)))
     plan, copies = draw(st.sampled_from(["dense", "blocks", "sparse"])), draw(st.sampled_from([None, 3]))

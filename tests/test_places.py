@@ -11,29 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
+from doors import X, Y, baseline, fitted
 
-import pcgraph_lite as pcg
-from pcgraph_lite import files, topology
-from pcgraph_lite.baselines.kinds import KINDS
-from pcgraph_lite.baselines.mlp import MLP
+from pcgraph_lite import files
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError
 from pcgraph_lite.images import datasets, judge, metrics, sources
 
 ROOT = Path(__file__).resolve().parents[1]
-X, LABELS = torch.rand(6, 4, generator=torch.Generator().manual_seed(0)), torch.arange(6) % 2
 NAMES = ["~/new folder/file", "new folder/file", "set{a}/file", "ü 100% #1/file", "./a/../b/file"]
 
 
-def fitted(checkpoint: object) -> None:
-    pcg.fit(pcg.PCGraph(topology.generative(2, [3], 4)), (X, LABELS), epochs=1, checkpoint=checkpoint, progress=False)
-
-
-def baseline(checkpoint: object) -> None:
-    KINDS["mlp"].fit(MLP(4, 2, [3]), X, LABELS, epochs=1, checkpoint=checkpoint, progress=False)
-
-
-WRITTEN: dict[str, Callable[[object], None]] = {"fit": fitted, "baseline": baseline}
+WRITTEN: dict[str, Callable[[object], object]] = {
+    "fit": lambda path: fitted((X, Y), checkpoint=path),
+    "baseline": lambda path: baseline("mlp", images=X, labels=Y, epochs=1, checkpoint=path)}
 READ: dict[str, Callable[[str], object]] = {
     "load": lambda path: datasets.load("mnist", root=path), "load_judge": lambda path: judge.load_judge("mnist", path),
     "inception_weights": lambda path: metrics.inception_weights(path)}

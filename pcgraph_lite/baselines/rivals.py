@@ -18,6 +18,7 @@ from torch.nn.functional import avg_pool2d
 from .. import valid
 from ..engine.scale import unscaled
 from ..errors import BadInput
+from ..precision import exactly
 from ..valid import Count, Rate, Shape
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)                                        # of ridge regression, times the images
@@ -31,6 +32,7 @@ class LinearMap:
     mean_in: Tensor                                                        # (inputs,)
     mean_out: Tensor                                                       # (outputs,)
 
+    @exactly
     def __call__(self, x: Tensor) -> Tensor:
         """``(batch, inputs)`` to ``(batch, outputs)``."""
         return ((x - self.mean_in) @ self.weight + self.mean_out).clamp(0, 1)

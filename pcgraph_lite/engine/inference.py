@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, UnstableStep, WrongShape
+from ..errors import BadInput, UnstableStep, WrongShape, shown
 from ..valid import Count, Damping, Rate
 from .conditioned import Conditioned
 from .curvature import curvature
@@ -52,7 +52,7 @@ class Settings:
         if isinstance(self.value_lr, Tensor):
             step = valid.finite(self.value_lr, "value_lr")
             if not step.numel() or (step <= 0).any():
-                raise BadInput(f"value_lr = {step.tolist()}; expected positive numbers, or 'safe'.")
+                raise BadInput(f"value_lr = {shown(step.tolist())}; expected positive numbers, or 'safe'.")
 
 
 @dataclass(frozen=True, eq=False)

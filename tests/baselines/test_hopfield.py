@@ -4,6 +4,7 @@ the energy, which no single update may raise; images for which the answer is pla
 
 import pytest
 import torch
+from scipy.linalg import hadamard
 
 from pcgraph_lite.baselines import hopfield
 from pcgraph_lite.baselines.hopfield import Hopfield, fit_hopfield
@@ -50,10 +51,7 @@ def test_hebbs_and_storkeys_rule_are_their_sums():
 @pytest.mark.parametrize("rule", ["hebb", "storkey"])
 def test_orthogonal_patterns_stay_and_pull_their_neighbours(rule: str):
     """Rows of a Hadamard matrix: w x = (1 - m/n) x for m of them, so each is at rest; a flipped vertex returns."""
-    hadamard = torch.ones(1, 1)
-    for _ in range(5):
-        hadamard = torch.cat([torch.cat([hadamard, hadamard], 1), torch.cat([hadamard, -hadamard], 1)])
-    patterns = hadamard[1:4]                                               # (3, 32)
+    patterns = torch.from_numpy(hadamard(32, dtype=float)[1:4]).float()    # (3, 32)
     model = Hopfield((1, 5, 5), 7)
     model.weight.copy_(hopfield.RULES[rule](patterns))
     everything = torch.arange(32)

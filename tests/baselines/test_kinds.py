@@ -1,7 +1,6 @@
 """What holds of every baseline. Oracles: an undisturbed training; images whose class is plain; words of our errors."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -10,24 +9,22 @@ import torch
 from pictures import bars
 from torch import nn
 
-from pcgraph_lite.baselines.almeida_pineda import AlmeidaPineda
-from pcgraph_lite.baselines.autoencoder import Autoencoder
-from pcgraph_lite.baselines.boltzmann import Boltzmann
-from pcgraph_lite.baselines.dam import DAM
-from pcgraph_lite.baselines.hopfield import Hopfield
 from pcgraph_lite.baselines.kinds import KINDS
-from pcgraph_lite.baselines.linear import Linear
-from pcgraph_lite.baselines.mlp import MLP
-from pcgraph_lite.baselines.rbm import RBM
 from pcgraph_lite.errors import BadFile, BadInput, UnknownName
 
-# kind -> a small model, and a setting that makes it another one
-MODELS: dict[str, tuple[Callable[..., nn.Module], dict[str, object]]] = {
-    "almeida-pineda": (partial(AlmeidaPineda, 12, 3, 6), {"damping": 0.1}),
-    "autoencoder": (partial(Autoencoder, 12, hidden=[6]), {"hidden": [5]}),
-    "boltzmann": (partial(Boltzmann, 12, 3, 4), {"free_steps": 2}),
-    "dam": (partial(DAM, 12, 3, memories=4), {"power": 4}), "mlp": (partial(MLP, 12, 3, [8]), {"activation": "tanh"}),
-    "rbm": (partial(RBM, 12, 3, 4), {"gibbs": 2})}
+# kind -> what a small model is made of beside its 3 labels; of those that learn by epochs a setting of another model
+MODELS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "almeida-pineda": ({"pixels": 12, "internal": 6}, {"damping": 0.1}),
+    "autoencoder": ({"pixels": 12, "hidden": [6]}, {"hidden": [5]}),
+    "boltzmann": ({"pixels": 12, "hidden": 4}, {"free_steps": 2}), "dam": ({"pixels": 12, "memories": 4}, {"power": 4}),
+    "mlp": ({"pixels": 12, "hidden": [8]}, {"activation": "tanh"}), "rbm": ({"pixels": 12, "hidden": 4}, {"gibbs": 2}),
+    "linear": ({"pixels": 12}, {}), "hopfield": ({"shape": (1, 3, 4)}, {})}
+BY_EPOCHS = [kind for kind, (_, other) in MODELS.items() if other]
+
+
+def small(kind: str, **other: object) -> nn.Module:
+    labels = {} if kind == "autoencoder" else {"labels": 3}
+    return KINDS[kind].make(**MODELS[kind][0] | labels | other)
 
 
 def fitted(kind: str, model: nn.Module, **settings: object) -> nn.Module:
@@ -37,14 +34,14 @@ def fitted(kind: str, model: nn.Module, **settings: object) -> nn.Module:
     return model
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", BY_EPOCHS)
 def test_a_resumed_training_ends_where_one_run_does(kind: str, tmp_path: Path) -> None:
-    (build, other), half = MODELS[kind], {"checkpoint": tmp_path / "state", "batch_size": 15}
-    first = fitted(kind, fitted(kind, build(), epochs=2, **half), epochs=4, **half)
-    second = fitted(kind, build(), epochs=4, batch_size=15)
+    half = {"checkpoint": tmp_path / "state", "batch_size": 15}
+    first = fitted(kind, fitted(kind, small(kind), epochs=2, **half), epochs=4, **half)
+    second = fitted(kind, small(kind), epochs=4, batch_size=15)
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
     with pytest.raises(BadFile, match="another training"):
-        fitted(kind, build(**other), **half)
+        fitted(kind, small(kind, **MODELS[kind][1]), **half)
 
 
 # kind -> settings that let it learn the bars, and what holds of what it ends with
@@ -65,8 +62,7 @@ LEARNED: dict[str, tuple[dict[str, object], Callable[[nn.Module, pd.DataFrame], 
 @pytest.mark.parametrize(("kind", "settings"), [("linear", {"method": "least-squares"}), ("hopfield", {"sizes": [3]}),
                                                 ("mlp", {"epochs": 2})])
 def test_the_call_of_every_training_has_its_name_and_a_callback(kind: str, settings: dict[str, object]) -> None:
-    fit, model, rows = KINDS[kind].fit, {"linear": Linear(12, 3), "hopfield": Hopfield((1, 3, 4), 3)}.get(kind), []
-    model = model or MODELS[kind][0]()
+    fit, model, rows = KINDS[kind].fit, small(kind), []
     history = fit(model, *bars(40), progress=False, callback=lambda *seen: rows.append(seen), **settings)
     assert [row for _, row in rows] == history.to_dict("records") and all(seen is model for seen, _ in rows)
     assert (fit.__name__, fit.__module__) == (f"fit_{kind}", type(model).__module__)
@@ -77,7 +73,7 @@ def test_the_call_of_every_training_has_its_name_and_a_callback(kind: str, setti
 
 @pytest.mark.parametrize("kind", LEARNED)
 def test_training_classifies_and_keeps_the_best_epoch(kind: str) -> None:
-    model, (settings, holds), (images, labels) = MODELS[kind][0](), LEARNED[kind], bars(30)
+    model, (settings, holds), (images, labels) = small(kind), LEARNED[kind], bars(30)
     before = (model.classify(images) == labels).double().mean()
     history = KINDS[kind].fit(model, *bars(90), validation=(images, labels), batch_size=10, progress=False, **settings)
     assert before < 0.9 and torch.equal(model.classify(images), labels) and history.validation.max() == 1
@@ -85,8 +81,8 @@ def test_training_classifies_and_keeps_the_best_epoch(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "setting"), [
-    *((kind, {name: value}) for kind in MODELS for name, value in {"weight_decay": 10.0, "optimizer": "sgd"}.items()
+    *((kind, {name: value}) for kind in BY_EPOCHS for name, value in {"weight_decay": 10.0, "optimizer": "sgd"}.items()
       if name in KINDS[kind].without), ("mlp", {"patience": 1})])
 def test_a_setting_without_effect_is_refused(kind: str, setting: dict[str, object]) -> None:
     with pytest.raises(BadInput, match=f"{next(iter(setting))} = .*(has no effect on the training of|no validation)"):
-        fitted(kind, MODELS[kind][0](), **setting)
+        fitted(kind, small(kind), **setting)

@@ -50,13 +50,6 @@ def test_parameters_are_read_and_given_values_come_before_the_profile_and_the_no
     assert given["profile"] == "smoke"
 
 
-@pytest.mark.parametrize(("made", "records"), [
-    ("_build/laptop/notebooks/01-tiny.ipynb", "_build/laptop/records"),
-    ("my-run/01-tiny.ipynb", "my-run/records")])
-def test_the_records_of_a_run_lie_beside_it(made: str, records: str) -> None:
-    assert notebooks.records_of(Path(made)) == Path(records)
-
-
 @pytest.mark.parametrize(("line", "words"), [
     ("imagse: 20", ["'imagse'", "Did you mean 'images'"]),
     ("images: twenty", ["'images' = 'twenty'", "expected int", "50"]),
@@ -91,7 +84,7 @@ def test_wrong_notebooks(root: Path, old: str, new: str, words: str) -> None:
 
 def test_run_writes_notebook_and_records(project: Project) -> None:
     """Under _build/PROFILE; the executed notebook holds no path of this machine."""
-    assert "_build/smoke/notebooks/01-tiny.ipynb" in project.said
+    assert all(f"_build/smoke/{made}" in project.said for made in ("notebooks/01-tiny.ipynb", "records/01-tiny.json"))
     built = project.root / "_build/smoke"
     executed = nbformat.read(built / "notebooks/01-tiny.ipynb", as_version=4)
     assert executed.metadata.papermill["parameters"]["images"] == 20
@@ -116,9 +109,9 @@ def test_plain_papermill_gives_the_same_numbers(project: Project) -> None:
     """One way is as good as another: with other parameters, which get a folder of their own, and the pipe jupytext |
     papermill, pasted from a page."""
     given = ("run", NAME, "--profile", "smoke", "-p", "variance", "0.3")
-    project.pcgraph(*given, "-p", "device", "cpu")
-    own = project.root / "_build/runs/01-tiny/smoke_device-cpu_variance-0.3"
-    assert (own / "01-tiny.ipynb").is_file()
+    said, place = project.pcgraph(*given, "-p", "device", "cpu"), "_build/runs/01-tiny/smoke_device-cpu_variance-0.3"
+    own = project.root / place
+    assert (own / "01-tiny.ipynb").is_file() and f"{place}/records/01-tiny.json" in said
     page = (HERE.parent / "notebooks/02-pc-graphs.md").read_text()
     pipe = re.search(r"^jupytext .*$", page, re.MULTILINE).group().replace("02-pc-graphs", NAME)
     pipe = f"set -o pipefail; {pipe} -p seed 0 -p profile smoke -p images 20 -p variance 0.3"

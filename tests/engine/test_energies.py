@@ -30,9 +30,8 @@ def test_a_slow_climb_is_divergence(over, trace):
         relax(CHAIN, X, HELD, steps=20_000 if trace else 100_000, value_lr=over * bound(CHAIN, X, HELD), trace=trace)
 
 
-@pytest.mark.parametrize("steps", [7, 301])
-def test_an_untraced_descent_ends_with_the_energy_of_its_last_step(steps):
-    relaxed = relax(CHAIN, X, HELD, steps=steps, value_lr=1e-4, trace=False)
+def test_a_long_untraced_descent_ends_with_the_energy_of_its_last_step():
+    relaxed = relax(CHAIN, X, HELD, steps=301, value_lr=1e-4, trace=False)
     assert relaxed.energy[-1].item() == pytest.approx(CHAIN.energy(relaxed.x).item(), rel=1e-12)
 
 
@@ -57,30 +56,21 @@ def test_every_vertex_may_round_by_32_of_its_last_places() -> None:
     assert not _above(problem, 0.99 * rounding, limit).any() and _above(problem, 1.01 * rounding, limit).all()
 
 
-@settings(max_examples=30)
-@given(graphs(activation="linear", replicas=False), st.floats(0.5, 1.5), st.integers(1, 300), st.integers(0, 99))
-def test_with_any_step_around_the_bound_the_energy_falls_or_says_so(graph, share, steps, seed):
+@settings(max_examples=70)
+@given(graphs(activation="linear", replicas=False) | graphs(replicas=False, scale=0.8), st.floats(0.5, 1.5),
+       st.integers(1, 300), st.integers(0, 99), st.sampled_from([None, 1e-6]))
+def test_with_any_step_around_the_bound_the_energy_falls_or_says_so(graph, share, steps, seed, tolerance):
+    """That of a linear graph below the bound, at every step; that safe steps never raise any is in test_query.py."""
     x, held = values(graph, seed=seed), torch.arange(graph.topology.n) < graph.topology.n // 2
+    exact = graph.activation.name == "linear" and graph.top_k is None
     try:
-        relaxed = relax(graph, x, held, steps=steps, value_lr=share * bound(graph, x, held))
+        relaxed = relax(graph, x, held, steps=steps, value_lr=share * bound(graph, x, held), tolerance=tolerance)
     except UnstableStep:
-        assert share > 0.999
+        assert share > 0.999 or not exact
     else:
         path = torch.cat([relaxed.initial_energy[None], relaxed.energy])
         assert (path[-1] <= 1.0001 * path[0] + 1e-12).all()
-        assert share > 0.99 or (path.diff(dim=0) <= 1e-12 * path[0]).all()
-
-
-@given(graphs(replicas=False, scale=0.8), st.floats(0.5, 1.5), st.integers(1, 100), st.booleans())
-def test_the_same_for_any_activation_and_solver(graph, share, steps, guarded):
-    x, held = values(graph), torch.arange(graph.topology.n) < graph.topology.n // 2
-    lr = "safe" if guarded else share * bound(graph, x, held)
-    try:
-        relaxed = relax(graph, x, held, steps=steps, value_lr=lr, tolerance=1e-6)
-    except UnstableStep:
-        assert not guarded
-    else:
-        assert (relaxed.energy[-1] <= 1.0001 * relaxed.initial_energy + 1e-12).all()
+        assert share > 0.99 or not exact or (path.diff(dim=0) <= 1e-12 * path[0]).all()
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])

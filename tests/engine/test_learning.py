@@ -276,29 +276,22 @@ def listed(images: torch.Tensor, labels: torch.Tensor, names: tuple[str, ...] = 
     return Subset([dict(zip(names, pair, strict=True)) if names else pair for pair in examples], range(len(examples)))
 
 
-@pytest.mark.parametrize("wrap", [
-    listed, TensorDataset, lambda *parts: listed(*parts, names=("pixels", "labels")),
-    lambda *parts: ImageSet("mine", *parts, (1, 2, 3)), lambda *parts: DataLoader(listed(*parts), batch_size=20),
-    lambda *parts: DataLoader(TensorDataset(*parts), batch_size=20, shuffle=True, drop_last=True),
-    lambda *parts: tuple(part.numpy() for part in parts)])
-def test_a_data_set_trains_as_its_tensors(wrap: Callable):
-    """In whatever form; a loader that shuffles as well, because the generator of ``fit`` does that."""
-    graph, twin = small(), small()
-    settings = {"epochs": 2, "batch_size": 20, "score": "energy", "progress": False}
-    fit(graph, wrap(*toy()), validation=wrap(*toy(20, 1)), **settings)
-    fit(twin, toy(), validation=toy(20, 1), **settings)
-    assert torch.equal(graph.weight, twin.weight)
-
-
-@pytest.mark.parametrize("wrap", [TensorDataset, lambda images: images, lambda images: images.numpy(),
-                                  lambda images: DataLoader(TensorDataset(images), batch_size=7)])
-def test_a_data_set_of_images_alone(wrap: Callable):
-    """A loader says the batch size as well, where nothing else does."""
-    made = topology.generative(0, [4], 6)
-    graph, twin = (PCGraph(made, dtype=torch.float64) for _ in range(2))
-    images, data = toy()[0], wrap(toy()[0])
-    fit(graph, data, epochs=1, progress=False)
-    fit(twin, {"pixels": images}, epochs=1, batch_size=getattr(data, "batch_size", 100), progress=False)
+@pytest.mark.parametrize(("names", "wrap"), [
+    *((("pixels", "labels"), wrap) for wrap in (
+        listed, TensorDataset, lambda *parts: listed(*parts, names=("pixels", "labels")),
+        lambda *parts: ImageSet("mine", *parts, (1, 2, 3)), lambda *parts: DataLoader(listed(*parts), batch_size=20),
+        lambda *parts: DataLoader(TensorDataset(*parts), batch_size=20, shuffle=True, drop_last=True),
+        lambda *parts: tuple(part.numpy() for part in parts))),
+    *((("pixels",), wrap) for wrap in (TensorDataset, lambda images: images, lambda images: images.numpy(),
+                                       lambda images: DataLoader(TensorDataset(images), batch_size=20)))])
+def test_a_data_set_trains_as_its_tensors(names: tuple[str, ...], wrap: Callable):
+    """With labels or without, in whatever form; a loader says its batch size, and may shuffle as ``fit`` does."""
+    graph, twin = (PCGraph(topology.generative(3 * ("labels" in names), [5], 6), dtype=torch.float64) for _ in range(2))
+    data, held_out = (dict(zip(names, toy(*drawn), strict=False)) for drawn in ((60, 0), (20, 1)))
+    wrapped, settings = wrap(*data.values()), {"epochs": 2, "score": "energy", "progress": False}
+    size = {} if isinstance(wrapped, DataLoader) else {"batch_size": 20}
+    fit(graph, wrapped, validation=wrap(*held_out.values()), **settings | size)
+    fit(twin, data, validation=held_out, batch_size=20, **settings)
     assert torch.equal(graph.weight, twin.weight)
 
 

@@ -173,12 +173,6 @@ def test_replicas_are_asked_together_as_each_alone(pixels, value_lr):
         torch.testing.assert_close(answer.x[k], alone.x)
 
 
-def test_labels_are_asked_by_their_numbers():
-    numbers = torch.tensor([2, 0])
-    by_number, one_hot = (query(GRAPH, {"labels": labels}, steps=5).x for labels in (numbers, torch.eye(3)[numbers]))
-    assert torch.equal(by_number, one_hot)
-
-
 def test_random_starts_follow_the_generator():
     one, same, other = (query(GRAPH, {"pixels": torch.ones(2, 6)}, start="random", steps=1,
                               generator=torch.Generator().manual_seed(seed)).x for seed in (1, 1, 2))

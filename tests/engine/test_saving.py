@@ -33,6 +33,7 @@ def same(one: PCGraph, other: PCGraph) -> bool:
     """Whether two graphs are the same whole: every answer of their equations, to the last bit, and what they are."""
     t, u = one.topology, other.topology
     alike = t.groups == u.groups and t.sensory == u.sensory and t.pools == u.pools and list(t.nodes) == list(u.nodes)
+    alike = alike and [e.listed for e in t.edges] == [e.listed for e in u.edges]
     x = values(one, batch=4).to(one.dtype)
     return alike and torch.equal(t.mask(), u.mask()) and torch.equal(one.weight, other.weight) and \
         torch.allclose(one.energy(x), other.energy(x.to(other.dtype)).to(one.dtype)) and \
@@ -46,24 +47,18 @@ def same(one: PCGraph, other: PCGraph) -> bool:
 def test_a_graph_comes_back_in_every_plan(tmp_path_factory: pytest.TempPathFactory, graph: PCGraph, plan: str):
     path = tmp_path_factory.mktemp("saved") / "graph"
     pcg.save(graph, path)
-    assert same(graph, pcg.load(path, plan="dense" if plan == "sparse" and graph.replicas else plan))
+    loaded = "dense" if plan == "sparse" and graph.replicas else plan
+    again = pcg.load(path, plan=loaded)
+    assert same(graph, again) and again.layout.plan == loaded
 
 
-@pytest.mark.parametrize(("make", "kept", "loaded"), [
-    (make, kept, loaded) for make in (
-        lambda: topology.assemblies(3, 8, 0.4, 5, 2, generator=torch.Generator().manual_seed(1)),
-        lambda: topology.from_mask((torch.rand(9, 9, generator=torch.Generator().manual_seed(2)) < 0.3).to_sparse(),
-                                   {"pixels": 5, "labels": 4}),
-        lambda: topology.fully_connected(4, 2, 3, self_loops=True),
-        lambda: topology.Topology({"a": 4, "b": 5}, [topology.Edges("b", "a")], nodes=NAMES))
-    for kept, loaded in product(PLANS, PLANS)])
-def test_every_kind_of_edges_comes_back(tmp_path: Path, make, kept: str, loaded: str):
-    graph = PCGraph(make(), "relu", plan=kept, bias=True, prior="flat", pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5))
-    graph.bias.normal_(generator=torch.Generator().manual_seed(3))
+@pytest.mark.parametrize("made", [
+    topology.assemblies(3, 8, 0.4, 5, 2, generator=torch.Generator()),
+    topology.Topology({"a": 4, "b": 5}, [topology.Edges("b", "a")], nodes=NAMES)], ids=["pools", "names"])
+def test_pools_names_and_scales_come_back(tmp_path: Path, made: topology.Topology):
+    graph = PCGraph(made, pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5))
     pcg.save(graph, tmp_path / "graph")
-    again = pcg.load(tmp_path / "graph", plan=loaded)
-    assert same(graph, again) and again.layout.plan == loaded and torch.equal(graph.bias, again.bias)
-    assert [e.listed for e in graph.topology.edges] == [e.listed for e in again.topology.edges]
+    assert same(graph, pcg.load(tmp_path / "graph"))
 
 
 def test_a_dtype_is_that_of_the_file_or_the_one_asked_for(tmp_path: Path):
@@ -193,11 +188,10 @@ def test_names_and_weights_of_a_connectome_are_kept(tmp_path: Path, plan: str):
     assert made.nodes == ("d", "a", "c", "b") and made.groups == {"seen": 2, "hidden": 2} and made.sensory == ("seen",)
     graph = PCGraph(made, "linear", plan=plan)
     expected = torch.from_numpy(nx.to_numpy_array(connectome(), nodelist=made.nodes))
-    assert torch.equal(graph.weight.double(), expected)
+    assert torch.equal(graph.weight.double(), expected) and (PCGraph(made, replicas=2).weight == expected).all()
     pcg.save(graph, tmp_path / "graph")
     for one in (graph, pcg.load(tmp_path / "graph")):
-        back = topology.to_networkx(one)
-        assert nx.utils.graphs_equal(back, connectome())
+        assert nx.utils.graphs_equal(topology.to_networkx(one), connectome())
     assert [made.place(node) for node in made.nodes] == [0, 1, 2, 3]
     with pytest.raises(UnknownName, match="no vertex 'e'"):
         made.place("e")
@@ -267,15 +261,3 @@ def test_weights_that_are_missing_or_no_numbers_and_two_groups_of_one_name_are_n
     wires.nodes["a"]["group"], wires.nodes["b"]["group"] = 1, "1"
     with pytest.raises(BadInput, match="'group' has 1 and '1', which are the same name of a group"):
         topology.from_networkx(wires)
-
-
-@pytest.mark.parametrize("replicas", [None, 2])
-def test_first_weights_are_those_of_the_edges(replicas: int | None):
-    made = topology.Topology({"a": 2}, [topology.Edges("a", "a", weights=torch.arange(4.0))])
-    graph = PCGraph(made, replicas=replicas, generator=torch.Generator().manual_seed(1))
-    assert (graph.weight == torch.tensor([[0.0, 1], [2, 3]])).all()
-
-
-def test_a_called_graph_says_what_to_call():
-    with pytest.raises(BadInput, match=r"pcg\.query\(graph, clamp="):
-        PCGraph(topology.generative(1, [], 2))(torch.rand(3, 2))

@@ -18,11 +18,13 @@ def blocks(t: topology.Topology) -> set[tuple[str, str]]:
     return {(a, b) for a in t.groups for b in t.groups if mask[t.slice(a), t.slice(b)].any()}
 
 
-@given(masks())
-def test_a_mask_comes_back_as_it_went_in(mask):
-    t = topology.from_mask(mask)
+@given(masks(3), st.booleans(), st.booleans())
+def test_a_mask_comes_back_as_it_went_in(mask, listed, cut):
+    """In one group or in three, from a matrix or a list of edges."""
+    groups = {"a": 1, "b": len(mask) - 2, "c": 1} if cut else None
+    t = topology.from_mask(mask.to_sparse() if listed else mask, groups)
     assert torch.equal(t.mask(), mask)
-    assert list(t.groups) == ["vertices"]
+    assert t.groups == (groups or {"vertices": len(mask)})
     assert t.edge_count() == int(mask.sum())
     assert torch.equal(t.in_degree(), mask.sum(0))
 
