@@ -7,7 +7,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from .. import checkout
 from . import sweeps
 from .claims import Claim
 from .words import load
@@ -32,23 +31,10 @@ READ = [("grid-layered", None, AT_REST | {NOISE: "noise_residual", FOREIGN: "for
         ("decay-classifier", "layered classifier", {CLASSIFIES: "100 * accuracy"}),
         ("fully-connected", "fully connected", {CLASSIFIES: "100 * accuracy"})]
 WORDS = load().graphs                                                     # graphs as records name them -> in words
-SHORTER = {"fully connected, as many edges as feedforward layers": "equal edges", "completion, labels": "labels",
-           " layers": "", "pixels in ": "", "all images": "all"}
-RANKED = {"completion_mse": "error of completion", "rest_psnr": "PSNR at rest (dB)"}      # by sweeps.PICTURE_TASKS
-OWN = {"swept_rest_psnr": "PSNR at rest (dB)", "swept_noisy_psnr": "noisy (dB)",
-       "swept_rest_agreement": "recognised at rest (%)", "swept_noisy_agreement": "noisy, recognised (%)",
-       "swept_completion_mse": "error of completion", "swept_completion_agreement": "completions recognised (%)",
-       "swept_guided_mse": "error with label", "swept_guided_agreement": "recognised with label (%)"}
-RESTED = {f"swept_{task}_rested{how}": f"{words}{said} (%)"
-          for how, said in (("", ""), ("_accelerated", ", accelerated")) for task, words in (
-              ("classification", "classifying"), ("completion", "filling in"), ("generation", "drawing"))}
-TOLD = {"swept_labelled_agreement": "recognised, with its label (%)",
-        "swept_unlabelled_agreement": "without a label (%)",
-        "swept_mislabelled_agreement": "drawn as the wrong label (%)",
-        "swept_seam": "seam", "swept_label_weight_scale": "size of label weights"}
-
-BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_background": "completion"}
-
+SHORTER = load().shorter                                                  # in a row of a figure
+# measures of rows -> their titles in tables
+RANKED, OWN, RESTED, TOLD, BY, BACKGROUNDS = (
+    load().measures[name] for name in ("ranked", "own", "rested", "told", "by", "backgrounds"))
 WHOLE = ("grid-layers", "grid-layers-autoencoder", "grid-layers-deep", "grid-layers-once", "grid-pictures",
          "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder", "grid-assemblies")      # all images
 TASKS = ("grid-denoising", "grid-completion", "grid-completion-all", "grid-denoising-equal", "grid-completion-equal",
@@ -56,34 +42,49 @@ TASKS = ("grid-denoising", "grid-completion", "grid-completion-all", "grid-denoi
          "grid-denoising-clothing", "grid-recurrent", *WHOLE)
 RIVALS = ("boltzmann", "almeida-pineda")                                  # sweeps of networks without layers
 READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
-BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
 
 
 def ingredients() -> pd.DataFrame:
     """Every row of the sweep that changes one setting of the fully connected graph at a time."""
-    return pd.read_csv(checkout.ROOT / "results" / "sweeps" / "fully-connected.csv")
+    return sweeps.committed("fully-connected")
+
+
+def ends(sweep: str) -> pd.DataFrame:
+    """The last rows of the runs of a committed sweep that ended well."""
+    return sweeps.finals(sweeps.committed(sweep)).query("status == 'ok'")
+
+
+def named(decay: pd.Series) -> pd.Series:
+    """Decays as ORDER has them."""
+    return decay.map("{:g}".format).replace("0.0001", "1e-4")
 
 
 def scores() -> pd.DataFrame:
     """One row per run and measure: measure, graph, decay (in words), seed, score; weakest decay first."""
     parts = []
     for name, graph, measures in READ:
-        rows = sweeps.finals(pd.read_csv(checkout.ROOT / "results" / "sweeps" / f"{name}.csv")).query("status == 'ok'")
+        rows = ends(name)
         rows = rows[rows["setting"].str.fullmatch(ALONE)]
         graphs = graph or rows["topology.constructor"].replace(GRAPHS)
-        decay = rows[DECAY].map("{:g}".format).replace("0.0001", "1e-4")
-        parts += [rows.assign(measure=measure, graph=graphs, decay=decay, score=rows.eval(formula))
+        parts += [rows.assign(measure=measure, graph=graphs, decay=named(rows[DECAY]), score=rows.eval(formula))
                   for measure, formula in measures.items()]
     every = pd.concat(parts)[["measure", "graph", "decay", "seed", "score"]].query("decay in @ORDER")
     return every.iloc[every["decay"].map(ORDER.index).argsort(kind="stable")]
 
 
+def autoencoder() -> pd.Series:
+    """Mean measures of the autoencoder of digits that saw all images, and of ridge regression. Neither has such a
+    decay.
+    """
+    rows = ends("grid-layers-autoencoder")
+    return rows[rows["data"].fillna("mnist") == "mnist"].mean(numeric_only=True)
+
+
 def levels() -> dict[str, dict[str, float]]:
     """Measure -> ridge regression or autoencoder -> its mean on other held-out digits, after all training images."""
-    rows = pd.read_csv(checkout.ROOT / "results" / "sweeps" / "grid-layers-autoencoder.csv")
-    digits = sweeps.finals(rows[rows["data"].fillna("mnist") == "mnist"])
-    return {FILLS: {"ridge regression": digits["ridge_mse"].mean()}} | {
-        measure: {"autoencoder": digits.eval(AT_REST[measure]).mean()} for measure in (CLEANS, EASED)}
+    means = autoencoder()
+    return {FILLS: {"ridge regression": means["ridge_mse"]}, CLEANS: {"autoencoder": means["rest_psnr"]},
+            EASED: {"autoencoder": 100 * (means["rest_agreement"] - means["noisy_agreement"])}}
 
 
 def best(every: pd.DataFrame) -> pd.DataFrame:

@@ -232,6 +232,11 @@ def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
     return _arranged(wanted, _rows(name, profile))
 
 
+def committed(name: str) -> pd.DataFrame:
+    """The committed rows of a sweep or study, as they are."""
+    return pd.read_csv(checkout.ROOT / "results" / "sweeps" / f"{name}.csv")
+
+
 def finals(rows: pd.DataFrame) -> pd.DataFrame:
     """The last row of each run, which has the final measures, with two more columns: best epoch and best score."""
     ends = rows.groupby("identity", sort=False).tail(1).set_index("identity")

@@ -39,6 +39,8 @@ class Book(Strict):
 
     words: dict[str, str]
     graphs: dict[str, str]
+    shorter: dict[str, str]
+    measures: dict[str, dict[str, str]]
     columns: dict[str, str]
     pages: dict[str, PageWords]
 
