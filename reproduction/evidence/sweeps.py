@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -33,27 +34,14 @@ from . import config, records, strict, zoo
 from .config import Model
 from .strict import Strict
 
-MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
-            "settling_censored", "labelled_agreement", "seam", "guided_mse", "guided_ssim", "guided_agreement",
-            "choice_mse", "other_mse", "nearest_mse", "mean_image_mse", "ridge_mse", "completion_ssim",
-            "mean_image_ssim", "ridge_ssim", "completion_agreement", "original_agreement", "completion_background",
-            "initialization_mse", "rest_psnr", "noisy_psnr", "blank_psnr", "rest_agreement", "noisy_agreement",
-            "rested_share", "nearer_share", "rest_background", "classification_rested", "completion_rested",
-            "generation_rested", "classification_rested_accelerated", "completion_rested_accelerated",
-            "generation_rested_accelerated", "noise_residual", "digit_residual", "constant_residual",
-            "familiar_distance", "foreign_distance", "auroc", "brightness_auroc", "unlabelled_agreement",
-            "mislabelled_agreement", "label_weight_scale", "do_accuracy", "drawn", "drawn_over_max", "label_agreement",
-            "denoised_db", "denoised_scaled_db", "from_half", "from_noise", "from_noise_scaled"]
+TABLES = strict.read_yaml(Path(__file__).with_suffix(".yaml"))
+USUAL, PARTS = tuple(TABLES["usual"]), TABLES["usual"] | TABLES["further"]             # part -> measures
+MEASURES = list(chain(*PARTS.values()))
+OF_STUDIES = TABLES["studies"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "rest_psnr"}            # task -> measure that ranks it
 IN_PASSING = {"denoising": "denoised_mse"}                                # the same at the best of several steps
-USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
-PARTS = (*USUAL, "do", "told", "rest", "start", "resting", "strangeness", "drawing", "decibels", "memories")
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
-# column of a study's rows -> dotted key of the model's specification
-OF_STUDIES = {"data": "data", "scale": "scale", "activation": "activation", "T": "train.steps",
-              "gamma": "train.value_lr", "decay": "train.weight_decay", "epochs": "train.epochs",
-              "batch_size": "train.batch_size", "weight_lr": "train.weight_lr", "optimizer": "train.optimizer"}
 
 Rests = Annotated[int, Field(ge=WINDOW)]                                  # steps after which rest can be told
 Grid = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], Field(min_length=1)]
@@ -66,7 +54,7 @@ class ProfilePart(Strict):
     seeds: Count = 1
     images: Count = 100
     query_steps: Rests = 2000                                              # of every query in the paper
-    measured: list[Literal[PARTS]] = Field(default_factory=lambda: list(USUAL))
+    measured: list[Literal[tuple(PARTS)]] = Field(default_factory=lambda: list(USUAL))
     vary: list[Grid] = Field(default_factory=list)
 
 
@@ -346,16 +334,19 @@ def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source:
 
 def _values(spec: Model, columns: Mapping[str, str]) -> dict[str, object]:
     """The values of columns -> dotted keys: numbers unchanged, everything else as text."""
-    values = {column: strict.value_of(spec.model_dump(), key) for column, key in columns.items()}
-    return {key: value if isinstance(value, int | float) and not isinstance(value, bool) else _words(value)
-            for key, value in values.items()}
+    settings = spec.model_dump()
+    return {column: _shown(strict.value_of(settings, key)) for column, key in columns.items()}
 
 
-def _words(value: object) -> str:
+def _shown(value: object) -> object:
     if isinstance(value, list):
-        plain = all(isinstance(entry, str) for entry in value)
-        return " to ".join(value) if plain else " and ".join(map(_words, value))
-    return "default" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        between = " to " if all(isinstance(entry, str) for entry in value) else " and "
+        return between.join(str(_shown(entry)) for entry in value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "default"
+    return value if isinstance(value, int | float) else str(value)
 
 
 def _rows(name: str, profile: str) -> pd.DataFrame:
