@@ -1,11 +1,7 @@
 """The paper's claims, their checks and sentences: what ``claims.yaml`` may say, and a check in words."""
 
-import csv
-import math
-from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import fmean
 from string import Formatter
 from typing import Annotated, Any, Literal
 
@@ -13,7 +9,6 @@ from pydantic import Field, model_validator
 
 from pcgraph_lite.errors import UnknownName, one_of, unknown
 
-from .. import checkout
 from . import grid, strict
 from .strict import Strict
 from .words import called, quantity
@@ -104,30 +99,14 @@ class Needs(Strict):
     least: dict[str, float] = Field(default_factory=dict)
 
 
-class Search(Strict):
-    """Settings that were tried on held-out images, none of which reached the accuracy ``least``."""
-
-    says: str
-    sweeps: Annotated[list[str], Field(min_length=1)]
-    least: float
-
-    def told(self) -> str:
-        """What it found, in a sentence; nothing where a setting reaches ``least`` or nothing was tried."""
-        means = [fmean(best.values()) for sweep in self.sweeps for best in _best_epochs(sweep).values()]
-        if not means or max(means) >= self.least:
-            return ""
-        return (f"{self.says}. Of {len(means)} settings in config/sweeps the best gets {100 * max(means):.1f} % of "
-                "held-out images right.")
-
-
 class Test(Strict):
-    """One of three: a ``reading`` under which every check holds, readings that were ``tried`` and fail, or a
-    ``search``.
+    """One of three: a ``reading`` under which every check holds, readings that were ``tried`` and fail, or what a
+    ``search`` of settings found.
     """
 
     reading: str = ""
     tried: list[str] = Field(default_factory=list)
-    search: Search | None = None
+    search: str = ""
 
     @model_validator(mode="after")
     def _one(self) -> "Test":
@@ -143,7 +122,7 @@ class Test(Strict):
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
             return f"Also fails: {'; '.join(self.tried)}." if failed else ""
-        return self.search.told()
+        return self.search
 
 
 class Cause(Strict):
@@ -327,15 +306,3 @@ def _within(near: Near | Close, what: str, check: Check) -> str:
 def _asked(value: float, check: Check) -> str:
     """A number of a rule: 88 %, not 88.00 %."""
     return f"{round(100 * value, 6):g} %" if check.percent else f"{value:.4g}"
-
-
-def _best_epochs(sweep: str) -> dict[str, dict[str, float]]:
-    """The best epoch of each run of a committed sweep that ended well: setting -> seed -> validation score."""
-    file, best = checkout.ROOT / "results" / "sweeps" / f"{sweep}.csv", defaultdict(dict)
-    if file.is_file():
-        with file.open(encoding="utf-8", newline="") as lines:             # not pandas, whose import takes longer
-            for row in csv.DictReader(lines):
-                if row["status"] == "ok":
-                    seeds = best[row["setting"]]
-                    seeds[row["seed"]] = max(float(row["validation"] or "-inf"), seeds.get(row["seed"], -math.inf))
-    return best
