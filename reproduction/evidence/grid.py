@@ -11,16 +11,11 @@ from pydantic import Field
 from pcgraph_lite.errors import UnknownName
 
 from .. import checkout
+from . import words
 from .strict import Strict, changed, crossed, merged, read_yaml, validated, value_of
 
 Settings = Mapping[str, Any]
-WORDS = {"vertices": "number of vertices", "train_count": "number of images", "activation": "f",
-         "topology.hidden": "hidden layers", "hidden": "hidden layers", "train.optimizer": "optimizer",
-         "train.weight_lr": "weight step", "train.weight_decay": "weight decay", "train.epochs": "epochs",
-         "train.steps": "T", "train.value_lr": "value step", "train.batch_size": "batch", "init_std": "first weights",
-         "scale": "pixel scale", "topology.clusters": "clusters", "topology.size": "size of a cluster",
-         "topology.p": "density", "top_k": "top-k"}
-FUNCTIONS = {"hardtanh": "HardTanh", "relu": "ReLU"}
+WORDS = words.load().settings
 
 
 class Entry(Strict):
@@ -99,5 +94,5 @@ def in_words(given: object) -> str:
         return "-".join(map(str, given))
     if isinstance(given, Mapping):
         return ", ".join(f"{in_words(one)} ({name.replace(' -> ', ' to ')})" for name, one in given.items())
-    return f"{given:g}" if isinstance(given, float) else FUNCTIONS.get(str(given), str(given))
+    return f"{given:g}" if isinstance(given, float) else words.load().words.get(str(given), str(given))
 

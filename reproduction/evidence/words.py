@@ -41,6 +41,7 @@ class Book(Strict):
     graphs: dict[str, str]
     shorter: dict[str, str]
     measures: dict[str, dict[str, str]]
+    settings: dict[str, str]
     columns: dict[str, str]
     pages: dict[str, PageWords]
 
