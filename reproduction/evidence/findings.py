@@ -15,13 +15,7 @@ from .claims import Cause, Check, Claim
 from .verdicts import Beside, Outcome, Reading, Verdict
 from .words import Book, count, load
 
-LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduced": "It does not hold.",
-         "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
-         "preliminary: not reproduced": "So far it does not hold.", "not comparable": "It is not judged.",
-         "not run": "It has not been measured yet."}                       # in the order of lists
-KINDS = {"paper": "The paper itself, which says too little", "setting": "Settings that the paper leaves open",
-         "data": "Files that could not be reached", "means": "Limited computing time",
-         "open": "Not known yet"}
+LEADS, KINDS = load().verdicts, load().causes                             # both in the order of lists
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 FEW = 3                                            # up to so many cases are listed; more are given as a range

@@ -42,6 +42,8 @@ class Book(Strict):
     shorter: dict[str, str]
     measures: dict[str, dict[str, str]]
     settings: dict[str, str]
+    verdicts: dict[str, str]
+    causes: dict[str, str]
     columns: dict[str, str]
     pages: dict[str, PageWords]
 
