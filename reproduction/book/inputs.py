@@ -24,7 +24,7 @@ def page(name: str) -> str:
     """Digest of what decides a notebook's results besides its text, parameters and weights. Raises BadInput."""
     images = HOME / "pcgraph_lite" / "images"
     data = sorted(path for folder in ("sample", "weights") for path in (images / folder).rglob("*") if path.is_file())
-    data += [HOME / "reproduction" / "evidence" / f"{tables}.yaml" for tables in ("sentences", "sweeps")]
+    data += [HOME / "reproduction" / "evidence" / f"{tables}.yaml" for tables in ("decays", "sentences", "sweeps")]
     return _hash([code(), rules(name), *(f"{path.name} {digest(path)}" for path in data)])
 
 

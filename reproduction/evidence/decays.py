@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from . import sweeps
+from . import strict, sweeps
 from .claims import Claim
 from .words import load
 
@@ -16,32 +17,17 @@ BEST = 0.01                                                               # of t
 ORDER = ["0", "1e-4", "0.001", "0.01", "0.03", "0.1"]
 PAPERS = ORDER[:4]                                                        # its own list (appendix B.1)
 VARIED = ["data", "topology.constructor", "topology.labels", DECAY]       # by some sweeps of one task and not by others
-GRAPHS = {"generative": "feedforward"}
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
-FILLS, CLEANS, SEAM = "completing digits (squared error)", "denoising digits (dB)", "seam between halves"
-NOISE, FOREIGN = "copying noise (squared error)", "copying foreign images (squared error)"
-EASED, CLASSIFIES = "recognised more often than noisy (points)", "classifying digits (%)"
-TITLED = {FILLS: "error, lower\nis better"} | dict.fromkeys((NOISE, FOREIGN), "error, lower\ncopies more") | {
-        CLEANS: "dB, higher\nis better", EASED: "points, higher\nis better", CLASSIFIES: "%, higher\nis better",
-        SEAM: "jump, lower\njoins better"}
-# sweep -> graph (None: as the row says), measure in words -> its value from a row
-AT_REST = {FILLS: "completion_mse", CLEANS: "rest_psnr", EASED: "100 * (rest_agreement - noisy_agreement)"}
-READ = [("grid-layered", None, AT_REST | {NOISE: "noise_residual", FOREIGN: "foreign_distance"}),
-        ("hyper", "feedforward, few images", AT_REST), ("decay-recurrent", "recurrent", {SEAM: "seam"}),
-        ("decay-classifier", "layered classifier", {CLASSIFIES: "100 * accuracy"}),
-        ("fully-connected", "fully connected", {CLASSIFIES: "100 * accuracy"})]
+TABLES = strict.read_yaml(Path(__file__).with_suffix(".yaml"))
+FILLS, CLEANS, EASED, NOISE, FOREIGN, SEAM, CLASSIFIES = TABLES["chart"]  # its panels
+TITLED = {panel: one["axis"] for panel, one in TABLES["chart"].items()}
+WHOLE, RIVALS, READERS = (TABLES[name] for name in ("whole", "rivals", "readers"))
+TASKS = [*TABLES["some"], *WHOLE]
 WORDS = load().graphs                                                     # graphs as records name them -> in words
 SHORTER = load().shorter                                                  # in a row of a figure
 # measures of rows -> their titles in tables
 RANKED, OWN, RESTED, TOLD, BY, BACKGROUNDS = (
     load().measures[name] for name in ("ranked", "own", "rested", "told", "by", "backgrounds"))
-WHOLE = ("grid-layers", "grid-layers-autoencoder", "grid-layers-deep", "grid-layers-once", "grid-pictures",
-         "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder", "grid-assemblies")      # all images
-TASKS = ("grid-denoising", "grid-completion", "grid-completion-all", "grid-denoising-equal", "grid-completion-equal",
-         "grid-layered", "grid-completion-layers", "grid-denoising-feedforward", "grid-denoising-recurrent",
-         "grid-denoising-clothing", "grid-recurrent", *WHOLE)
-RIVALS = ("boltzmann", "almeida-pineda")                                  # sweeps of networks without layers
-READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
 
 
 def ingredients() -> pd.DataFrame:
@@ -62,12 +48,12 @@ def named(decay: pd.Series) -> pd.Series:
 def scores() -> pd.DataFrame:
     """One row per run and measure: measure, graph, decay (in words), seed, score; weakest decay first."""
     parts = []
-    for name, graph, measures in READ:
-        rows = ends(name)
-        rows = rows[rows["setting"].str.fullmatch(ALONE)]
-        graphs = graph or rows["topology.constructor"].replace(GRAPHS)
-        parts += [rows.assign(measure=measure, graph=graphs, decay=named(rows[DECAY]), score=rows.eval(formula))
-                  for measure, formula in measures.items()]
+    for panel, one in TABLES["chart"].items():
+        for sweep, formula in one["sweeps"].items():
+            rows = ends(sweep)
+            rows = rows[rows["setting"].str.fullmatch(ALONE)]
+            graph = TABLES["graphs"].get(sweep) or rows["topology.constructor"].replace({"generative": "feedforward"})
+            parts.append(rows.assign(measure=panel, graph=graph, decay=named(rows[DECAY]), score=rows.eval(formula)))
     every = pd.concat(parts)[["measure", "graph", "decay", "seed", "score"]].query("decay in @ORDER")
     return every.iloc[every["decay"].map(ORDER.index).argsort(kind="stable")]
 
