@@ -176,16 +176,13 @@ def original(name: str, profile: Profile) -> str | None:
     """The model of a profile from which a model was copied: of those with the same kind, data set and constructor, the
     one with the most settings in common. None: there is no such model.
     """
-    settings = {model: _flat(read_yaml(models_file())[model]) for model in (name, *profile.models)}
-    mine = settings[name]
-
-    def alike(other: str) -> bool:
-        return all(mine.get(key) == settings[other].get(key) for key in ("kind", "data", "topology.constructor"))
-
-    def shared(other: str) -> int:
-        return sum(settings[other].get(key, ...) == value for key, value in mine.items())
-
-    return max(filter(alike, profile.models), key=shared, default=None)
+    every = {model: _flat(read_yaml(models_file())[model]) for model in (name, *profile.models)}
+    mine, shared = every.pop(name), {}
+    for model, settings in every.items():
+        same = {key for key in mine if key in settings and settings[key] == mine[key]}
+        if all(key in same or key not in mine for key in ("kind", "data", "topology.constructor")):
+            shared[model] = len(same)
+    return max(shared, key=shared.get, default=None)
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
