@@ -1,6 +1,7 @@
 """The paper's claims, their checks and sentences: what ``claims.yaml`` may say, and a check in words."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from string import Formatter
 from typing import Annotated, Any, Literal
@@ -20,12 +21,17 @@ Condition = dict[str, str | float | bool]
 CheckName = Annotated[str, Field(pattern=r"^[a-z]\w*$")]                     # a sentence calls the check so
 
 
-class Near(Strict):
-    """Within ``tolerance`` of ``value``; with ``or_more`` also above: more supports a claim."""
+class Within(Strict):
+    """Within ``tolerance`` of something; with ``or_more`` also above: more supports a claim."""
 
-    value: float
     tolerance: Annotated[float, Field(ge=0)]
     or_more: bool = False
+
+
+class Near(Within):
+    """Within a tolerance of ``value``."""
+
+    value: float
 
 
 class Other(Strict):
@@ -36,11 +42,8 @@ class Other(Strict):
     where: Condition | None = None
 
 
-class Close(Other):
-    """What a quantity is to be within ``tolerance`` of; with ``or_more`` also above: more supports a claim."""
-
-    tolerance: Annotated[float, Field(ge=0)]
-    or_more: bool = False
+class Close(Within, Other):
+    """What a quantity is to be within a tolerance of."""
 
 
 class Check(Strict):
@@ -200,10 +203,11 @@ class Claim(Words):
             raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
         return self
 
-    @property
+    @cached_property
     def departures(self) -> tuple[str, ...]:
-        """Where what decides the claim leaves the paper's grid, other than in the settings that the claim is about."""
-        return grid.departures_of(tuple(self.decided_by), tuple(self.about))
+        """Where what decides the claim leaves the paper's grid, other than in what it is about. Raises UnknownName."""
+        return tuple(dict.fromkeys(said for name in self.decided_by for settings in grid.settings_of(name)
+                                   for said in grid.departures(settings, self.about)))
 
     def inside(self) -> list["Claim"]:
         """The claim inside the paper's grid: once for each value of ``along``, its tests corrected for their number."""
@@ -296,7 +300,7 @@ def in_unit(value: float, check: Check) -> str:
     return f"{100 * value:.2f} %" if check.percent else f"{value:.4g}"
 
 
-def _within(near: Near | Close, what: str, check: Check) -> str:
+def _within(near: Within, what: str, check: Check) -> str:
     """``within 2 points of 88 %``, ``within 2 points of 88 % or above``. Per cents differ by points."""
     points = f"{round(100 * near.tolerance, 6):g}"
     tolerance = f"{points} point{'s' * (points != '1')}" if check.percent else f"{near.tolerance:.4g}"

@@ -3,7 +3,6 @@ as they are written, because the scorecard must not wait for torch.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from typing import Any
 
 from pydantic import Field
@@ -59,12 +58,6 @@ def departures(settings: Settings, about: Collection[str] = ()) -> list[str]:
         return []
     return [f"{WORDS[key]} {in_words(given)} (the paper names {said})" for key, said in found[1].named().items()
             if key not in about and (given := value(settings, key)) is not None and found[1].excludes(key, given)]
-
-
-@cache
-def departures_of(names: tuple[str, ...], about: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Where any of these models or sweeps leaves the grid, each way once. Raises UnknownName."""
-    return tuple(dict.fromkeys(said for name in names for one in settings_of(name) for said in departures(one, about)))
 
 
 def settings_of(name: str) -> Iterator[Settings]:

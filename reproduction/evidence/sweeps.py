@@ -135,8 +135,9 @@ class Run:
             relaxed=spec.train.steps * step, model=f"{spec.topology.constructor}, {graph.topology!r}",
             asked=min(self.sweep.images, held_out))
 
-    def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def arranged(self, every: pd.DataFrame) -> pd.DataFrame:
         """Its rows, with the setting and varied values of the present sweep file; of a study as they are."""
+        rows = every[every["identity"] == self.identity]
         columns = ["setting", *self.values, "seed", *EPOCHS, *MEASURES, *FACTS]
         return rows if self.sweep.task else rows.assign(setting=self.setting, **self.values).reindex(columns=columns)
 
@@ -217,7 +218,8 @@ def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
         print(f"sweep {name}: {len(lacking)} of {len(wanted)} runs are missing in profile {profile}: training them.",
               file=sys.stderr, flush=True)
         run(name, profile, device)
-    return _arranged(wanted, _rows(name, profile))
+    rows = _rows(name, profile)
+    return pd.concat([one.arranged(rows) for one in wanted], ignore_index=True)
 
 
 def committed(name: str) -> pd.DataFrame:
@@ -309,10 +311,9 @@ def own_penalties(ends: pd.DataFrame) -> pd.DataFrame:
     per dataset, model, decay and seed. ``ends``: rows of ``finals`` with these columns, n and width.
     """
     keys = ["dataset", "model", "decay"]
-    best = ends.groupby([*keys, "width"])["choice_mse"].mean().groupby(keys).idxmin().str[-1].rename("best")
-    errors = ends.join(best, on=keys).set_index([*keys, "seed", "n"])
-    widest, chosen = (errors[errors["width"] == width]["other_mse"] for width in (ends["width"].max(), errors["best"]))
-    return (widest - chosen).rename("own_penalty").reset_index()
+    best = ends.groupby([*keys, "width"])["choice_mse"].mean().groupby(keys).idxmin().str[-1].rename("best_width")
+    costs = penalties(at_ends(ends.join(best, on=keys)), "other_mse")
+    return costs.melt(ignore_index=False, value_name="own_penalty").dropna().reset_index()
 
 
 def _source(name: str) -> Path:
@@ -366,13 +367,8 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
     return rows
 
 
-def _arranged(wanted: Sequence[Run], rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of these runs, in their order."""
-    return pd.concat([one.arranged(rows[rows["identity"] == one.identity]) for one in wanted], ignore_index=True)
-
-
 def _write(target: Path, wanted: Sequence[Run], rows: pd.DataFrame) -> None:
     """Write the rows of these runs in order, then those of earlier plans, which also took time to compute."""
     others = rows[~rows["identity"].isin([one.identity for one in wanted])]
     with write_aside(target) as part:
-        pd.concat([_arranged(wanted, rows), others]).to_csv(part, index=False, float_format="%.6g")
+        pd.concat([*(one.arranged(rows) for one in wanted), others]).to_csv(part, index=False, float_format="%.6g")

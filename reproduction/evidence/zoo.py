@@ -79,11 +79,6 @@ class ModelRun:
         found = read_header(self.path)                                     # empty if there are no weights
         return self.fingerprint == f"{found.get('identity')} {found.get('numerics')}"
 
-    @property
-    def command(self) -> str:
-        """The command that trains the model anew."""
-        return f"pcgraph train {self.name} --profile {self.profile} --seed {self.seed} --force"
-
     def images(self) -> tuple[ImageSet, ImageSet | None]:
         """The training images (those that a memory stores), and the validation images."""
         _, generator = build(self.spec, self.seed, torch.device("cpu"))
@@ -128,7 +123,8 @@ class ModelRun:
             model.load_state_dict(tensors)                     # names and shapes
             history, facts = pd.read_csv(StringIO(header["history"])), json.loads(header["provenance"])
         except (BadFile, KeyError, ValueError, RuntimeError) as error:
-            raise BadFile(f"{checkout.relative(target)} is damaged: {error}. Train it again: {self.command}") from error
+            raise BadFile(f"{checkout.relative(target)} is damaged: {error}. Train it again: pcgraph train {self.name} "
+                          f"--profile {self.profile} --seed {self.seed} --force") from error
         return Trained(self.name, self.profile, self.seed, graph=model, history=history, provenance=facts,
                        weights=header["weights_sha256"])
 
