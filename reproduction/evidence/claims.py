@@ -156,12 +156,6 @@ class Words(Strict):
     table: str = ""
     cause: Cause | None = None
 
-    def named(self) -> set[str]:
-        """The checks that the sentences and the cause speak of."""
-        cause = self.cause or Cause(kind="means", finding=[])
-        return used(*self.finding, self.title, self.ours, *cause.finding).union(
-            cause.fails, cause.holds, *self.says.values())
-
 
 class Claim(Words):
     """One row of the scorecard; the head of ``claims.yaml`` explains the keys. ``in_grid``: the same claim inside the
@@ -199,7 +193,9 @@ class Claim(Words):
         rules = (self.checks.values(), *self.readings.values())
         if any(all(check.guard or check.further for check in checks) for checks in rules):
             raise ValueError("expected at least one check that is neither a guard nor a further measure")
-        if missing := self.named() - self.checks.keys():
+        cause = self.cause or Cause(kind="means", finding=[])
+        named = used(*self.finding, self.title, self.ours, *cause.finding)
+        if missing := named.union(cause.fails, cause.holds, *self.says.values()) - self.checks.keys():
             raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
         return self
 

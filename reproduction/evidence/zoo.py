@@ -6,8 +6,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -198,23 +197,16 @@ def build(settings: Model, seed: int, device: torch.device,
     own, precision = {"shape": shape, "pixels": math.prod(shape), "generator": generator}, getattr(torch, dtype)
     own |= settings.own()
     if settings.kind != "pcgraph":
-        with _by_default(precision):
+        usual = torch.get_default_dtype()
+        torch.set_default_dtype(precision)                                 # of all that ``make`` draws
+        try:
             return _called(KINDS[settings.kind].make, own).to(device, precision), generator
+        finally:
+            torch.set_default_dtype(usual)
     arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}      # of random edges
     own |= {"topology": _called(CONSTRUCTORS[settings.topology.constructor], arguments),
             "pixel_scale": scales.named(settings.scale, settings.data)}
     return _called(partial(PCGraph, dtype=precision), own).to(device), generator
-
-
-@contextmanager
-def _by_default(dtype: torch.dtype) -> Iterator[None]:
-    """Inside, torch makes and draws tensors of this type unless told otherwise."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
