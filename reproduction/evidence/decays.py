@@ -48,12 +48,13 @@ def named(decay: pd.Series) -> pd.Series:
 def scores() -> pd.DataFrame:
     """One row per run and measure: measure, graph, decay (in words), seed, score; weakest decay first."""
     parts = []
-    for panel, one in TABLES["chart"].items():
-        for sweep, formula in one["sweeps"].items():
-            rows = ends(sweep)
-            rows = rows[rows["setting"].str.fullmatch(ALONE)]
-            graph = TABLES["graphs"].get(sweep) or rows["topology.constructor"].replace({"generative": "feedforward"})
-            parts.append(rows.assign(measure=panel, graph=graph, decay=named(rows[DECAY]), score=rows.eval(formula)))
+    for sweep, graph in TABLES["graphs"].items():
+        rows = ends(sweep)
+        rows = rows[rows["setting"].str.fullmatch(ALONE)]
+        graph = graph or rows["topology.constructor"].replace({"generative": "feedforward"})
+        rows = rows.assign(graph=graph, decay=named(rows[DECAY]))
+        parts += [rows.assign(measure=panel, score=rows.eval(one["sweeps"][sweep]))
+                  for panel, one in TABLES["chart"].items() if sweep in one["sweeps"]]
     every = pd.concat(parts)[["measure", "graph", "decay", "seed", "score"]].query("decay in @ORDER")
     return every.iloc[every["decay"].map(ORDER.index).argsort(kind="stable")]
 
