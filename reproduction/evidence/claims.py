@@ -206,20 +206,19 @@ class Claim(Words):
                                    for said in grid.departures(settings, self.about)))
 
     def inside(self) -> list["Claim"]:
-        """The claim inside the paper's grid: once for each value of ``along``, its tests corrected for their number."""
-        if (claim := self.in_grid) is None:
-            return []
-        return [claim._at({key: value}, len(values))
-                for key, values in claim.along.items() for value in values] or [claim]
+        """The claim inside the paper's grid: once for each value of ``along``, at which all checks are fixed, not
+        readings, and their levels divided by the number of values (Bonferroni).
+        """
+        if (claim := self.in_grid) is None or not claim.along:
+            return [claim] if claim else []
+        [(key, values)] = claim.along.items()
 
-    def _at(self, where: Condition, tries: int) -> "Claim":
-        """With all checks, not readings, at some parameters, and levels divided by the number of tries (Bonferroni)."""
-        def fixed(check: Check) -> Check:
-            return check.model_copy(update={"where": check.where | where, "level": check.level / tries})
+        def fixed(check: Check, value: float) -> Check:
+            return check.model_copy(update={"where": check.where | {key: value}, "level": check.level / len(values)})
 
-        return self.model_copy(update={
-            "checks": {name: fixed(check) for name, check in self.checks.items()},
-            "rivals": [fixed(rival) for rival in self.rivals]})
+        return [claim.model_copy(update={
+            "checks": {name: fixed(check, value) for name, check in claim.checks.items()},
+            "rivals": [fixed(rival, value) for rival in claim.rivals]}) for value in values]
 
     def rule(self) -> str:
         """All that decides the verdict, as one text: without the words."""

@@ -141,7 +141,7 @@ def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str
     refuse_unknown(path, "model", profile.models, load_models())
     refuse_unknown(path, "notebook", [*profile.notebooks, *profile.published], notebooks)
     for model, changes in profile.models.items():
-        _changed(model, changes, path)
+        checked(model, merged(read_yaml(models_file())[model], changes), path, prefix="models.")
     return profile
 
 
@@ -152,8 +152,8 @@ def load_models() -> dict[str, Model]:
 
 def load_model(name: str, profile: Profile) -> Model:
     """A model as this profile trains it. Raises UnknownName, and BadInput as ``entry``."""
-    one_of("model", name, read_yaml(models_file()))
-    return _changed(name, entry(name, profile), profile_file(profile.name))
+    one_of("model", name, every := read_yaml(models_file()))
+    return checked(name, merged(every[name], entry(name, profile)), profile_file(profile.name), prefix="models.")
 
 
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
@@ -191,11 +191,6 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in settings.items():
         found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
     return found
-
-
-def _changed(name: str, changes: Mapping[str, Any], path: Path) -> Model:
-    """A model with changes from the profile in ``path``."""
-    return checked(name, merged(read_yaml(models_file())[name], changes), path, prefix="models.")
 
 
 def checked(name: str, settings: Mapping[str, Any], path: Path, prefix: str = "") -> Model:

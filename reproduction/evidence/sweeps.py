@@ -23,7 +23,6 @@ from filelock import FileLock
 from pydantic import Field
 
 from pcgraph_lite import hardware
-from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.solvers import WINDOW
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnstableStep, one_of
 from pcgraph_lite.files import ready, write_aside
@@ -106,7 +105,7 @@ class Run:
 
     def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
         """Train and measure. Returns one row per epoch, or one row that says how the training diverged; of a study only
-        the last.
+        the last, with what it was trained and asked with.
         """
         began, version = time.monotonic(), checkout.version()              # of the code that runs now
         settings = config.load_profile(profile)
@@ -125,15 +124,13 @@ class Run:
         facts = records.made(hardware.describe(device), began, version)
         rows = rows.assign(seed=self.seed, status=status, profile=profile, model=sweep.model, n=len(rest),
                            run_seconds=facts.pop("seconds"), identity=self.identity, **facts)
-        return self._last(rows, model, len(held_out)) if sweep.task else rows
-
-    def _last(self, rows: pd.DataFrame, graph: PCGraph, held_out: int) -> pd.DataFrame:
-        """The row of a study's run, with what it was trained and asked with."""
+        if not sweep.task:
+            return rows
         spec, step = self.spec, rows["value_lr"].mean()
         return rows.tail(1).drop(columns="epoch").assign(
-            task=self.sweep.task, **self.values, init_std=json.dumps(spec.init_std), value_lr=step,
-            relaxed=spec.train.steps * step, model=f"{spec.topology.constructor}, {graph.topology!r}",
-            asked=min(self.sweep.images, held_out))
+            task=sweep.task, **self.values, init_std=json.dumps(spec.init_std), value_lr=step,
+            relaxed=spec.train.steps * step, model=f"{spec.topology.constructor}, {model.topology!r}",
+            asked=min(sweep.images, len(held_out)))
 
     def arranged(self, every: pd.DataFrame) -> pd.DataFrame:
         """Its rows, with the setting and varied values of the present sweep file; of a study as they are."""

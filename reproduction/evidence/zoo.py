@@ -107,7 +107,7 @@ class ModelRun:
         code that computes other numbers. Raises as ``train``, and BadFile, with the command that trains it again: the
         file is damaged.
         """
-        target, wanted = self.path, self.identity
+        target = self.path
         if not target.is_file() or (read_header(target) and not self.is_done):              # no header: damaged, below
             found = ("weights of other settings or code" if target.is_file() else
                      f"no weights in profile {self.profile} yet")
@@ -117,7 +117,7 @@ class ModelRun:
         model, _ = build(self.spec, self.seed, hardware.pick_device(device), dtype)
         try:
             header, tensors = load_tensors(target, HEADER)
-            if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
+            if header["identity"] != self.identity or header["weights_sha256"] != tensor_digest(tensors):
                 raise ValueError("its content does not have the hash of its header")
             model.load_state_dict(tensors)                     # names and shapes
             history, facts = pd.read_csv(StringIO(header["history"])), json.loads(header["provenance"])
