@@ -73,18 +73,17 @@ class Quantity(Outcome):
 
     @property
     def both(self) -> str:
+        """``15.0 compared with 12.8``; with as many more digits, up to three, as tell the two sides apart."""
         if len(self.cases) > FEW:
             return f"{self} compared with {self.theirs}"
-        shown = [self._beside(float(case.values.mean()), float(case.theirs.mean())) for case in self.cases]
+        shown = []
+        for case in self.cases:
+            sides = float(case.values.mean()), float(case.theirs.mean())
+            tried = [[rounded(side, self.check, self._places + more, 3 + more) for side in sides] for more in range(4)]
+            shown.append(" compared with ".join(next((two for two in tried if two[0] != two[1]), tried[0])))
         if len(set(shown)) == 1:
             return shown[0]
         return ", ".join(f"{label}: {text}" for label, text in zip(self._labels(), shown, strict=True))
-
-    def _beside(self, ours: float, theirs: float) -> str:
-        """``15.0 compared with 12.8``; with as many more digits, up to three, as tell the two sides apart."""
-        tried = [[rounded(side, self.check, self._places + more, 3 + more) for side in (ours, theirs)]
-                 for more in range(4)]
-        return " compared with ".join(next((sides for sides in tried if sides[0] != sides[1]), tried[0]))
 
     @property
     def held(self) -> str:
