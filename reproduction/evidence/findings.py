@@ -104,12 +104,6 @@ class Quantity(Outcome):
         return " and ".join(dict.fromkeys(_called("dataset", case.dataset) for case in self.cases))
 
     @property
-    def sides(self) -> str:
-        """The measurement, with the other side if it is a comparison."""
-        apart = not self.check.other or self.passed or any(case.opposite for case in self.cases)
-        return (self.both if self.check.other else f"{self}") + ", which the test does not tell apart" * (not apart)
-
-    @property
     def asked(self) -> str:
         limit = next(limit for limit in (self.check.at_least, self.check.at_most) if limit is not None)
         return rounded(limit, self.check) if self.check.percent else f"{limit:g}"
@@ -286,11 +280,16 @@ def printed(check: Check, paper: str) -> str:
 
 
 def _read_so(name: str, reading: Reading, claim: Claim) -> str:
-    """The verdict under another reading, with the numbers if a single check decides."""
+    """The verdict under another reading, with the numbers, of both sides of a comparison, if a single check decides."""
     lead = LEADS[reading.verdict].removesuffix(".")
     text = f"Under another reading ({name}) {lead[0].lower()}{lead[1:]}"
     decides = _quantity(reading.outcomes[0], claim)
-    return f"{text}: {decides.sides}." if len(reading.outcomes) == 1 and decides.cases else f"{text}."
+    if len(reading.outcomes) > 1 or not decides.cases:
+        return f"{text}."
+    if not decides.check.other:
+        return f"{text}: {decides}."
+    apart = decides.passed or any(case.opposite for case in decides.cases)
+    return f"{text}: {decides.both}{'' if apart else ', which the test does not tell apart'}."
 
 
 def _beside_simple(rivals: Sequence[Beside]) -> list[str]:
