@@ -1,6 +1,6 @@
-"""Digests of what decides the pages: the code behind them, the rules of their claims, and the packaged images. The
-workflow runs a page again when one changes. Comments, docstrings and layout do not count. Nearly every page imports
-nearly all of the code, so all of it counts for each page, but for the modules that only build the site.
+"""Digests of what decides the pages: the code behind them and its tables, the rules of their claims, and the packaged
+images. The workflow runs a page again when one changes. Comments, docstrings and layout do not count. Nearly every page
+imports nearly all of the code, so all of it counts for each page, but for the modules that only build the site.
 """
 
 import ast
@@ -11,10 +11,11 @@ from pathlib import Path
 
 from pcgraph_lite.files import digest
 
-from ..evidence import claims
+from ..evidence import claims, strict
 
 HOME = Path(__file__).resolve().parent.parent.parent                      # of both packages
 PACKAGES = ("pcgraph_lite", "reproduction")
+TABLES = ("decays", "sentences", "sweeps")                                 # of reproduction/evidence, beside its code
 TOLD = (ast.Module, ast.ClassDef, ast.FunctionDef)                         # what has a docstring
 SITE = {"__main__", "cli", "findings", "figures", "gate", "inputs", "judged", "layout", "live",
         "render", "runs", "score", "settings", "site", "speed"}            # of reproduction; no page imports them
@@ -24,7 +25,8 @@ def page(name: str) -> str:
     """Digest of what decides a notebook's results besides its text, parameters and weights. Raises BadInput."""
     images = HOME / "pcgraph_lite" / "images"
     data = sorted(path for folder in ("sample", "weights") for path in (images / folder).rglob("*") if path.is_file())
-    return _hash([code(), rules(name), *(f"{path.name} {digest(path)}" for path in data)])
+    tables = (str(strict.read_yaml(HOME / "reproduction" / "evidence" / f"{part}.yaml")) for part in TABLES)
+    return _hash([code(), rules(name), *tables, *(f"{path.name} {digest(path)}" for path in data)])
 
 
 def rules(notebook: str = "") -> str:

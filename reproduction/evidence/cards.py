@@ -140,8 +140,11 @@ def _recalls(trained: zoo.Trained, **asked: float) -> dict[str, Recalled]:
 
 
 def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
-    """A classifier's answers to ``images`` test images (0: all)."""
-    from pcgraph_lite.studies import trials  # here: the import takes seconds, and finding a card does not need it
+    """A classifier's answers to ``images`` test images (0: all), and where edges lead to pixels the share of labels
+    that the judge recognises in their pictures.
+    """
+    from pcgraph_lite.images import judge  # here: the imports take seconds, and finding a card does not need them
+    from pcgraph_lite.studies import trials
     test = zoo.images(trained.spec.data, "test", config.load_profile(trained.profile))
     test = test.subset(images, torch.Generator().manual_seed(0)) if images else test
     topology = getattr(trained.graph, "topology", None)
@@ -150,18 +153,10 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
     trial, known = trials.classify(trained.graph, test, **how), {}
     if "converged" in trial.each:
         known = {"converged": float(trial.each["converged"].mean()), "energy": float(trial.each["energy"].max())}
-    return {"answers": "".join(map(str, trial.read.tolist())), "drawn": _drawn(trained, test)} | known
-
-
-def _drawn(trained: zoo.Trained, test: ImageSet) -> float | None:
-    """The share of labels that the judge recognises in their pictures; None where edges lead to no pixels."""
-    from pcgraph_lite.images import judge
-    from pcgraph_lite.studies import trials
-    topology = getattr(trained.graph, "topology", None)
-    if topology is None or test.name not in judge.JUDGES or not topology.in_degree()[topology.slice("pixels")].any():
-        return None
-    about = trials.Case(test, test, judge.load_judge(test.name))            # of which a drawing needs the judge alone
-    return float(trials.draw(trained.graph, about).each["agrees"].mean())
+    if topology is not None and test.name in judge.JUDGES and topology.in_degree()[topology.slice("pixels")].any():
+        about = trials.Case(test, test, judge.load_judge(test.name))        # of which a drawing needs the judge alone
+        known["drawn"] = float(trials.draw(trained.graph, about).each["agrees"].mean())
+    return {"answers": "".join(map(str, trial.read.tolist()))} | known
 
 
 def write(card: Card) -> Path:

@@ -1,11 +1,8 @@
 """The paper's claims, their checks and sentences: what ``claims.yaml`` may say, and a check in words."""
 
-import csv
-import math
-from collections import defaultdict
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
-from statistics import fmean
 from string import Formatter
 from typing import Annotated, Any, Literal
 
@@ -13,7 +10,6 @@ from pydantic import Field, model_validator
 
 from pcgraph_lite.errors import UnknownName, one_of, unknown
 
-from .. import checkout
 from . import grid, strict
 from .strict import Strict
 from .words import called, quantity
@@ -25,12 +21,17 @@ Condition = dict[str, str | float | bool]
 CheckName = Annotated[str, Field(pattern=r"^[a-z]\w*$")]                     # a sentence calls the check so
 
 
-class Near(Strict):
-    """Within ``tolerance`` of ``value``; with ``or_more`` also above: more supports a claim."""
+class Within(Strict):
+    """Within ``tolerance`` of something; with ``or_more`` also above: more supports a claim."""
 
-    value: float
     tolerance: Annotated[float, Field(ge=0)]
     or_more: bool = False
+
+
+class Near(Within):
+    """Within a tolerance of ``value``."""
+
+    value: float
 
 
 class Other(Strict):
@@ -41,11 +42,8 @@ class Other(Strict):
     where: Condition | None = None
 
 
-class Close(Other):
-    """What a quantity is to be within ``tolerance`` of; with ``or_more`` also above: more supports a claim."""
-
-    tolerance: Annotated[float, Field(ge=0)]
-    or_more: bool = False
+class Close(Within, Other):
+    """What a quantity is to be within a tolerance of."""
 
 
 class Check(Strict):
@@ -104,30 +102,14 @@ class Needs(Strict):
     least: dict[str, float] = Field(default_factory=dict)
 
 
-class Search(Strict):
-    """Settings that were tried on held-out images, none of which reached the accuracy ``least``."""
-
-    says: str
-    sweeps: Annotated[list[str], Field(min_length=1)]
-    least: float
-
-    def told(self) -> str:
-        """What it found, in a sentence; nothing where a setting reaches ``least`` or nothing was tried."""
-        means = [fmean(best.values()) for sweep in self.sweeps for best in _best_epochs(sweep).values()]
-        if not means or max(means) >= self.least:
-            return ""
-        return (f"{self.says}. Of {len(means)} settings in config/sweeps the best gets {100 * max(means):.1f} % of "
-                "held-out images right.")
-
-
 class Test(Strict):
-    """One of three: a ``reading`` under which every check holds, readings that were ``tried`` and fail, or a
-    ``search``.
+    """One of three: a ``reading`` under which every check holds, readings that were ``tried`` and fail, or what a
+    ``search`` of settings found.
     """
 
     reading: str = ""
     tried: list[str] = Field(default_factory=list)
-    search: Search | None = None
+    search: str = ""
 
     @model_validator(mode="after")
     def _one(self) -> "Test":
@@ -143,7 +125,7 @@ class Test(Strict):
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
             return f"Also fails: {'; '.join(self.tried)}." if failed else ""
-        return self.search.told()
+        return self.search
 
 
 class Cause(Strict):
@@ -173,12 +155,6 @@ class Words(Strict):
     figure: str = ""
     table: str = ""
     cause: Cause | None = None
-
-    def named(self) -> set[str]:
-        """The checks that the sentences and the cause speak of."""
-        cause = self.cause or Cause(kind="means", finding=[])
-        return used(*self.finding, self.title, self.ours, *cause.finding).union(
-            cause.fails, cause.holds, *self.says.values())
 
 
 class Claim(Words):
@@ -217,30 +193,32 @@ class Claim(Words):
         rules = (self.checks.values(), *self.readings.values())
         if any(all(check.guard or check.further for check in checks) for checks in rules):
             raise ValueError("expected at least one check that is neither a guard nor a further measure")
-        if missing := self.named() - self.checks.keys():
+        cause = self.cause or Cause(kind="means", finding=[])
+        named = used(*self.finding, self.title, self.ours, *cause.finding)
+        if missing := named.union(cause.fails, cause.holds, *self.says.values()) - self.checks.keys():
             raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
         return self
 
-    @property
+    @cached_property
     def departures(self) -> tuple[str, ...]:
-        """Where what decides the claim leaves the paper's grid, other than in the settings that the claim is about."""
-        return grid.departures_of(tuple(self.decided_by), tuple(self.about))
+        """Where what decides the claim leaves the paper's grid, other than in what it is about. Raises UnknownName."""
+        return tuple(dict.fromkeys(said for name in self.decided_by for settings in grid.settings_of(name)
+                                   for said in grid.departures(settings, self.about)))
 
     def inside(self) -> list["Claim"]:
-        """The claim inside the paper's grid: once for each value of ``along``, its tests corrected for their number."""
-        if (claim := self.in_grid) is None:
-            return []
-        return [claim._at({key: value}, len(values))
-                for key, values in claim.along.items() for value in values] or [claim]
+        """The claim inside the paper's grid: once for each value of ``along``, at which all checks are fixed, not
+        readings, and their levels divided by the number of values (Bonferroni).
+        """
+        if (claim := self.in_grid) is None or not claim.along:
+            return [claim] if claim else []
+        [(key, values)] = claim.along.items()
 
-    def _at(self, where: Condition, tries: int) -> "Claim":
-        """With all checks, not readings, at some parameters, and levels divided by the number of tries (Bonferroni)."""
-        def fixed(check: Check) -> Check:
-            return check.model_copy(update={"where": check.where | where, "level": check.level / tries})
+        def fixed(check: Check, value: float) -> Check:
+            return check.model_copy(update={"where": check.where | {key: value}, "level": check.level / len(values)})
 
-        return self.model_copy(update={
-            "checks": {name: fixed(check) for name, check in self.checks.items()},
-            "rivals": [fixed(rival) for rival in self.rivals]})
+        return [claim.model_copy(update={
+            "checks": {name: fixed(check, value) for name, check in claim.checks.items()},
+            "rivals": [fixed(rival, value) for rival in claim.rivals]}) for value in values]
 
     def rule(self) -> str:
         """All that decides the verdict, as one text: without the words."""
@@ -317,7 +295,7 @@ def in_unit(value: float, check: Check) -> str:
     return f"{100 * value:.2f} %" if check.percent else f"{value:.4g}"
 
 
-def _within(near: Near | Close, what: str, check: Check) -> str:
+def _within(near: Within, what: str, check: Check) -> str:
     """``within 2 points of 88 %``, ``within 2 points of 88 % or above``. Per cents differ by points."""
     points = f"{round(100 * near.tolerance, 6):g}"
     tolerance = f"{points} point{'s' * (points != '1')}" if check.percent else f"{near.tolerance:.4g}"
@@ -327,15 +305,3 @@ def _within(near: Near | Close, what: str, check: Check) -> str:
 def _asked(value: float, check: Check) -> str:
     """A number of a rule: 88 %, not 88.00 %."""
     return f"{round(100 * value, 6):g} %" if check.percent else f"{value:.4g}"
-
-
-def _best_epochs(sweep: str) -> dict[str, dict[str, float]]:
-    """The best epoch of each run of a committed sweep that ended well: setting -> seed -> validation score."""
-    file, best = checkout.ROOT / "results" / "sweeps" / f"{sweep}.csv", defaultdict(dict)
-    if file.is_file():
-        with file.open(encoding="utf-8", newline="") as lines:             # not pandas, whose import takes longer
-            for row in csv.DictReader(lines):
-                if row["status"] == "ok":
-                    seeds = best[row["setting"]]
-                    seeds[row["seed"]] = max(float(row["validation"] or "-inf"), seeds.get(row["seed"], -math.inf))
-    return best

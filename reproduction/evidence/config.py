@@ -141,7 +141,7 @@ def _profile(name: str, path: Path, text: str, models: str, notebooks: tuple[str
     refuse_unknown(path, "model", profile.models, load_models())
     refuse_unknown(path, "notebook", [*profile.notebooks, *profile.published], notebooks)
     for model, changes in profile.models.items():
-        _changed(model, changes, path)
+        checked(model, merged(read_yaml(models_file())[model], changes), path, prefix="models.")
     return profile
 
 
@@ -152,8 +152,8 @@ def load_models() -> dict[str, Model]:
 
 def load_model(name: str, profile: Profile) -> Model:
     """A model as this profile trains it. Raises UnknownName, and BadInput as ``entry``."""
-    one_of("model", name, read_yaml(models_file()))
-    return _changed(name, entry(name, profile), profile_file(profile.name))
+    one_of("model", name, every := read_yaml(models_file()))
+    return checked(name, merged(every[name], entry(name, profile)), profile_file(profile.name), prefix="models.")
 
 
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
@@ -176,16 +176,13 @@ def original(name: str, profile: Profile) -> str | None:
     """The model of a profile from which a model was copied: of those with the same kind, data set and constructor, the
     one with the most settings in common. None: there is no such model.
     """
-    settings = {model: _flat(read_yaml(models_file())[model]) for model in (name, *profile.models)}
-    mine = settings[name]
-
-    def alike(other: str) -> bool:
-        return all(mine.get(key) == settings[other].get(key) for key in ("kind", "data", "topology.constructor"))
-
-    def shared(other: str) -> int:
-        return sum(settings[other].get(key, ...) == value for key, value in mine.items())
-
-    return max(filter(alike, profile.models), key=shared, default=None)
+    every = {model: _flat(read_yaml(models_file())[model]) for model in (name, *profile.models)}
+    mine, shared = every.pop(name), {}
+    for model, settings in every.items():
+        same = {key for key in mine if key in settings and settings[key] == mine[key]}
+        if all(key in same or key not in mine for key in ("kind", "data", "topology.constructor")):
+            shared[model] = len(same)
+    return max(shared, key=shared.get, default=None)
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -194,11 +191,6 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in settings.items():
         found |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
     return found
-
-
-def _changed(name: str, changes: Mapping[str, Any], path: Path) -> Model:
-    """A model with changes from the profile in ``path``."""
-    return checked(name, merged(read_yaml(models_file())[name], changes), path, prefix="models.")
 
 
 def checked(name: str, settings: Mapping[str, Any], path: Path, prefix: str = "") -> Model:

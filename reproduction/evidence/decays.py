@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from .. import checkout
-from . import sweeps
+from . import strict, sweeps
 from .claims import Claim
 from .words import load
 
@@ -17,73 +17,62 @@ BEST = 0.01                                                               # of t
 ORDER = ["0", "1e-4", "0.001", "0.01", "0.03", "0.1"]
 PAPERS = ORDER[:4]                                                        # its own list (appendix B.1)
 VARIED = ["data", "topology.constructor", "topology.labels", DECAY]       # by some sweeps of one task and not by others
-GRAPHS = {"generative": "feedforward"}
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
-FILLS, CLEANS, SEAM = "completing digits (squared error)", "denoising digits (dB)", "seam between halves"
-NOISE, FOREIGN = "copying noise (squared error)", "copying foreign images (squared error)"
-EASED, CLASSIFIES = "recognised more often than noisy (points)", "classifying digits (%)"
-TITLED = {FILLS: "error, lower\nis better"} | dict.fromkeys((NOISE, FOREIGN), "error, lower\ncopies more") | {
-        CLEANS: "dB, higher\nis better", EASED: "points, higher\nis better", CLASSIFIES: "%, higher\nis better",
-        SEAM: "jump, lower\njoins better"}
-# sweep -> graph (None: as the row says), measure in words -> its value from a row
-AT_REST = {FILLS: "completion_mse", CLEANS: "rest_psnr", EASED: "100 * (rest_agreement - noisy_agreement)"}
-READ = [("grid-layered", None, AT_REST | {NOISE: "noise_residual", FOREIGN: "foreign_distance"}),
-        ("hyper", "feedforward, few images", AT_REST), ("decay-recurrent", "recurrent", {SEAM: "seam"}),
-        ("decay-classifier", "layered classifier", {CLASSIFIES: "100 * accuracy"}),
-        ("fully-connected", "fully connected", {CLASSIFIES: "100 * accuracy"})]
+TABLES = strict.read_yaml(Path(__file__).with_suffix(".yaml"))
+FILLS, CLEANS, EASED, NOISE, FOREIGN, SEAM, CLASSIFIES = TABLES["chart"]  # its panels
+TITLED = {panel: one["axis"] for panel, one in TABLES["chart"].items()}
+WHOLE, RIVALS, READERS = (TABLES[name] for name in ("whole", "rivals", "readers"))
+TASKS = [*TABLES["some"], *WHOLE]
 WORDS = load().graphs                                                     # graphs as records name them -> in words
-SHORTER = {"fully connected, as many edges as feedforward layers": "equal edges", "completion, labels": "labels",
-           " layers": "", "pixels in ": "", "all images": "all"}
-RANKED = {"completion_mse": "error of completion", "rest_psnr": "PSNR at rest (dB)"}      # by sweeps.PICTURE_TASKS
-OWN = {"swept_rest_psnr": "PSNR at rest (dB)", "swept_noisy_psnr": "noisy (dB)",
-       "swept_rest_agreement": "recognised at rest (%)", "swept_noisy_agreement": "noisy, recognised (%)",
-       "swept_completion_mse": "error of completion", "swept_completion_agreement": "completions recognised (%)",
-       "swept_guided_mse": "error with label", "swept_guided_agreement": "recognised with label (%)"}
-RESTED = {f"swept_{task}_rested{how}": f"{words}{said} (%)"
-          for how, said in (("", ""), ("_accelerated", ", accelerated")) for task, words in (
-              ("classification", "classifying"), ("completion", "filling in"), ("generation", "drawing"))}
-TOLD = {"swept_labelled_agreement": "recognised, with its label (%)",
-        "swept_unlabelled_agreement": "without a label (%)",
-        "swept_mislabelled_agreement": "drawn as the wrong label (%)",
-        "swept_seam": "seam", "swept_label_weight_scale": "size of label weights"}
-
-BACKGROUNDS = {"swept_rest_background": "denoising", "swept_completion_background": "completion"}
-
-WHOLE = ("grid-layers", "grid-layers-autoencoder", "grid-layers-deep", "grid-layers-once", "grid-pictures",
-         "grid-pictures-recurrent", "grid-pictures-once", "grid-autoencoder", "grid-assemblies")      # all images
-TASKS = ("grid-denoising", "grid-completion", "grid-completion-all", "grid-denoising-equal", "grid-completion-equal",
-         "grid-layered", "grid-completion-layers", "grid-denoising-feedforward", "grid-denoising-recurrent",
-         "grid-denoising-clothing", "grid-recurrent", *WHOLE)
-RIVALS = ("boltzmann", "almeida-pineda")                                  # sweeps of networks without layers
-READERS = {"grid-classes-full": "class-fashion", "do-reads": "do-reads"}              # sweep -> its claim
-BY = {"swept_accuracy": "pixels observed (%)", "swept_do_accuracy": "pixels set (%)"}
+SHORTER = load().shorter                                                  # in a row of a figure
+# measures of rows -> their titles in tables
+RANKED, OWN, RESTED, TOLD, BY, BACKGROUNDS = (
+    load().measures[name] for name in ("ranked", "own", "rested", "told", "by", "backgrounds"))
 
 
 def ingredients() -> pd.DataFrame:
     """Every row of the sweep that changes one setting of the fully connected graph at a time."""
-    return pd.read_csv(checkout.ROOT / "results" / "sweeps" / "fully-connected.csv")
+    return sweeps.committed("fully-connected")
+
+
+def ends(sweep: str) -> pd.DataFrame:
+    """The last rows of the runs of a committed sweep that ended well."""
+    return sweeps.finals(sweeps.committed(sweep)).query("status == 'ok'")
+
+
+def named(decay: pd.Series) -> pd.Series:
+    """Decays as ORDER has them."""
+    return decay.map("{:g}".format).replace("0.0001", "1e-4")
 
 
 def scores() -> pd.DataFrame:
     """One row per run and measure: measure, graph, decay (in words), seed, score; weakest decay first."""
     parts = []
-    for name, graph, measures in READ:
-        rows = sweeps.finals(pd.read_csv(checkout.ROOT / "results" / "sweeps" / f"{name}.csv")).query("status == 'ok'")
+    for sweep, graph in TABLES["graphs"].items():
+        rows = ends(sweep)
         rows = rows[rows["setting"].str.fullmatch(ALONE)]
-        graphs = graph or rows["topology.constructor"].replace(GRAPHS)
-        decay = rows[DECAY].map("{:g}".format).replace("0.0001", "1e-4")
-        parts += [rows.assign(measure=measure, graph=graphs, decay=decay, score=rows.eval(formula))
-                  for measure, formula in measures.items()]
+        graph = graph or rows["topology.constructor"].replace({"generative": "feedforward"})
+        rows = rows.assign(graph=graph, decay=named(rows[DECAY]))
+        parts += [rows.assign(measure=panel, score=rows.eval(one["sweeps"][sweep]))
+                  for panel, one in TABLES["chart"].items() if sweep in one["sweeps"]]
     every = pd.concat(parts)[["measure", "graph", "decay", "seed", "score"]].query("decay in @ORDER")
     return every.iloc[every["decay"].map(ORDER.index).argsort(kind="stable")]
 
 
+def autoencoder() -> pd.Series:
+    """Mean measures of the autoencoder of digits that saw all images, and of ridge regression. Neither has such a
+    decay.
+    """
+    rows = ends("grid-layers-autoencoder")
+    rows = rows.assign(**{EASED: rows.eval(TABLES["chart"][EASED]["sweeps"]["grid-layered"])})
+    return rows[rows["data"].fillna("mnist") == "mnist"].mean(numeric_only=True)
+
+
 def levels() -> dict[str, dict[str, float]]:
     """Measure -> ridge regression or autoencoder -> its mean on other held-out digits, after all training images."""
-    rows = pd.read_csv(checkout.ROOT / "results" / "sweeps" / "grid-layers-autoencoder.csv")
-    digits = sweeps.finals(rows[rows["data"].fillna("mnist") == "mnist"])
-    return {FILLS: {"ridge regression": digits["ridge_mse"].mean()}} | {
-        measure: {"autoencoder": digits.eval(AT_REST[measure]).mean()} for measure in (CLEANS, EASED)}
+    means = autoencoder()
+    return {FILLS: {"ridge regression": means["ridge_mse"]}, CLEANS: {"autoencoder": means["rest_psnr"]},
+            EASED: {"autoencoder": means[EASED]}}
 
 
 def best(every: pd.DataFrame) -> pd.DataFrame:

@@ -13,15 +13,9 @@ import numpy as np
 from . import claims
 from .claims import Cause, Check, Claim
 from .verdicts import Beside, Outcome, Reading, Verdict
-from .words import Book, count, load
+from .words import called, count, load
 
-LEADS = {"reproduced": "It holds.", "partly": "It holds in part.", "not reproduced": "It does not hold.",
-         "preliminary: reproduced": "So far it holds.", "preliminary: partly": "So far it holds in part.",
-         "preliminary: not reproduced": "So far it does not hold.", "not comparable": "It is not judged.",
-         "not run": "It has not been measured yet."}                       # in the order of lists
-KINDS = {"paper": "The paper itself, which says too little", "setting": "Settings that the paper leaves open",
-         "data": "Files that could not be reached", "means": "Limited computing time",
-         "open": "Not known yet"}
+LEADS, KINDS = load().verdicts, load().causes                             # both in the order of lists
 UNKNOWN = "What was measured does not meet the rule, and no cause is known yet."
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 FEW = 3                                            # up to so many cases are listed; more are given as a range
@@ -60,7 +54,6 @@ class Finding:
 class Quantity(Outcome):
     """An outcome, for which ``{name}`` stands in a sentence. ``claims.yaml`` explains the forms."""
 
-    words: Mapping[str, str]
     paper: str = ""                                # the paper's number as printed
 
     def __format__(self, choice: str) -> str:
@@ -80,18 +73,17 @@ class Quantity(Outcome):
 
     @property
     def both(self) -> str:
+        """``15.0 compared with 12.8``; with as many more digits, up to three, as tell the two sides apart."""
         if len(self.cases) > FEW:
             return f"{self} compared with {self.theirs}"
-        shown = [self._beside(float(case.values.mean()), float(case.theirs.mean())) for case in self.cases]
+        shown = []
+        for case in self.cases:
+            sides = float(case.values.mean()), float(case.theirs.mean())
+            tried = [[rounded(side, self.check, self._places + more, 3 + more) for side in sides] for more in range(4)]
+            shown.append(" compared with ".join(next((two for two in tried if two[0] != two[1]), tried[0])))
         if len(set(shown)) == 1:
             return shown[0]
         return ", ".join(f"{label}: {text}" for label, text in zip(self._labels(), shown, strict=True))
-
-    def _beside(self, ours: float, theirs: float) -> str:
-        """``15.0 compared with 12.8``; with as many more digits, up to three, as tell the two sides apart."""
-        tried = [[rounded(side, self.check, self._places + more, 3 + more) for side in (ours, theirs)]
-                 for more in range(4)]
-        return " compared with ".join(next((sides for sides in tried if sides[0] != sides[1]), tried[0]))
 
     @property
     def held(self) -> str:
@@ -109,13 +101,7 @@ class Quantity(Outcome):
     @property
     def on(self) -> str:
         """The data sets of the cases."""
-        return " and ".join(dict.fromkeys(self._called("dataset", case.dataset) for case in self.cases))
-
-    @property
-    def sides(self) -> str:
-        """The measurement, with the other side if it is a comparison."""
-        apart = not self.check.other or self.passed or any(case.opposite for case in self.cases)
-        return (self.both if self.check.other else f"{self}") + ", which the test does not tell apart" * (not apart)
+        return " and ".join(dict.fromkeys(_called("dataset", case.dataset) for case in self.cases))
 
     @property
     def asked(self) -> str:
@@ -159,7 +145,7 @@ class Quantity(Outcome):
 
     @property
     def at(self) -> str:
-        return ", ".join(self._called(key, value) for key, value in self.check.where.items())
+        return ", ".join(_called(key, value) for key, value in self.check.where.items())
 
     def _listed(self, values: list[float], say: Callable[[float, Check], str] | None = None) -> str:
         """One number, a few numbers with the names of their cases, or the range of many."""
@@ -185,19 +171,18 @@ class Quantity(Outcome):
         """What distinguishes the cases, in words."""
         told = [{"dataset": case.dataset, "model": case.model} | case.parameters for case in self.cases]
         keys = [key for key in told[0] if len({str(one.get(key)) for one in told}) > 1]
-        return [", ".join(self._called(key, one.get(key)) for key in keys) for one in told]
+        return [", ".join(_called(key, one.get(key)) for key in keys) for one in told]
 
-    def _called(self, key: str, value: object) -> str:
-        plain = f"{value:g}" if isinstance(value, float) else str(value)
-        if key in ("dataset", "model", "task", "setting"):
-            return self.words.get(plain, plain)
-        return self.words.get(f"{key} {plain}", f"{key.replace('_', ' ')} {plain}")
+
+def _called(key: str, value: object) -> str:
+    """What distinguishes a case, in words."""
+    plain = f"{value:g}" if isinstance(value, float) else str(value)
+    return called(plain if key in ("dataset", "model", "task", "setting") else f"{key.replace('_', ' ')} {plain}")
 
 
 def findings(judged: Mapping[str, Verdict]) -> dict[str, Finding]:
     """Every claim in words, from its verdict."""
-    book = load()
-    return {name: _finding(one, book) for name, one in judged.items()}
+    return {name: _finding(one) for name, one in judged.items()}
 
 
 def told(judged: Mapping[str, Verdict]) -> list[str]:
@@ -239,9 +224,9 @@ def _place(value: float, check: Check) -> str:
     return " to ".join(dict.fromkeys(PLACES[near(value) - 1] for near in (math.floor, math.ceil)))
 
 
-def _finding(one: Verdict, book: Book) -> Finding:
-    claim, page = one.claim, book.pages.get(one.claim.notebook)
-    quantities = {name: _quantity(outcome, claim, book) for name, outcome in one.outcomes.items()}
+def _finding(one: Verdict) -> Finding:
+    claim, page = one.claim, load().pages.get(one.claim.notebook)
+    quantities = {name: _quantity(outcome, claim) for name, outcome in one.outcomes.items()}
     held, cause = one.verdict == "reproduced", _cause(claim.cause, one.verdict, quantities)
     ours = claim.ours or f"{{{next(iter(claim.checks))}}}"
     tested = claim.cause.tested.told({name: reading.verdict for name, reading in one.readings.items()}) if (
@@ -252,18 +237,18 @@ def _finding(one: Verdict, book: Book) -> Finding:
         lead=f"It holds {claim.remark}." if held and claim.remark else LEADS[one.verdict],
         sentences=tuple(said(claim.finding, quantities)), ours="".join(said([ours], quantities)),
         paper=claim.paper, lacks=one.lacks,
-        hangs=(*(_read_so(name, reading, claim, book) for name, reading in one.readings.items()),
-               *_beside_simple(one.rivals, book.words)),
+        hangs=(*(_read_so(name, reading, claim) for name, reading in one.readings.items()),
+               *_beside_simple(one.rivals)),
         figure=(claim.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
         cause=tuple(cause[1]), exact=claim.needs.profile == "any", table=claim.table,
         tested=tested, beyond=claim.beyond)
 
 
-def _quantity(outcome: Outcome, claim: Claim, book: Book) -> Quantity:
+def _quantity(outcome: Outcome, claim: Claim) -> Quantity:
     """The cases of an outcome in the order of ``words``: digits before clothing."""
-    order = list(book.words)
+    order = list(load().words)
     cases = sorted(outcome.cases, key=lambda case: order.index(case.dataset) if case.dataset in order else len(order))
-    return Quantity(outcome.check, tuple(cases), words=book.words, paper=printed(outcome.check, claim.paper))
+    return Quantity(outcome.check, tuple(cases), paper=printed(outcome.check, claim.paper))
 
 
 def _cause(cause: Cause | None, verdict: str, quantities: Mapping[str, Quantity]) -> tuple[str, list[str]]:
@@ -294,26 +279,32 @@ def printed(check: Check, paper: str) -> str:
     return f"{digits} %" if check.percent else digits
 
 
-def _read_so(name: str, reading: Reading, claim: Claim, book: Book) -> str:
-    """The verdict under another reading, with the numbers if a single check decides."""
+def _read_so(name: str, reading: Reading, claim: Claim) -> str:
+    """The verdict under another reading, with the numbers, of both sides of a comparison, if a single check decides."""
     lead = LEADS[reading.verdict].removesuffix(".")
     text = f"Under another reading ({name}) {lead[0].lower()}{lead[1:]}"
-    decides = _quantity(reading.outcomes[0], claim, book)
-    return f"{text}: {decides.sides}." if len(reading.outcomes) == 1 and decides.cases else f"{text}."
+    decides = _quantity(reading.outcomes[0], claim)
+    if len(reading.outcomes) > 1 or not decides.cases:
+        return f"{text}."
+    if not decides.check.other:
+        return f"{text}: {decides}."
+    apart = decides.passed or any(case.opposite for case in decides.cases)
+    return f"{text}: {decides.both}{'' if apart else ', which the test does not tell apart'}."
 
 
-def _beside_simple(rivals: Sequence[Beside], words: Mapping[str, str]) -> list[str]:
+def _beside_simple(rivals: Sequence[Beside]) -> list[str]:
     """How the result compares with simple methods: a line per rival, digits before clothing, with two numbers in a
     sentence.
     """
-    order, told = list(words), {}                                          # rival -> level and task -> numbers
+    words, told = load().words, {}                                          # rival -> level and task -> numbers
+    order = list(words)
     for one in sorted(rivals, key=lambda one: [order.index(part) if part in order else 0 for part in one.about]):
         quantity = one.rival.quantity.replace("_", " ")
         where = words.get(quantity) or words.get(quantity.removeprefix("swept "), quantity)
         where = where if where.startswith(("in ", "at ")) else f"in {where}"
         about, unit = ", ".join(words.get(part, part) for part in one.about), " dB" * quantity.endswith("psnr")
         told.setdefault(one.rival.name, {}).setdefault(f"{one.level} {where}", []).append(
-            f"{about}: ".removeprefix(": ") + Quantity(one.rival, (one.case,), words=words).both + unit)
+            f"{about}: ".removeprefix(": ") + Quantity(one.rival, (one.case,)).both + unit)
     return [f"Compared with {name}: {'. '.join(_sentences(levels))}." for name, levels in told.items()]
 
 

@@ -3,7 +3,6 @@ as they are written, because the scorecard must not wait for torch.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from typing import Any
 
 from pydantic import Field
@@ -11,16 +10,11 @@ from pydantic import Field
 from pcgraph_lite.errors import UnknownName
 
 from .. import checkout
+from . import words
 from .strict import Strict, changed, crossed, merged, read_yaml, validated, value_of
 
 Settings = Mapping[str, Any]
-WORDS = {"vertices": "number of vertices", "train_count": "number of images", "activation": "f",
-         "topology.hidden": "hidden layers", "hidden": "hidden layers", "train.optimizer": "optimizer",
-         "train.weight_lr": "weight step", "train.weight_decay": "weight decay", "train.epochs": "epochs",
-         "train.steps": "T", "train.value_lr": "value step", "train.batch_size": "batch", "init_std": "first weights",
-         "scale": "pixel scale", "topology.clusters": "clusters", "topology.size": "size of a cluster",
-         "topology.p": "density", "top_k": "top-k"}
-FUNCTIONS = {"hardtanh": "HardTanh", "relu": "ReLU"}
+WORDS = words.load().settings
 
 
 class Entry(Strict):
@@ -66,12 +60,6 @@ def departures(settings: Settings, about: Collection[str] = ()) -> list[str]:
             if key not in about and (given := value(settings, key)) is not None and found[1].excludes(key, given)]
 
 
-@cache
-def departures_of(names: tuple[str, ...], about: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Where any of these models or sweeps leaves the grid, each way once. Raises UnknownName."""
-    return tuple(dict.fromkeys(said for name in names for one in settings_of(name) for said in departures(one, about)))
-
-
 def settings_of(name: str) -> Iterator[Settings]:
     """The settings behind a name in ``claims.yaml``: of a model, or of all runs of a sweep. Raises UnknownName."""
     models = read_yaml(checkout.part("config/models.yaml"))
@@ -99,5 +87,5 @@ def in_words(given: object) -> str:
         return "-".join(map(str, given))
     if isinstance(given, Mapping):
         return ", ".join(f"{in_words(one)} ({name.replace(' -> ', ' to ')})" for name, one in given.items())
-    return f"{given:g}" if isinstance(given, float) else FUNCTIONS.get(str(given), str(given))
+    return f"{given:g}" if isinstance(given, float) else words.load().words.get(str(given), str(given))
 

@@ -48,21 +48,16 @@ class Record(Strict):
                 "" if self.seed is None else f"{self.seed:09d}", json.dumps(self.parameters, sort_keys=True))
 
 
-class Used(Strict):
-    """A model behind the numbers of a page. ``weights``: their SHA-256, which older cards lack."""
-
-    fingerprint: str
-    weights: str | None = None
-
-
 class Saved(Strict):
-    """A file of records. ``parameters``: of the run. ``models``: by name and seed. Older ones have neither."""
+    """A file of records. ``parameters``: of the run. ``models``: by name and seed, their fingerprint and the SHA-256 of
+    their weights, which older cards lack.
+    """
 
     notebook: Name
     profile: Name
     provenance: dict[str, Scalar]
     parameters: dict[str, Scalar | list[Scalar]] = Field(default_factory=dict)
-    models: dict[str, Used] = Field(default_factory=dict)
+    models: dict[str, dict[str, str | None]] = Field(default_factory=dict)
     records: list[Record]
 
 
@@ -85,7 +80,7 @@ class Recorder:
         self.notebook, self.profile, self.device = notebook, profile, hardware.describe(device)
         self.folder = folder(profile, out)
         self.rows: dict[tuple[str, ...], Record] = {}
-        self.models: dict[str, Used] = {}
+        self.models: dict[str, dict[str, str | None]] = {}
         self._claims = claims.load_claims()
         self._started, self._version = time.monotonic(), checkout.version()
 
@@ -126,8 +121,8 @@ class Recorder:
                          **common)
 
     def uses(self, model: str, seed: int, fingerprint: str, weights: str | None) -> None:
-        """Note a model behind the numbers, see ``Used``."""
-        self.models[f"{model}, seed {seed}"] = Used(fingerprint=fingerprint, weights=weights)
+        """Note a model behind the numbers, see ``Saved``."""
+        self.models[f"{model}, seed {seed}"] = {"fingerprint": fingerprint, "weights": weights}
 
     def save(self) -> Path:
         """Write ``records/<notebook>.json`` in the folder of the run and return its path."""

@@ -4,18 +4,10 @@ runs them and keeps their rows.
 
 import pandas as pd
 
-DATA = {"mnist": "digits", "fashion": "clothing"}
-# task and column of a row -> title of the panel, factor to its unit, whether more is better
-SCORES = {("layered", "accuracy"): ("layered, accuracy (%)", 100, True),
-          ("fully-connected", "accuracy"): ("fully connected, accuracy (%)", 100, True),
-          ("pictures", "completion_mse"): ("completion, squared error", 1, False),
-          ("pictures", "denoised_db"): ("denoising (dB)", 1, True),
-          ("pictures", "denoised_scaled_db"): ("denoising, noise in scaled units (dB)", 1, True),
-          ("pictures", "drawn_over_max"): ("labels drawn (%)", 100, True),
-          ("pictures", "label_agreement"): ("label followed (%)", 100, True),
-          ("memories", "from_half"): ("memories from half (%)", 100, True),
-          ("memories", "from_noise"): ("memories from noise (%)", 100, True),
-          ("memories", "from_noise_scaled"): ("memories, noise in scaled units (%)", 100, True)}
+from . import words
+from .sweeps import TABLES
+
+SCORES = {(task, column): said for task, some in TABLES["scores"].items() for column, said in some.items()}
 
 
 def scores(rows: pd.DataFrame) -> pd.DataFrame:
@@ -24,8 +16,8 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
     for (task, column), (title, factor, more) in SCORES.items():
         if column in rows:
             some = rows[(rows["task"] == task) & (rows["status"] == "ok")].dropna(subset=column)
-            words = some["data"].map(DATA) + "\n" + title
-            parts.append(some.assign(task=words, score=factor * some[column], more=more))
+            named = some["data"].map(words.load().words) + "\n" + title
+            parts.append(some.assign(task=named, score=factor * some[column], more=more))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -34,7 +26,7 @@ def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
     graph (in words), edges, and usual (its weight step is that of most). The graph with all edges stands in two series.
     """
     vertices, edges = (rows["model"].str.extract(rf"(\d+) {word}")[0].astype(int) for word in ("vertices", "edges"))
-    words = {"discriminative": ("depth", rows["model"].str.count("hidden").astype(str) + " hidden"),
+    kinds = {"discriminative": ("depth", rows["model"].str.count("hidden").astype(str) + " hidden"),
              "fully_connected": ("vertices", "N = " + vertices.astype(str)),
              "small_world": ("density", (100 * edges / vertices**2).round().astype(int).astype(str) + " % of edges")}
     most = rows.groupby("task")["weight_lr"].transform(lambda steps: steps.mode()[0])
@@ -42,7 +34,7 @@ def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
         "accuracy (%)": 100 * rows["accuracy"], "value step γ": rows["value_lr"], "weight step": rows["weight_lr"]})
     rows = rows[rows["status"] == "ok"]
     parts = [rows.assign(property=name, graph=graph)[rows["model"].str.startswith(kind)]
-             for kind, (name, graph) in words.items()]
+             for kind, (name, graph) in kinds.items()]
     whole = parts[1][parts[1]["vertices"].isin(parts[2]["vertices"])]
     return pd.concat([*parts, whole.assign(property="density", graph="all edges")], ignore_index=True)
 

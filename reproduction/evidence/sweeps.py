@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,7 +23,6 @@ from filelock import FileLock
 from pydantic import Field
 
 from pcgraph_lite import hardware
-from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.solvers import WINDOW
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnstableStep, one_of
 from pcgraph_lite.files import ready, write_aside
@@ -33,27 +33,14 @@ from . import config, records, strict, zoo
 from .config import Model
 from .strict import Strict
 
-MEASURES = ["accuracy", "generated", "completion_mse", "denoised_mse", "denoised_step", "safe_step", "settling_steps",
-            "settling_censored", "labelled_agreement", "seam", "guided_mse", "guided_ssim", "guided_agreement",
-            "choice_mse", "other_mse", "nearest_mse", "mean_image_mse", "ridge_mse", "completion_ssim",
-            "mean_image_ssim", "ridge_ssim", "completion_agreement", "original_agreement", "completion_background",
-            "initialization_mse", "rest_psnr", "noisy_psnr", "blank_psnr", "rest_agreement", "noisy_agreement",
-            "rested_share", "nearer_share", "rest_background", "classification_rested", "completion_rested",
-            "generation_rested", "classification_rested_accelerated", "completion_rested_accelerated",
-            "generation_rested_accelerated", "noise_residual", "digit_residual", "constant_residual",
-            "familiar_distance", "foreign_distance", "auroc", "brightness_auroc", "unlabelled_agreement",
-            "mislabelled_agreement", "label_weight_scale", "do_accuracy", "drawn", "drawn_over_max", "label_agreement",
-            "denoised_db", "denoised_scaled_db", "from_half", "from_noise", "from_noise_scaled"]
+TABLES = strict.read_yaml(Path(__file__).with_suffix(".yaml"))
+USUAL, PARTS = tuple(TABLES["usual"]), TABLES["usual"] | TABLES["further"]             # part -> measures
+MEASURES = list(chain(*PARTS.values()))
+OF_STUDIES = TABLES["studies"]
 PICTURE_TASKS = {"completion": "completion_mse", "denoising": "rest_psnr"}            # task -> measure that ranks it
 IN_PASSING = {"denoising": "denoised_mse"}                                # the same at the best of several steps
-USUAL = ("accuracy", "labels", "completion", "denoising", "settling")     # measured parts, see ``measures``
-PARTS = (*USUAL, "do", "told", "rest", "start", "resting", "strangeness", "drawing", "decibels", "memories")
 EPOCHS = ["epoch", "energy", "validation", "value_lr", "seconds"]
 FACTS = ["status", "profile", "model", "n", "run_seconds", "commit", "dirty", "device", "date", "identity"]
-# column of a study's rows -> dotted key of the model's specification
-OF_STUDIES = {"data": "data", "scale": "scale", "activation": "activation", "T": "train.steps",
-              "gamma": "train.value_lr", "decay": "train.weight_decay", "epochs": "train.epochs",
-              "batch_size": "train.batch_size", "weight_lr": "train.weight_lr", "optimizer": "train.optimizer"}
 
 Rests = Annotated[int, Field(ge=WINDOW)]                                  # steps after which rest can be told
 Grid = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], Field(min_length=1)]
@@ -66,7 +53,7 @@ class ProfilePart(Strict):
     seeds: Count = 1
     images: Count = 100
     query_steps: Rests = 2000                                              # of every query in the paper
-    measured: list[Literal[PARTS]] = Field(default_factory=lambda: list(USUAL))
+    measured: list[Literal[tuple(PARTS)]] = Field(default_factory=lambda: list(USUAL))
     vary: list[Grid] = Field(default_factory=list)
 
 
@@ -118,7 +105,7 @@ class Run:
 
     def rows(self, profile: str, device: torch.device) -> pd.DataFrame:
         """Train and measure. Returns one row per epoch, or one row that says how the training diverged; of a study only
-        the last.
+        the last, with what it was trained and asked with.
         """
         began, version = time.monotonic(), checkout.version()              # of the code that runs now
         settings = config.load_profile(profile)
@@ -137,18 +124,17 @@ class Run:
         facts = records.made(hardware.describe(device), began, version)
         rows = rows.assign(seed=self.seed, status=status, profile=profile, model=sweep.model, n=len(rest),
                            run_seconds=facts.pop("seconds"), identity=self.identity, **facts)
-        return self._last(rows, model, len(held_out)) if sweep.task else rows
-
-    def _last(self, rows: pd.DataFrame, graph: PCGraph, held_out: int) -> pd.DataFrame:
-        """The row of a study's run, with what it was trained and asked with."""
+        if not sweep.task:
+            return rows
         spec, step = self.spec, rows["value_lr"].mean()
         return rows.tail(1).drop(columns="epoch").assign(
-            task=self.sweep.task, **self.values, init_std=json.dumps(spec.init_std), value_lr=step,
-            relaxed=spec.train.steps * step, model=f"{spec.topology.constructor}, {graph.topology!r}",
-            asked=min(self.sweep.images, held_out))
+            task=sweep.task, **self.values, init_std=json.dumps(spec.init_std), value_lr=step,
+            relaxed=spec.train.steps * step, model=f"{spec.topology.constructor}, {model.topology!r}",
+            asked=min(sweep.images, len(held_out)))
 
-    def arranged(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def arranged(self, every: pd.DataFrame) -> pd.DataFrame:
         """Its rows, with the setting and varied values of the present sweep file; of a study as they are."""
+        rows = every[every["identity"] == self.identity]
         columns = ["setting", *self.values, "seed", *EPOCHS, *MEASURES, *FACTS]
         return rows if self.sweep.task else rows.assign(setting=self.setting, **self.values).reindex(columns=columns)
 
@@ -229,7 +215,13 @@ def load(name: str, profile: str, device: str = "auto") -> pd.DataFrame:
         print(f"sweep {name}: {len(lacking)} of {len(wanted)} runs are missing in profile {profile}: training them.",
               file=sys.stderr, flush=True)
         run(name, profile, device)
-    return _arranged(wanted, _rows(name, profile))
+    rows = _rows(name, profile)
+    return pd.concat([one.arranged(rows) for one in wanted], ignore_index=True)
+
+
+def committed(name: str) -> pd.DataFrame:
+    """The committed rows of a sweep or study, as they are."""
+    return pd.read_csv(checkout.ROOT / "results" / "sweeps" / f"{name}.csv")
 
 
 def finals(rows: pd.DataFrame) -> pd.DataFrame:
@@ -316,10 +308,9 @@ def own_penalties(ends: pd.DataFrame) -> pd.DataFrame:
     per dataset, model, decay and seed. ``ends``: rows of ``finals`` with these columns, n and width.
     """
     keys = ["dataset", "model", "decay"]
-    best = ends.groupby([*keys, "width"])["choice_mse"].mean().groupby(keys).idxmin().str[-1].rename("best")
-    errors = ends.join(best, on=keys).set_index([*keys, "seed", "n"])
-    widest, chosen = (errors[errors["width"] == width]["other_mse"] for width in (ends["width"].max(), errors["best"]))
-    return (widest - chosen).rename("own_penalty").reset_index()
+    best = ends.groupby([*keys, "width"])["choice_mse"].mean().groupby(keys).idxmin().str[-1].rename("best_width")
+    costs = penalties(at_ends(ends.join(best, on=keys)), "other_mse")
+    return costs.melt(ignore_index=False, value_name="own_penalty").dropna().reset_index()
 
 
 def _source(name: str) -> Path:
@@ -341,16 +332,19 @@ def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source:
 
 def _values(spec: Model, columns: Mapping[str, str]) -> dict[str, object]:
     """The values of columns -> dotted keys: numbers unchanged, everything else as text."""
-    values = {column: strict.value_of(spec.model_dump(), key) for column, key in columns.items()}
-    return {key: value if isinstance(value, int | float) and not isinstance(value, bool) else _words(value)
-            for key, value in values.items()}
+    settings = spec.model_dump()
+    return {column: _shown(strict.value_of(settings, key)) for column, key in columns.items()}
 
 
-def _words(value: object) -> str:
+def _shown(value: object) -> object:
     if isinstance(value, list):
-        plain = all(isinstance(entry, str) for entry in value)
-        return " to ".join(value) if plain else " and ".join(map(_words, value))
-    return "default" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        between = " to " if all(isinstance(entry, str) for entry in value) else " and "
+        return between.join(str(_shown(entry)) for entry in value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "default"
+    return value if isinstance(value, int | float) else str(value)
 
 
 def _rows(name: str, profile: str) -> pd.DataFrame:
@@ -370,13 +364,8 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
     return rows
 
 
-def _arranged(wanted: Sequence[Run], rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of these runs, in their order."""
-    return pd.concat([one.arranged(rows[rows["identity"] == one.identity]) for one in wanted], ignore_index=True)
-
-
 def _write(target: Path, wanted: Sequence[Run], rows: pd.DataFrame) -> None:
     """Write the rows of these runs in order, then those of earlier plans, which also took time to compute."""
     others = rows[~rows["identity"].isin([one.identity for one in wanted])]
     with write_aside(target) as part:
-        pd.concat([_arranged(wanted, rows), others]).to_csv(part, index=False, float_format="%.6g")
+        pd.concat([*(one.arranged(rows) for one in wanted), others]).to_csv(part, index=False, float_format="%.6g")

@@ -14,7 +14,7 @@ from scipy.special import gammaln, stdtr  # all of scipy.stats would take second
 from . import claims, decimals, words
 from .claims import Check, Claim, Condition, Rival
 
-SIZES = ("any", "smoke", "laptop", "paper")       # profiles in rising order
+SIZES = {"any": 0, "smoke": 1, "laptop": 2, "paper": 3}                  # of profiles; another counts as none
 LEVELS = {"better": "better than", "level": "not told apart from", "worse": "worse than"}             # of a rival
 SHOWN = 2                                         # how many checks without records are named
 MISSING = {"dataset": "", "model": "", "seed": -1, "n": math.nan}        # seed -1: nothing was drawn
@@ -179,7 +179,7 @@ def _decided(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verd
 
 def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdict:
     own = of_claim.get(name, [])
-    profile = max((row["profile"] for row in own), key=_size, default="")
+    profile = max((row["profile"] for row in own), key=lambda name: SIZES.get(name, -1), default="")
     own = [row for row in own if row["profile"] == profile]
 
     def applied(checks: Iterable[Check]) -> list[Outcome]:
@@ -204,7 +204,7 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
 def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) -> list[str]:
     """What a final verdict on a claim still needs, one sentence each."""
     lacks = []
-    if profile and _size(profile) < _size(claim.needs.profile):
+    if profile and SIZES.get(profile, -1) < SIZES[claim.needs.profile]:
         lacks.append(f"Run at the sizes called {profile}; the rule asks for {claim.needs.profile}.")
     for quantity, wanted in claim.needs.least.items():
         if min((row["value"] for row in own if row["quantity"] == quantity), default=-math.inf) < wanted:
@@ -245,10 +245,6 @@ def _verdict(claim: Claim, outcomes: Iterable[Outcome], preliminary: bool) -> st
         return "not comparable"
     verdict = "not reproduced" if not any(own) else "reproduced" if all(passed) else "partly"
     return f"preliminary: {verdict}" if preliminary else verdict
-
-
-def _size(profile: str) -> int:
-    return SIZES.index(profile) if profile in SIZES else -1
 
 
 def _applied(check: Check, rows: list[Row]) -> Outcome:
@@ -293,10 +289,9 @@ def _paired(check: Check, mine: list[Row], rows: list[Row]) -> tuple[list[Case],
 def _case(check: Check, dataset: str, model: str, parameters: Condition, values: Sequence[float],
           theirs: Sequence[float] | None = None, *, seeds: int, n: Sequence[float]) -> Case:
     ours, others = np.array(values, float), None if theirs is None else np.array(theirs, float)
-    turned = check.model_copy(update={"less_than": check.greater_than, "greater_than": check.less_than})
-    ordered = bool(check.less_than or check.greater_than)
+    opposite = bool(check.less_than or check.greater_than) and _holds(check, others, ours, n[::-1])
     return Case(dataset, model, parameters, seeds, float(np.min(n)), ours, others, _holds(check, ours, others, n),
-                ordered and _holds(turned, ours, others, n))
+                opposite)
 
 
 def _grouped(rows: Iterable[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:

@@ -13,8 +13,6 @@ FILE = Path(__file__).with_name("words.yaml")
 NAME = re.compile(r"(?<![\w-])[a-z]\w*(?:-\w+)*")                         # a name in the code
 MEASURES = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid": "FID", "frechet": "Fréchet"}
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-AT_THE_END = "fixed_point_"                        # prefix of quantities at the last step of a query
-SWEPT = "swept_"                                   # and of those that a sweep measured
 
 
 class TableCell(Strict):
@@ -39,6 +37,11 @@ class Book(Strict):
 
     words: dict[str, str]
     graphs: dict[str, str]
+    shorter: dict[str, str]
+    measures: dict[str, dict[str, str]]
+    settings: dict[str, str]
+    verdicts: dict[str, str]
+    causes: dict[str, str]
     columns: dict[str, str]
     pages: dict[str, PageWords]
 
@@ -56,8 +59,8 @@ def called(part: str) -> str:
 
 def quantity(name: str) -> str:
     """A quantity in words: ``completion_mse`` becomes completion MSE, and so does that of a sweep."""
-    end = " at the end" if name.startswith(AT_THE_END) else ""
-    text = name.removeprefix(AT_THE_END).removeprefix(SWEPT).replace("_", " ") + end
+    end = " at the end" if name.startswith("fixed_point_") else ""         # of a query
+    text = name.removeprefix("fixed_point_").removeprefix("swept_").replace("_", " ") + end
     return NAME.sub(lambda word: MEASURES.get(word[0]) or load().words.get(word[0], word[0]), text)
 
 

@@ -6,8 +6,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -79,11 +78,6 @@ class ModelRun:
         found = read_header(self.path)                                     # empty if there are no weights
         return self.fingerprint == f"{found.get('identity')} {found.get('numerics')}"
 
-    @property
-    def command(self) -> str:
-        """The command that trains the model anew."""
-        return f"pcgraph train {self.name} --profile {self.profile} --seed {self.seed} --force"
-
     def images(self) -> tuple[ImageSet, ImageSet | None]:
         """The training images (those that a memory stores), and the validation images."""
         _, generator = build(self.spec, self.seed, torch.device("cpu"))
@@ -113,7 +107,7 @@ class ModelRun:
         code that computes other numbers. Raises as ``train``, and BadFile, with the command that trains it again: the
         file is damaged.
         """
-        target, wanted = self.path, self.identity
+        target = self.path
         if not target.is_file() or (read_header(target) and not self.is_done):              # no header: damaged, below
             found = ("weights of other settings or code" if target.is_file() else
                      f"no weights in profile {self.profile} yet")
@@ -123,12 +117,13 @@ class ModelRun:
         model, _ = build(self.spec, self.seed, hardware.pick_device(device), dtype)
         try:
             header, tensors = load_tensors(target, HEADER)
-            if header["identity"] != wanted or header["weights_sha256"] != tensor_digest(tensors):
+            if header["identity"] != self.identity or header["weights_sha256"] != tensor_digest(tensors):
                 raise ValueError("its content does not have the hash of its header")
             model.load_state_dict(tensors)                     # names and shapes
             history, facts = pd.read_csv(StringIO(header["history"])), json.loads(header["provenance"])
         except (BadFile, KeyError, ValueError, RuntimeError) as error:
-            raise BadFile(f"{checkout.relative(target)} is damaged: {error}. Train it again: {self.command}") from error
+            raise BadFile(f"{checkout.relative(target)} is damaged: {error}. Train it again: pcgraph train {self.name} "
+                          f"--profile {self.profile} --seed {self.seed} --force") from error
         return Trained(self.name, self.profile, self.seed, graph=model, history=history, provenance=facts,
                        weights=header["weights_sha256"])
 
@@ -202,23 +197,16 @@ def build(settings: Model, seed: int, device: torch.device,
     own, precision = {"shape": shape, "pixels": math.prod(shape), "generator": generator}, getattr(torch, dtype)
     own |= settings.own()
     if settings.kind != "pcgraph":
-        with _by_default(precision):
+        usual = torch.get_default_dtype()
+        torch.set_default_dtype(precision)                                 # of all that ``make`` draws
+        try:
             return _called(KINDS[settings.kind].make, own).to(device, precision), generator
+        finally:
+            torch.set_default_dtype(usual)
     arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}      # of random edges
     own |= {"topology": _called(CONSTRUCTORS[settings.topology.constructor], arguments),
             "pixel_scale": scales.named(settings.scale, settings.data)}
     return _called(partial(PCGraph, dtype=precision), own).to(device), generator
-
-
-@contextmanager
-def _by_default(dtype: torch.dtype) -> Iterator[None]:
-    """Inside, torch makes and draws tensors of this type unless told otherwise."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:

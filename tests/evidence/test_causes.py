@@ -307,14 +307,18 @@ def test_a_cause_is_tested_only_where_its_records_turn_it() -> None:
     assert "wider; longer" in both.told({"wider": "partly", "longer": "not reproduced"})
     for longer in ({"longer": "reproduced"}, {"longer": "not run"}, {}):
         assert both.told({"wider": "partly"} | longer) == ""
-    rows = pd.concat(map(sweep, names := ["multilayer-cifar10", "multilayer-cifar10-long"]))
-    best = rows["validation"].max()
-    for least, found in ((best + 0.01, True), (best - 0.01, False)):
-        told = claims.Test(search={"says": "None does", "sweeps": names, "least": least}).told({})
-        assert bool(told) == found and (f"{100 * best:.1f} %" in told) == found
-    for wrong in ({}, {"reading": "a", "search": {"says": "a", "sweeps": ["b"], "least": 1}}):
-        with pytest.raises(ValueError, match="expected one of"):
-            claims.Test(**wrong)
+
+
+def test_no_setting_of_the_search_reaches_the_papers_accuracy_on_photographs() -> None:
+    """Mlp-cifar: nor comes as near as its check asks, by the means over seeds of the best epochs."""
+    names = ("multilayer-cifar10-long", "falling-cifar10", "augmented-cifar10")
+    claim = claims.load_claims()["mlp-cifar"]
+    asked = claim.checks["graph"].near
+    means = pd.concat([sweep(name).groupby(["setting", "seed"])["validation"].max().groupby("setting").mean()
+                       for name in names])
+    assert means.max() < asked.value - asked.tolerance
+    assert claim.cause.tested.search.endswith(
+        f" Of {len(means)} settings in config/sweeps the best gets {100 * means.max():.1f} % of held-out images right.")
 
 
 def test_a_cause_names_readings_of_its_claim() -> None:
@@ -462,7 +466,8 @@ def test_the_edges_alone_reverse_which_graph_copies() -> None:
 def test_the_weight_decay_decides_few_of_the_papers_sentences() -> None:
     """Home, "what does not hold", page L: fewer than a quarter."""
     paper = sentences.counted(sentences.true_where(sentences.means())).iloc[0]
-    assert paper["part"] == sentences.PAPER and 0 < paper["at some"] < 0.25 * paper[[*sentences.HELD]].sum()
+    assert paper["part"] == next(iter(sentences.SENTENCES))
+    assert 0 < paper["at some"] < 0.25 * paper[[*sentences.HELD]].sum()
 
 
 def test_with_few_images_layers_fill_in_better_at_one_decay_and_denoise_worse_at_each() -> None:

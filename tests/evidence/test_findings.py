@@ -99,14 +99,14 @@ def test_words_follow_the_check_and_both_sides_of_it_stand_beside_each_other() -
                         ([case(15.0, 15.0)], "15 compared with 15"), ([digits, digits], "16.0 compared with 15.4"),
                         ([digits, clothing], "digits: 16.0 compared with 15.4, clothing: 16.1 compared with 15.8"),
                         ([digits, clothing] * 2, "16.0 to 16.1 compared with 15.4 to 15.8")):
-        assert Quantity(check, cases, words=BOOK.words).both == said
+        assert Quantity(check, cases).both == said
     check = Check(quantity="accuracy", model="a", greater_than={"model": "b"})
-    held, failed = (Quantity(check, [case(holds=holds)], words={}) for holds in (True, False))
-    level = Quantity(check, [case(holds=True), case(holds=False)], words={})
+    held, failed = (Quantity(check, [case(holds=holds)]) for holds in (True, False))
+    level = Quantity(check, [case(holds=True), case(holds=False)])
     assert [f"{one:beats|loses to|is level with}" for one in (held, failed, level)] == [
         "beats", "loses to", "is level with"]
     assert [one.held for one in (held, failed, level)] == ["one of one", "none of one", "one of two"]
-    assert [Quantity(check, [case(holds=True)] * n, words={}).held for n in (2, 4)] == ["both", "all four"]
+    assert [Quantity(check, [case(holds=True)] * n).held for n in (2, 4)] == ["both", "all four"]
     assert [f"{one:more|fewer|no more|not always more}" for one in (held, failed, level)] == [
         "more", "fewer", "not always more"]
 
@@ -121,9 +121,9 @@ def test_ranks_are_words_numbers_are_short_and_limits_are_as_the_rule_has_them()
         "0.000141", "0.0000735", "-0.0000123", "0.00000100"]
     check = Check(quantity="rank", at_most=0.01)
     ranks = [case(value, parameters={"task": task}) for value, task in ((3.0, "completion"), (2.0, "denoising"))]
-    assert Quantity(check, ranks, words=BOOK.words).place == "third (completion) and second (denoising)"
-    assert [Quantity(check, [case(value)], words={}).place for value in (1.0, 1.4)] == ["first", "first to second"]
-    assert Quantity(check, ranks, words={}).asked == "0.01"
+    assert Quantity(check, ranks).place == "third (completion) and second (denoising)"
+    assert [Quantity(check, [case(value)]).place for value in (1.0, 1.4)] == ["first", "first to second"]
+    assert Quantity(check, ranks).asked == "0.01"
 
 
 def test_a_negative_gain_raises_an_error() -> None:
@@ -134,8 +134,8 @@ def test_a_negative_gain_raises_an_error() -> None:
                          ((0.25, -0.00482), "lower by 0.250 (five layers) and higher by 0.00482 (six layers)"),
                          ((-0.25, -0.5), "higher by 0.250 (five layers) and 0.500 (six layers)")):
         cases = [case(value, parameters=about) for value, about in zip(values, (five, six), strict=True)]
-        assert Quantity(check, cases, words=BOOK.words).lowered == said
-    assert Quantity(check, [case(-0.00482)], words=BOOK.words).lowered == "higher by 0.00482"
+        assert Quantity(check, cases).lowered == said
+    assert Quantity(check, [case(-0.00482)]).lowered == "higher by 0.00482"
 
 
 def test_what_a_result_is_worth_is_told_by_task() -> None:
@@ -206,7 +206,7 @@ def test_every_claim_that_can_fail_has_a_cause_and_every_figure_and_table_is_on_
 @pytest.mark.parametrize("name", list(RULES))
 def test_what_fails_never_reads_as_a_success(name: str) -> None:
     """Every check of the claim made to fail: the words before say so, and no sentence says otherwise."""
-    quantities = {one: Quantity(check, [case()], words=BOOK.words, paper="50 %")
+    quantities = {one: Quantity(check, [case()], paper="50 %")
                   for one, check in RULES[name].checks.items()}
     sentences = findings.said(RULES[name].finding, quantities)
     assert len(sentences) == len(RULES[name].finding)

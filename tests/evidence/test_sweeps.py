@@ -424,7 +424,7 @@ def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> Non
     """A graph without labels is asked for none; an autoencoder has no value step either."""
     last = alone(root, model)
     absent = {"accuracy", "generated", "labelled_agreement", "seam", "guided_mse", "guided_ssim", "guided_agreement"}
-    absent |= set(sweeps.MEASURES[sweeps.MEASURES.index("initialization_mse"):])       # of parts that are not usual
+    absent |= {key for part, keys in sweeps.PARTS.items() if part not in sweeps.USUAL for key in keys}
     absent |= {"denoised_step", "safe_step", "settling_steps", "settling_censored"} if model == "copier" else set()
     assert {key for key in sweeps.MEASURES if pd.isna(last[key])} == absent
 
@@ -453,8 +453,7 @@ def test_a_run_is_measured_in_what_the_sweep_asks_for(root: Path) -> None:
     shutil.rmtree(root / "_build", ignore_errors=True)
     edit(root / "config/sweeps/tiny.yaml", "images: 10", "images: 10\nmeasured: [completion, settling]")
     few = sweeps.finals(sweeps.load("tiny", "smoke", "cpu"))
-    first, last = map(sweeps.MEASURES.index, ("choice_mse", "initialization_mse"))
-    kept = ["completion_mse", *sweeps.MEASURES[first:last], "safe_step", "settling_steps", "settling_censored"]
+    kept = [*sweeps.PARTS["completion"], *sweeps.PARTS["settling"]]
     assert few[kept].equals(every[kept]) and every["accuracy"].notna().all()
     assert few[[key for key in sweeps.MEASURES if key not in kept]].isna().all(axis=None)
 
