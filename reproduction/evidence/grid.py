@@ -67,7 +67,7 @@ def settings_of(name: str) -> Iterator[Settings]:
         yield models[name]
     elif (file := checkout.ROOT / f"config/sweeps/{name}.yaml").is_file():
         sweep = read_yaml(file)
-        base = merged(models[sweep["model"]], sweep.get("base", {}))
+        base = merged(models[sweep["model"]], sweep.get("base", {})) | {"query_steps": sweep.get("query_steps")}
         yield base
         yield from (changed(base, point) for point in crossed(sweep["vary"]))
     else:

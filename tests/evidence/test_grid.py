@@ -6,7 +6,8 @@ Oracle: models whose settings are written down by hand; the paper's own values.
 import pytest
 
 from pcgraph_lite.errors import UnknownName
-from reproduction.evidence import claims, grid, strict
+from reproduction.book import notebooks
+from reproduction.evidence import claims, config, grid, strict
 
 RULES, RECURRENT = claims.load_claims(), "recurrent-strong-decay-mnist"
 # claims whose published graphs still leave the grid: none may be added
@@ -30,10 +31,16 @@ def test_what_is_inside_the_grid_stays_inside() -> None:
     (RECURRENT, {"topology": {"hidden": [358, 358]}},
      ["hidden layers 358-358 (the paper names 512-512, 1024-1024)"]),
     (RECURRENT, {"train": {"batch_size": 7, "steps": 3}}, []),             # the paper names neither
-    ("fully-connected-hardtanh-mnist", {"train": {"epochs": 21}}, ["epochs 21 (the paper names at most 20)"])])
+    ("fully-connected-hardtanh-mnist", {"train": {"epochs": 21}}, ["epochs 21 (the paper names at most 20)"]),
+    ("fully-connected-hardtanh-mnist", {"query_steps": 40}, ["T of queries 40 (the paper names 2000)"])])
 def test_each_departure_is_named(name: str, change: dict[str, object], said: list[str]) -> None:
     [base] = grid.settings_of(name)
     assert grid.departures(strict.merged(base, change)) == said
+
+
+@pytest.mark.parametrize("page", ["03c-associative-memory", "c-memory-capacity", "l-settings"])
+def test_memories_that_decide_are_asked_for_as_long_as_the_paper_says(page: str) -> None:
+    assert notebooks.resolve(page, config.load_profile("paper"), {})["steps"] == 2000
 
 
 def test_a_kind_of_model_that_the_paper_does_not_settle_departs_from_nothing() -> None:
