@@ -18,9 +18,11 @@ SPOKEN = {'<summary><span class="toctree-toggle"':                         # the
 CODE = r'<(?P<tag>pre|script|style).*?</(?P=tag)>|<(?P<math>span|div) class="math[^>]*>.*?</(?P=math)>'
 LOOSE = (r"(?<=\d) (?=%|± \d)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))"
          r"|(?<=\d) (?=(?:ms|s|dB|MB|GB|MiB|GiB)\b)|(?<=\[\d,) (?=\d\])|(?<=\[-\d,) (?=\d\])"
-         r"|(?<=\b[A-Za-zγσ]) (?== -?\d)|(?<=\b[A-Za-zγσ] =) (?=-?\d)")
+         r"|(?<=\b[A-Za-zγσ]) (?== -?\d)|(?<=\b[A-Za-zγσ] =) (?=-?\d)|(?<=\bTγ) (?== \d)|(?<=\bTγ =) (?=\d)")
 POWER = r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)"                              # a number with a power of ten, not in a tag
 WHOLE = re.compile(f"(?P<code>{CODE})|(?P<loose>{LOOSE})|(?P<power>{POWER})", re.DOTALL)
+MARKED = re.compile(rf"{CODE}|<code.*?</code>|<[^>]*>"                     # what keeps its straight apostrophes
+                    r"|(?P<said>(?<=[A-Za-z])(?:'|&#39;)(?=[a-z])|(?<=s)(?:'|&#39;)(?=\s))", re.DOTALL)
 LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
 HEAVY = 100_000                            # bytes of a picture
@@ -52,6 +54,11 @@ def bound(page: str) -> str:
     return WHOLE.sub(lambda found: kept[found.lastgroup].format(found[0]), page)
 
 
+def curled(page: str) -> str:
+    """The page with the apostrophes of print in its words, as the builder sets them in Markdown, and not in code."""
+    return MARKED.sub(lambda found: "\u2019" if found["said"] else found[0], page)
+
+
 def lighten(file: Path) -> None:
     """Save a drawing with a palette, which no eye sees, and a photograph without a useless alpha channel."""
     with Image.open(file) as picture:
@@ -72,7 +79,7 @@ def polished(page: str, folder: Path) -> str:
     if 'class="math' not in article:
         head = FORMULAS.sub("", head)
     article = re.sub(r"<img [^>]*>", lambda image: _image(image[0], folder), article)
-    article = LISTING.sub(lambda found: found[0].translate(STRAIGHT), article)
+    article = LISTING.sub(lambda found: found[0].translate(STRAIGHT), curled(article))
     article = PICTURES.sub(_boxed, article)
     if (said := description(article)) and 'name="description"' not in head:
         head = head.replace("</head>", f'<meta name="description" content="{escape(said)}">\n</head>', 1)
