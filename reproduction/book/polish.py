@@ -24,7 +24,7 @@ LOOSE = (r"(?<=\d) (?=%|± \d)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d 
 POWER = r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)"                              # a number with a power of ten, not in a tag
 WHOLE = re.compile(f"(?P<code>{CODE})|(?P<loose>{LOOSE})|(?P<power>{POWER})", re.DOTALL)
 MARKED = re.compile(rf"{CODE}|<code.*?</code>|<[^>]*>"                     # what keeps its straight apostrophes
-                    r"|(?P<said>(?<=[A-Za-z])(?:'|&#39;)(?=[a-z])|(?<=s)(?:'|&#39;)(?=\s))", re.DOTALL)
+                    r"|(?P<said>(?<=[A-Za-z])(?:'|&#39;)(?=[A-Za-z])|(?<=s)(?:'|&#39;)(?=\s))", re.DOTALL)
 LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
 HEAVY = 100_000                            # bytes of a picture

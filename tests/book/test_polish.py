@@ -31,8 +31,8 @@ def test_lines_do_not_break_before_a_per_cent_and_code_is_as_it_was() -> None:
 
 def test_words_have_the_apostrophe_of_print_and_code_a_straight_one() -> None:
     code = """<pre>f'x'</pre><code>d's</code><img alt="a cat's">"""
-    assert polish.curled(f"<p>the paper's and the graphs&#39; 'own'</p>{code}") == (
-        f"<p>the paper\u2019s and the graphs\u2019 'own'</p>{code}")
+    assert polish.curled(f"<p>the paper's, M'Charrak and the graphs&#39; 'own'</p>{code}") == (
+        f"<p>the paper\u2019s, M\u2019Charrak and the graphs\u2019 'own'</p>{code}")
 
 
 def test_images_below_the_first_keep_their_room_and_load_late(tmp_path: Path) -> None:
