@@ -32,6 +32,7 @@
       const x = (v) => LEFT + 12 + ((Math.log(v) - first) / long) * (RIGHT - LEFT - 24), y = (v) => BOTTOM - 10 - ((v - low) / (high - low)) * (BOTTOM - TOP - 20);
       this.known = settings(panel);
       this.digits = high < 1 ? 4 : 1;
+      this.unit = (/ \([^)]+\)$/.exec(panel.task) || [""])[0].replace(/[()]/g, "");
       const score = (one) => (panel.more ? one.score : -one.score);
       this.best = this.known.reduce((best, one) => (score(one) > score(best) ? one : best));
       for (const p of panel.points) p.dot = p.decay ? s("rect", { x: x(p.relaxed) - 4, y: y(p.score) - 4, width: 8, height: 8 }) : s("circle", { cx: x(p.relaxed), cy: y(p.score), r: 4.5 });
@@ -51,9 +52,9 @@
     show(k) {
       const one = this.known[k], { T, gamma, decay } = one.runs[0], lost = Math.abs(one.score - this.best.score);
       for (const { runs } of this.known) for (const p of runs) p.dot.setAttribute("class", runs === one.runs ? "pc-point pc-near" : "pc-point");
-      const setting = `T = ${T}, γ = ${gamma} and ${decay ? `weight decay ${decay}` : "no weight decay"}`, says = `score ${number(one.score, this.digits)}${one.runs.length > 1 ? `, the mean of ${one.runs.length} runs` : ""} (filled dot${one.runs.length > 1 ? "s" : ""})`;
+      const setting = `T = ${T}, γ = ${gamma} and ${decay ? `weight decay ${decay}` : "no weight decay"}`, says = `score ${number(one.score, this.digits)}${this.unit}${one.runs.length > 1 ? `, the mean of ${one.runs.length} runs` : ""} (filled dot${one.runs.length > 1 ? "s" : ""})`;
       this.say.textContent = one === this.best ? `Best of those tried: ${setting}; ${says}. Move the slider to see what another time costs.`
-        : `${setting}: ${says}, ${number(lost, this.digits)} worse than the best.`;
+        : `${setting}: ${says}, ${number(lost, this.digits)}${this.unit.replace("%", "points")} worse than the best.`;
       this.words.textContent = this.say.textContent;
     }
   }

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from reproduction.book.dark import COLOURED, for_dark_pages
+
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # it names a library that is never used
 FORMULAS = re.compile(r'<script[^>]*mathjax/tex-mml-chtml\.js[^>]*></script>\s*')
@@ -18,16 +20,17 @@ SPOKEN = {'<summary><span class="toctree-toggle"':                         # the
 CODE = r'<(?P<tag>pre|script|style).*?</(?P=tag)>|<(?P<math>span|div) class="math[^>]*>.*?</(?P=math)>'
 LOOSE = (r"(?<=\d) (?=%|± \d)|(?<=\d ±) (?=\d)|(?<=\d) (?=to [\d.]+\))|(?<=\d to) (?=[\d.]+\))"
          r"|(?<=\d) (?=(?:ms|s|dB|MB|GB|MiB|GiB)\b)|(?<=\[\d,) (?=\d\])|(?<=\[-\d,) (?=\d\])"
-         r"|(?<=\b[A-Za-zγσ]) (?== -?\d)|(?<=\b[A-Za-zγσ] =) (?=-?\d)")
+         r"|(?<=\b[A-Za-zγσ]) (?== -?\d)|(?<=\b[A-Za-zγσ] =) (?=-?\d)|(?<=\bTγ) (?== \d)|(?<=\bTγ =) (?=\d)")
 POWER = r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)"                              # a number with a power of ten, not in a tag
 WHOLE = re.compile(f"(?P<code>{CODE})|(?P<loose>{LOOSE})|(?P<power>{POWER})", re.DOTALL)
+MARKED = re.compile(rf"{CODE}|<code.*?</code>|<[^>]*>"                     # what keeps its straight apostrophes
+                    r"|(?P<said>(?<=[A-Za-z])(?:'|&#39;)(?=[A-Za-z])|(?<=s)(?:'|&#39;)(?=\s))", re.DOTALL)
 LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
 HEAVY = 100_000                            # bytes of a picture
 DPI = 110                                  # of a picture with one pixel for each of the page
 CITE = "book/references.html#cite"          # where the foot of every page leads, from the root
 LONGEST = 200                                                              # letters of a description
-COLOURED = 25                              # of 255 levels between the channels of a pixel that is not grey
 PHOTO, SOME = 180, 20                      # coloured shades of 16 levels a channel, each of so many pixels
 
 
@@ -52,6 +55,11 @@ def bound(page: str) -> str:
     return WHOLE.sub(lambda found: kept[found.lastgroup].format(found[0]), page)
 
 
+def curled(page: str) -> str:
+    """The page with the apostrophes of print in its words, as the builder sets them in Markdown, and not in code."""
+    return MARKED.sub(lambda found: "\u2019" if found["said"] else found[0], page)
+
+
 def lighten(file: Path) -> None:
     """Save a drawing with a palette, which no eye sees, and a photograph without a useless alpha channel."""
     with Image.open(file) as picture:
@@ -72,7 +80,7 @@ def polished(page: str, folder: Path) -> str:
     if 'class="math' not in article:
         head = FORMULAS.sub("", head)
     article = re.sub(r"<img [^>]*>", lambda image: _image(image[0], folder), article)
-    article = LISTING.sub(lambda found: found[0].translate(STRAIGHT), article)
+    article = LISTING.sub(lambda found: found[0].translate(STRAIGHT), curled(article))
     article = PICTURES.sub(_boxed, article)
     if (said := description(article)) and 'name="description"' not in head:
         head = head.replace("</head>", f'<meta name="description" content="{escape(said)}">\n</head>', 1)
@@ -87,7 +95,9 @@ def _boxed(figure: re.Match[str]) -> str:
 
 
 def _image(tag: str, folder: Path) -> str:
-    """The tag of an image with its size. All but a page's top figure load lazily, and photographs have a class."""
+    """The tag of an image with its size. All but a page's top figure load lazily, and photographs have a class and,
+    after them, their own drawing for dark pages.
+    """
     if "loading=" in tag:
         return tag
     late = "" if "result-figure" in tag else 'loading="lazy" decoding="async" '
@@ -97,13 +107,26 @@ def _image(tag: str, folder: Path) -> str:
         return tag.replace("<img ", f"<img {late}", 1)
     with Image.open(file) as picture:
         width, height = (side // density(picture) for side in picture.size)
-        photograph = is_photograph(picture.convert("RGB"))
+        plain = picture.convert("RGB")
     size = "" if "width=" in tag else f'width="{width}" height="{height}" style="--natural: {width}; --high: {height}" '
     tag = tag.replace("<img ", f"<img {late}{size}", 1)
-    if not photograph:
-        return tag
-    return tag.replace('class="', 'class="photograph ', 1) if 'class="' in tag else tag.replace(
-        "<img ", '<img class="photograph" ', 1)
+    return f"{_classed(tag, 'photograph')}{_turned(tag, file, plain)}" if is_photograph(plain) else tag
+
+
+def _classed(tag: str, name: str) -> str:
+    """The tag of an image with one more class."""
+    return tag.replace('class="', f'class="{name} ', 1) if 'class="' in tag else tag.replace(
+        "<img ", f'<img class="{name}" ', 1)
+
+
+def _turned(tag: str, file: Path, picture: Image.Image) -> str:
+    """The tag of the same photographs for dark pages, which it saves beside them; empty where all is photograph."""
+    dark = for_dark_pages(picture)
+    if dark is None:
+        return ""
+    dark.save(turned := file.with_name(f"{file.stem}-dark.png"), optimize=True)
+    late = tag if "loading=" in tag else tag.replace("<img ", '<img loading="lazy" ', 1)
+    return _classed(late.replace(file.name, turned.name, 1), "turned")
 
 
 def density(picture: Image.Image) -> int:

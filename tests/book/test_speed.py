@@ -62,7 +62,7 @@ def test_the_speed_page_opens_with_what_was_found(tmp_path: Path) -> None:
                    "b,other,at most 1,1.23,no\nc,\u2014,\u2014,\u2014,no\n")
     assert included(results, tmp_path / "generated")["speed-lead.md"] == (
         "**On a CPU, training one batch takes 1.1 (a) to 1.3 (b) times as long as its bare matrix products.** "
-        "The engine meets 2 of 3 targets. The others:\n\n- B: other gives 1.23, and at most 1 was asked.\n")
+        "The engine meets 2 of 3 targets. The others:\n\n- B: other is 1.23, and the target is at most 1.\n")
 
 
 def test_a_slope_is_explained_where_a_table_has_one(tmp_path: Path) -> None:
