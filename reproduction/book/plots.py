@@ -608,7 +608,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
         named = _points(axis, part, joined, look | ({"hue_order": part[color].unique()} if own else {}))
         if own:
-            axis.legend(*named, fontsize=SMALLEST, loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=2)
+            axis.legend(*named, fontsize=SMALLEST, loc="upper center", bbox_to_anchor=(0.5, -0.42), ncols=2)
         _title(axis, str(title).replace("\n", ": "), 46 if labels else 31)
         dashed = _dashed(axis, (levels or {}).get(title, {}))
         frame = pd.concat([frame, dashed.set_axis([color, y], axis=1).assign(**{panel: title})])
