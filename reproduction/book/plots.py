@@ -36,6 +36,7 @@ from . import handover, polish
 
 RIGHT, WRONG = "#029e73", "#c8281e"                   # told apart, too, by those who cannot tell green from red
 COLORS = sns.color_palette("colorblind")
+UNIT = re.compile(r"\(([^()]+)\)$|, ([^,()]+)$")      # at the end of a panel's title
 STYLES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))          # three lines each, for colours that look alike in the dark theme
 # The place of each neuron around its vertex, its symbol and its colour.
 PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0, -0.9), "interneuron": (-1.15, -0.1)}
@@ -594,10 +595,11 @@ def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
 def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
            labels: Mapping[str, str] | None = None, levels: Mapping[str, Mapping[str, float]] | None = None) -> Figure:
     """Small multiples with a y axis each: one point per row of ``frame``. Means of each colour are joined where x is a
-    number, also one in words, and are bars where x is a category. ``panel`` and ``color`` name columns of words; if
-    there are more words than colours and no two panels share one, each panel has a legend. ``x`` and ``y`` label the
-    axes. ``labels``: panel -> its own label of the y axis; such panels stand below one another. ``levels``: panel ->
-    name -> height of a dashed line.
+    number, also one in words. Where it is a category, it stands on the y axis, and means are bars. ``panel`` and
+    ``color`` name columns of words; if there are more words than colours and no two panels share one, each panel has a
+    legend. ``x`` and ``y`` label the axes; a unit at the end of a panel's title takes the place of ``y``. ``labels``:
+    panel -> its own label of the y axis; such panels stand below one another. ``levels``: panel -> name -> height of a
+    dashed line.
     """
     numbers, joined = pd.api.types.is_numeric_dtype(frame[x]), pd.to_numeric(frame[x], errors="coerce").notna().all()
     figure, axes = _grid(frame[panel].nunique(), *((1, PHONE, 1.3) if labels else (3, 3.4, 2.5)), sharex=bool(labels))
@@ -609,14 +611,15 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
         named = _points(axis, part, joined, look | ({"hue_order": part[color].unique()} if own else {}))
         if own:
             axis.legend(*named, fontsize=SMALLEST, loc="upper center", bbox_to_anchor=(0.5, -0.42), ncols=2)
-        _title(axis, str(title).replace("\n", ": "), 46 if labels else 31)
+        _title(axis, str(title).replace("\n", ": "), 46 if labels else 31, "y" if joined else "x")
         dashed = _dashed(axis, (levels or {}).get(title, {}))
         frame = pd.concat([frame, dashed.set_axis([color, y], axis=1).assign(**{panel: title})])
         if labels:
             axis.set_ylabel(labels[title], fontsize="small")
             axis.label_outer()
-        elif not numbers:                                                  # words are slanted, because they would touch
-            axis.tick_params("x", rotation=25 if part[x].nunique() < 5 else 90)
+        else:
+            unit = UNIT.search(str(title))
+            axis.set(**{"ylabel" if joined else "xlabel": unit[unit.lastindex] if unit else y})
         if numbers:
             axis.set_xscale("log")
             _plain_numbers(axis)
@@ -626,10 +629,14 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
 
 
 def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
-    """Draw every row, and means, joined or as bars. ``look``: of seaborn. Returns handles and names of a legend."""
-    draw = sns.lineplot if joined else partial(sns.scatterplot, marker="_", s=400, linewidth=2)
+    """Draw every row, and means, joined or as bars. ``look``: of seaborn; categories go to the y axis. Returns handles
+    and names of a legend.
+    """
+    draw = sns.lineplot if joined else partial(sns.scatterplot, marker="|", s=400, linewidth=2)
     means = part.groupby([look["hue"], look["x"]], sort=False)[look["y"]].mean().reset_index()
+    look = look if joined else look | {"x": look["y"], "y": look["x"]}
     draw(means, ax=axis, legend=False, **look)
+    axis.yaxis.set_inverted(not joined)                                    # the first category on top
     sns.scatterplot(part, s=28, ax=axis, **look)
     named = axis.get_legend_handles_labels()
     axis.get_legend().remove()
@@ -648,11 +655,13 @@ def _dashed(axis: Axes, levels: Mapping[str, float]) -> pd.DataFrame:
     return pd.DataFrame(levels.items(), columns=["name", "height"])
 
 
-def _title(axis: Axes, title: str, wide: int) -> None:
-    """Give a panel of ``facets`` its title in lines so wide, and its y axis room, but no share beyond 100 % a label."""
+def _title(axis: Axes, title: str, wide: int, scores: str) -> None:
+    """Give a panel of ``facets`` its title in lines so wide, and its axis of scores, x or y, room, but no share beyond
+    100 % a label.
+    """
     axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), wide))      # units stay with their words
-    axis.margins(y=0.12)
-    low, high = axis.get_ylim()
+    axis.margins(**{scores: 0.12})
+    low, high = getattr(axis, f"get_{scores}lim")()
     if "%" in title:
-        axis.set_yticks([tick for tick in axis.get_yticks() if low <= tick <= min(high, 100)])
-        axis.set_ylim(low, high)
+        ticks = [tick for tick in getattr(axis, f"get_{scores}ticks")() if low <= tick <= min(high, 100)]
+        axis.set(**{f"{scores}ticks": ticks, f"{scores}lim": (low, high)})

@@ -319,12 +319,21 @@ def test_outcomes_stand_at_their_place_in_the_colour_of_their_end():
 
 @pytest.mark.parametrize(("places", "joined"), [(["[0, 1]", "[-1, 1]"], False), (["0", "1e-4"], True), ([1, 10], True)])
 def test_facets_join_numbers_and_never_categories(places: list[object], joined: bool) -> None:
-    """The means are those of the rows, joined or not."""
+    """The means are those of the rows, joined or not. Categories stand on the y axis, the first on top."""
     frame = pd.DataFrame({"x": [*places, *places], "y": [1.0, 4.0, 3.0, 6.0], "part": "a", "by": "b"})
     axis = plots.facets(frame, "x", "y", "part", "by").axes[0]
     drawn = [list(one.get_ydata()) for one in axis.get_lines() if len(one.get_ydata())]
-    bars = [list(part.get_offsets()[:, 1]) for part in axis.collections if len(part.get_offsets()) == 2]
+    bars = [list(part.get_offsets()[:, 0]) for part in axis.collections if len(part.get_offsets()) == 2]
     assert (drawn, bars) == (([[2.0, 5.0]], []) if joined else ([], [[2.0, 5.0]]))
+    assert axis.yaxis_inverted() != joined
+
+
+@pytest.mark.parametrize(("title", "unit"), [("denoising (dB)", "dB"), ("completion, squared error", "squared error"),
+                                             ("depth", "score")])
+def test_the_axis_of_a_facet_has_the_unit_of_its_title(title: str, unit: str) -> None:
+    frame = pd.DataFrame({"x": [*"ab"], "score": [1.0, 2.0], "part": title, "by": "u"})
+    assert plots.facets(frame, "x", "score", "part", "by").axes[0].get_xlabel() == unit
+    assert plots.facets(frame.assign(x=[1, 2]), "x", "score", "part", "by").axes[0].get_ylabel() == unit
 
 
 def test_facets_have_labels_and_levels_of_their_own():
