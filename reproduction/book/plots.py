@@ -660,7 +660,7 @@ def _title(axis: Axes, title: str, wide: int, scores: str) -> None:
     100 % a label.
     """
     axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), wide))      # units stay with their words
-    axis.margins(**{scores: 0.12})
+    axis.margins(**{"y": 0.12, scores: 0.12})
     low, high = getattr(axis, f"get_{scores}lim")()
     if "%" in title:
         ticks = [tick for tick in getattr(axis, f"get_{scores}ticks")() if low <= tick <= min(high, 100)]
