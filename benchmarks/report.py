@@ -128,7 +128,7 @@ def _floor_figure(rows: Sequence[Row]) -> Figure:
     axis.invert_yaxis()
     axis.margins(x=0.2, y=0.1)
     axis.axvline(1, color="0.35", linewidth=1, label="bare products")
-    axis.set(xlabel="time, as a multiple of the bare products'", xscale="log")
+    axis.set(xlabel="time over that of the bare products", xscale="log")
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter("{x:g}")
     axis.xaxis.set_minor_locator(NullLocator())
