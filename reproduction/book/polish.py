@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from reproduction.book.dark import COLOURED, for_dark_pages
-
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # it names a library that is never used
 FORMULAS = re.compile(r'<script[^>]*mathjax/tex-mml-chtml\.js[^>]*></script>\s*')
@@ -31,6 +29,7 @@ HEAVY = 100_000                            # bytes of a picture
 DPI = 110                                  # of a picture with one pixel for each of the page
 CITE = "book/references.html#cite"          # where the foot of every page leads, from the root
 LONGEST = 200                                                              # letters of a description
+COLOURED = 25                              # of 255 levels between the channels of a pixel that is not grey
 PHOTO, SOME = 180, 20                      # coloured shades of 16 levels a channel, each of so many pixels
 
 
@@ -95,9 +94,7 @@ def _boxed(figure: re.Match[str]) -> str:
 
 
 def _image(tag: str, folder: Path) -> str:
-    """The tag of an image with its size. All but a page's top figure load lazily, and photographs have a class and,
-    after them, their own drawing for dark pages.
-    """
+    """The tag of an image with its size. All but a page's top figure load lazily, and photographs have a class."""
     if "loading=" in tag:
         return tag
     late = "" if "result-figure" in tag else 'loading="lazy" decoding="async" '
@@ -107,26 +104,13 @@ def _image(tag: str, folder: Path) -> str:
         return tag.replace("<img ", f"<img {late}", 1)
     with Image.open(file) as picture:
         width, height = (side // density(picture) for side in picture.size)
-        plain = picture.convert("RGB")
+        photograph = is_photograph(picture.convert("RGB"))
     size = "" if "width=" in tag else f'width="{width}" height="{height}" style="--natural: {width}; --high: {height}" '
     tag = tag.replace("<img ", f"<img {late}{size}", 1)
-    return f"{_classed(tag, 'photograph')}{_turned(tag, file, plain)}" if is_photograph(plain) else tag
-
-
-def _classed(tag: str, name: str) -> str:
-    """The tag of an image with one more class."""
-    return tag.replace('class="', f'class="{name} ', 1) if 'class="' in tag else tag.replace(
-        "<img ", f'<img class="{name}" ', 1)
-
-
-def _turned(tag: str, file: Path, picture: Image.Image) -> str:
-    """The tag of the same photographs for dark pages, which it saves beside them; empty where all is photograph."""
-    dark = for_dark_pages(picture)
-    if dark is None:
-        return ""
-    dark.save(turned := file.with_name(f"{file.stem}-dark.png"), optimize=True)
-    late = tag if "loading=" in tag else tag.replace("<img ", '<img loading="lazy" ', 1)
-    return _classed(late.replace(file.name, turned.name, 1), "turned")
+    if not photograph:
+        return tag
+    return tag.replace('class="', 'class="photograph ', 1) if 'class="' in tag else tag.replace(
+        "<img ", '<img class="photograph" ', 1)
 
 
 def density(picture: Image.Image) -> int:
