@@ -9,8 +9,9 @@ import pytest
 import scipy.stats
 import torch
 
+from reproduction.book import notebooks
 from reproduction.checkout import ROOT
-from reproduction.evidence import claims, decays, records, relaxed_time, sentences, sweeps, zoo
+from reproduction.evidence import claims, config, decays, records, relaxed_time, sentences, sweeps, zoo
 from reproduction.evidence.strict import value_of
 
 KEPT = records.read(ROOT / "results/records")
@@ -476,3 +477,15 @@ def test_with_few_images_layers_fill_in_better_at_one_decay_and_denoise_worse_at
     better = of["layers"].completion_mse < of["full"].completion_mse
     assert list(better[better].index) == ["0.01"]
     assert (of["layers"].rest_psnr < of["full_cleaning"].rest_psnr).all()
+
+
+def test_training_decides_whether_a_boltzmann_machine_repeats_itself() -> None:
+    """Rbm and page E: one that saw ten thousand digits once does, and neither means of answers nor many steps do it."""
+    briefly, usual = (zoo.spec(f"rbm-{kind}mnist", "paper") for kind in ("brief-", ""))
+    assert (briefly.train_count, briefly.train.epochs) == (10000, 1)
+    assert (usual.train_count, usual.train.epochs) == (None, 20)
+    assert notebooks.resolve("e-rbm", config.load_profile("paper"), {})["settled"] == 1000
+    brief, average, settled, graph = (
+        mean("rbm", "repeated_share", model) for model in ("rbm-brief", "rbm-mean", "rbm-settled", "generative"))
+    assert brief == 1 and max(average, settled) < 0.2 < graph
+    assert mean("rbm", "completion_mse", "rbm-brief") < mean("rbm", "completion_mse", "rbm")
