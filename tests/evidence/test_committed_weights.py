@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import export_live
+import live_files
 import numpy as np
 import pytest
 import torch
@@ -62,7 +63,7 @@ def test_unknown_values_may_start_at_random(name: str, digits: datasets.ImageSet
 
 
 def test_the_memory_returns_what_it_stores_from_its_upper_half() -> None:
-    data = export_live.content(ROOT / "book/live/data/memories.js")
+    data = live_files.content(ROOT / "book/live/data/memories.js")
     pixels = np.frombuffer(base64.b64decode(data["images"]), np.uint8).reshape(-1, 784)
     stored = torch.from_numpy(pixels[:10] / 255).float()
     known = datasets.top_half((1, 28, 28))
