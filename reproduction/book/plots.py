@@ -166,14 +166,16 @@ def lines(frame: pd.DataFrame, by: str, x: str, y: str) -> dict[str, tuple[list[
     return {name: (grid.index.tolist(), torch.tensor(grid.to_numpy())) for name, grid in grids.items()}
 
 
-def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str) -> Figure:
+def counts(parts: Mapping[str, Mapping[str, Mapping[int, Sequence[float]]]], x: str, y: str,
+           columns: int = 2) -> Figure:
     """Bars of counts: the mean over repeats with a line from minimum to maximum, inside an outline of the whole number.
-    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats. Two panels are as wide as a phone.
+    ``parts``: title of a panel -> name of a colour -> number -> counts of repeats. ``columns``: panels side by side, as
+    wide together as a phone.
     """
     frame = pd.DataFrame([{"panel": title, "series": name, x: number, y: sum(values) / len(values),
                            "low": min(values), "high": max(values)} for title, groups in parts.items()
                           for name, repeats in groups.items() for number, values in repeats.items()])
-    figure, axes = _grid(len(parts), 2, PHONE / 2, 2.3, sharey=True)
+    figure, axes = _grid(len(parts), columns, PHONE / columns, 2.3, sharey=True)
     for axis, (title, part) in zip(axes, frame.groupby("panel", sort=False), strict=True):
         numbers, wide = sorted(set(part[x])), 0.9 / part["series"].nunique()
         for k, (name, bars) in enumerate(part.groupby("series", sort=False)):
