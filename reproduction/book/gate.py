@@ -5,9 +5,10 @@ its code cells and the parameters that it ran with, so the text of a page can ch
 
 import ast
 import base64
+import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from io import BytesIO
+from io import BytesIO, StringIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ from pcgraph_lite.files import read_text
 
 from .. import checkout
 from ..evidence import strict
-from .handover import KIND, Table
+from .handover import KIND, NUMBERS, Table
 
+LARGEST_PICTURE = 50_000_000                                               # pixels
 LISTING = re.compile(r"```python\n(?:(?!```).)*```\s*", re.DOTALL)       # one block of code that ends where it seems to
 INJECTED = "injected-parameters"                                           # papermill's tag
 
@@ -112,13 +114,19 @@ def _unfit(kind: str, content: Any) -> str | None:
             Table.model_validate(content)
         elif kind == "image/png":
             with Image.open(BytesIO(base64.b64decode(content)), formats=["PNG"]) as picture:
+                if picture.width * picture.height > LARGEST_PICTURE:
+                    return f"a picture of {picture.width} x {picture.height} pixels"
                 picture.verify()
+        elif kind == NUMBERS and len({len(row) for row in csv.reader(StringIO(content))}) != 1:
+            return "numbers that are no table"
         elif kind == "text/markdown" and not LISTING.fullmatch(content):
             return "Markdown that is not one block of code alone"
-        elif kind not in ("text/plain", "text/csv", "text/markdown"):
+        elif kind not in ("text/plain", NUMBERS, "text/markdown"):
             return f"an output of the kind {kind!r}"
     except ValidationError as error:
         return f"a table that is none ({strict.explain(error.errors()[0], '')})"
+    except csv.Error:                                                      # a cell without end
+        return "numbers that are no table"
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return "a picture that is none"
     return None

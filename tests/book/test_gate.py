@@ -133,6 +133,7 @@ def test_code_that_changed_shows_the_latest_source_that_has_the_code_that_ran(
 PICTURES = ["", "x", base64.b64encode(b"<svg/>").decode(), png()[:40], png((20_000, 20_000))]
 LISTINGS = ["words", "```{raw} html\n<b>\n```", "```python\nx\n```\n<b>", "```python\nx\n```\n```{include} a\n```",
             "````{raw} html\n```python\n```\n````"]
+NUMBERS = ["", "x,y\n1\n", "x\n" + "1" * 200_000]                          # a cell longer than Python's csv reads
 OTHERS = ["text/html", "application/javascript", "text/latex", "image/svg+xml", "image/jpeg",
           "application/vnd.jupyter.widget-view+json"]
 
@@ -140,6 +141,7 @@ OTHERS = ["text/html", "application/javascript", "text/latex", "image/svg+xml", 
 @pytest.mark.parametrize(("kind", "content", "says"), [
     *((KIND, content, "a table that is none") for content in ("x", [], None, {"name": "x"}, TABLE | {"script": "a()"})),
     *(("text/markdown", content, "not one block of code") for content in LISTINGS),
+    *(("text/csv", content, "numbers that are no table") for content in NUMBERS),
     *(("image/png", content, "a picture") for content in PICTURES),
     *((kind, "x", "an output of the kind") for kind in OTHERS)])
 def test_what_is_not_of_its_kind_is_refused(root: Path, kind: str, content: object, says: str) -> None:
