@@ -447,7 +447,8 @@ def test_more_images_do_not_help_the_fully_connected_graph_to_fill_in() -> None:
     ends, usual = sweeps.finals(sweep("grid-completion-all")), sweep("grid-completion")
     assert (ends["completion_mse"] > 1.1 * usual["completion_mse"].max()).all() and len(ends) == 2
     assert usual.loc[usual.groupby("identity")["validation"].idxmax(), "epoch"].mode().tolist() == [1]
-    assert {one.spec.train_count / one.spec.train.batch_size for one in sweeps.plan("grid-completion", "paper")} == {200}
+    specs = [one.spec for one in sweeps.plan("grid-completion", "paper")]
+    assert {spec.train_count / spec.train.batch_size for spec in specs} == {200}
 
 
 def test_without_their_own_edges_labels_are_read_about_as_well() -> None:
