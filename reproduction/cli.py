@@ -158,7 +158,7 @@ def run(
     = False,
     parameter: Annotated[list[str] | None, typer.Option(
         "--parameter", "-p", metavar="NAME VALUE", help="Change a parameter of the notebook; may be repeated.")] = None,
-    folder: Annotated[str, typer.Option("--out", help="Folder for the notebook, its records and figures.")] = "",
+    folder: Annotated[str, typer.Option("--out", help="Folder for the notebook and its records.")] = "",
 ) -> None:
     """Run one notebook. Without -p it writes under _build/PROFILE, with -p into a folder of its own.
 

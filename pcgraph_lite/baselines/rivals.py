@@ -53,7 +53,8 @@ def mean_image(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
 def nearest_neighbour(train: Tensor, images: Tensor, known: Tensor) -> Tensor:
     """Unknown pixels from the training image whose known pixels are nearest. ``(batch, pixels)``."""
     _check(train, images, known)
-    nearest = torch.cdist(images[:, known].to(train), train[:, known]).argmin(-1)          # (batch,)
+    near = _wide(train)[:, known]                                          # (count, known pixels)
+    nearest = torch.cdist(images[:, known].to(near), near).argmin(-1)      # (batch,)
     return torch.where(known, images, train[nearest])
 
 
@@ -136,7 +137,8 @@ def wiener_filter(train: Tensor, variance: Rate, shape: Shape) -> Callable[[Tens
 
     The textbook filter, the same everywhere in the picture: noisy images ``(batch, pixels)`` to images in [0, 1].
     """
-    mean = unscaled(train, pixels=math.prod(shape)).mean(0)                # (pixels,)
+    train = _wide(unscaled(train, pixels=math.prod(shape)))
+    mean = train.mean(0)                                                   # (pixels,)
 
     def spectrum(images: Tensor) -> Tensor:                                # (batch, channels, height, width)
         return torch.fft.fft2((images - mean).reshape(-1, *shape), norm="ortho")
@@ -144,6 +146,11 @@ def wiener_filter(train: Tensor, variance: Rate, shape: Shape) -> Callable[[Tens
     power = spectrum(train).abs().square().mean(0)                         # (channels, height, width)
     gain = power / (power + variance)
     return lambda noisy: (torch.fft.ifft2(spectrum(noisy) * gain, norm="ortho").real.flatten(1) + mean).clamp(0, 1)
+
+
+def _wide(images: Tensor) -> Tensor:
+    """In single precision at least, which distances and Fourier transforms on a CPU need."""
+    return images.to(torch.promote_types(images.dtype, torch.float32))
 
 
 def _covariance(x: Tensor, y: Tensor) -> Tensor:

@@ -215,6 +215,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
             with warnings.catch_warnings(action="ignore"):
                 done = papermill.execute_notebook(_read(name), path, dict(values), kernel_name="python3", cwd=".",
                                                   kernel_manager_class=_own_kernel(), progress_bar=True,
+                                                  stderr_file=sys.stderr,          # what a cell trains
                                                   extra_arguments=["--log-level=CRITICAL"])
         except Exception as error:
             if ran := part.exists():

@@ -48,6 +48,15 @@ def test_completions_keep_what_is_known(images):
     assert torch.equal(ridge[:, known], asked[:, known])
 
 
+def test_half_precision_is_computed_in_single(images):
+    train, asked, known = images[:30].half(), images[30:34].half(), torch.arange(images.shape[1]) % 2 == 0
+    whole = rivals.nearest_neighbour(train.float(), asked.float(), known)
+    assert torch.equal(rivals.nearest_neighbour(train, asked, known).float(), whole)
+    shape = (1, 1, images.shape[1])
+    torch.testing.assert_close(rivals.wiener_filter(train, 0.1, shape)(asked),
+                               rivals.wiener_filter(train.float(), 0.1, shape)(asked.float()))
+
+
 def test_nearest_neighbour_is_the_brute_force_one(images):
     train, asked, known = images[:50], images[50:], TOP
     for row, image in zip(rivals.nearest_neighbour(train, asked, known), asked, strict=True):

@@ -83,7 +83,8 @@ def test_wrong_notebooks(root: Path, old: str, new: str, words: str) -> None:
 
 
 def test_run_writes_notebook_and_records(project: Project) -> None:
-    """Under _build/PROFILE; the executed notebook holds no path of this machine."""
+    """Under _build/PROFILE; the executed notebook holds no path of this machine. The console says what it trains."""
+    assert "tiny (seed 0) has no weights in profile smoke yet: training it." in project.said
     assert all(f"_build/smoke/{made}" in project.said for made in ("notebooks/01-tiny.ipynb", "records/01-tiny.json"))
     built = project.root / "_build/smoke"
     executed = nbformat.read(built / "notebooks/01-tiny.ipynb", as_version=4)
