@@ -52,13 +52,13 @@
         oninput: (v) => this.change(() => { this.state.w[k] = v; }) }));
       this.how = choice({ legend: "What is held was", options: { seen: "Observed", set: "Set (intervene)" }, value: "seen",
                           onchange: (how) => this.change(() => { this.state.set = how === "set"; }) });
-      this.gamma = slider({ label: "γ, value step", min: 0.01, max: 1, step: 0.01, value: 0.1,
+      this.gamma = slider({ label: "γ, step size", min: 0.01, max: 1, step: 0.01, value: 0.1,
                             oninput: (v) => { this.state.gamma = v; this.draw(); } });
       this.f = select({ label: "f", options: { tanh: "tanh", linear: "linear", hardtanh: "HardTanh", relu: "ReLU" },
                         value: "tanh", onchange: (f) => this.change(() => { this.state.f = f; }) });
       this.run = button("Run", () => (this.timer ? this.stop() : this.start()), { class: "pc-main" });
       const buttons = h("div", { class: "pc-buttons" }, this.run, button("Step", () => { this.stop(); this.step(); }),
-                        button("Learn: one weight step", () => { this.stop(); this.learn(); }));
+                        button("Learn: one weight update", () => { this.stop(); this.learn(); }));
       this.chart = new Chart();
       this.equations = h("div", { class: "pc-equations", tabindex: 0, role: "group",
                                   "aria-label": "The equations with the current numbers" });
