@@ -18,7 +18,7 @@ from .handover import DASH, Table, text_of
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
-RIVAL = "beside the simple rival"
+RIVAL = "compared with the simple rival"
 SETTING = re.compile(r"\b(?:[a-z]+_[a-z]+|(?:weight|value) step)\b")       # a setting's name, also of older runs
 NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # a text that begins with one; its whole part
 # If such a column has the same value in all rows, the value stands below the table instead.
