@@ -1,6 +1,6 @@
 """Time to quality: seconds on one core until the graph 784-256-256-10 reaches a test accuracy, beside backpropagation.
 
-The graph is trained as ``fit`` trains it. Backpropagation has the same network, first weights, batches, weight steps
+The graph is trained as ``fit`` trains it. Backpropagation has the same network, first weights, batches, learning rates
 and optimizer. They take turns by the epoch; accuracy is measured after each one, and meanwhile the clock stands.
 """
 
@@ -30,7 +30,7 @@ class Course:
 
     Args:
         bar: the test accuracy to reach.
-        rates: the weight step of each epoch, the last one for all that follow.
+        rates: the learning rate of each epoch, the last one for all that follow.
         limit: epochs after which a training that has not reached the bar is given up.
     """
 
@@ -46,7 +46,7 @@ class Course:
     sample: bool = False
 
     def new_rate(self, epoch: int) -> float | None:
-        """The weight step from an epoch on, counted from 0; None where that of the epoch before stays."""
+        """The learning rate from an epoch on, counted from 0; None where that of the epoch before stays."""
         changed = epoch < len(self.rates) and (epoch == 0 or self.rates[epoch] != self.rates[epoch - 1])
         return self.rates[epoch] if changed else None
 
@@ -89,7 +89,7 @@ class Learner(Protocol):
 
 
 class Graph:
-    """A discriminative PC graph, pixels and labels held. A new weight step is a new call of ``fit``."""
+    """A discriminative PC graph, pixels and labels held. A new learning rate is a new call of ``fit``."""
 
     def __init__(self, course: Course, data: Splits, seed: int) -> None:
         made = topology.discriminative(hidden=list(course.hidden))
@@ -207,8 +207,8 @@ def measure(name: str, sizes: Sizes) -> Row:
     runs = [race({OURS: contender(Graph(asked, data, seed), data),
                   BACKPROPAGATION: contender(Backpropagation(asked, data, seed), data)}, asked.bar, asked.limit)
             for seed in range(sizes(3, 1))]
-    setting = {"B": asked.batch, "T": asked.steps, "value step": asked.value_lr,
-               "weight step by epoch": ", ".join(f"{rate:g}" for rate in asked.rates), "seeds": len(runs)}
+    setting = {"B": asked.batch, "T": asked.steps, "step size": asked.value_lr,
+               "learning rate by epoch": ", ".join(f"{rate:g}" for rate in asked.rates), "seeds": len(runs)}
     return _filled(row, runs, setting, sizes)
 
 

@@ -50,7 +50,7 @@ def relax(x: Tensor, clamped: Tensor, weight: Tensor, f: Function, slope: Functi
 
 def learn(batches: Iterable[Tensor], clamped: Tensor, weight: Tensor, edges: Tensor, f: Function, slope: Function,
           steps: int, gamma: float, alpha: float) -> Tensor:
-    """Algorithm 1: relax each batch, then one weight step, averaged over its examples (point 5). ``(..., n, n)``."""
+    """Algorithm 1: relax each batch, then one weight update, averaged over its examples (point 5). ``(..., n, n)``."""
     for x in batches:
         x = relax(x, clamped, weight, f, slope, steps, gamma)
         weight = weight - alpha * weight_gradient(x, weight, f, edges) / x.shape[-2]

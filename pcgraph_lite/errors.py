@@ -36,7 +36,7 @@ class BadValues(BadInput):
 
 
 class UnstableStep(PCGraphError):
-    """A value or weight step is too large: the energy rises instead of falling, or leaves the finite numbers."""
+    """A step size or learning rate is too large: the energy rises instead of falling, or leaves the finite numbers."""
 
 
 class BadFile(PCGraphError):

@@ -283,7 +283,7 @@ def bench(
     cuda_graphs: CudaGraphs = False,
     folder: Annotated[str, typer.Option("--out", help="Folder for tables, JSON and figures.")] = "",
 ) -> None:
-    """Measure speed, memory and scaling beside the bare matrix products. Writes under _build/bench."""
+    """Measure speed, memory and scaling, compared with the bare matrix products. Writes under _build/bench."""
     folder = str(placed(folder, "--out")) if folder else ""
     target = Path(folder) / "bench.json" if folder else None
     suite, report = (checkout.from_checkout("benchmarks", name) for name in ("suite", "report"))

@@ -1,4 +1,4 @@
-"""How far the weight step of predictive coding points from that of backpropagation, by the relaxed time T x gamma.
+"""How far the weight update of predictive coding points from that of backpropagation, by the relaxed time T x gamma.
 
 Both gradients are those of the same layered network on the same images: of the energy after relaxation (eq. 4), and of
 half the squared error at the labels. For short times they are parallel: an error runs back one layer a step, multiplied

@@ -180,7 +180,7 @@ def test_replicas_start_and_stay_as_their_graphs_alone() -> None:
 
 
 def short_course(**changes: object) -> tuple[quality.Course, quality.Splits]:
-    """A few images of the bundled sample; the weight step falls in the third epoch."""
+    """A few images of the bundled sample; the learning rate falls in the third epoch."""
     asked = quality.Course("quality-mnist", "mnist", 0.5, (2e-3, 2e-3, 4e-4), batch=30, sample=True, **changes)
     data = quality.splits(asked)
     return asked, quality.Splits(data.images[:100], data.labels[:100], data.test_images, data.test_labels)
@@ -199,7 +199,7 @@ def test_learners_learn_on_a_gpu_as_on_the_cpu(learner: type) -> None:
 
 
 def test_the_timed_epochs_are_those_of_fit() -> None:
-    """Bit for bit the weights of ``fit``, called again where the weight step falls; the answer is that of a query."""
+    """Bit for bit the weights of ``fit``, called again where the learning rate falls; the answer is that of a query."""
     asked, data = short_course()
     made, shuffle = quality.Graph(asked, data, seed=3), torch.Generator().manual_seed(3)
     graph = PCGraph(made.graph.topology, "relu", generator=torch.Generator().manual_seed(3))

@@ -15,12 +15,12 @@ PCX = "liukidar/pcx c722834e, examples/s4_1_discriminative_mode/hps/MLP"
 FABRICPC = "trueagi-io/FabricPC 320ce781, examples/mnist_demo.py"
 SETTINGS = {
     ("pcx", "quality-mnist"): f"{PCX}/MNIST/MLP_PC-SE_MNIST.yaml (three hidden layers of 128 there): B = 128, T = 8, "
-                              "value step 0.0105 with momentum 0.65, AdamW 0.000297 up and down over 25 epochs, "
+                              "step size 0.0105 with momentum 0.65, AdamW 0.000297 up and down over 25 epochs, "
                               "GELU, biases",
     ("pcx", "quality-fashion"): f"{PCX}/FashionMNIST/MLP_PC-SE_FashionMNIST.yaml (three hidden layers of 128 there): "
-                                "B = 128, T = 5, value step 0.0261 with momentum 0.1, AdamW 0.000297 up and down over "
+                                "B = 128, T = 5, step size 0.0261 with momentum 0.1, AdamW 0.000297 up and down over "
                                 "25 epochs, GELU, biases",
-    ("fabricpc", "quality-mnist"): f"{FABRICPC} (hidden layers of 256 and 64 there): B = 200, T = 20, value step 0.05, "
+    ("fabricpc", "quality-mnist"): f"{FABRICPC} (hidden layers of 256 and 64 there): B = 200, T = 20, step size 0.05, "
                                    "AdamW 0.001 with decay 0.1, sigmoid, softmax with cross-entropy, biases",
     ("fabricpc", "quality-fashion"): f"{FABRICPC}, the settings for digits: it has no example for clothing",
 }

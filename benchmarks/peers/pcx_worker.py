@@ -198,7 +198,7 @@ def query(size: Size) -> Work:
 
 
 def quality(file: Path) -> Course:
-    """The example's training, on pixels from -1 to 1; its weight step rises and falls over 25 epochs."""
+    """The example's training, on pixels from -1 to 1; its learning rate rises and falls over 25 epochs."""
     example = EXAMPLES[file.stem]
     size, model = Size(example.batch, example.steps), Classifier([784, 256, 256, 10])
     total = example.epochs * (60000 // example.batch)

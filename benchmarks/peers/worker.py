@@ -58,7 +58,7 @@ class Learner:
     """A network on its way to a test accuracy.
 
     Args:
-        learn: takes one weight step on images ``(batch, pixels)`` and one-hot labels ``(batch, labels)``.
+        learn: takes one weight update on images ``(batch, pixels)`` and one-hot labels ``(batch, labels)``.
         finish: blocks until the steps asked for are done.
         classify: images ``(count, pixels)`` to classes ``(count,)``.
     """
@@ -78,11 +78,11 @@ class Course:
         self.learner, self.shuffle, self.edges = learner, np.random.default_rng(0), learner.edges
         self.images, self.test_images = ((data[name] - mean) / std for name in ("images", "test_images"))
         self.labels, self.test_labels = np.eye(10, dtype=np.float32)[data["labels"]], data["test_labels"]
-        self.call = lambda: self.train([np.arange(learner.batch)])         # compiles; two weight steps are not timed
+        self.call = lambda: self.train([np.arange(learner.batch)])         # compiles; two weight updates are not timed
         self.accuracy()
 
     def train(self, batches: list[np.ndarray]) -> None:
-        """A weight step for each batch of row numbers."""
+        """A weight update for each batch of row numbers."""
         for rows in batches:
             self.learner.learn(self.images[rows], self.labels[rows])
         self.learner.finish()

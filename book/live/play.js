@@ -154,7 +154,7 @@
       this.label = this.memory ? null : select({ label: "Label", value: "free", onchange: () => { this.follow = false; this.touched(); },
         options: { free: "free", ...Object.fromEntries(Array.from({ length: 10 }, (_, k) => [`${k}`, `held at ${k}`]).map(([k, t]) => [`${k}`, t])) } });
       this.steps = slider({ label: "T, value steps", min: 0, max: STOPS.length - 1, step: 1, value: 5, show: (k) => `${STOPS[k]}`, oninput: changed });
-      this.gamma = select({ label: "γ, value step", options: GAMMAS, value: "safe", onchange: changed });
+      this.gamma = select({ label: "γ, step size", options: GAMMAS, value: "safe", onchange: changed });
       this.way = select({ label: "Descent", options: WAYS, value: "accelerated", onchange: changed });
       this.which = this.models.length > 1 ? select({ label: "Trained graph", value: this.model,
         options: Object.fromEntries(this.models.map((m) => [m.file, m.description.replace(/^(\w+).*\((section \d+)\)$/, "$2: $1 graph")])), onchange: (file) => { this.model = file; this.touched(); } }) : null;

@@ -16,7 +16,7 @@
                   say: "Every edge wants its ends to differ, which is impossible for three vertices. Press Run: some energy remains." },
     intervene: { title: "Set instead of seen", x: [0, 1, 0], w: [0.9, 0.9, 0], held: [0, 1, 0], f: "tanh", set: true,
                  say: "x₂ is set to 1 from outside. Press Run: x₃ follows, and x₁, its cause, stays at 0. Then choose Observed and run again: now x₁ moves to explain x₂." },
-    unstable: { title: "Too large a step", x: [1, -1, -1], w: [1.4, 1.4, 1.4], held: [0, 0, 0], f: "linear", gamma: 0.6,
+    unstable: { title: "Too large a step size", x: [1, -1, -1], w: [1.4, 1.4, 1.4], held: [0, 0, 0], f: "linear", gamma: 0.6,
                 say: "f is linear and γ is above 2 / λ. Press Run: the energy rises and the values run away. Then take a smaller γ." },
   };
 
@@ -52,13 +52,13 @@
         oninput: (v) => this.change(() => { this.state.w[k] = v; }) }));
       this.how = choice({ legend: "What is held was", options: { seen: "Observed", set: "Set (intervene)" }, value: "seen",
                           onchange: (how) => this.change(() => { this.state.set = how === "set"; }) });
-      this.gamma = slider({ label: "γ, value step", min: 0.01, max: 1, step: 0.01, value: 0.1,
+      this.gamma = slider({ label: "γ, step size", min: 0.01, max: 1, step: 0.01, value: 0.1,
                             oninput: (v) => { this.state.gamma = v; this.draw(); } });
       this.f = select({ label: "f", options: { tanh: "tanh", linear: "linear", hardtanh: "HardTanh", relu: "ReLU" },
                         value: "tanh", onchange: (f) => this.change(() => { this.state.f = f; }) });
       this.run = button("Run", () => (this.timer ? this.stop() : this.start()), { class: "pc-main" });
       const buttons = h("div", { class: "pc-buttons" }, this.run, button("Step", () => { this.stop(); this.step(); }),
-                        button("Learn: one weight step", () => { this.stop(); this.learn(); }));
+                        button("Learn: one update", () => { this.stop(); this.learn(); }));
       this.chart = new Chart();
       this.equations = h("div", { class: "pc-equations", tabindex: 0, role: "group",
                                   "aria-label": "The equations with the current numbers" });
@@ -177,7 +177,7 @@
       const first = this.energies[0], last = this.energies[this.energies.length - 1];
       this.say.textContent = last < 2 * first + 1e-6 ?
         `Settled: the energy went from ${number(first, 3)} to ${number(last, 3)} in ${this.energies.length - 1} steps.` :
-        "The energy rises: the step γ is too large for these weights. Take a smaller one, then choose a start again.";
+        "The energy rises: the step size γ is too large for these weights. Take a smaller one, then choose a start again.";
     }
 
     stop() {

@@ -1,4 +1,4 @@
-"""How large a value step may be: the curvature of the energy, by power iteration."""
+"""How large the step size of the values may be: the curvature of the energy, by power iteration."""
 
 import torch
 from torch import Tensor

@@ -36,18 +36,18 @@ class Schedule:
 
     Args:
         epochs: passes over the data.
-        weight_lr: alpha, the weight step.
+        weight_lr: alpha, the learning rate of the weights.
         weight_decay: added to the gradient as L2 ("adam", "sgd") or decoupled ("adamw").
-        batch_size: examples a weight step; gradients are averaged over them (ambiguity log, point 5). There are
-            epochs * ceil(examples / batch_size) weight steps: few examples need a smaller batch or more epochs.
+        batch_size: examples a weight update; gradients are averaged over them (ambiguity log, point 5). There are
+            epochs * ceil(examples / batch_size) weight updates: few examples need a smaller batch or more epochs.
         optimizer: "adam", "adamw" or "sgd", from torch.
         patience: stop after this many epochs without a better validation score, for which there must be validation
             data. None: run all epochs. With validation data the weights of the best epoch are kept in any case.
-        anneal: how the weight step falls to 0 over ``epochs``, anew for every batch: "cosine" (half a period,
-            Loshchilov and Hutter 2017), "linear", or "none". The first step is ``weight_lr``, and the one after the
+        anneal: how the learning rate falls to 0 over ``epochs``, anew for every batch: "cosine" (half a period,
+            Loshchilov and Hutter 2017), "linear", or "none". The first rate is ``weight_lr``, and the one after the
             last would be 0. Patience may end the training before that.
-        warm_up: epochs, or parts of one, in which the weight step first rises along a line. The first batch already
-            takes a step above 0; the last one of the warm-up takes ``weight_lr``, and the fall begins after it.
+        warm_up: epochs, or parts of one, in which the learning rate first rises along a line. The first batch already
+            has one above 0; the last one of the warm-up has ``weight_lr``, and the fall begins after it.
         augment: "shift and mirror" changes the training images of every batch (``augment.shift_and_mirror``); "none"
             leaves them as they are.
 
@@ -68,7 +68,7 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.warm_up >= self.epochs:
             raise BadInput(f"warm_up = {self.warm_up:g} epochs of {self.epochs}; expected fewer, so that some are "
-                           "trained at the full weight step.")
+                           "trained at the full learning rate.")
 
     def rate(self, done: float, batch: float) -> float:
         """The factor on ``weight_lr`` for a batch that is a share ``batch`` of an epoch, after ``done`` epochs."""
@@ -86,7 +86,7 @@ class Schedule:
 class State:
     """Everything that a killed run needs to go on: weights, optimizer, generator, history, best weights.
 
-    ``steps`` counts the weight steps since the first epoch; ``carried`` is what one of them leaves to the next besides.
+    ``steps`` counts the weight updates since the first epoch; ``carried`` is what one leaves to the next besides.
 
     Args:
         generator: shuffles the data; its state is part of the checkpoint.
@@ -95,7 +95,7 @@ class State:
         facts: what the model is and how it is scored. They, the schedule, the data and the first state of the generator
             are the fingerprint of a checkpoint: one of another training is refused.
         data: what it is trained and validated on, as far as it lies in memory.
-        rates: ``(replica, 1, 1)``, a weight step for each replica instead of one for all.
+        rates: ``(replica, 1, 1)``, a learning rate for each replica instead of one for all.
     """
 
     def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,
@@ -107,13 +107,13 @@ class State:
         self.optimizer = schedule.stepper(self.parameters.values(), schedule.weight_lr if rates is None else 1.0)
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
-        self.rate = 1.0                                                    # factor on the weight step
+        self.rate = 1.0                                                    # factor on the learning rate
         self.problem: Any = None                                           # of the last batch: its memory serves again
         self.steps, self.carried = 0, {}                                   # the latter: name -> tensor
         self.saved = self.writing = 0.0                                    # seconds: end and length of the last save
 
     def pace(self, share: float, batch: float) -> None:
-        """Set the weight step of a batch, a ``share`` of this epoch being done and the batch itself being another."""
+        """Set the learning rate of a batch, a ``share`` of this epoch being done and the batch itself being another."""
         self.rate = self.schedule.rate(self.epoch + share, batch)
         for group in self.optimizer.param_groups if self.rates is None else ():
             group["lr"] = self.schedule.weight_lr * self.rate
@@ -152,7 +152,7 @@ class State:
         wrong += [name for name, p in self.parameters.items() if not p.isfinite().all()]
         if wrong:
             raise UnstableStep(f"the training diverged in epoch {row['epoch']}: {wrong[0]} is not finite. Take a "
-                               f"smaller weight step than weight_lr = {shown(self.schedule.weight_lr)}.")
+                               f"smaller learning rate than weight_lr = {shown(self.schedule.weight_lr)}.")
         if score is not None:
             if not isfinite(score):
                 raise BadValues(f"the validation score of epoch {row['epoch']} is {score}; expected a finite number. "
@@ -170,7 +170,7 @@ class State:
     @cached_property
     def _fingerprint(self) -> str:
         settings = {k: v for k, v in asdict(self.schedule).items() if k != "patience" and (k, v) not in UNSAID}
-        if self.schedule.anneal == "none":                                 # else the weight step depends on them
+        if self.schedule.anneal == "none":                                 # else the learning rate depends on them
             del settings["epochs"]
         return json.dumps(self.facts | {"settings": settings, "data": tensor_digest(self.data)}, sort_keys=True)
 
@@ -194,8 +194,8 @@ class State:
             raise BadFile(f"the checkpoint {error}; delete it to start anew.") from error
         if header.get("fingerprint") != self._fingerprint:
             raise BadFile(f"the checkpoint {self.path} belongs to another training: its graph, settings, data, score "
-                          "or seed differ (where the weight step falls, epochs are one of the settings). Delete it or "
-                          "name another file.")
+                          "or seed differ (where the learning rate falls, epochs are one of the settings). Delete it "
+                          "or name another file.")
         if (done := len(json.loads(header["history"]))) > self.schedule.epochs:
             raise BadFile(f"the checkpoint {self.path} holds {done} epochs, more than the {self.schedule.epochs} that "
                           "are asked for. Ask for at least as many, delete it, or name another file.")

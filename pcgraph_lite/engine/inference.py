@@ -27,7 +27,7 @@ class Settings:
 
     Args:
         steps: T, the number of value steps (the most, with a tolerance).
-        value_lr: gamma, the value step; "safe" takes 1 / largest eigenvalue of the linear Hessian (power iteration)
+        value_lr: gamma, the step size; "safe" takes 1 / largest eigenvalue of the linear Hessian (power iteration)
             and halves it for any example whose energy would rise (backtracking).
         momentum: 0 is the paper's plain gradient descent. Above 0 (0.95 is a good choice) selects the accelerated
             solver, which gets as far in a tenth of the steps or fewer along another path (solvers.Accelerated).
@@ -64,7 +64,7 @@ class Relaxation:
     energy: Tensor                                                         # (looks, ..., batch); each step if traced
     converged: Tensor                                                      # (..., batch) bool
     steps: int
-    value_lr: float | Tensor                                               # the first value step; 1 where none is taken
+    value_lr: float | Tensor                                               # the first step size; 1 where none is taken
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ Data = Any                                             # (images, labels), a Bat
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
 ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
 READ = 1024                                                                # examples of a data set at a time
-CURVATURE_EVERY = 20                                                       # weight steps between looks at the safe one
+CURVATURE_EVERY = 20                                                       # updates between looks at the safe step
 
 
 @valid.checked
@@ -38,9 +38,9 @@ class Training(Schedule):
 
     Args:
         steps, momentum: of the relaxation, as in Settings.
-        value_lr: "safe" is found anew by power iteration every 20 weight steps, through all epochs; those between take
-            plain value steps of that size, unguarded. With replicas, ``value_lr`` and ``weight_lr`` may be a sequence,
-            one number for each.
+        value_lr: "safe" is found anew by power iteration every 20 weight updates, through all epochs; those between
+            take plain value steps of that size, unguarded. With replicas, ``value_lr`` and ``weight_lr`` may be a
+            sequence, one number for each.
 
     Example:
         >>> pcg.Training(epochs=4, warm_up=0.5, anneal="cosine").rate(done=2.25, batch=0.1)      # half of the way down
@@ -72,7 +72,7 @@ def fit(graph: PCGraph, data: Data, *,
     ``graph.history`` holds the rows of the epochs that ended.
 
     To go on with a training, give the same ``checkpoint`` and more ``epochs``: it ends as one long training does (not
-    where the weight step falls, as that depends on them). Without a checkpoint, another call goes on from the weights
+    where the learning rate falls, as that depends on them). Without a checkpoint, another call goes on from the weights
     alone: its optimizer is new, ``graph.history`` holds only its rows, and the batches come in the same order again
     unless ``generator`` is another one, or the one of before, further on. A file of ``pcg.save`` has no history.
 
@@ -105,7 +105,7 @@ def fit(graph: PCGraph, data: Data, *,
     Raises:
         WrongShape, BadValues, BadInput, UnknownGroup, UnknownName: data or settings that do not fit the graph.
         BadFile: a checkpoint that is damaged or of other settings.
-        UnstableStep: a value step that is too large.
+        UnstableStep: a step size that is too large.
 
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.discriminative(pixels=2, hidden=[], labels=2), "linear")
@@ -306,8 +306,8 @@ def _with_batch_size(data: object, settings: Mapping[str, object]) -> Mapping[st
     if not isinstance(data, DataLoader) or data.batch_size is None or "batch_size" in settings:
         return settings
     if data.batch_size == 1:
-        raise BadInput("the DataLoader has batch_size = 1, the default of torch, and a weight step for each example is "
-                       "seldom meant. Say fit(..., batch_size=...), 1 if it is, or give the loader another one.")
+        raise BadInput("the DataLoader has batch_size = 1, the default of torch, and a weight update for each example "
+                       "is seldom meant. Say fit(..., batch_size=...), 1 if it is, or give the loader another one.")
     return {"batch_size": data.batch_size} | settings
 
 

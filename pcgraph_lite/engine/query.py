@@ -96,7 +96,7 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     Raises:
         UnknownGroup, WrongShape, BadValues, BadInput: arguments that do not fit the graph, or a vertex in ``clamp`` and
             ``do``.
-        UnstableStep: a value step by hand that is too large.
+        UnstableStep: a step size by hand that is too large.
 
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.generative(labels=1, hidden=[], pixels=1), "linear")

@@ -1,6 +1,6 @@
-"""Train copies of a graph side by side, each with its own step sizes, and see which of them converge (appendix G).
+"""Train copies of a graph side by side, each with its own step size and learning rate, and see which converge (app. G).
 
-``learning.fit`` refuses a value step that diverges. Here diverging copies are allowed, because the question is which
+``learning.fit`` refuses a step size that diverges. Here diverging copies are allowed, because the question is which
 ones diverge. Copies are replicas that share no number, so an infinite energy does not affect the others.
 """
 
@@ -31,7 +31,7 @@ class Watched:
     before: Tensor                                                         # (batches, copies): before the value steps
     after: Tensor                                                          # (batches, copies): after them
     looks: list[int]                                                       # batches at which the bound was taken
-    bound: Tensor                                                          # (looks, copies): of the value step
+    bound: Tensor                                                          # (looks, copies): of the step size
 
     def diverged(self) -> Tensor:
         """Copies whose energy was not finite at some time, ``(copies,)`` bool."""
@@ -57,7 +57,7 @@ class Watched:
         return ~self.diverged() & ~self.rising() & self.settled()
 
     def predicted(self, value_lr: Tensor) -> Tensor:
-        """Copies whose value step once exceeded the bound, so that f = identity would diverge, ``(copies,)`` bool."""
+        """Copies whose step size once exceeded the bound, so that f = identity would diverge, ``(copies,)`` bool."""
         return (value_lr.to(self.bound) > self.bound).any(0)
 
 
@@ -71,12 +71,12 @@ def watch(graph: PCGraph, data: Data, value_lr: Sequence[Rate], weight_lr: Seque
         graph: with ``replicas``; trained in place.
         data: as in ``learning.fit``.
         value_lr, weight_lr: one number per replica.
-        steps, batches: numbers of value steps T and of weight steps.
+        steps, batches: numbers of value steps T and of weight updates.
         every: number of batches between two estimates of the bound, each of which takes 30 matrix-vector products.
         generator: draws the batches. None: a new one seeded with 0.
 
-    Raises BadInput: a count below 1, or a step that is not positive. WrongShape: no replicas, not one step per replica,
-    or data that do not fit the graph.
+    Raises BadInput: a count below 1, or a step size or learning rate that is not positive. WrongShape: no replicas, not
+    one of each per replica, or data that do not fit the graph.
     """
     value_steps, weight_steps = of_replicas(graph, value_lr, "value_lr"), of_replicas(graph, weight_lr, "weight_lr")
     generator, data = generator or torch.Generator().manual_seed(0), scaled(graph, pictures(graph, data))
@@ -97,7 +97,7 @@ def watch(graph: PCGraph, data: Data, value_lr: Sequence[Rate], weight_lr: Seque
 
 @torch.no_grad()
 def _learn(problem: Conditioned, state: State, value_lr: Tensor, steps: int, count: int) -> tuple[Tensor, Tensor]:
-    """T value steps and one weight step. Returns the mean energy before and after the value steps, ``(replica,)``."""
+    """T value steps and one weight update. Returns the mean energy before and after the value steps, ``(replica,)``."""
     solver = Plain(problem, value_lr)
     before = problem.energy().mean(-1)                                     # (replica,)
     for _ in range(steps):

@@ -111,7 +111,7 @@ class Page:
         failed = rows.loc[rows["status"] != "ok", ["setting", "status"]].drop_duplicates()
         shown = {key.replace("_", " "): value for key, value in more.items()} | {
             "images of": " and ".join(data), "f": plots.named(spec.activation), "T": spec.train.steps,
-            "weight step": f"{tables.weight_step(spec.train)}, {spec.train.optimizer.capitalize()}",
+            "learning rate": f"{tables.learning_rate(spec.train)}, {spec.train.optimizer.capitalize()}",
             "weight decay": spec.train.weight_decay, "batch": spec.train.batch_size, "epochs": spec.train.epochs,
             "training images": rows["n"].iloc[0],
             "validation images": spec.validation_count, "seeds": rows["seed"].nunique(),

@@ -52,8 +52,8 @@ PHONE = 4.45                               # inches of such a figure that a phon
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # width of a mask
 
 # Readers' names for the settings of a sweep and their values.
-NAMES = {"weight_lr": "weight step", "value_lr": "value step", "weight_decay": "weight decay", "steps": "T",
-         "anneal": "fall of the weight step", "warm_up": "epochs of warm-up", "init_std": "first weights",
+NAMES = {"weight_lr": "learning rate", "value_lr": "value step", "weight_decay": "weight decay", "steps": "T",
+         "anneal": "fall of the learning rate", "warm_up": "epochs of warm-up", "init_std": "first weights",
          "batch_size": "batch", "without": "edges left out", "self_loops": "self-loops",
          "hardtanh": "HardTanh", "relu": "ReLU", "true": "yes", "false": "no"}
 
@@ -71,7 +71,7 @@ def use_style() -> None:
 
 
 def named(setting: str) -> str:
-    """Settings of a sweep in readers' words: ``train.weight_lr = 0.001`` becomes ``weight step = 0.001``."""
+    """Settings of a sweep in readers' words: ``train.weight_lr = 0.001`` becomes ``learning rate = 0.001``."""
     return re.sub(r"\b(?:[a-z]+\.)?([a-z]\w*)", lambda word: NAMES.get(word[1], word[1]), setting)
 
 

@@ -18,8 +18,8 @@ from .handover import DASH, Table, text_of
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
           "not run": "not-run", "not comparable": "not-comparable"}          # verdict -> class of its badge in book.css
-RIVAL = "beside the simple rival"
-SETTING = re.compile(r"\b[a-z]+_[a-z]+\b")                                 # a setting's name in the code
+RIVAL = "compared with the simple rival"
+SETTING = re.compile(r"\b(?:[a-z]+_[a-z]+|(?:weight|value) step)\b")       # a setting's name, also of older runs
 NUMBER = re.compile(r"(-?[\d,]+)(?:\.\d+)?(?:e-\d+)?(?= %| ±| \(|$)")      # a text that begins with one; its whole part
 # If such a column has the same value in all rows, the value stands below the table instead.
 CONSTANT = ("seeds", "training images", "epochs", "sweep", "images", "steps", "batch size", "runs")
@@ -63,7 +63,8 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
             alike |= {title: texts[0]} if texts[0] != DASH else {}
         else:
             columns.append(_column(title, texts))
-    said = {"In all rows": alike, "The paper's": shown.paper if alike or shown.paper else {}}
+    paper = {book.columns.get(name, name): value for name, value in shown.paper.items()}
+    said = {"In all rows": alike, "The paper's": paper}
     below = [f"{lead}: {'; '.join(_counted(key, text_of(value)) for key, value in facts.items())}."
              for lead, facts in said.items() if facts]
     return template("table.html", shown=shown, columns=columns, says=says, csv=csv, below=below,

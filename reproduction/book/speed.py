@@ -65,6 +65,7 @@ def _readable(table: Path, words: Mapping[str, str]) -> None:
         cells = cells.drop(columns="commit")
     for column in cells.columns.drop("commit", errors="ignore"):
         texts = [LONG.sub(lambda one: f"{float(one[0]):,.0f}", text) for text in cells[column]]
+        texts = [render.SETTING.sub(lambda one: words.get(one[0], one[0]), text) for text in texts]
         cells[column] = [RACED.sub(lambda one: " on ".join(filter(None, (one[1], words[one[2]]))), text)
                          for text in texts]
     if "target" in cells:

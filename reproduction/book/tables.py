@@ -19,7 +19,7 @@ from .plots import named
 
 TITLES = {"mnist": "digits", "fashion": "clothing", "svhn": "house numbers", "cifar10": "colour photographs"}
 MANY = 5                                           # a table with so many columns of settings is one of settings
-STEP = ".2g"                                       # format of a value step and of a relaxed time
+STEP = ".2g"                                       # format of a step size and of a relaxed time
 
 
 def plain(frame: pd.DataFrame, name: str) -> Table:
@@ -76,7 +76,7 @@ def models(trained: Mapping[tuple, Trained | Card], words: Mapping[str, str] | N
            "training images": t.provenance["n"], "epochs": t.provenance["epochs"],
            "f": named(getattr(t.spec, "activation", "relu" if t.spec.kind == "autoencoder" else ""))}
         | _relaxation(t)
-        | {"weight step": weight_step(t.spec.train), "weight decay": getattr(t.spec.train, "weight_decay", None),
+        | {"weight step": learning_rate(t.spec.train), "weight decay": getattr(t.spec.train, "weight_decay", None),
            "seconds": round(t.seconds), "device": t.provenance["device"]}
         | {"seeds": sum(key[:2] == (data, kind) for key in trained)}
         | {column.replace("_", " "): value(t) for column, value in more.items()}
@@ -85,16 +85,16 @@ def models(trained: Mapping[tuple, Trained | Card], words: Mapping[str, str] | N
                  paper=paper or {})
 
 
-def weight_step(train: BaseModel) -> float | str | None:
-    """The weight step of settings, in words if it changes during training; None if they have none."""
-    step, falls = getattr(train, "weight_lr", None), getattr(train, "anneal", "none")
+def learning_rate(train: BaseModel) -> float | str | None:
+    """The learning rate of settings, in words if it changes during training; None if they have none."""
+    rate, falls = getattr(train, "weight_lr", None), getattr(train, "anneal", "none")
     fall = "" if falls == "none" else f", falling as a {falls.replace('linear', 'line')}"
     rise = f", after a warm-up of {train.warm_up:g} epochs" if getattr(train, "warm_up", 0) else ""
-    return f"{step:g}{fall}{rise}" if fall or rise else step
+    return f"{rate:g}{fall}{rise}" if fall or rise else rate
 
 
 def _relaxation(t: Trained | Card) -> dict[str, object]:
-    """T, the value step of the last epoch and their product, the relaxed time. Only T if nothing relaxes."""
+    """T, the step size of the last epoch and their product, the relaxed time. Only T if nothing relaxes."""
     if "value_lr" not in t.history:
         return {"T": getattr(t.spec.train, "steps", None)}
     steps, value_lr = t.spec.train.steps, t.history["value_lr"].iloc[-1]

@@ -144,8 +144,8 @@ def placed(rows: pd.DataFrame) -> pd.DataFrame:
 
 def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) -> pd.DataFrame:
     """The runs of sweeps of fully connected classifiers, ``plans`` being a run of each. A model is named by its sweep,
-    f, a weight step that falls, and pixels that were set in training; to those no edge leads, so that it is the same to
-    observe them.
+    f, a learning rate that falls, and pixels that were set in training; to those no edge leads, so that it is the same
+    to observe them.
     """
     read = pd.concat([rows.query("status == 'ok'").assign(
         sweep=name, claim=READERS[name], n=plans[name].spec.validation_count, dataset=plans[name].spec.data)
@@ -159,7 +159,7 @@ def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) 
 
 
 def stepped(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The last rows of runs that differ from the base of their sweep in the weight step alone, longest step first."""
+    """The last rows of runs that differ from the base of their sweep in the learning rate alone, the largest first."""
     ends = pd.concat([sweeps.finals(rows).assign(model=name) for name, rows in swept.items()])
     alone = ends[ends["setting"].str.fullmatch(r"base|train\.weight_lr = \S+") & (ends["status"] == "ok")]
     return alone.rename(columns={"train.weight_lr": "weight step"}).sort_values("weight step", ascending=False)

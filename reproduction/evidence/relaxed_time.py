@@ -23,7 +23,8 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of the study ``transfer`` that did not diverge, with new columns property (depth, vertices or density),
-    graph (in words), edges, and usual (its weight step is that of most). The graph with all edges stands in two series.
+    graph (in words), edges, and usual (its learning rate is that of most). The graph with all edges stands in two
+    series.
     """
     vertices, edges = (rows["model"].str.extract(rf"(\d+) {word}")[0].astype(int) for word in ("vertices", "edges"))
     kinds = {"discriminative": ("depth", rows["model"].str.count("hidden").astype(str) + " hidden"),
@@ -40,7 +41,9 @@ def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def transferred(asked: pd.DataFrame) -> pd.DataFrame:
-    """One row per graph of ``about_graphs``: its safe value step, and the steps within 1 % of its best accuracy."""
+    """One row per graph of ``about_graphs``: its safe step size, and the step sizes and learning rates within
+    1 % of its best accuracy.
+    """
 
     def span(runs: pd.DataFrame, column: str) -> str:
         good = runs.loc[runs["accuracy"] >= runs["accuracy"].max() - 0.01, column]
@@ -48,7 +51,7 @@ def transferred(asked: pd.DataFrame) -> pd.DataFrame:
 
     return pd.DataFrame([
         {"property": name, "graph": graph, "edges": int(runs["edges"].iloc[0]),
-         "safe value step": runs.loc[runs["usual"] & (runs["gamma"] == "safe"), "value_lr"].mean().round(2),
-         "value steps": span(runs[runs["usual"]], "value_lr"),
-         "weight steps": span(runs[runs["gamma"] == "safe"], "weight_lr")}
+         "safe step size": runs.loc[runs["usual"] & (runs["gamma"] == "safe"), "value_lr"].mean().round(2),
+         "step sizes": span(runs[runs["usual"]], "value_lr"),
+         "learning rates": span(runs[runs["gamma"] == "safe"], "weight_lr")}
         for (name, graph), runs in asked.groupby(["property", "graph"], sort=False)])

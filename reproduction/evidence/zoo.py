@@ -86,7 +86,7 @@ class ModelRun:
     def train(self, device: str = "auto", progress: bool = True, force: bool = False) -> Path:
         """Train unless weights of the same settings and numerics exist, or anew by ``force``. A killed training
         resumes. Returns the file. Raises BadInput: a wrong device. BadFile: missing or damaged data. UnstableStep: the
-        value step is too large.
+        step size is too large.
         """
         target, picked = self.path, hardware.pick_device(device)           # checked before a folder is made
         version = numerics.version(self.spec)

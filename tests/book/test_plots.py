@@ -289,7 +289,8 @@ def test_counts_draw_means_ranges_and_the_number_itself():
 
 
 def test_settings_have_the_names_that_readers_know():
-    said = {"base: init_std = 0.03, steps = 20": "base: first weights = 0.03, T = 20", "train.weight_lr": "weight step",
+    said = {"base: init_std = 0.03, steps = 20": "base: first weights = 0.03, T = 20",
+            "train.weight_lr": "learning rate",
             "topology.without = labels to internal": "edges left out = labels to internal", "5e-05": "5e-05"}
     assert {setting: plots.named(setting) for setting in said} == said
 

@@ -47,10 +47,11 @@ def test_what_all_rows_share_is_a_sentence_but_what_differs_and_a_single_row_sta
 
 def test_of_settings_everything_shared_is_told_below_with_what_the_paper_says() -> None:
     frame = pd.DataFrame({"model": ["slow", "fast"], "parameters": 1000, "weight step": [1e-4, 0.5], "T": 5})
-    page = html(Table.of(frame, "models", formats={"parameters": ","}, settings=True, paper={"T": 20}))
-    assert cells(page) == [["model", "weight step"], ["slow", "0.0001"], ["fast", "0.5"]]
+    page = html(Table.of(frame, "models", formats={"parameters": ","}, settings=True,
+                         paper={"weight step": 1e-4, "T": 20}))
+    assert cells(page) == [["model", "learning rate"], ["slow", "0.0001"], ["fast", "0.5"]]
     assert [one.text for one in page.find_all("p", class_="alike")] == [
-        "In all rows: 1,000 parameters; T 5.", "The paper's: T 20."]
+        "In all rows: 1,000 parameters; T 5.", "The paper's: learning rate 0.0001; T 20."]
 
 
 def test_points_of_numbers_stand_below_one_another() -> None:
@@ -75,12 +76,14 @@ def test_long_titles_and_words_have_a_class_for_the_phone() -> None:
 
 
 def test_names_of_the_code_are_words_and_nothing_else_changes() -> None:
-    """``fid`` is a claim in one column and a measure in another; settings that a sweep keeps as JSON are words, too."""
-    settings = ["base: weight_lr = 0.1, no_such = 2", "x"]
+    """``fid`` is a claim in one column and a measure in another; settings that a sweep keeps as JSON are words, too. A
+    page that ran before the words of today says them, where it means a size.
+    """
+    settings = ["base: weight_lr = 0.1, no_such = 2", "weight step = 0.1, 9 value steps"]
     page = html(model=["rbm", "rbm, 256"], setting=settings, **{"noisy psnr": [1, 2]})
     assert cells(page)[0] == ["model", "setting", "noisy input: PSNR (dB)"]
-    assert cells(page)[1][:2] == [BOOK.words["rbm"], "base: weight step = 0.1, no_such = 2"]
-    assert cells(page)[2][0] == "rbm, 256"
+    assert cells(page)[1][:2] == [BOOK.words["rbm"], "base: learning rate = 0.1, no_such = 2"]
+    assert cells(page)[2][:2] == ["rbm, 256", "learning rate = 0.1, 9 value steps"]
     assert cells(html(claim=["fid", "x"], model=["fid", "y"]))[1] == [RULES["fid"].name, BOOK.words["fid"]]
     kept = ['{"labels -> hidden1": 1.0, "hidden1 -> hidden1": 0.0}', '{"labels": 1', "0.03"]
     assert [row[0] for row in cells(html(**{"init std": kept}))[1:]] == [

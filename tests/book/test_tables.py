@@ -103,9 +103,9 @@ def test_seeds_of_a_group_become_one_row_under_its_words() -> None:
         "other"]).settings
 
 
-def test_a_table_of_models_has_a_row_a_model_and_says_how_a_weight_step_falls() -> None:
-    """Two models that differ in their weight step; a row is that of the first seed. The step is a number where it stays
-    the same; what baselines without one have is left empty."""
+def test_a_table_of_models_has_a_row_a_model_and_says_how_a_learning_rate_falls() -> None:
+    """Two models that differ in their learning rate; a row is that of the first seed. The rate is a number where it
+    stays the same; what baselines without one have is left empty."""
     def trained(weight_lr: float) -> SimpleNamespace:
         spec = SimpleNamespace(kind="pcgraph", activation="tanh", train=SimpleNamespace(steps=5, weight_lr=weight_lr))
         history = pd.DataFrame({"epoch": [1, 2], "value_lr": [0.3, 0.25]})
@@ -121,7 +121,7 @@ def test_a_table_of_models_has_a_row_a_model_and_says_how_a_weight_step_falls() 
         "images of": "digits", "vertices": 6, "parameters": 30, "training images": 7, "epochs": 4, "f": "tanh", "T": 5,
         "value step": 0.25, "relaxed time": 1.25, "weight decay": None, "seconds": 2, "device": "cpu", "hidden": 2}
     def said(**train: object) -> object:
-        return tables.weight_step(SimpleNamespace(**train))
+        return tables.learning_rate(SimpleNamespace(**train))
 
     assert said(weight_lr=1e-3, anneal="none", warm_up=0.0) == 1e-3 and said() is None
     assert said(weight_lr=1e-3, anneal="cosine", warm_up=0.0) == "0.001, falling as a cosine"

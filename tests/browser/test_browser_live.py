@@ -350,7 +350,7 @@ def test_the_ring_is_dragged_stepped_and_run(opened: Opened, width: int) -> None
 
 def test_too_large_a_step_is_said(opened: Opened) -> None:
     page = opened("ring")
-    page.click("text=Too large a step")
+    page.click("text=Too large a step size")
     page.click(".pc-main")
     page.wait_for_function("/energy rises/.test(document.querySelector('.pc-say').textContent)")
 

@@ -51,7 +51,7 @@ def toy(count: int = 60, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def test_training_is_algorithm_1():
-    """Whole batches of plain equations: T value steps, then one weight step averaged over the batch (SGD)."""
+    """Whole batches of plain equations: T value steps, then one weight update averaged over the batch (SGD)."""
     images, labels = toy(8)
     graph, twin = small(), small()
     fit(graph, (images, labels), epochs=3, batch_size=8, steps=7, value_lr=0.1, optimizer="sgd", weight_lr=0.5,
@@ -97,7 +97,7 @@ def test_replicas_train_as_graphs_of_their_own(optimizer, more):
 
 
 def taken(schedule: Schedule, batches: int) -> list[float]:
-    """The weight steps of a training: plain gradient steps along a slope of 1, two examples a batch."""
+    """The weight updates of a training: plain gradient steps along a slope of 1, two examples a batch."""
     layer, seen = torch.nn.Linear(1, 1, dtype=torch.float64), []
     state = State(layer, schedule, torch.Generator(), None, {})
 
@@ -115,7 +115,7 @@ def taken(schedule: Schedule, batches: int) -> list[float]:
 @pytest.mark.parametrize(("anneal", "fall"), [
     ("cosine", lr_scheduler.CosineAnnealingLR), ("linear", lambda o, steps: lr_scheduler.LinearLR(o, 1, 0, steps)),
     ("none", lambda o, steps: lr_scheduler.ConstantLR(o, 1))])
-def test_a_falling_weight_step_is_torchs(anneal: str, fall: Callable, warm_up: int):
+def test_a_falling_learning_rate_is_torchs(anneal: str, fall: Callable, warm_up: int):
     """Four epochs of three batches, against torch.optim.lr_scheduler; its warm-up is a line to the full step."""
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
     rising = 3 * warm_up
@@ -319,7 +319,7 @@ def test_a_killed_training_resumes_to_the_same_weights(tmp_path: Path, falling: 
 
 
 @pytest.mark.parametrize("replicas", [None, 2])
-def test_the_safe_step_is_found_anew_every_20_weight_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replicas):
+def test_the_safe_step_is_found_anew_every_20_weight_updates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replicas):
     """Counted through epochs and kills: 41 epochs of one batch need 3 looks, and resuming changes nothing."""
     looks = []
     monkeypatch.setattr(inference, "curvature", lambda problem: looks.append(problem) or curvature(problem))
@@ -379,7 +379,7 @@ HELD_OUT, COSINE = {"epochs": 1, "validation": 0.2, "score": "accuracy"}, {"epoc
         {"generator": torch.Generator().manual_seed(1)}, {"data": (toy()[0].flip(0), toy()[1])})),
     *(({"epochs": 1, "validation": 0.2, "score": lambda *_: 0.5}, {"score": other}, "") for other in (
         lambda *_: 0.25, lambda *_: min(0.5, 1), lambda *_: (lambda: 0.25)())),
-    *((COSINE, change, ".*where the weight step falls, epochs") for change in (
+    *((COSINE, change, ".*where the learning rate falls, epochs") for change in (
         {"anneal": "linear"}, {"anneal": "none"}, {"warm_up": 0.5}, {"epochs": 3}))])
 def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, first: dict, change: dict, says: str):
     usual = {"graph": worlds(), "data": toy(), "checkpoint": tmp_path / "s", "progress": False}

@@ -33,7 +33,7 @@ def sweep(name: str) -> pd.DataFrame:
     return rows[rows["status"] == "ok"]
 
 
-def test_beyond_the_papers_grid_a_longer_weight_step_does_better_and_neither_stronger_decay_nor_hardtanh() -> None:
+def test_beyond_the_papers_grid_a_larger_learning_rate_does_better_and_neither_stronger_decay_nor_hardtanh() -> None:
     """Hyper: both tasks, means over seeds; of three functions, with centred pixels, HardTanh is best in neither."""
     ends = sweep("hyper").groupby("setting")[["completion_mse", "rest_psnr"]].mean() * [1, -1]      # errors both
     assert (ends.loc["train.weight_lr = 0.0005"] < ends.loc["base"]).all()
@@ -285,7 +285,7 @@ def test_one_number_that_is_said() -> None:
     assert kept(quantity="discriminant_accuracy")["value"].tolist() == [pytest.approx(0.88, abs=0.01)]
 
 
-def test_a_small_weight_step_alone_makes_the_rivals_as_weak_as_the_papers() -> None:
+def test_a_small_learning_rate_alone_makes_the_rivals_as_weak_as_the_papers() -> None:
     """Class-mnist and page L, within five points of the paper's accuracies."""
     for name, theirs, step in (("boltzmann", 0.7923, 1e-4), ("almeida-pineda", 0.7636, 0.003)):
         read = sweeps.finals(sweep(name)).set_index("setting")["accuracy"]
@@ -443,7 +443,7 @@ def test_hardtanh_and_tanh_fill_in_alike_and_shortened_value_steps_work() -> Non
 
 
 def test_more_images_do_not_help_the_fully_connected_graph_to_fill_in() -> None:
-    """Any-ff, gen-b and page L: the best of these graphs took 200 weight steps."""
+    """Any-ff, gen-b and page L: the best of these graphs took 200 weight updates."""
     ends, usual = sweeps.finals(sweep("grid-completion-all")), sweep("grid-completion")
     assert (ends["completion_mse"] > 1.1 * usual["completion_mse"].max()).all() and len(ends) == 2
     assert usual.loc[usual.groupby("identity")["validation"].idxmax(), "epoch"].mode().tolist() == [1]

@@ -218,7 +218,7 @@ def test_a_share_has_its_interval_over_examples_beside_the_spread_over_seeds() -
      "accuracy within 2 points of 88 % or above"),
     (Check(quantity="fixed_point_psnr", dataset="cifar10", where={"corruption": "half"}, at_least=1),
      "PSNR at the end [colour photographs, half hidden] at least 1"),
-    (Check(quantity="rank", where={"setting": "weight_lr"}, at_most=1), "rank [setting weight step] at most 1"),
+    (Check(quantity="rank", where={"setting": "weight_lr"}, at_most=1), "rank [setting learning rate] at most 1"),
     (Check(quantity="q", close_to={"model": "mlp", "tolerance": 0.005}, percent=True),
      "q within 0.5 points of backpropagation"),
     (Check(quantity="fid", near={"value": 25.61, "tolerance": 3}), "FID within 3 of 25.61"),

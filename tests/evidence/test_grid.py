@@ -27,7 +27,7 @@ def test_what_is_inside_the_grid_stays_inside() -> None:
     (RECURRENT, {"activation": "tanh"}, ["f tanh (the paper names HardTanh)"]),
     (RECURRENT, {"train": {"weight_decay": 0.03}},
      ["weight decay 0.03 (the paper names 0.01, 0.001, 0.0001, 0)"]),
-    (RECURRENT, {"train": {"weight_lr": 5e-4}}, ["weight step 0.0005 (the paper names 0.0001)"]),
+    (RECURRENT, {"train": {"weight_lr": 5e-4}}, ["learning rate 0.0005 (the paper names 0.0001)"]),
     (RECURRENT, {"topology": {"hidden": [358, 358]}},
      ["hidden layers 358-358 (the paper names 512-512, 1024-1024)"]),
     (RECURRENT, {"train": {"batch_size": 7, "steps": 3}}, []),             # the paper names neither

@@ -323,7 +323,7 @@ def test_finished_runs_are_kept_and_a_killed_sweep_goes_on(root: Path, trainings
 
 
 def test_divergence_is_a_row_and_not_a_crash(root: Path, trainings: mock.Mock) -> None:
-    """A value step far beyond the bound: the row says so, the other run is there, and it is not tried again."""
+    """A step size far beyond the bound: the row says so, the other run is there, and it is not tried again."""
     edit(root / "config/sweeps/tiny.yaml", "- activation: [linear]", "- {train.value_lr: [1000.0], train.steps: [30]}")
     rows = sweeps.load("tiny", "smoke", "cpu")
     assert len(rows) == 4 and rows["status"].iloc[-1].startswith("UnstableStep: the energy of")
@@ -378,7 +378,7 @@ def test_places_count_what_is_better_seed_by_seed() -> None:
 
 @pytest.mark.parametrize("profile", config.profile_names())
 def test_the_search_of_appendix_a_has_the_papers_values_in_every_profile(profile: str) -> None:
-    """A profile's own weight step must not take the place of the paper's, whose rank page B2 asks for."""
+    """A profile's own learning rate must not take the place of the paper's, whose rank page B2 asks for."""
     settings = {run.setting: run.values for run in sweeps.plan("hyper", profile)}
     base = settings["base"]
     assert (base["train.weight_lr"], base["train.weight_decay"], base["activation"]) == (1e-4, 1e-2, "hardtanh")
@@ -421,7 +421,7 @@ def test_what_the_widest_graph_costs_in_the_last_epoch() -> None:
 
 @pytest.mark.parametrize("model", ["other", "copier"])
 def test_measures_that_make_no_sense_are_left_out(root: Path, model: str) -> None:
-    """A graph without labels is asked for none; an autoencoder has no value step either."""
+    """A graph without labels is asked for none; an autoencoder has no step size either."""
     last = alone(root, model)
     absent = {"accuracy", "generated", "labelled_agreement", "seam", "guided_mse", "guided_ssim", "guided_agreement"}
     absent |= {key for part, keys in sweeps.PARTS.items() if part not in sweeps.USUAL for key in keys}

@@ -130,7 +130,7 @@ def test_topologies_that_are_compared_at_equal_size_have_it(name: str) -> None:
 @pytest.mark.parametrize("profile", ["smoke", "laptop", "paper"])
 @pytest.mark.parametrize("layers", ["generative", "recurrent"])
 def test_brief_layered_graphs_see_what_the_assemblies_see(layers: str, profile: str) -> None:
-    """As many images, as often, in as many weight steps; all else is that of the graph whose name they bear."""
+    """As many images, as often, in as many weight updates; all else is that of the graph whose name they bear."""
     def seen(spec: zoo.Model) -> tuple[object, ...]:
         return spec.train_count, spec.validation_count, spec.train.epochs, spec.train.batch_size
 
