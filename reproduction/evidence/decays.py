@@ -162,7 +162,7 @@ def stepped(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The last rows of runs that differ from the base of their sweep in the learning rate alone, the largest first."""
     ends = pd.concat([sweeps.finals(rows).assign(model=name) for name, rows in swept.items()])
     alone = ends[ends["setting"].str.fullmatch(r"base|train\.weight_lr = \S+") & (ends["status"] == "ok")]
-    return alone.rename(columns={"train.weight_lr": "weight step"}).sort_values("weight step", ascending=False)
+    return alone.rename(columns={"train.weight_lr": "learning rate"}).sort_values("learning rate", ascending=False)
 
 
 def told(rows: pd.DataFrame, images: int) -> pd.DataFrame:

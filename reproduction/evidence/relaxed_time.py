@@ -32,7 +32,7 @@ def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
              "small_world": ("density", (100 * edges / vertices**2).round().astype(int).astype(str) + " % of edges")}
     most = rows.groupby("task")["weight_lr"].transform(lambda steps: steps.mode()[0])
     rows = rows.assign(edges=edges, vertices=vertices, usual=rows["weight_lr"] == most, **{
-        "accuracy (%)": 100 * rows["accuracy"], "value step γ": rows["value_lr"], "weight step": rows["weight_lr"]})
+        "accuracy (%)": 100 * rows["accuracy"], "step size γ": rows["value_lr"], "learning rate": rows["weight_lr"]})
     rows = rows[rows["status"] == "ok"]
     parts = [rows.assign(property=name, graph=graph)[rows["model"].str.startswith(kind)]
              for kind, (name, graph) in kinds.items()]

@@ -247,9 +247,9 @@ def test_one_pair_of_steps_transfers_and_the_papers_value_step_does_not() -> Non
     """Page I: what it says below its table."""
     rows = relaxed_time.about_graphs(pd.read_csv(ROOT / "results/sweeps/transfer.csv"))
     deep_or_large = rows[rows["graph"].isin(["4 hidden", "8 hidden", "N = 1210", "N = 2000"])]
-    assert not (deep_or_large["value step γ"] == 1).any()
+    assert not (deep_or_large["step size γ"] == 1).any()
     safe = rows[(rows["gamma"] == "safe") & (rows["property"] != "depth")]
-    best = safe.loc[safe.groupby(["property", "graph"])["accuracy"].idxmax(), "weight step"]
+    best = safe.loc[safe.groupby(["property", "graph"])["accuracy"].idxmax(), "learning rate"]
     assert set(best) <= {6e-4, 2e-3} and (best == 6e-4).mean() > 0.8
 
 
