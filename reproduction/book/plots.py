@@ -607,7 +607,8 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
     figure, axes = _grid(frame[panel].nunique(), *((1, PHONE, 1.3) if labels else (3, 3.4, 2.5)), sharex=bool(labels))
     many = frame[color].nunique() > len(COLORS)
     own = many and frame.groupby(color)[panel].nunique().max() == 1
-    look = {"x": x, "y": y, "hue": color, "hue_order": frame[color].unique(),
+    order = frame[color].drop_duplicates().sort_values(key=partial(pd.to_numeric, errors="coerce"), kind="stable")
+    look = {"x": x, "y": y, "hue": color, "hue_order": list(order),        # numbers by size, words as they come
             "palette": "husl" if many and not own else "colorblind"}
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
         named = _points(axis, part, joined, look | ({"hue_order": part[color].unique()} if own else {}))

@@ -361,6 +361,13 @@ def test_answers_are_ticks_and_crosses_and_empty_where_nothing_was_tried():
     assert [1, 1] in [list(line.get_xdata()) for line in figure.axes[0].get_lines()]
 
 
+def test_a_legend_of_facets_has_numbers_by_size_and_words_as_they_come():
+    for words in (["0.0", "0.001", "0.01"], ["b", "a", "c"]):
+        frame = pd.DataFrame({"x": [1, 2, 3], "y": [1, 2, 3], "part": "a", "by": [words[0], words[2], words[1]]})
+        named = [text.get_text() for text in plots.facets(frame, "x", "y", "part", "by").legends[0].get_texts()]
+        assert named == (words if words[0] == "0.0" else list(frame["by"]))
+
+
 def test_facets_with_more_words_than_colours_have_a_legend_in_each_panel():
     words = [f"{part}{k}" for part in "ab" for k in range(6)]
     frame = pd.DataFrame({"x": 1.0, "y": 2.0, "part": [word[0] for word in words], "by": words})
