@@ -314,7 +314,7 @@
       const { labels } = this.frames[this.frames.length - 1];
       const [first, second] = labels.map((_, k) => k).sort((a, b) => labels[b] - labels[a]);
       if (this.labelsHeld) return `This is its ${first}, with the label held at ${first}.`;
-      return `It reads ${article(first)} (${number(labels[first])}; next best ${second}).`;
+      return `It reads ${article(first)} (label value ${number(labels[first])}; next best ${second}).`;
     }
 
     /* Which stored image the answer is nearest to, in mean squared error over the pixels. */

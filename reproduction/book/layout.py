@@ -11,6 +11,7 @@ import pandas as pd
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from ..evidence import claims
 from ..evidence.findings import Finding
 from ..evidence.words import Book
 from . import figures, live, render
@@ -90,7 +91,7 @@ def _aim(page: Page, book: Book) -> str:
 def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
     """Turn every table into HTML with a link to its numbers, and fold away tables of settings."""
     folder.mkdir(parents=True, exist_ok=True)
-    seen: Counter[str] = Counter()
+    seen, rules = Counter(), claims.load_claims()      # a verdict may rest on other graphs than those of the table
     for cell in page.notebook.cells:
         for output in cell.get("outputs", []):
             if KIND not in output.get("data", {}):
@@ -105,7 +106,8 @@ def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
                 html = render.verdicts([one for one in mine if one.verdict != "not run" or one.readings])
             else:
                 table.to_csv(file)
-                says = [one.sentences[0] for one in judged.of(page.name) if one.table == label and one.sentences]
+                says = [one.sentences[0] for one in judged.of(page.name) if one.table == label and one.sentences
+                        and judged.verdicts[one.claim].claim.decided_by == rules[one.claim].decided_by]
                 html = render.table(table, judged.book, " ".join(says), link)
             output.data = NotebookNode({"text/html": html})
             if table.settings:

@@ -21,6 +21,8 @@ PAGES = ("score.html", "dots.html", "conclusion.md", "scorecard.html", "why.md",
 WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
 SMALL = 160                                        # pixels of a small picture, shown at half of it
 CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
+OLDER = {"over_hopfield": "the Hopfield network", "over_boltzmann": "the Boltzmann machine",
+         "over_almeida_pineda": "recurrent backpropagation"}
 
 
 def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path) -> dict[str, str]:
@@ -56,11 +58,11 @@ def entries(judged: Judged, pages: Mapping[str, Page], root: Path, folder: Path)
     return every
 
 
-def lead(judged: Judged) -> bool | None:
-    """Whether the fully connected graph beats every older network on every data set that was run; None: none was."""
-    ran = [outcome for claim in CLASSIFIERS for name, outcome in judged.verdicts[claim].outcomes.items()
-           if name.startswith("over_") and outcome.cases] if judged.verdicts.keys() >= CLASSIFIERS else []
-    return all(outcome.passed for outcome in ran) if ran else None
+def lead(judged: Judged) -> dict[str, bool]:
+    """Older network -> whether the fully connected graph beats it on every data set that was run. Empty: none was."""
+    ran = [(OLDER[check], bool(outcome.passed)) for claim in CLASSIFIERS & judged.verdicts.keys()
+           for check, outcome in judged.verdicts[claim].outcomes.items() if check in OLDER and outcome.cases]
+    return {network: all(passed for name, passed in ran if name == network) for network in dict(ran)}
 
 
 def summary(group: Sequence[Finding]) -> dict[str, Any]:
