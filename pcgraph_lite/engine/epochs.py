@@ -199,6 +199,10 @@ class State:
         if (done := len(json.loads(header["history"]))) > self.schedule.epochs:
             raise BadFile(f"the checkpoint {self.path} holds {done} epochs, more than the {self.schedule.epochs} that "
                           "are asked for. Ask for at least as many, delete it, or name another file.")
+        if {name: t.shape for name, t in tensors.items() if name.startswith("weights/")} != {
+                f"weights/{name}": p.shape for name, p in self.parameters.items()}:
+            raise BadFile(f"the checkpoint {self.path} holds weights in another form: its graph had another plan. Make "
+                          "the graph with that plan, delete the file, or name another.")
         self.history, self.steps = json.loads(header["history"]), int(header.get("steps", 0))
         self.generator.set_state(tensors.pop("generator"))
         state = self.optimizer.state_dict()
