@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from reprlib import Repr
 
+LISTED = 200                                       # names that an error says, of those that are known
 brief = Repr()
 brief.maxstring = brief.maxother = 60
 brief.repr_int = lambda value, level: str(value) if value.bit_length() < 200 else f"<a {value.bit_length()}-bit int>"
@@ -76,7 +77,8 @@ def unknown(kind: str, name: object, known: Iterable[str], cls: type[BadInput] =
     known = list(map(str, known))
     near = get_close_matches(str(name)[:200], known, n=1) if isinstance(name, str) else []
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return cls(f"no {kind} {shown(name)}. Known: {', '.join(known) or 'none'}.{hint}")
+    more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
+    return cls(f"no {kind} {shown(name)}. Known: {', '.join(known[:LISTED]) or 'none'}{more}.{hint}")
 
 
 def one_of(kind: str, name: object, known: Collection[str]) -> str:

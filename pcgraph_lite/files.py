@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from platform import node
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ def _space() -> str:
     return f"{re.sub(r'[^A-Za-z0-9]', '', node())[:30]}{hashlib.sha256(' '.join(facts).encode()).hexdigest()[:8]}"
 
 
-SPACE = _space()
+SPACE, WRITERS = _space(), count()
 
 
 def placed(path: Path | str, what: str = "path") -> Path:
@@ -49,7 +50,7 @@ def placed(path: Path | str, what: str = "path") -> Path:
 
 @contextmanager
 def write_aside(path: Path | str) -> Iterator[Path]:
-    """Yield a name beside ``path`` to write to, this process's own; rename it on success, remove it on failure.
+    """Yield a name beside ``path`` to write to, this writer's own; rename it on success, remove it on failure.
 
     The file gets the rights of the one that it replaces, else those of any new file of this user; a link stays a link.
 
@@ -90,7 +91,7 @@ def _target(path: Path | str) -> Path:
 
 
 def _part(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{SPACE}-{os.getpid()}.part")
+    return path.with_name(f"{path.name}.{SPACE}-{os.getpid()}.{next(WRITERS)}.part")
 
 
 def _try(path: Path, part: Path) -> int:
@@ -130,7 +131,7 @@ def _of_writing(error: OSError, path: Path, part: Path) -> bool:
 def _sweep(folder: Path) -> None:
     """Remove what processes of this space that are no more left half written."""
     for part in folder.glob(f"*.{SPACE}-*.part"):
-        owner = re.search(r"-(\d+)(\.input)?\.part$", part.name)
+        owner = re.search(r"-(\d+)(\.\d+)?(\.input)?\.part$", part.name)
         if owner and not _runs(int(owner[1])):
             with suppress(OSError):                                        # another user's may have to stay
                 part.unlink()

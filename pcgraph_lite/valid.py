@@ -29,6 +29,7 @@ BYTES = 100.0          # no pixel in [0, 1], scaled or noisy, comes near; images
 WHITE = 1.5            # what a pixel may reach where none is below 0: noise would take some there
 OUTSIDE = 0.1          # what rounding, or resampling, may add to clean pixels on either side of [0, 1]
 ENOUGH = 100           # pixels, of which fewer tell too little of how they were scaled
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)                      # with which torch does not compute
 DARK = 0.05            # least share of pixels in the lowest tenth of the range of clean pictures
 
 
@@ -39,6 +40,7 @@ def tensor(values: Any, what: str, dtype: torch.dtype | None = None) -> Tensor:
     """
     try:
         made = values if isinstance(values, Tensor) else _made(values, dtype)
+        made = made.long() if made.dtype in UNSIGNED else made
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         why = " ".join(str(error).split())[:200]
         raise BadInput(f"{what} is a {type(values).__name__}; expected a tensor of numbers ({why}).") from None

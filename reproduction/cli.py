@@ -111,7 +111,8 @@ def train(
     seed: Annotated[list[int], typer.Option(help="Decides the first weights, the split and the order of the data; "
                                                  "may be repeated.")] = [0],  # noqa: B006 (typer copies it)
     device: Device = "auto",
-    force: Annotated[bool, typer.Option("--force", help="Train anew although weights are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Train anew although weights are there; "
+                                                       "stopped, it begins again.")] = False,
     card: Annotated[bool, typer.Option("--card", help="Let each classify the test images, or recall what it stored, "
                                                       "and keep its answers.")] = False,
 ) -> None:
@@ -138,7 +139,7 @@ def train(
 
 @app.command(epilog="Example: pcgraph sweep fully-connected --profile smoke")
 def sweep(
-    name: Annotated[str, typer.Argument(help="A file of config/sweeps/, without extension.")],
+    name: Annotated[str, typer.Argument(help="A file of config/sweeps/ or config/studies/, without extension.")],
     profile: ProfileName = "laptop",
     device: Device = "auto",
 ) -> None:

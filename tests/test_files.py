@@ -80,13 +80,23 @@ def test_parts_of_processes_that_are_no_more_are_swept(tmp_path: Path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     old, mine = (tmp_path / f"a.{files.SPACE}-{pid}.part" for pid in (ended.pid, os.getpid()))
-    begun = tmp_path / f"a.{files.SPACE}-{ended.pid}.input.part"
+    begun = tmp_path / f"a.{files.SPACE}-{ended.pid}.7.input.part"
     others = tmp_path / f"a.else{files.SPACE}-{ended.pid}.part"             # another host's, which may be alive
     for part in (old, mine, begun, others):
         part.touch()
     with files.write_aside(tmp_path / "b") as part:
         part.write_text("")
     assert {path.name for path in tmp_path.iterdir()} == {"b", mine.name, others.name}
+
+
+def test_two_writers_of_a_file_in_one_process_write_to_names_of_their_own(tmp_path: Path):
+    """As threads do: the file is always one of the two whole, here that of the last to end."""
+    with files.write_aside(tmp_path / "a") as first:
+        first.write_text("first")
+        with files.write_aside(tmp_path / "a") as second:
+            second.write_text("second")
+        assert (tmp_path / "a").read_text() == "second"
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "first")]
 
 
 @pytest.mark.parametrize("name", ["a folder", "a file/x", "a file/x/y", "a" * 300, "a" * 250, "\0",

@@ -43,14 +43,15 @@ class Autoencoder(Baseline):
         """``(batch, pixels)`` to the copied images, ``(batch, pixels)`` in [0, 1]. Raises WrongShape."""
         if images.ndim != 2 or images.shape[-1] != self.pixels:
             raise WrongShape(f"images are {tuple(images.shape)}; expected (batch, {self.pixels}).")
+        images = images.to(self.layers[0].weight)
         for layer in self.layers[:-1]:
             images = layer(images).relu()
         return self.layers[-1](images).sigmoid()
 
     def error(self, images: Tensor) -> Tensor:
         """Squared error of the copies, a 0-d tensor."""
-        images = images.to(self.layers[0].weight)
-        return mse_loss(self(images), images)
+        copies = self(images)
+        return mse_loss(copies, images.to(copies))
 
     def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:
         loss = self.error(images)

@@ -34,8 +34,8 @@ class LinearMap:
 
     @exactly
     def __call__(self, x: Tensor) -> Tensor:
-        """``(batch, inputs)`` to ``(batch, outputs)``."""
-        return ((x - self.mean_in) @ self.weight + self.mean_out).clamp(0, 1)
+        """``(batch, inputs)`` to ``(batch, outputs)``, in the precision of the map."""
+        return ((x.to(self.weight) - self.mean_in) @ self.weight + self.mean_out).clamp(0, 1)
 
     def to(self, dtype: torch.dtype) -> "LinearMap":
         """The same map in another precision."""
@@ -84,7 +84,7 @@ def ridge(train: Tensor, held_out: Tensor, known: Tensor, penalties: Sequence[Ra
 def complete_with(fitted: LinearMap, images: Tensor, known: Tensor) -> Tensor:
     """Unknown pixels from a ridge regression on the known ones. ``(batch, pixels)``."""
     completed, known = unscaled(images).clone(), valid.mask(known, "known", images.shape[1:])
-    completed[:, ~known] = fitted(images[:, known])
+    completed[:, ~known] = fitted(images[:, known]).to(completed)
     return completed
 
 

@@ -30,7 +30,7 @@ class Activation:
             None: each step makes temporaries.
 
     Raises:
-        BadInput: kinks that are no such pairs.
+        BadInput: f or the slope is no function, or kinks that are no such pairs.
 
     Example:
         >>> softsign = pcg.Activation(lambda x: x / (1 + x.abs()), lambda x: (1 + x.abs()) ** -2)
@@ -45,6 +45,9 @@ class Activation:
     elementwise = True
 
     def __post_init__(self) -> None:
+        if not callable(self.f) or not callable(self.slope):
+            raise BadInput(f"f = {shown(self.f)}, slope = {shown(self.slope)}; expected two functions of torch "
+                           "tensors, x -> f(x) and x -> f'(x).")
         if not (isinstance(self.kinks, tuple) and all(isinstance(kink, tuple) and len(kink) == 2 and kink[1] in (1, -1)
                                                       for kink in self.kinks)):
             raise BadInput(f"kinks = {shown(self.kinks)}; expected pairs of a place and a side, such as ((0.0, 1),): 1 "
@@ -120,6 +123,4 @@ def named(activation: str | Activation) -> Activation:
         hint = f" Did you mean {called!r}?" if called in ACTIVATIONS else ""
         raise BadInput(f"activation = {shown(activation)} has no slope; give pcg.Activation(f, slope), two functions "
                        f"of torch tensors, or a name: {', '.join(ACTIVATIONS)}.{hint}")
-    if not callable(activation.slope):
-        raise BadInput(f"the slope of the activation is {shown(activation.slope)}; expected a function x -> f'(x).")
     return activation

@@ -1,8 +1,10 @@
 """What would have been: the counterfactuals of a graph that is read as a structural model, x_i = mu_i(x) + eps_i."""
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import torch
+from annotated_types import MinLen
 from torch import Tensor
 
 from .. import valid
@@ -12,11 +14,13 @@ from .graph import PCGraph
 from .inference import relax
 from .query import Answer, Observed, by_group, posed, uniform
 
+Some = Annotated[Mapping[str, Tensor | Observed], MinLen(1)]
+
 
 @valid.checked
 @torch.no_grad()
-def counterfactual(graph: PCGraph, observed: Mapping[str, Tensor | Observed], do: Mapping[str, Tensor | Observed], *,
-                   steps: Count = 2000, momentum: Damping = 0.95, tolerance: Rate | None = 1e-9) -> Answer:
+def counterfactual(graph: PCGraph, observed: Some, do: Some, *, steps: Count = 2000, momentum: Damping = 0.95,
+                   tolerance: Rate | None = 1e-9) -> Answer:
     """Settle on what was observed, keep the errors, intervene, and read what would have been with the same errors.
 
     These are the abduction, action and prediction of Pearl (2009). For linear f the answer is the exact expectation;
@@ -33,8 +37,8 @@ def counterfactual(graph: PCGraph, observed: Mapping[str, Tensor | Observed], do
 
     Raises:
         UnknownGroup, WrongShape, BadValues: arguments that do not fit the graph.
-        BadInput: cycles that no intervention cuts, or a top-k activation, by which vertices act on each other without
-            an edge.
+        BadInput: nothing under ``observed`` or ``do``; cycles that no intervention cuts; or a top-k activation, by
+            which vertices act on each other without an edge.
 
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.generative(labels=1, hidden=[], pixels=1), "linear")
@@ -46,8 +50,8 @@ def counterfactual(graph: PCGraph, observed: Mapping[str, Tensor | Observed], do
     if graph.top_k is not None:
         raise BadInput("a counterfactual is not defined under a top-k activation: vertices of a pool act on each other "
                        "without an edge. Use query(graph, do=...).")
-    x, clamped, _, _ = posed(graph, observed, None, None, whole=True)
-    wanted, set_to, _, _ = posed(graph, do, None, None, whole=True)        # (..., batch, n), (batch, n)
+    x, clamped, _, _ = posed(graph, observed, None, None, whole=True, called="observed")
+    wanted, set_to, _, _ = posed(graph, None, None, do, whole=True)        # (..., batch, n), (batch, n)
     if wanted.shape[-2] != x.shape[-2]:
         raise WrongShape(f"do is of {wanted.shape[-2]} examples, observed of {x.shape[-2]}; expected as many.")
     depth = _depth(graph, set_to.all(0))

@@ -192,13 +192,7 @@ class State:
             header, tensors = load_tensors(self.path, HEADER)
         except BadFile as error:
             raise BadFile(f"the checkpoint {error}; delete it to start anew.") from error
-        if header.get("fingerprint") != self._fingerprint:
-            raise BadFile(f"the checkpoint {self.path} belongs to another training: its graph, settings, data, score "
-                          "or seed differ (where the learning rate falls, epochs are one of the settings). Delete it "
-                          "or name another file.")
-        if (done := len(json.loads(header["history"]))) > self.schedule.epochs:
-            raise BadFile(f"the checkpoint {self.path} holds {done} epochs, more than the {self.schedule.epochs} that "
-                          "are asked for. Ask for at least as many, delete it, or name another file.")
+        self._check(header, tensors)
         self.history, self.steps = json.loads(header["history"]), int(header.get("steps", 0))
         self.generator.set_state(tensors.pop("generator"))
         state = self.optimizer.state_dict()
@@ -214,6 +208,20 @@ class State:
                 k, moment = name.split("/")
                 state["state"].setdefault(int(k), {})[moment] = tensor
         self.optimizer.load_state_dict(state)
+
+    def _check(self, header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> None:
+        """Raise BadFile unless a checkpoint is of this training."""
+        if header.get("fingerprint") != self._fingerprint:
+            raise BadFile(f"the checkpoint {self.path} belongs to another training: its graph, settings, data, score "
+                          "or seed differ (where the learning rate falls, epochs are one of the settings). Delete it "
+                          "or name another file.")
+        if (done := len(json.loads(header["history"]))) > self.schedule.epochs:
+            raise BadFile(f"the checkpoint {self.path} holds {done} epochs, more than the {self.schedule.epochs} that "
+                          "are asked for. Ask for at least as many, delete it, or name another file.")
+        if {name: t.shape for name, t in tensors.items() if name.startswith("weights/")} != {
+                f"weights/{name}": p.shape for name, p in self.parameters.items()}:
+            raise BadFile(f"the checkpoint {self.path} holds weights in another form: its graph had another plan. Make "
+                          "the graph with that plan, delete the file, or name another.")
 
     def leave(self) -> pd.DataFrame:
         """Give the model its best weights, where there was validation, and its history, which is returned as well."""

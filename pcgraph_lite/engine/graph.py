@@ -105,7 +105,10 @@ class PCGraph(Exact):
 
     @exactly
     def prediction(self, x: Tensor) -> Tensor:
-        """mu_i = sum_j theta_{j,i} f(x_j) (+ b_i), eq. 1. ``(..., batch, n)`` to the same shape."""
+        """mu_i = sum_j theta_{j,i} f(x_j) (+ b_i), eq. 1. ``(..., batch, n)`` to the same shape.
+
+        Raises WrongShape, BadInput: not a tensor of that shape and the graph's dtype.
+        """
         self.check_values(x)
         mu = torch.zeros_like(x) if self.bias is None else self.bias.expand_as(x).clone()
         fx = self.activate(x)
@@ -115,7 +118,8 @@ class PCGraph(Exact):
 
     @exactly
     def group_prediction(self, x: Tensor, group: str) -> Tensor:
-        """mu of one vertex group alone, ``(..., batch, size)``. Raises UnknownGroup."""
+        """mu of one vertex group alone, ``(..., batch, size)``. Raises UnknownGroup; else as ``prediction``."""
+        self.check_values(x)
         where, (segment, columns) = self.topology.slice(group), self.home[group]
         mu = torch.zeros_like(x[..., where]) if self.bias is None else self.bias[..., where].expand_as(x[..., where])
         for block, weight in zip(self.blocks, self.matrices(), strict=True):
@@ -224,8 +228,10 @@ class PCGraph(Exact):
         return torch.cat([f.slope(part) for f, part in zip(self.activations, parts, strict=True)], -1)
 
     def check_values(self, x: Tensor) -> None:
-        """Raise WrongShape unless ``x`` is ``(..., batch, n)`` of this graph, with its replicas."""
-        lead, x = self.layout.lead, valid.tensor(x, "x")
+        """Raise WrongShape, BadInput unless ``x`` is a tensor ``(..., batch, n)`` of this graph, with its replicas."""
+        lead = self.layout.lead
+        if not isinstance(x, Tensor):
+            raise BadInput(f"x is a {type(x).__name__}; expected a tensor: torch.as_tensor(x, dtype=graph.dtype).")
         if x.ndim != 2 + len(lead) or x.shape[-1] != self.topology.n or x.shape[:-2] != lead:
             wanted = ", ".join(map(str, (*lead, "batch", self.topology.n)))
             raise WrongShape(f"x is {tuple(x.shape)}; expected ({wanted}).")

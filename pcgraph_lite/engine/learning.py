@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from numbers import Real
 from pathlib import Path
 from types import CodeType
 from typing import Annotated, Any, Literal
@@ -193,13 +194,14 @@ SCORES |= {"accuracy": accuracy, "energy": minus_energy, "completion": minus_com
 
 
 def _facts(graph: PCGraph) -> dict[str, object]:
-    """What a graph is, for the fingerprint of its checkpoint."""
+    """What a graph is, for the fingerprint of its checkpoint. Pools count where their vertices compete."""
     kept = (e.pairs() if e.listed else e.mask for e in graph.topology.edges)
     edges = [(e.source, e.target, None if mask is None else tensor_digest({"mask": mask}))
              for e, mask in zip(graph.topology.edges, kept, strict=True)]
+    pools = {} if graph.top_k is None else {"pools": graph.topology.pools}
     return {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
             "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
-            "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
+            "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None} | pools
 
 
 def of_replicas(graph: PCGraph, steps: float | Sequence[float], name: str) -> Tensor | None:
@@ -314,7 +316,7 @@ def _with_batch_size(data: object, settings: Mapping[str, object]) -> Mapping[st
 def gathered(data: Dataset | DataLoader) -> Data:
     """All examples of a torch data set, read once in its own order: a tensor, a tuple of them, or group -> tensor.
 
-    Raises BadInput: it has no end or no examples, a sampler of its own, or examples that are no tensors.
+    Raises BadInput: it has no end or no examples, a sampler of its own, or examples that are no numbers of one size.
     """
     loader = data if isinstance(data, DataLoader) else DataLoader(data, batch_size=READ)
     if isinstance(loader.dataset, IterableDataset):
@@ -325,12 +327,16 @@ def gathered(data: Dataset | DataLoader) -> Data:
     in_order = DataLoader(loader.dataset, loader.batch_size, collate_fn=loader.collate_fn,
                           num_workers=loader.num_workers)
     try:
-        batches = list(in_order)
-    except TypeError as error:
-        raise BadInput(f"the examples of {type(loader.dataset).__name__} cannot be put into tensors ({error}); give it "
-                       "a transform such as torchvision.transforms.ToTensor().") from error
-    if not batches:
-        raise BadInput(f"the {type(loader.dataset).__name__} has no examples.")
+        if batches := list(in_order):
+            return _joined(batches)
+    except (TypeError, RuntimeError) as error:
+        raise BadInput(f"the examples of {type(loader.dataset).__name__} cannot be put into tensors ({error}); give "
+                       "it numbers, all of one size; torchvision.transforms.ToTensor and Resize make them.") from error
+    raise BadInput(f"the {type(loader.dataset).__name__} has no examples.")
+
+
+def _joined(batches: Sequence[Any]) -> Data:
+    """The batches of a loader one after the other."""
     if isinstance(batches[0], Mapping):
         return {name: torch.cat([batch[name] for batch in batches]) for name in batches[0]}
     if isinstance(batches[0], Tensor):
@@ -380,7 +386,7 @@ def _split(graph: PCGraph, data: object, validation: object,
     if not len(graph.weights):
         raise BadInput("the graph has no edges, so there is nothing to learn; give its topology at least one.")
     data = pictures(graph, data)
-    if not isinstance(validation, (int, float)):
+    if not isinstance(validation, Real):                                   # numpy's, too
         return scaled(graph, data), None if validation is None else pictures(graph, validation)
     if not 0 < validation < 1:
         raise BadInput(f"validation = {validation}; a share lies between 0 and 1.")

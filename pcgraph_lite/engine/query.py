@@ -122,21 +122,23 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
 
 
 def posed(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None, init: Mapping[str, Tensor | Observed] | None,
-          do: Mapping[str, Tensor | Observed] | None, whole: bool = False) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+          do: Mapping[str, Tensor | Observed] | None, whole: bool = False,
+          called: str = "clamp") -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """A query as tensors: values ``(..., batch, n)``, and of each example who is clamped, whose value is given, and who
     pays for no error, ``(batch, n)`` bool each. What is not given is 0.
 
     Args:
         whole: whether every vertex may be clamped.
+        called: what errors call ``clamp``.
 
     Raises UnknownGroup, WrongShape, BadValues, BadInput.
     """
-    held, given, set_to = (_parse(graph, some, what) for some, what in ((clamp, "clamp"), (init, "init"), (do, "do")))
+    held, given, set_to = (_parse(graph, some, what) for some, what in ((clamp, called), (init, "init"), (do, "do")))
+    batch = _batch_size({called: held, "init": given, "do": set_to})
     for name in held.keys() & set_to.keys():
         if both := int((held[name].mask & set_to[name].mask).reshape(-1, graph.topology.size(name)).any(0).sum()):
             raise BadInput(f"{both} vertices of {name!r} are under both clamp and do; a vertex is either observed or "
                            "set. Leave it out of one of them.")
-    batch = _batch_size(held, given, set_to)
     x, clamped, known, errorless = _place(graph, held, given, set_to, batch)
     if clamped.all() and not whole:
         raise BadInput("every vertex is clamped; leave at least one free for the graph to answer with.")
@@ -232,12 +234,14 @@ def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> 
     return Observed(values.to(graph.device), mask.to(graph.device))
 
 
-def _batch_size(*entries: dict[str, Observed]) -> int:
-    sizes = {name: v.values.shape[-2] for part in entries for name, v in part.items()}
+def _batch_size(entries: Mapping[str, dict[str, Observed]]) -> int:
+    """How many examples all entries have. ``entries``: argument -> what it holds."""
+    sizes = {f"{what}[{name!r}]": v.values.shape[-2] for what, part in entries.items() for name, v in part.items()}
     if not sizes:
         raise BadInput("nothing is asked: give clamp, init or do, each as {group: values}.")
     if len(set(sizes.values())) > 1 or 0 in sizes.values():
-        raise WrongShape(f"batch sizes differ or are 0: {sizes}; every entry needs the same number of examples.")
+        found = ", ".join(f"{what} has {size}" for what, size in sizes.items())
+        raise WrongShape(f"batch sizes differ or are 0: {found}; every entry needs the same number of examples.")
     return next(iter(sizes.values()))
 
 
@@ -270,8 +274,8 @@ def by_group(graph: PCGraph, x: Tensor) -> dict[str, Tensor]:
 
 def _answer(graph: PCGraph, chunks: list[Relaxation]) -> Answer:
     """Join chunks; a trace that stopped early stays at its last energy."""
-    steps = max(c.steps for c in chunks)
-    energy = torch.cat([torch.cat([c.energy, c.energy[-1:].expand(steps - c.steps, *c.energy.shape[1:])])
+    steps, looks = max(c.steps for c in chunks), max(len(c.energy) for c in chunks)          # at rest at once: 0, 1
+    energy = torch.cat([torch.cat([c.energy, c.energy[-1:].expand(looks - len(c.energy), *c.energy.shape[1:])])
                         for c in chunks], -1)
     x = torch.cat([c.x for c in chunks], -2)
     return Answer(x, torch.cat([c.initial_energy for c in chunks], -1), energy,

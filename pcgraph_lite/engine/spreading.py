@@ -4,13 +4,12 @@ The steps come to the same values as those of ``Conditioned``, but for rounding.
 and predictions that stay as they are.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from .conditioned import Conditioned
-from .graph import PCGraph
 from .nodes import Nodes
 
 
@@ -22,9 +21,7 @@ class Spreading(Conditioned):
             is predicted there.
     """
 
-    def __init__(self, graph: PCGraph, x: Tensor, clamped: Tensor, errorless: Tensor | None = None) -> None:
-        self.unreached: dict[Nodes, Tensor] = {}
-        super().__init__(graph, x, clamped, errorless)
+    unreached: Mapping[Nodes, Tensor] = {}                                 # of each problem its own, once begun
 
     @property
     def spreads(self) -> bool:

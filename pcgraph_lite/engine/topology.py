@@ -40,8 +40,12 @@ class Edges:
     """All edges from one group to another.
 
     Args:
-        mask: ``(source, target)`` bool, dense or sparse. None: every pair.
+        mask: ``(source, target)`` bool, dense or sparse (of any layout; only entries that are true are edges). None:
+            every pair.
         weights: ``(edges,)``, first weights in the order of ``pairs()``. None: a graph draws them.
+
+    Raises:
+        WrongShape: a sparse mask that is no matrix.
 
     Example:
         >>> half = pcg.Edges("hidden", "pixels", torch.tensor([[True, False], [True, True]]))
@@ -53,6 +57,18 @@ class Edges:
     target: str
     mask: Tensor | None = None
     weights: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if self.mask is None or self.mask.layout == torch.strided or self.mask.dtype != torch.bool:
+            return                                                         # a topology looks at it
+        mask = self.mask.to_sparse_coo()
+        if mask.sparse_dim() != 2 or mask.dense_dim():
+            raise WrongShape(f"the mask of {self.source!r} -> {self.target!r} is sparse in {mask.sparse_dim()} of "
+                             f"{mask.ndim} dimensions; expected a matrix that is sparse in both.")
+        there = mask._values()
+        if not (mask.is_coalesced() and there.all()):
+            mask = listed(mask._indices()[:, there].cpu(), tuple(mask.shape))
+        object.__setattr__(self, "mask", mask)
 
     @property
     def listed(self) -> bool:
@@ -89,7 +105,8 @@ class Topology:
         nodes: a name for each vertex, in vertex order. None: the vertices are numbered from 0.
 
     Raises:
-        BadInput: no group, an empty group, a pair named twice, a name for two vertices.
+        BadInput: no group, an empty group, a pair or sensory group named twice, a group in no pool or in two, an empty
+            pool, one name for two vertices, or a name that cannot be one, such as a list.
         UnknownGroup: an edge, sensory entry or pool names a group that is not there.
         WrongShape: a mask or first weights that do not fit their two groups; not one name for each vertex.
 
@@ -119,8 +136,15 @@ class Topology:
     def _check(self) -> None:
         for name in (*self.sensory, *(name for pool in self.pools for name in pool)):
             self.slice(name)
-        if sorted(name for pool in self.pools for name in pool) != sorted(self.groups):
-            raise BadInput(f"pools must hold every group exactly once; got {self.pools} for {list(self.groups)}.")
+        if len(set(self.sensory)) < len(self.sensory):
+            raise BadInput(f"sensory = {shown(self.sensory)}; expected each group once.")
+        if sorted(name for pool in self.pools for name in pool) != sorted(self.groups) or not all(self.pools):
+            raise BadInput(f"pools must hold every group exactly once, and none may be empty; got {shown(self.pools)} "
+                           f"for {shown(list(self.groups))}.")
+        self._check_edges()
+        self._check_nodes()
+
+    def _check_edges(self) -> None:
         seen = set()
         for edges in self.edges:
             shape = (self.size(edges.source), self.size(edges.target))
@@ -134,9 +158,16 @@ class Topology:
             if edges.weights is not None and valid.finite(edges.weights, what).shape != (self._count(edges),):
                 raise WrongShape(f"{what} are {tuple(edges.weights.shape)}; expected ({self._count(edges)},), one for "
                                  "each edge.")
+
+    def _check_nodes(self) -> None:
         if len(self.nodes) != self.n:
             raise WrongShape(f"nodes names {len(self.nodes)} vertices; expected {self.n}.")
-        if not isinstance(self.nodes, range) and len(self._places) != self.n:
+        try:
+            count = self.n if isinstance(self.nodes, range) else len(self._places)
+        except TypeError as error:
+            raise BadInput(f"nodes = {shown(self.nodes)}: {error}; expected names such as text, numbers or tuples of "
+                           "these.") from None
+        if count != self.n:
             twice = next(name for k, name in enumerate(self.nodes) if self._places[name] != k)
             raise BadInput(f"nodes names {shown(twice)} twice; expected another name for each vertex.")
 
@@ -247,7 +278,7 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
         bare.slice(name)                                                   # or UnknownGroup
     edges = [Edges(a, b, None if a != b or self_loops else ~torch.eye(groups[a], dtype=torch.bool))
              for a in groups for b in groups if (a, b) not in left_out]
-    return Topology(groups, edges, sensory=_sensory(groups))
+    return Topology(groups, edges)
 
 
 @constructor
@@ -329,7 +360,7 @@ def assemblies(clusters: Annotated[int, Ge(1), Le(1000)] = 4, size: Count = 3000
     edges = [Edges("labels", name) for name in members[0] if top]
     for a, b in sorted({*((c, c) for c in range(clusters)), *map(tuple, links)}):
         edges += _bernoulli(members[a], members[b], p, generator)
-    return Topology(groups, edges, sensory=["pixels", *top], pools=[*([name] for name in top), *map(list, members)])
+    return Topology(groups, edges, pools=[*([name] for name in top), *map(list, members)])
 
 
 @constructor
@@ -355,7 +386,7 @@ def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count =
     ends = place[torch.tensor(list(ring.edges))]                          # (edges, 2)
     mask = torch.zeros(n, n, dtype=torch.bool)
     mask[ends[:, 0], ends[:, 1]] = mask[ends[:, 1], ends[:, 0]] = True
-    return from_mask(mask, groups, sensory=_sensory(groups))
+    return from_mask(mask, groups)
 
 
 @valid.checked
@@ -534,8 +565,9 @@ def _say_what_is_left_out(graph: "nx.Graph", of_nodes: set[Hashable], weight: st
 def to_networkx(graph: Any) -> "nx.DiGraph":
     """A PCGraph, or a Topology alone, as networkx has it: named nodes with their group, edges with their weight.
 
-    ``from_networkx(to_networkx(graph), weight="weight")`` gives the same topology, and a graph made of it starts from
-    these weights. Raises BadInput: a graph with replicas, or neither of both.
+    ``from_networkx(to_networkx(graph), weight="weight")`` gives the same groups, vertices and edges, and a graph made
+    of it starts from these weights. Give it ``sensory`` again; pools are an argument of ``Topology`` alone. Raises
+    BadInput: a graph with replicas, or neither of both.
 
     Example:
         >>> wires = pcg.topology.to_networkx(pcg.topology.generative(labels=1, hidden=[], pixels=2))
@@ -566,16 +598,12 @@ def _sensory_first(pixels: int, labels: int, others: Mapping[str, int]) -> dict[
     return {"pixels": pixels, **({"labels": labels} if labels else {}), **others}
 
 
-def _sensory(groups: Mapping[str, int]) -> list[str]:
-    return [name for name in ("pixels", "labels") if name in groups]
-
-
 def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Topology:
     """Each layer joined to the next, from the one called ``first`` over the hidden ones to the other sensory one."""
     layers = {f"hidden{k}": size for k, size in enumerate(hidden, start=1)}
     groups, last = _sensory_first(pixels, labels, layers), "labels" if first == "pixels" else "pixels"
     chain = [name for name in (first, *layers, last) if name in groups]
-    return Topology(groups, [Edges(a, b) for a, b in pairwise(chain)], sensory=_sensory(groups))
+    return Topology(groups, [Edges(a, b) for a, b in pairwise(chain)])
 
 
 def _with_lateral(base: Topology, self_loops: bool, others: Sequence[str] = ()) -> Topology:
@@ -606,9 +634,12 @@ def _few(sources: Mapping[str, int], targets: Mapping[str, int], p: float, shape
     require_memory(int(pairs * p), "the edges", size=64)
     spread = math.sqrt(pairs * p * (1 - p))                                # normal: there are thousands or few
     wanted = max(0, round(pairs * p + spread * float(torch.randn((), generator=generator, dtype=torch.float64))))
-    drawn = torch.empty(0, dtype=torch.long)
-    while len(drawn) < min(wanted, pairs):
-        more = torch.randint(pairs, (wanted - len(drawn),), generator=generator)
+    wanted, many = min(wanted, pairs), wanted > pairs / 2                  # of many, draw those that are left out
+    drawn, sought = torch.empty(0, dtype=torch.long), pairs - wanted if many else wanted
+    while len(drawn) < sought:
+        more = torch.randint(pairs, (sought - len(drawn),), generator=generator)
         drawn = torch.cat([drawn, more]).unique()
+    if many:
+        drawn = torch.ones(pairs, dtype=torch.bool).index_fill_(0, drawn, False).nonzero()[:, 0]
     ends = torch.stack([drawn // shape[1], drawn % shape[1]])
     return _between(sources, targets, ends[:, ends[0] != ends[1]] if sources == targets else ends)

@@ -43,7 +43,7 @@ class ImageSet:
         source: its origin in words, without a path, because published records quote it.
 
     Raises:
-        WrongShape: images, labels and shape do not fit each other, or there is no image.
+        WrongShape: images, labels and shape do not fit each other, channels are last, or there is no image.
         BadValues: a pixel is NaN or outside [0, 1].
     """
 
@@ -55,6 +55,7 @@ class ImageSet:
 
     def __post_init__(self) -> None:
         images, labels = valid.tensor(self.images, "images"), valid.tensor(self.labels, "labels")
+        valid.channels_first(images, f"images of {self.name!r}")
         if self.shape is None and images.ndim not in (3, 4):
             raise WrongShape(f"images of {self.name!r} are {tuple(images.shape)}; give shape=(channels, height, width) "
                              "of one image.")

@@ -101,7 +101,8 @@ def load_judge(name: str, path: Path | str | None = None) -> Judge:
         UnknownName: no such judge.
         BadFile: the weights are missing, damaged or of another network.
     """
-    path = placed(path or weights_path(name), "path")
+    committed = weights_path(name)                                         # or UnknownName
+    path = placed(path or committed, "path")
     again = f"Train it again: python scripts/train_judges.py {name}"
     try:
         if not path.is_file():

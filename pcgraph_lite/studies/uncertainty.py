@@ -2,7 +2,8 @@
 
 The missing pixels send no edges, so they need not be sampled: what is sampled are the hidden vertices, given the known
 pixels, and what these predict of the missing ones is looked at. The variance of a missing pixel is that of its
-prediction plus that of its own error, which is the temperature and says nothing about the pixel.
+prediction plus that of its own error, which is the temperature and says nothing about the pixel. All of these are in
+the units of the graph's own scale.
 """
 
 from dataclasses import dataclass
@@ -76,7 +77,8 @@ def own_temperature(graph: PCGraph, images: Tensor) -> float:
 def temperatures(graph: PCGraph, images: Tensor, known: Tensor) -> Tensor:
     """The same of each image ``(batch,)`` at its ``known`` pixels alone, ``(pixels,)`` bool: how badly it fits them."""
     settled = query(graph, {"pixels": observed(images, known)}, **SETTLE)
-    errors = images - graph.group_prediction(settled.x, "pixels")          # (batch, pixels)
+    inside = settled.x[:, graph.topology.slice("pixels")]                  # on the graph's own scale
+    errors = inside - graph.group_prediction(settled.x, "pixels")          # (batch, pixels)
     return errors[:, known].square().mean(-1)
 
 

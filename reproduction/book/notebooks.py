@@ -183,23 +183,25 @@ def _least(key: str, parameter: Parameter) -> int:
 
 def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Path) -> Path:
     """The folder of a run: ``out``, else the usual one, or with parameters of its own one named after them. Raises
-    BadInput: parameters that have an option, or parameters of its own for the usual folder.
+    BadInput: parameters that have an option, or a folder where other runs keep their records.
     """
     for key in OWN_OPTION.keys() & given.keys():
         raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")
     usual = checkout.ROOT / "_build" / profile
     folder = placed(out, "--out") if str(out) else _named_after(name, profile, given) if given else usual
-    if given and folder == usual:
-        raise BadInput(f"--out {checkout.relative(usual)} is for runs with the profile's parameters; got -p "
-                       f"{' -p '.join(given)}. Leave out --out, or name a folder of the run's own.")
+    taken = {checkout.ROOT / "results", *(checkout.ROOT / "_build" / one for one in config.profile_names())}
+    if folder in (taken if given else taken - {usual}):
+        raise BadInput(f"--out {checkout.relative(folder)} is where other runs keep their records. Leave out --out, "
+                       "or name a folder of the run's own.")
     return folder
 
 
 def _named_after(name: str, profile: str, given: Mapping[str, object]) -> Path:
     """A folder named after the parameters."""
     parts = "_".join([profile, *(f"{key}-{given[key]}" for key in sorted(given))])
-    slug = re.sub(r"[^\w.,-]+", "", parts.replace(" ", ""))
-    if len(slug) > LONGEST_NAME:                                           # a hash tells shortened names apart
+    plain = re.sub(r"[\[\]]|(?<=,) ", "", parts)                           # lists
+    slug = re.sub(r"[^\w.,-]+", "", plain)
+    if slug != plain or len(slug) > LONGEST_NAME:                          # a hash tells shortened names apart
         slug = f"{slug[:LONGEST_NAME]}-{hashlib.sha256(parts.encode()).hexdigest()[:8]}"
     return checkout.ROOT / "_build" / "runs" / name / slug
 

@@ -192,7 +192,7 @@ def _with_foreign(known: ImageSet, profile: config.Profile, count: int) -> tuple
 
 def _predicted(graph: PCGraph, pixels: Tensor) -> Tensor:
     """The prediction mu of all pixels while they are held and the rest has settled. ``(batch, pixels)``."""
-    return graph.group_prediction(tasks.classify(graph, pixels).x, "pixels")
+    return graph.pixel_scale.undo(graph.group_prediction(tasks.classify(graph, pixels).x, "pixels"))
 
 
 def _settling(graph: PCGraph, truth: Tensor, top: Tensor) -> dict[str, float]:

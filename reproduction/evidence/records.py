@@ -185,8 +185,9 @@ def read(*folders: Path | str) -> list[dict[str, Any]]:
                 "notebook": saved.notebook, "profile": saved.profile}
         except (BadFile, ValueError, KeyError) as error:
             why = strict.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
-            raise BadFile(f"{checkout.relative(path)} is not a records file ({type(error).__name__}: {why}). Delete it "
-                          f"and run the notebook again: pcgraph run {path.stem}") from error
+            raise BadFile(f"{checkout.relative(path)} is not a records file ({type(error).__name__}: {why}). Expected "
+                          "a folder of records such as results/records; a records file that is damaged is made again "
+                          f"by its notebook: pcgraph run {path.stem}") from error
         files[saved.notebook, saved.profile] = [row.model_dump() | common for row in saved.records]
     return [row for key in sorted(files) for row in files[key]]
 

@@ -29,3 +29,4 @@ def test_unknown_pixels_are_asked_at_zero():
     model, data, known = Autoencoder(12, [8]), images(5), torch.arange(12) < 6
     copied = model(data * known).detach()
     assert torch.equal(complete(model, data, known), torch.cat([data[:, :6], copied[:, 6:]], -1))
+    assert torch.equal(model(data.double() * known), copied)               # in the precision of the model

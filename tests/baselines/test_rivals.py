@@ -48,10 +48,14 @@ def test_completions_keep_what_is_known(images):
     assert torch.equal(ridge[:, known], asked[:, known])
 
 
-def test_half_precision_is_computed_in_single(images):
+def test_images_of_another_precision_are_computed_in_single(images):
     train, asked, known = images[:30].half(), images[30:34].half(), torch.arange(images.shape[1]) % 2 == 0
     whole = rivals.nearest_neighbour(train.float(), asked.float(), known)
     assert torch.equal(rivals.nearest_neighbour(train, asked, known).float(), whole)
+    fitted = rivals.ridge(train.float(), train.float(), known)
+    filled = rivals.complete_with(fitted, asked.float(), known)
+    for dtype in (torch.float16, torch.float64):
+        assert torch.equal(rivals.complete_with(fitted, asked.to(dtype), known), filled.to(dtype))
     shape = (1, 1, images.shape[1])
     torch.testing.assert_close(rivals.wiener_filter(train, 0.1, shape)(asked),
                                rivals.wiener_filter(train.float(), 0.1, shape)(asked.float()))

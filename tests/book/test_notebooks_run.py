@@ -100,10 +100,19 @@ def test_run_writes_notebook_and_records(project: Project) -> None:
     assert not list(built.rglob("*.part*"))
 
 
-def test_long_parameters_are_told_apart(root: Path) -> None:
+@pytest.mark.parametrize("values", [("x" * 300, "x" * 299), ("x y", "xy"), ("x/y", "xy")])
+def test_parameters_of_any_text_are_told_apart(root: Path, values: tuple[str, str]) -> None:
     """A folder's name is cut, but never the same for other values."""
-    folders = {notebooks._named_after(NAME, "smoke", {"a": "x" * 300, "steps": steps}) for steps in (50, 2000)}
+    folders = {notebooks._named_after(NAME, "smoke", {"a": value}) for value in values}
     assert len(folders) == 2 and all(len(folder.name) < 140 for folder in folders)
+
+
+@pytest.mark.parametrize(("given", "out"), [({"images": 7}, "_build/smoke"), ({"images": 7}, "results"),
+                                            ({}, "results/"), ({}, "_build/laptop")])
+def test_what_other_runs_recorded_is_not_written_over(root: Path, given: dict[str, int], out: str) -> None:
+    with pytest.raises(BadInput, match=f"--out {out.strip('/')} is where other runs keep their records"):
+        notebooks.run(NAME, "smoke", given, root / out)
+    assert notebooks._folder(NAME, "smoke", {}, root / "_build/smoke") == root / "_build/smoke"
 
 
 def test_plain_papermill_gives_the_same_numbers(project: Project) -> None:

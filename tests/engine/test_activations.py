@@ -43,6 +43,12 @@ def test_kinks_that_are_no_pairs_of_a_place_and_a_side_are_refused(kinks):
         Activation(torch.sin, torch.cos, kinks)
 
 
+@pytest.mark.parametrize("functions", [("tanh", torch.cos), (torch.tanh, None)])
+def test_what_is_no_function_is_refused(functions):
+    with pytest.raises(BadInput, match=r"f = .*, slope = .*; expected two functions"):
+        Activation(*functions)
+
+
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_values_and_slopes_are_those_of_torch(name):
     f, x = ACTIVATIONS[name], drawn(4, 50)

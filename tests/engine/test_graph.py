@@ -140,6 +140,9 @@ def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own(listed
     ({"init_std": {"labels -> hiden1": 1.0}}, UnknownName, "Did you mean 'labels -> hidden1'"),
     (lambda graph: graph.energy(torch.zeros(1, 5, 9)), WrongShape, "batch, 9"),
     (lambda graph: graph.energy(torch.zeros(5, 9, dtype=torch.float64)), WrongShape, r"float64.*float32"),
+    *((lambda graph, x=x: graph.group_prediction(x, "pixels"), error, says) for x, error, says in (
+        (torch.zeros(5, 8), WrongShape, "batch, 9"), ([[0.0] * 9], BadInput, "x is a list; expected a tensor"))),
+    (lambda graph: graph.energy(torch.zeros(5, 9).numpy()), BadInput, "x is a ndarray; expected a tensor"),
     (lambda graph: graph.set_weight(torch.ones(9, 9)), BadInput, "no edge"),
     (lambda graph: graph.set_edge_weights([None]), WrongShape, "1 weights; expected .* each of the 2 entries"),
     (lambda graph: graph.set_edge_weights(None), BadInput, "weights = None is .*; expected a list"),

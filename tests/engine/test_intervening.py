@@ -136,8 +136,12 @@ def test_a_counterfactual_needs_a_graph_without_cycles():
     ({"do": {"aa": one(2)}}, UnknownGroup, "'aa'"),
     ({"do": {"a": one(1), "b": one(1), "c": one(1)}}, BadInput, "every vertex is clamped"),
     ({"clamp": {"a": one(1)}, "do": {"b": one(2).expand(2, 1)}}, WrongShape, "batch sizes differ"),
-    ({"observed": {}, "do": {"a": one(1)}}, BadInput, "nothing is asked"),
-    ({"observed": {"b": one(1)}, "do": {}}, BadInput, "nothing is asked"),
+    ({"observed": {}, "do": {"a": one(1)}}, BadInput, "observed = {}; expected a mapping of at least 1"),
+    ({"observed": {"b": one(1)}, "do": {}}, BadInput, "do = {}; expected a mapping of at least 1"),
+    ({"observed": {"b": one(1)[0]}, "do": {"a": one(1)}}, WrongShape, r"^observed\['b'\] is \(1,\)"),
+    ({"observed": {"b": one(1)}, "do": {"a": one(1)[0]}}, WrongShape, r"^do\['a'\] is \(1,\)"),
+    ({"observed": {"a": one(1), "b": one(1).expand(2, 1)}, "do": {"a": one(1)}}, WrongShape,
+     r"observed\['a'\] has 1, observed\['b'\] has 2"),
     ({"observed": {"b": one(1)}, "do": {"a": one(1).expand(2, 1)}}, WrongShape, "do is of 2"),
 ])
 def test_bad_interventions_and_counterfactuals_are_refused(how: dict, error: type[Exception], says: str):

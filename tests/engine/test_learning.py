@@ -179,9 +179,10 @@ def test_accuracy_is_the_score_of_classes_alone(size: int, truth: torch.Tensor, 
     assert found == pytest.approx(score(graph, data), rel=1e-6)
 
 
-def test_a_held_out_share_is_not_trained_on():
+@pytest.mark.parametrize("number", [float, np.float32])
+def test_a_held_out_share_is_not_trained_on(number: type):
     graph, (images, labels) = small(), toy(40)
-    train, held_out = _split(graph, (images, labels), 0.25, torch.Generator().manual_seed(0))
+    train, held_out = _split(graph, (images, labels), number(0.25), torch.Generator().manual_seed(0))
     rows = torch.cat([train["pixels"], held_out["pixels"]])
     assert len(held_out["pixels"]) == 10 and len(rows) == 40
     assert torch.equal(rows.sort(0).values, images.sort(0).values)
@@ -388,6 +389,25 @@ def test_a_checkpoint_knows_its_graph_its_data_and_its_settings(tmp_path: Path, 
         fit(**usual | {"graph": worlds()} | first | change)
 
 
+SIX = {"a": 3, "b": 2, "c": 1}
+
+
+@pytest.mark.parametrize(("mask", "first", "other", "says"), [
+    (torch.eye(6), {"plan": "sparse"}, {"plan": "blocks"}, "weights in another form: its graph had another plan"),
+    (torch.ones(6, 6), {"pools": [["a", "b"], ["c"]]}, {"pools": [["a"], ["b", "c"]]}, "another training")])
+def test_a_checkpoint_knows_the_plan_and_the_pools_of_its_graph(tmp_path: Path, mask, first, other, says) -> None:
+    """A row of weights would fit into a matrix, and as many vertices compete in other pools."""
+    for more, epochs in ((first, 1), (first, 2), (other, 3)):
+        made = topology.from_mask(mask, SIX, pools=more.get("pools", ()))
+        graph = PCGraph(made, top_k=0.5, plan=more.get("plan", "dense"))
+        fitted = {"data": {"a": toy()[0][:, :3]}, "epochs": epochs, "checkpoint": tmp_path / "s", "progress": False}
+        if more is first:
+            assert len(fit(graph, **fitted)) == epochs
+        else:
+            with pytest.raises(BadFile, match=says):
+                fit(graph, **fitted)
+
+
 def test_a_score_function_is_known_by_what_it_does() -> None:
     """The same text on other lines is the same function, with whatever stands inside it."""
     text = "lambda graph, batch: max(map(lambda k: k in {'a', 'b'}, batch))"
@@ -438,7 +458,9 @@ IMAGES, LABELS = toy(10)
     (Subset(IMAGES, []), {}, BadInput, "Subset has no examples"),
     (DataLoader(listed(IMAGES, LABELS), 5, sampler=SubsetRandomSampler(range(5))), {}, BadInput,
      "a SubsetRandomSampler.*Subset"),
-    (DataLoader([(Path("a"), 1)], batch_size=2), {}, BadInput, "list cannot be put into tensors.*ToTensor"),
+    *((DataLoader(examples, batch_size=2), {}, BadInput, "list cannot be put into tensors.*ToTensor") for examples in (
+        [(Path("a"), 1)], [(IMAGES[0], "cat"), (IMAGES[1], "dog")], [(IMAGES[0], 1), (IMAGES[0, :5], 1)],
+        [*[(IMAGES[0], 1)] * 2, (IMAGES[0, :5], 1)])),
     (DataLoader(listed(*toy())), {}, BadInput, "batch_size = 1, the default of torch"),
     ((IMAGES, LABELS), {"graph": small(replicas=3), "weight_lr": (1e-3, 1e-2)}, WrongShape, "weight_lr has 2 numbers"),
 ])

@@ -130,6 +130,14 @@ def test_the_answer_says_what_happened():
     assert torch.equal(square.x, fixed.x)
 
 
+def test_what_is_at_rest_at_once_is_joined_with_what_moves():
+    """With all else at zero a black picture has no error: its chunk has an energy of 0 and stays there."""
+    pixels = torch.tensor([[0.0], [1.0]]).expand(2, 6)
+    answer = query(GRAPH, {"pixels": pixels}, batch_size=1)
+    assert answer.steps > 0 and answer.energy.shape == (answer.steps, 2)
+    assert not answer.energy[:, 0].any() and not answer.x[0].any() and answer.energy[:, 1].all()
+
+
 def test_a_graph_without_errors_takes_no_step():
     """A forward pass is at rest: the products of eq. 1 are the answer. From zeros the same graph has to move."""
     graph = PCGraph(topology.generative(3, [40, 50], 60), "tanh", generator=torch.Generator().manual_seed(0))
@@ -222,6 +230,8 @@ GOOD = torch.rand(2, 6)
     (lambda: query(GRAPH, {"pixles": GOOD}), UnknownGroup, "Did you mean 'pixels'"),
     (lambda: query(GRAPH, {"pixels": torch.rand(2, 7)}), WrongShape, r"clamp\['pixels'\] is \(2, 7\).*\(batch, 6\)"),
     (lambda: query(GRAPH, {"pixels": GOOD}, {"labels": torch.rand(3, 3)}), WrongShape, "batch sizes differ"),
+    (lambda: query(GRAPH, {"pixels": GOOD[:1]}, {"pixels": torch.rand(3, 6)}), WrongShape,
+     r"clamp\['pixels'\] has 1, init\['pixels'\] has 3"),
     (lambda: query(GRAPH, init={"pixels": GOOD / 0}), BadValues, r"init\['pixels'\].*, or say which.*pcg\.observed"),
     (lambda: query(GRAPH, {"pixels": observed(torch.rand(5, 6), torch.ones(2, 6).bool())}), WrongShape,
      r"expected \(6,\) or \(5, 6\)"),

@@ -75,6 +75,15 @@ def test_lists_of_edges_beside_whole_blocks_are_drawn_alone(monkeypatch, std):
         assert float(drawn[made.mask()[rows, columns]].std()) == pytest.approx(wanted, rel=0.1)
 
 
+@pytest.mark.parametrize("p", [0.9, 1.0])
+def test_most_of_all_pairs_are_found_in_time(monkeypatch, p):
+    """Drawn one by one, the last of a million pairs would turn up once in a million draws."""
+    monkeypatch.setattr(topology, "PAIRS", 0)
+    made, pairs = topology.assemblies(1, 1000, p, 1000, generator=torch.Generator()), 1000 * 999
+    assert abs(made.edge_count() - p * pairs) <= 5 * (p * (1 - p) * pairs) ** 0.5
+    assert made.edges[0].listed and not made.mask().diagonal().any()
+
+
 @pytest.mark.parametrize("call", [
     lambda n: PCGraph(topology.fully_connected(n // 2, 0, n // 2)), lambda n: PCGraph(ring(n), plan="dense"),
     lambda n: PCGraph(ring(n)).weight, lambda n: ring(n).mask(),

@@ -29,6 +29,19 @@ def test_a_mask_comes_back_as_it_went_in(mask, listed, cut):
     assert torch.equal(t.in_degree(), mask.sum(0))
 
 
+@pytest.mark.parametrize("stored", [
+    lambda mask: mask.to_sparse_csr(), lambda mask: mask.to_sparse_csc(), lambda mask: mask.to_sparse_bsr((1, 2)),
+    lambda mask: torch.sparse_coo_tensor([[1, 0, 0, 1, 0], [1, 2, 0, 0, 2]],          # in no order, one twice
+                                         torch.tensor([1, 1, 1, 0, 1]).bool(), mask.shape, check_invariants=False)])
+def test_a_sparse_mask_of_any_layout_has_its_true_entries_as_edges(stored):
+    """A false one that is stored says that there is none."""
+    mask = torch.tensor([[1, 0, 1, 0], [0, 1, 0, 0]]).bool()
+    made, same = (topology.Topology({"a": 2, "b": 4}, [topology.Edges("a", "b", one)]) for one in (stored(mask), mask))
+    assert made.edges[0].listed and torch.equal(made.mask(), same.mask())
+    assert made.edge_count() == 3 and torch.equal(made.in_degree(), same.in_degree())
+    assert torch.equal(made.edges[0].pairs(), mask.nonzero().T)
+
+
 NAMES = st.sampled_from("dbca")
 
 
@@ -125,9 +138,14 @@ def test_small_world_links_go_both_ways_and_keep_their_number() -> None:
     (lambda: topology.Topology({"a": 2, "b": 1}, [topology.Edges("a", "b")] * 2), BadInput, "'a' -> 'b' are .* twice"),
     (lambda: topology.Topology({"a": 2, "b": 1}, [topology.Edges("a", "b", torch.ones(2, 3).bool())]), WrongShape,
      r"'a' -> 'b' is \(2, 3\).*expected \(2, 1\)"),
+    (lambda: topology.Edges("a", "b", torch.ones(2, 3).bool().to_sparse(1)), WrongShape, "sparse in 1 of 2 dimensions"),
     (lambda: topology.Topology({"a": 2, "b": 1}, [], pools=[["a"]]), BadInput, "exactly once"),
+    (lambda: topology.Topology({"a": 2}, [], pools=[["a"], []]), BadInput, "none may be empty"),
+    (lambda: topology.Topology({"a": 2}, [], ["a", "a"]), BadInput, r"\('a', 'a'\); expected each group once"),
+    (lambda: topology.Topology({"a": 2}, [], nodes=[[1], [2]]), BadInput, r"nodes = \(\[1\], \[2\]\): unhashable"),
     (lambda: topology.generative().slice("pixles"), UnknownGroup,
      r"'pixles'\. Known: pixels, labels, hidden1, .*Did you mean 'pixels'"),
+    (lambda: topology.Topology({f"g{k}": 1 for k in range(1000)}, []).slice("x"), UnknownGroup, "g199 and 800 more"),
     (lambda: topology.fully_connected(4, 2, 3, without=[("pixels", "lables")]), UnknownGroup,
      r"no vertex group 'lables'.*Did you mean 'labels'"),
 ])

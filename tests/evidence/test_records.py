@@ -116,10 +116,11 @@ def test_later_folder_counts(root: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"notebook": "n", "profile": "p"}'])
 def test_damaged_file_is_named(tmp_path: Path, content: str) -> None:
-    """With the command that makes it again."""
+    """With the command that makes it again. It may be no damage but another folder's good file, which is to stay."""
     (tmp_path / "02-pc-graphs.json").write_text(content)
-    with pytest.raises(BadFile, match=r"02-pc-graphs\.json is not a records file.*pcgraph run 02-pc-graphs"):
+    with pytest.raises(BadFile, match=r"02-pc-graphs\.json is not a records file.*pcgraph run 02-pc-graphs") as caught:
         records.read(tmp_path)
+    assert "Expected a folder of records" in str(caught.value) and "elete" not in str(caught.value)
 
 
 def test_provenance_says_commit_versions_and_time(monkeypatch: pytest.MonkeyPatch) -> None:

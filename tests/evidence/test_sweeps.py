@@ -245,6 +245,12 @@ def test_pixels_that_are_set_are_read_as_if_no_edge_led_to_them() -> None:
     assert found == {"do_accuracy": pytest.approx(learning.accuracy(graph, (digits.images, digits.labels)))}
 
 
+def test_predictions_of_a_graph_with_a_scale_are_pictures() -> None:
+    """Without weights it predicts 0 on its own scale, which is grey."""
+    graph = PCGraph(pcg.topology.generative(2, [3], 4), init_std=0.0, pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5))
+    assert torch.equal(measures._predicted(graph, torch.rand(3, 4)), torch.full((3, 4), 0.5))
+
+
 def ridge(train: torch.Tensor, known: torch.Tensor, penalty: float) -> Callable[[torch.Tensor], torch.Tensor]:
     """The map to unknown pixels by least squares with the penalty as further rows. ``(batch, pixels)`` to theirs."""
     x, y = train[:, known].double(), train[:, ~known].double()

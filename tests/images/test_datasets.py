@@ -301,8 +301,11 @@ def test_image_set_takes_pictures_as_fit_does(size, shape):
     made = datasets.ImageSet("mine", pictures, labels)
     assert torch.equal(made.images, pictures.flatten(1)) and made.shape == shape and len(made) == 2
     assert made.take(torch.tensor([1])).labels.tolist() == [0]
+    assert torch.equal(datasets.ImageSet("mine", pictures, labels.to(torch.uint16)).labels, labels)
     with pytest.raises(WrongShape, match=r"\(2, 24\); give shape=\(channels, height, width\)"):
         datasets.ImageSet("mine", torch.rand(2, 24), labels)
+    with pytest.raises(WrongShape, match=r"images of 'mine' are \(2, 8, 8, 3\), channels last"):
+        datasets.ImageSet("mine", torch.rand(2, 8, 8, 3), labels)
 
 
 def test_noise_has_the_variance_asked_for():

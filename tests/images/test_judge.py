@@ -7,7 +7,7 @@ import torch
 from pictures import Says, seeded
 from safetensors.torch import load, save_file
 
-from pcgraph_lite.errors import BadFile
+from pcgraph_lite.errors import BadFile, UnknownName
 from pcgraph_lite.images import calibration as pictures_of
 from pcgraph_lite.images import datasets, judge, sources
 
@@ -86,6 +86,7 @@ def test_reading_in_parts_is_reading_at_once(monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "content", "says"), [
+    ("mnsit", lambda good, path: path.write_bytes(good), "no judge 'mnsit'.*Did you mean 'mnist'"),
     ("mnist", lambda good, path: None, "no judge weights at .*scripts/train_judges.py mnist"),
     ("mnist", lambda good, path: path.write_bytes(good[:1000]), "cut does not hold the weights"),
     ("mnist", lambda good, path: path.write_bytes(good[:-1000] + bytes([good[-1000] ^ 1]) + good[-999:]),
@@ -96,5 +97,5 @@ def test_reading_in_parts_is_reading_at_once(monkeypatch):
 ])
 def test_a_file_that_is_not_the_judge_says_what_it_is(tmp_path, name, content, says):
     content(judge.weights_path("mnist").read_bytes(), tmp_path / "cut")
-    with pytest.raises(BadFile, match=says):
+    with pytest.raises(UnknownName if name == "mnsit" else BadFile, match=says):
         judge.load_judge(name, path=tmp_path / "cut")

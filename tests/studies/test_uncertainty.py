@@ -13,9 +13,9 @@ KNOWN = torch.tensor([1, 1, 1, 0, 0, 0]).bool()
 IMAGES = torch.rand(2, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 
 
-def graph(activation: str = "linear") -> pcg.PCGraph:
-    made = pcg.topology.generative(labels=2, hidden=[5, 4], pixels=6)
-    return pcg.PCGraph(made, activation, init_std=0.7, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+def graph(activation: str = "linear", **more: object) -> pcg.PCGraph:
+    made, generator = pcg.topology.generative(labels=2, hidden=[5, 4], pixels=6), torch.Generator().manual_seed(3)
+    return pcg.PCGraph(made, activation, init_std=0.7, dtype=torch.float64, generator=generator, **more)
 
 
 def conditioned(made: pcg.PCGraph) -> torch.Tensor:
@@ -53,12 +53,13 @@ def test_the_curvature_is_that_of_the_energy_at_the_answer() -> None:
         torch.testing.assert_close(got.square(), (predicted[:, free] @ covariance @ predicted[:, free].T).diagonal())
 
 
-def test_a_graph_finds_the_noise_of_its_pixels() -> None:
-    """Labels explain nothing of pixels that no edge leads to: what is left is their mean square."""
-    made = graph()
+@pytest.mark.parametrize(("grey", "unit"), [(0.0, 1.0), (0.5, 0.5)])
+def test_a_graph_finds_the_noise_of_its_pixels(grey: float, unit: float) -> None:
+    """Labels explain nothing of pixels that no edge leads to: what is left is their mean square, on its own scale."""
+    made, inside = graph(pixel_scale=pcg.Scale("own", grey, unit)), (IMAGES - grey) / unit
     made.set_weight(torch.zeros(17, 17, dtype=torch.float64))
-    assert uncertainty.own_temperature(made, IMAGES) == pytest.approx(float(IMAGES.square().mean()))
-    torch.testing.assert_close(uncertainty.temperatures(made, IMAGES, KNOWN), IMAGES[:, KNOWN].square().mean(-1))
+    assert uncertainty.own_temperature(made, IMAGES) == pytest.approx(float(inside.square().mean()))
+    torch.testing.assert_close(uncertainty.temperatures(made, IMAGES, KNOWN), inside[:, KNOWN].square().mean(-1))
 
 
 def test_ranks_are_those_of_scipy() -> None:
