@@ -494,3 +494,11 @@ def test_training_decides_whether_a_boltzmann_machine_repeats_itself() -> None:
         mean("rbm", "repeated_share", model) for model in ("rbm-brief", "rbm-mean", "rbm-settled", "generative"))
     assert brief == 1 and max(average, settled) < 0.2 < graph
     assert mean("rbm", "completion_mse", "rbm-brief") < mean("rbm", "completion_mse", "rbm")
+
+
+def test_setting_the_pixels_helps_with_digits_and_harms_with_clothing() -> None:
+    """Do-reads and page K, means over seeds; training under it helps with neither. The follow-up gains two points."""
+    seen, done = (pd.Series({data: mean("do-reads", quantity, "read", dataset=data) for data in ("mnist", "fashion")})
+                  for quantity in ("accuracy", "do_accuracy"))
+    trained = pd.Series({data: mean("do-reads", "do_accuracy", "read-by-do", dataset=data) for data in seen.index})
+    assert 0 < (done - seen)["mnist"] < 0.02 and (done - seen)["fashion"] < 0 and (trained < seen).all()
