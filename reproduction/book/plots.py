@@ -16,9 +16,10 @@ import torch
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
-from matplotlib.colors import LinearSegmentedColormap, PowerNorm
+from matplotlib.colors import LinearSegmentedColormap, PowerNorm, same_color
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.markers import MarkerStyle
 from matplotlib.patches import ArrowStyle, Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from scipy.optimize import isotonic_regression
@@ -52,7 +53,7 @@ PHONE = 4.45                               # inches of such a figure that a phon
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # width of a mask
 
 # Readers' names for the settings of a sweep and their values.
-NAMES = {"weight_lr": "learning rate", "value_lr": "value step", "weight_decay": "weight decay", "steps": "T",
+NAMES = {"weight_lr": "learning rate", "value_lr": "step size", "weight_decay": "weight decay", "steps": "T",
          "anneal": "fall of the learning rate", "warm_up": "epochs of warm-up", "init_std": "first weights",
          "batch_size": "batch", "without": "edges left out", "self_loops": "self-loops",
          "hardtanh": "HardTanh", "relu": "ReLU", "true": "yes", "false": "no"}
@@ -253,8 +254,8 @@ def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: s
 
 
 def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figure:
-    """Rows of dots that do not cover one another, green if ``good`` and red if not, on a logarithmic axis. ``frame``:
-    one row per dot with columns ``x``, ``y`` and ``good`` (bool). ``limit``: name of the upright line at 1.
+    """Rows of marks that do not cover one another, on a logarithmic axis: a green dot if ``good`` and a red cross if
+    not. ``frame``: one row per mark with columns ``x``, ``y`` and ``good`` (bool). ``limit``: name of the line at 1.
     """
     names = {True: good, False: f"not {good}"}
     figure, axis = plt.subplots(figsize=(7.4, 0.75 * frame[y].nunique() + 1))
@@ -266,8 +267,17 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
                   ha="center", fontsize=SMALLEST)
     _plain_numbers(axis)
     axis.set(ylabel="")
-    axis.legend(title="", fontsize="small", loc="best")
+    legend = axis.legend(title="", fontsize="small", loc="best")
+    _cross(axis.collections, legend.legend_handles[1])
     return handover.keep(figure, frame[[y, x, good]])
+
+
+def _cross(collections: Sequence[PathCollection], entry: Line2D) -> None:
+    """Make crosses of the dots in the colour of what went wrong, and of their entry in a legend."""
+    dot, cross = (mark.get_path().transformed(mark.get_transform()) for mark in map(MarkerStyle, "oX"))
+    for dots in collections:
+        dots.set_paths([cross if same_color(color, WRONG) else dot for color in dots.get_facecolors()])
+    entry.set_marker("X")
 
 
 def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: object) -> Figure:

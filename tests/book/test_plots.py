@@ -307,7 +307,7 @@ def test_bundles_draw_every_line_and_name_each_colour_once():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["m", "n"]
 
 
-def test_outcomes_stand_at_their_place_in_the_colour_of_their_end():
+def test_outcomes_stand_at_their_place_in_the_colour_and_shape_of_their_end():
     frame = pd.DataFrame({"x": [0.5, 0.5, 2.0], "row": ["a", "a", "b"], "rests": [True, False, False]})
     figure = plots.outcomes(frame, "x", "row", "rests", "bound")
     figure.canvas.draw()                                                   # which moves dots apart
@@ -316,6 +316,9 @@ def test_outcomes_stand_at_their_place_in_the_colour_of_their_end():
             for at, color in zip(part.get_offsets(), part.get_facecolors(), strict=True)]
     assert [(x, round(y), color) for x, y, color in dots] == [(0.5, 0, RIGHT), (0.5, 0, WRONG), (2.0, 1, WRONG)]
     assert dots[0][1] != dots[1][1] and [1, 1] in [list(line.get_xdata()) for line in axis.get_lines()]
+    curved = [[4 in path.codes for path in part.get_paths()] for part in axis.collections]
+    assert curved == [[True, False], [False]]                              # only a circle has curves
+    assert [entry.get_marker() for entry in axis.get_legend().legend_handles] == ["o", "X"]
 
 
 @pytest.mark.parametrize(("places", "joined"), [(["[0, 1]", "[-1, 1]"], False), (["0", "1e-4"], True), ([1, 10], True)])
