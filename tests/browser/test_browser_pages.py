@@ -115,7 +115,7 @@ TINY = """least => [...document.querySelectorAll(".pc-live svg text")].filter(te
 }).map(text => text.textContent)"""
 
 SMALL = """([least, fits, phone]) => [
-  ...document.querySelectorAll(".bd-article figure img:not(.thumbnail), .result-figure")]
+  ...document.querySelectorAll(`.bd-article figure img:not(.thumbnail, [alt=""]), .result-figure`)]
   .filter(shown => {
     const natural = shown.style.getPropertyValue("--natural") || shown.naturalWidth;
     return shown.src.endsWith(".png") && shown.clientWidth
@@ -280,6 +280,17 @@ def test_a_page_is_whole_on_paper(seen: SimpleNamespace) -> None:
     """Nothing is cut off, and the paper stays white; tables and code have a light grey."""
     right, hidden, light = seen.paper
     assert right <= PAPER + 1 and hidden and light > 240
+
+
+def test_the_names_of_rows_stay_in_sight_while_a_phone_scrolls_their_pictures(window: "sync_api.Page",
+                                                                              built: Path) -> None:
+    page = show(window, built, "notebooks/01-introduction", width=390)
+    box = page.locator(".wide-picture:has(.row-names)").first
+    names, whole = box.locator(".row-names img"), box.evaluate("box => box.scrollWidth")
+    before = names.bounding_box()
+    box.evaluate("box => box.scrollLeft = 100")
+    assert names.bounding_box() == before and box.evaluate("box => box.scrollWidth") == whole > 390
+    assert abs(before["height"] - box.locator("img").last.bounding_box()["height"]) < 1
 
 
 @pytest.mark.parametrize("width", [1280, 390])
