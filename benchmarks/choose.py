@@ -6,7 +6,7 @@ Every candidate is trained from three seeds on 55,000 images, and tested on the 
 set is not looked at. A first search (quality-fashion.csv) showed that half a point above the bar of clothing is too
 little. The rule, fixed before the run: of the candidates whose mean accuracy after the last epoch is at least 1.3
 points (clothing) or 0.2 points (digits) above the bar, take one with the fewest epochs, and of these the most accurate.
-If none is, the settings stay.
+If none is, the settings stay. (Of digits, no candidate came up to the present settings. A step size of 0.4 diverged.)
 """
 
 import argparse
@@ -27,8 +27,8 @@ from reproduction.evidence import records
 SEEDS, HELD_OUT = (0, 1, 2), 5000
 SHAPES = ((1, 1, 1, 1, 1 / 5), (1, 1, 1, 1 / 5, 1 / 20), (1, 1, 1 / 2, 1 / 5, 1 / 20), (1, 1, 1 / 3, 1 / 15),
           (1, 1, 1 / 5, 1 / 20))                                           # of the first learning rate, by epoch
-CANDIDATES = [(name, value_lr, tuple(first * share for share in shape)) for name in quality.COURSES
-              for value_lr in (0.02, 0.1, 0.4) for first in (3e-3, 2e-3) for shape in SHAPES]
+CANDIDATES = [(name, value_lr, tuple(first * share for share in shape)) for name in ("quality-fashion",)
+              for value_lr in (0.02, 0.1) for first in (3e-3, 2e-3) for shape in SHAPES]
 
 
 def measured(course: quality.Course, seed: int) -> list[dict[str, object]]:
@@ -40,7 +40,8 @@ def measured(course: quality.Course, seed: int) -> list[dict[str, object]]:
     for epoch, now in enumerate(course.rates, 1):
         took, accuracy = contender()
         seconds += took
-        rows.append({"course": course.name, "value_lr": course.value_lr, "rates": " ".join(f"{rate:g}" for rate in course.rates), "seed": seed,
+        rows.append({"course": course.name, "value_lr": course.value_lr,
+                     "rates": " ".join(f"{rate:g}" for rate in course.rates), "seed": seed,
                      "epoch": epoch, "weight_lr": now, "seconds": round(seconds, 3), "accuracy": accuracy})
     return rows
 
