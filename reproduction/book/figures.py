@@ -10,13 +10,13 @@ from pathlib import Path
 from nbformat import NotebookNode
 from PIL import Image
 
-from . import polish
+from . import galleries, polish
 from .handover import NUMBERS
 
 PICTURE = "image/png"
 ROLE = re.compile(r"\{\w+\}`([^`<]*?)(?: <[^>]*>)?`")                      # such as {term}, and the words that it shows
 COLOURS = 128                                       # of a small picture: a page shows dozens, and half of the bytes do
-DETAIL = (1.5, 0.65)                                # of rows of pictures: its width by that of the small one, its shape
+SEEN = (3, 2)                                       # of a gallery: columns and rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +49,14 @@ def of(page: str, notebook: NotebookNode) -> dict[str, Figure]:
 
 
 def thumbnail(figure: Figure, folder: Path, largest: int) -> dict[str, int | bool]:
-    """Write a small picture of a figure, at most ``largest`` pixels wide and high: of rows of pictures, which draw no
-    series, some of the first. Returns its size in pixels, and whether it shows photographs, which no theme turns.
+    """Write a small picture of a figure, at most ``largest`` pixels wide and high: of rows of pictures, the first few.
+    Returns its size in pixels, and whether it shows photographs, which no theme turns.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn, place = Image.open(BytesIO(figure.png)), folder / f"{figure.name}.png"
-    picture, dense = drawn.convert("RGB"), polish.density(drawn)
-    if not figure.numbers:
-        wide, high = (min(side, round(part)) for side, part in zip(
-            picture.size, (DETAIL[0] * largest * dense, DETAIL[0] * DETAIL[1] * largest * dense), strict=True))
-        left = min(picture.size[0] - wide, round(0.45 * picture.size[0]))  # right of their names
-        picture = picture.crop((left, 0, left + wide, high))
+    picture = drawn.convert("RGB")
+    if box := galleries.corner(picture, *SEEN):
+        picture = picture.crop(box)
     photograph = polish.is_photograph(picture)                             # small, even lines have many shades
     picture.thumbnail((largest, largest))
     picture.quantize(COLOURS).save(place, optimize=True)

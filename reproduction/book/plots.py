@@ -46,6 +46,7 @@ WIRES = {True: RIGHT, False: WRONG}                                # excitatory,
 FILLS = {"value": "white", "error": [COLORS[1]], "apical": [COLORS[9]], "basal": [COLORS[8]],
          "interneuron": [COLORS[4]]}
 
+GAP = 0.08                                 # between the frames of two pictures, as a share of their distance
 TALLEST = 7                                # inches of rows of pictures that are seen together on a screen
 THIN = 0.075                               # height of a name beside a mask, as a share of the axes
 SMALLEST = "x-small"                       # 9 pixels where a page shows a figure smallest
@@ -91,7 +92,7 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
     for row, (name, images) in enumerate(pictures.items()):                # one axis: a hundred axes take seconds
         right = (marks or {}).get(name)
         for k, image in enumerate(images):
-            axis.imshow(image, vmin=0, vmax=1, extent=(k + 0.04, k + 0.96, row + 0.96, row + 0.04))
+            axis.imshow(image, vmin=0, vmax=1, extent=(k + GAP / 2, k + 1 - GAP / 2, row + 1 - GAP / 2, row + GAP / 2))
             _frame(axis, k, row, None if right is None else bool(right[k]))
     axis.set(xlim=(0, count), ylim=(len(rows), 0), frame_on=False)
     axis.set_yticks([row + 0.5 for row in range(len(rows))], pictures, fontsize="small")
@@ -105,7 +106,7 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
 def _frame(axis: Axes, k: int, row: int, right: bool | None) -> None:
     """Frame the k-th picture of a row: thin and grey, or coloured with a tick or a cross."""
     color = "0.8" if right is None else RIGHT if right else WRONG
-    axis.add_patch(Rectangle((k + 0.04, row + 0.04), 0.92, 0.92, fill=False, edgecolor=color,
+    axis.add_patch(Rectangle((k + GAP / 2, row + GAP / 2), 1 - GAP, 1 - GAP, fill=False, edgecolor=color,
                              linewidth=0.6 if right is None else 2))
     if right is not None:
         axis.text(k + 0.97, row + 0.03, "✓" if right else "✗", color="white", fontsize=SMALLEST, ha="center",

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from . import galleries
+
 ICONS = re.compile(r'<script[^>]*scripts/fontawesome\.js[^>]*></script>\s*|<link[^>]*scripts/fontawesome\.js[^>]*>\s*')
 LIVE_CODE = re.compile(r"<script>const THEBE_JS_URL.*?</script>", re.DOTALL)     # it names a library that is never used
 FORMULAS = re.compile(r'<script[^>]*mathjax/tex-mml-chtml\.js[^>]*></script>\s*')
@@ -30,8 +32,6 @@ DPI = 110                                  # of a picture with one pixel for eac
 CITE = "book/references.html#cite"          # where the foot of every page leads, from the root
 LONGEST = 200                                                              # letters of a description
 COLOURED = 25                              # of 255 levels between the channels of a pixel that is not grey
-PAPER, FRAMED = 245, 0.6                   # grey level of what is no ink, and share of ink in a column of frames
-FEWEST_PICTURES, MOST_PICTURES = 6, 15     # in a row
 PHOTO, SOME = 180, 20                      # coloured shades of 16 levels a channel, each of so many pixels
 
 
@@ -116,7 +116,7 @@ def _image(tag: str, folder: Path) -> str:
         return tag.replace("<img ", f"<img {late}", 1)
     with Image.open(file) as picture:
         width, height = (side // density(picture) for side in picture.size)
-        photograph, names = is_photograph(picture.convert("RGB")), names_end(picture)
+        photograph, names = is_photograph(picture.convert("RGB")), galleries.names_end(picture)
     style = f"--natural: {width}; --high: {height}" + (f"; --names: {names:.4f}" if names else "")
     size = "" if "width=" in tag else f'width="{width}" height="{height}" style="{style}" '
     tag = tag.replace("<img ", f"<img {late}{size}", 1)
@@ -136,23 +136,6 @@ def is_photograph(picture: Image.Image) -> bool:
     channels = np.asarray(picture).reshape(-1, 3).T.copy()                 # (3, pixels), which numpy compares quickly
     red, green, blue = (channels[:, channels.max(0) - channels.min(0) > COLOURED] >> 4).astype(int)
     return bool((np.bincount(256 * red + 16 * green + blue) > SOME).sum() > PHOTO)
-
-
-def names_end(picture: Image.Image) -> float | None:
-    """Where the names of rows of pictures end, as a share of the figure's width. None: it is no such figure.
-
-    ``plots.image_rows`` frames each picture, so that the frames of all rows make upright lines at even distances.
-    """
-    inked = (np.asarray(picture.convert("L")) < PAPER).mean(0)             # share of each column of pixels
-    lines = np.flatnonzero(inked > FRAMED)
-    for count in range(MOST_PICTURES, FEWEST_PICTURES - 1, -1) if len(lines) else ():
-        side = np.ptp(lines) / (count - 0.08)                              # of a picture and the gap after it
-        left = lines[0] + side * np.arange(count)                          # (count,)
-        frames, gaps = np.concatenate([left, left + 0.92 * side]), (left[:-1] + 0.96 * side).round().astype(int)
-        if (np.abs(np.subtract.outer(frames, lines)).min(1) <= max(2, 0.02 * side)).all() and \
-                (inked[gaps] < 1).all():
-            return lines[0] / len(inked)
-    return None
 
 
 def description(article: str) -> str:

@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 import numpy as np
-import torch
 from PIL import Image
 
-from reproduction.book import plots, polish
+from reproduction.book import polish
 
 
 def test_a_description_is_the_first_finding_else_the_first_paragraph_and_is_cut_at_a_word() -> None:
@@ -55,20 +54,6 @@ def test_a_picture_of_twice_the_resolution_takes_the_same_room_and_its_box_knows
     for source, natural in (("a.png", 30), ("b.svg", 0)):
         page = polish.polished(f'<article class="bd-article"><figure><img src="{source}"></figure>', tmp_path)
         assert f'<figure><span class="wide-picture" style="--natural: {natural}"><img ' in page
-
-
-def test_the_names_of_rows_of_pictures_end_where_the_first_frame_begins_and_charts_have_none(tmp_path: Path) -> None:
-    """Dark pictures draw upright lines of their own."""
-    for count in (polish.FEWEST_PICTURES, 10):
-        rows = {name: torch.rand(count, 784) > 0.5 for name in ("some name", "the name of another", "a third")}
-        figure = plots.image_rows(rows)
-        figure.savefig(file := tmp_path / "rows.png", dpi=2 * polish.DPI)
-        left, width = figure.axes[0].get_window_extent().x0, figure.bbox.width
-        with Image.open(file) as picture:
-            assert abs(polish.names_end(picture) - left / width) < 0.01
-    plots.curves({"a": ([1, 2, 3], torch.rand(3))}, "t", "E").savefig(file := tmp_path / "chart.png")
-    for other in (Image.open(file), Image.new("L", (30, 20)), Image.new("L", (30, 20), 255)):
-        assert polish.names_end(other) is None
 
 
 def test_only_photographs_have_the_class_that_no_theme_turns(tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""Where the pictures of a gallery stand in its drawing: ``plots.image_rows`` frames each, at even distances."""
+
+import numpy as np
+from PIL import Image
+
+from .plots import GAP
+
+PAPER = 245                                # grey level of what is no ink
+FRAMED, LEAST = 0.9, 0.5                   # ink of a line of frames, by the most of all lines; the least of that most
+NEAR = 2                                   # pixels
+COLUMNS = range(15, 5, -1)                 # how many there may be
+SHAPES = (0.9, 1.5)                        # heights of a row by its pictures' distance
+
+
+def names_end(picture: Image.Image) -> float | None:
+    """Where the names of the rows end, as a share of the drawing's width. None: it is no gallery."""
+    across = _frames(_ink(picture).mean(0), COLUMNS)
+    return None if across is None else across[0] / picture.width
+
+
+def corner(picture: Image.Image, columns: int, rows: int) -> tuple[int, int, int, int] | None:
+    """The box of the first pictures in the first rows: left, top, right, bottom. None: it is no gallery."""
+    ink = _ink(picture)
+    if (across := _frames(ink.mean(0), COLUMNS)) is None:
+        return None
+    (left, wide), beside = across, ink[:, round(across[0]):].mean(1)
+    most, least = (int(picture.height / (shape * wide)) for shape in SHAPES)
+    counts = range(most, max(least, 1), -1)
+    if (down := _frames(beside, counts) or _frames(beside, counts, between=1)) is None:        # ticks may fill gaps
+        return None
+    top, high = down
+    return round(left), round(top), round(left + (columns - GAP) * wide) + 1, round(top + (rows - GAP) * high) + 1
+
+
+def _ink(picture: Image.Image) -> np.ndarray:
+    return np.asarray(picture.convert("L")) < PAPER                        # (height, width) bool
+
+
+def _frames(inked: np.ndarray, counts: range, between: float = 0.85) -> tuple[float, float] | None:
+    """Where the first frame begins, and how far it is from there to the next, by the share of ink in each line of
+    pixels; in a gap it is at most ``between`` times the largest. None: there are no lines at even distances.
+    """
+    most = inked.max()
+    lines = np.flatnonzero(inked >= FRAMED * most)
+    for count in counts if most > LEAST else ():
+        side = np.ptp(lines) / (count - GAP)                               # of a picture and the gap after it
+        starts = lines[0] + side * np.arange(count)                        # (count,)
+        frames, gaps = np.concatenate([starts, starts + (1 - GAP) * side]), starts[:-1] + (1 - GAP / 2) * side
+        if (np.abs(np.subtract.outer(frames, lines)).min(1) <= NEAR).all() and \
+                (inked[gaps.round().astype(int)] <= between * most).all():
+            return float(lines[0]), float(side)
+    return None

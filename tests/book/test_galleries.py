@@ -1,0 +1,35 @@
+"""Where pictures stand in a drawing of rows of them. Oracle: the axes that drew them."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from PIL import Image
+
+from reproduction.book import galleries, plots
+from reproduction.book.plots import GAP
+
+
+@pytest.mark.parametrize("count", [6, 10])
+def test_the_names_of_rows_end_where_the_first_frame_begins_and_the_corner_is_cut_along_frames(tmp_path: Path,
+                                                                                              count: int) -> None:
+    """Dark pictures draw upright lines of their own."""
+    torch.manual_seed(0)
+    rows = {name: torch.rand(count, 784) > 0.5 for name in ("some name", "the name of another", "a third")}
+    figure = plots.image_rows(rows, columns=[str(k) for k in range(count)])
+    figure.savefig(file := tmp_path / "rows.png", dpi=200, bbox_inches=None)
+    place = figure.axes[0].get_window_extent()
+    wide, high = place.width * 200 / figure.dpi / count, place.height * 200 / figure.dpi / len(rows)
+    with Image.open(file) as picture:
+        left, top = place.x0 * 200 / figure.dpi, picture.height - place.y1 * 200 / figure.dpi
+        assert galleries.names_end(picture) * picture.width == pytest.approx(left + GAP / 2 * wide, abs=3)
+        box = (left + GAP / 2 * wide, top + GAP / 2 * high, left + (3 - GAP / 2) * wide, top + (2 - GAP / 2) * high)
+        assert galleries.corner(picture, columns=3, rows=2) == pytest.approx(box, abs=4)
+
+
+def test_a_chart_and_a_plain_picture_are_no_gallery(tmp_path: Path) -> None:
+    plots.curves({"a": ([1, 2, 3], torch.rand(3))}, "t", "E").savefig(file := tmp_path / "chart.png")
+    plt.close("all")
+    for other in (Image.open(file), Image.new("L", (30, 20)), Image.new("L", (30, 20), 255)):
+        assert galleries.names_end(other) is None and galleries.corner(other, 3, 2) is None
