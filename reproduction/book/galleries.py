@@ -3,8 +3,7 @@
 import numpy as np
 from PIL import Image
 
-from .plots import GAP
-
+GAP = 0.08                                 # between the frames of two pictures, as a share of their distance
 PAPER = 245                                # grey level of what is no ink
 FRAMED, LEAST = 0.9, 0.5                   # ink of a line of frames, by the most of all lines; the least of that most
 NEAR = 2                                   # pixels

@@ -34,6 +34,7 @@ from pcgraph_lite.studies.circuits import Circuit, Neuron
 from pcgraph_lite.studies.trials import Case, Key, Trial
 
 from . import handover, polish
+from .galleries import GAP
 
 RIGHT, WRONG = "#029e73", "#c8281e"                   # told apart, too, by those who cannot tell green from red
 COLORS = sns.color_palette("colorblind")
@@ -46,7 +47,6 @@ WIRES = {True: RIGHT, False: WRONG}                                # excitatory,
 FILLS = {"value": "white", "error": [COLORS[1]], "apical": [COLORS[9]], "basal": [COLORS[8]],
          "interneuron": [COLORS[4]]}
 
-GAP = 0.08                                 # between the frames of two pictures, as a share of their distance
 TALLEST = 7                                # inches of rows of pictures that are seen together on a screen
 THIN = 0.075                               # height of a name beside a mask, as a share of the axes
 SMALLEST = "x-small"                       # 9 pixels where a page shows a figure smallest

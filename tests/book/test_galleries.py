@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from reproduction.book import galleries, plots
-from reproduction.book.plots import GAP
+from reproduction.book.galleries import GAP
 
 
 @pytest.mark.parametrize("count", [6, 10])
