@@ -224,7 +224,7 @@ class OneOf:
 
 
 Count = Annotated[int, Ge(1), Le(10**9)]
-CountOrNone = Annotated[int, Ge(0), Le(10**9)]                             # none of them is fine, too
+CountOrZero = Annotated[int, Ge(0), Le(10**9)]                             # none of them is fine, too
 Layers = Sequence[Count]                                                   # widths of hidden ones, perhaps of none
 Sizes = Annotated[Sequence[Count], MinLen(1)]
 Shape = Annotated[Sequence[Count], Len(3, 3)]                              # (channels, height, width) of an image

@@ -28,7 +28,8 @@ SECONDS = 38                                               # for the tests; impo
 
 def tests(files: Iterable[str], furthest: int | None = None) -> list[Path]:
     """The test files that can notice a change of some files of the checkout, the nearest first. ``furthest``: at most
-    so many imports from a changed file, or code that names it, to a test. None: any number."""
+    so many imports from a changed file, or code that names it, to a test. None: any number. First come those that
+    have changed, then those named after a changed file."""
     files = [file for file in files if not file.startswith("_build/")]
     every = sorted((ROOT / "tests").rglob("test_*.py"))
     if set(files) & {*EVERYTHING}:
@@ -41,7 +42,9 @@ def tests(files: Iterable[str], furthest: int | None = None) -> list[Path]:
             waiting.append(further)
     limit = len(seen) if furthest is None else furthest
     found = [path for path in every if seen.get(_place(path), limit + 1) <= limit]
-    return sorted(found, key=lambda path: seen[_place(path)])
+    changed = {Path(file).stem for file in files}
+    return sorted(found, key=lambda path: (_place(path) not in files, path.stem.removeprefix("test_") not in changed,
+                                           seen[_place(path)]))
 
 
 def differing() -> list[str]:

@@ -22,9 +22,11 @@ def test_what_reaches_a_file_can_notice_it(file: str, first: str, never: str) ->
     assert first in near <= found and never not in found
 
 
-def test_the_nearest_come_first_and_what_every_test_uses_concerns_all() -> None:
+def test_changed_tests_come_first_then_the_nearest_and_what_every_test_uses_concerns_all() -> None:
     chosen = [test.name for test in changed.tests(["pcgraph_lite/engine/query.py"])]
     assert chosen.index("test_query.py") < chosen.index("test_workflow.py")
+    new = ["book/api.md", "config/models.yaml", "pcgraph_lite/engine/activations.py", "tests/engine/test_topology.py"]
+    assert [test.name for test in changed.tests(new)[:3]] == ["test_topology.py", "test_api.py", "test_activations.py"]
     assert len(changed.tests(["tests/conftest.py"])) == len(list((changed.ROOT / "tests").rglob("test_*.py")))
     assert changed.tests(["_build/smoke/records/e-rbm.json"]) == []
 

@@ -1,5 +1,6 @@
 """Learning: relax each batch, then one step of the weights (alg. 1)."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,6 +30,7 @@ Data = Any                                             # (images, labels), a Bat
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
 ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
 READ = 1024                                                                # examples of a data set at a time
+RISEN = 2                                              # times the energy of the first epoch, which is told
 CURVATURE_EVERY = 20                                                       # updates between looks at the safe step
 
 
@@ -68,6 +70,8 @@ def fit(graph: PCGraph, data: Data, *,
     """Train a graph in place: the groups in ``data`` are clamped to each batch, the rest relax, sensory or not, and the
     weights take a step. All weights do; no ``requires_grad`` is looked at. A loop of one's own can keep some of them
     fixed (the book's page on images and a graph of your own).
+
+    An energy that has doubled by the last epoch is told as a warning, as the learning rate is too large then.
 
     Whatever stops it, Ctrl-C or an error, the graph keeps the best weights so far where there is validation data, and
     ``graph.history`` holds the rows of the epochs that ended.
@@ -130,7 +134,11 @@ def fit(graph: PCGraph, data: Data, *,
         return row | {"value_lr": float(state.carried["value_lr"].mean())}
 
     scored = None if held_out is None else lambda: _as_score(measure, measure(graph, held_out))
-    return run(state, epoch, scored, progress, callback)
+    history = run(state, epoch, scored, progress, callback)
+    if (last := history["energy"].iloc[-1]) > RISEN * (first := history["energy"].iloc[0]):
+        warnings.warn(f"the energy rose from {first:.4g} in the first epoch to {last:.4g} in the last. Take a smaller "
+                      f"learning rate than weight_lr = {shown(training.weight_lr)}.", stacklevel=4)
+    return history
 
 
 @valid.checked
@@ -286,10 +294,11 @@ def _placed(graph: PCGraph, pair: object) -> dict[str, object]:
 
     Where the graph has one group of data, which takes the images, class numbers are left out.
     """
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise BadInput(f"the data is a {type(pair).__name__}; expected (images, labels), a tensor or array of images "
-                       "for a graph without labels, or a mapping of group to tensor such as {'pixels': images}.")
     sensory, named = graph.topology.sensory, "labels" in graph.topology.groups
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        has = "this graph has labels, and " if named else ""
+        raise BadInput(f"{has}the data is a {type(pair).__name__}; expected (images, labels), a tensor or array of "
+                       "images for a graph without labels, or a mapping of group to tensor such as {'pixels': images}.")
     into = [next((name for name in sensory if name != "labels"), None), "labels"] if named else sensory
     if None in into or len(into) > 2:
         raise BadInput("it is not plain which groups (images, labels) are for: the graph's groups of data are "

@@ -228,6 +228,9 @@ def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> 
     if not isinstance(value, Observed):
         value = Observed(value, torch.ones(size, dtype=torch.bool))
     mask = value.mask.reshape(-1) if value.mask.numel() == size else value.mask.flatten(min(1, value.mask.ndim - 1))
+    if mask.shape[-1] != size:
+        raise WrongShape(f"the mask of {what} is {tuple(value.mask.shape)}; expected ({size},), the shape of one "
+                         "picture, or one of these for each example.")
     values = flattened(graph, name, value.values, what, mask, graph.replicas)
     if name == "pixels":
         values = graph.pixel_scale.apply(values)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape, require_memory
-from ..valid import Count, CountOrNone, Rate
+from ..valid import Count, CountOrZero, Rate
 from .conditioned import Conditioned
 from .curvature import curvature
 from .graph import PCGraph
@@ -58,7 +58,7 @@ class Samples:
 def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
            init: Mapping[str, Tensor | Observed] | None = None, *,
            do: Mapping[str, Tensor | Observed] | None = None, steps: Count = 1000, every: Count = 10,
-           burn_in: CountOrNone = 500, chains: Count = 1, temperature: Rate | Tensor = 1.0, metropolis: bool = True,
+           burn_in: CountOrZero = 500, chains: Count = 1, temperature: Rate | Tensor = 1.0, metropolis: bool = True,
            value_lr: Literal["tuned"] | Rate = "tuned", generator: torch.Generator | None = None) -> Samples:
     """Draw what the free vertices may be, given the others: x <- x - gamma dE/dx + sqrt(2 gamma temperature) noise.
 

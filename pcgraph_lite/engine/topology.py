@@ -22,13 +22,13 @@ from torch import Tensor
 
 from .. import valid
 from ..errors import BadInput, UnknownGroup, WrongShape, require_memory, shown, unknown
-from ..valid import Count, CountOrNone, Layers, Pair, Share
+from ..valid import Count, CountOrZero, Layers, Pair, Share
 
 if TYPE_CHECKING:
     import networkx as nx
 
 Groups = Annotated[Mapping[str, Count], MinLen(1)]
-Link = Annotated[Sequence[CountOrNone], Len(2, 2)]                                 # from cluster, to cluster
+Link = Annotated[Sequence[CountOrZero], Len(2, 2)]                                 # from cluster, to cluster
 MATRIX, PAIRS = 4096, 2**26            # vertices of a networkx graph, pairs of clusters: above them, edges are listed
 RARE, SEVERAL = 0.01, 1000             # and so are those of clusters that are rarer than that, if there are as many
 CONSTRUCTORS: dict[str, Callable[..., "Topology"]] = {}
@@ -260,7 +260,7 @@ def constructor(make: Callable[..., Topology]) -> Callable[..., Topology]:
 
 
 @constructor
-def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Count = 1206, *,
+def fully_connected(pixels: Count = 784, labels: CountOrZero = 10, internal: Count = 1206, *,
                     self_loops: bool = False, without: Sequence[Pair] | None = None) -> Topology:
     """Every vertex sends an edge to every other (section 3); with ``self_loops`` also to itself (E = V x V).
 
@@ -282,7 +282,7 @@ def fully_connected(pixels: Count = 784, labels: CountOrNone = 10, internal: Cou
 
 
 @constructor
-def discriminative(pixels: Count = 784, hidden: Layers = (256, 256), labels: CountOrNone = 10) -> Topology:
+def discriminative(pixels: Count = 784, hidden: Layers = (256, 256), labels: CountOrZero = 10) -> Topology:
     """Multilayer network from pixels to labels, edges in the direction of classification (mask figure, a).
 
     Example:
@@ -293,7 +293,7 @@ def discriminative(pixels: Count = 784, hidden: Layers = (256, 256), labels: Cou
 
 
 @constructor
-def generative(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Count = 784) -> Topology:
+def generative(labels: CountOrZero = 10, hidden: Layers = (512, 512), pixels: Count = 784) -> Topology:
     """Multilayer network towards the pixels (mask figure, b): labels -> hidden1 -> ... -> pixels; labels may be 0.
 
     Example:
@@ -304,7 +304,7 @@ def generative(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Co
 
 
 @constructor
-def recurrent(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Count = 784, *,
+def recurrent(labels: CountOrZero = 10, hidden: Layers = (512, 512), pixels: Count = 784, *,
               self_loops: bool = False) -> Topology:
     """Generative network whose hidden layers also feed themselves (section 4; appendix, "recurrent network").
 
@@ -319,7 +319,7 @@ def recurrent(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Cou
 
 
 @constructor
-def lateral(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Count = 784, *,
+def lateral(labels: CountOrZero = 10, hidden: Layers = (512, 512), pixels: Count = 784, *,
             self_loops: bool = False) -> Topology:
     """Generative network with edges inside every layer, the pixels included (mask figure, c).
 
@@ -332,7 +332,7 @@ def lateral(labels: CountOrNone = 10, hidden: Layers = (512, 512), pixels: Count
 
 @constructor
 def assemblies(clusters: Annotated[int, Ge(1), Le(1000)] = 4, size: Count = 3000, p: Share = 0.1, pixels: Count = 784,
-               labels: CountOrNone = 0, *, links: Sequence[Link] | None = None, generator: torch.Generator) -> Topology:
+               labels: CountOrZero = 0, *, links: Sequence[Link] | None = None, generator: torch.Generator) -> Topology:
     """Sparse clusters of neurons, sparsely linked (section 6; mask figure, d).
 
     Any ordered pair of distinct vertices of one cluster, and any pair of vertices of two linked clusters, is joined
@@ -364,7 +364,7 @@ def assemblies(clusters: Annotated[int, Ge(1), Le(1000)] = 4, size: Count = 3000
 
 
 @constructor
-def small_world(pixels: Count = 784, labels: CountOrNone = 10, internal: Count = 1206, *, neighbours: Count = 100,
+def small_world(pixels: Count = 784, labels: CountOrZero = 10, internal: Count = 1206, *, neighbours: Count = 100,
                 rewire: Share = 0.1, generator: torch.Generator) -> Topology:
     """Watts-Strogatz small world, each link in both directions: a ring with ``neighbours`` a vertex, some rewired.
 

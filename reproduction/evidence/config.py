@@ -20,7 +20,7 @@ from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.topology import CONSTRUCTORS
 from pcgraph_lite.errors import one_of
 from pcgraph_lite.images.scale import SCALES
-from pcgraph_lite.valid import Count, CountOrNone, OneOf
+from pcgraph_lite.valid import Count, CountOrZero, OneOf
 
 from .. import checkout
 from ..checkout import profile_names
@@ -64,7 +64,7 @@ class Model(Strict):
     description: str
     data: Literal["mnist", "fashion", "svhn", "cifar10"]
     train_count: Count | None = None
-    validation_count: CountOrNone = 0
+    validation_count: CountOrZero = 0
 
     def own(self) -> dict[str, Any]:
         """The settings of the model itself, without data and training."""

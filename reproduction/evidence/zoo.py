@@ -30,7 +30,7 @@ from pcgraph_lite.files import load_tensors, ready, save_tensors, tensor_digest
 from pcgraph_lite.images import datasets
 from pcgraph_lite.images import scale as scales
 from pcgraph_lite.images.datasets import ImageSet
-from pcgraph_lite.valid import CountOrNone
+from pcgraph_lite.valid import CountOrZero
 
 from .. import checkout
 from . import config, numerics, records
@@ -46,7 +46,7 @@ class ModelRun:
 
     name: str
     profile: str
-    seed: CountOrNone = 0
+    seed: CountOrZero = 0
 
     def __post_init__(self) -> None:
         spec(self.name, self.profile)

@@ -472,7 +472,8 @@ def test_bad_input_is_refused(data, settings, error, says):
 def test_a_safe_step_survives_weights_that_grow():
     """Where a step that was safe no longer is, it is found anew rather than reported as a failure."""
     graph = PCGraph(topology.fully_connected(6, 3, 5), "linear", dtype=torch.float64)
-    fit(graph, toy(), epochs=5, batch_size=5, weight_lr=0.3, progress=False)
+    with pytest.warns(UserWarning, match="weight_lr = 0.3"):
+        fit(graph, toy(), epochs=5, batch_size=5, weight_lr=0.3, progress=False)
     clamped = torch.arange(graph.topology.n) < 9
     problem = relax(graph, torch.zeros(1, 14, dtype=torch.float64), clamped, steps=1).problem
     assert 1 / float(curvature(problem)) < 0.2

@@ -127,7 +127,7 @@ def test_identity_follows_what_decides_the_weights(root: Path) -> None:
     assert len({model.identity(0, True), *others}) == 6
 
 
-def made_up(hidden: arguments.Sizes, labels: arguments.CountOrNone = 10,
+def made_up(hidden: arguments.Sizes, labels: arguments.CountOrZero = 10,
             rate: arguments.Rate | Sequence[float] = 0.5, *, name: Annotated[str, arguments.OneOf(NAMES)] = "one",
             pairs: Sequence[arguments.Pair] | None = None, score: Literal["auto"] | Callable[[], float] = "auto",
             generator: object = None) -> None:
