@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from html import escape, unescape
 from pathlib import Path
 
@@ -25,6 +26,8 @@ POWER = r"(?<![\w.])\d[\d.]*e-\d+(?![^<>]*>)"                              # a n
 WHOLE = re.compile(f"(?P<code>{CODE})|(?P<loose>{LOOSE})|(?P<power>{POWER})", re.DOTALL)
 MARKED = re.compile(rf"{CODE}|<code.*?</code>|<[^>]*>"                     # what keeps its straight apostrophes
                     r"|(?P<said>(?<=[A-Za-z])(?:'|&#39;)(?=[A-Za-z])|(?<=s)(?:'|&#39;)(?=\s))", re.DOTALL)
+MENTION = re.compile(rf"{CODE}|<(?P<kept>a|h\d|summary|button)\b.*?</(?P=kept)>|<[^>]*>"
+                     r"|\b[Pp]age (?P<page>[1-6][a-d]?|[A-L][12]?)\b", re.DOTALL)
 LISTING = re.compile(r'<div class="code-block-caption">.*?</div>', re.DOTALL)
 STRAIGHT = str.maketrans("“”‘’", "\"\"''")                                # code has no other quotes
 HEAVY = 100_000                            # bytes of a picture
@@ -37,15 +40,31 @@ PHOTO, SOME = 180, 20                      # coloured shades of 16 levels a chan
 
 def polish(site: Path) -> None:
     """Rewrite every page of a built website, and delete files that no page loads any more."""
+    pages = {short_name(page): page for page in (site / "book/notebooks").glob("*.html")}
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8").replace(f'"{CITE}"', f'"{os.path.relpath(site / CITE, page.parent)}"')
-        page.write_text(bound(polished(text, page.parent)), encoding="utf-8")
+        others = {name: os.path.relpath(other, page.parent) for name, other in pages.items() if other != page}
+        page.write_text(bound(linked(polished(text, page.parent), others)), encoding="utf-8")
     for picture in (site / "_images").glob("*.png"):
         if picture.stat().st_size > HEAVY:
             lighten(picture)
     for file in (site / "_static/scripts").glob("*"):
         if file.name.startswith("fontawesome.js") or file.suffix == ".map":
             file.unlink()
+
+
+def short_name(page: Path) -> str:
+    """What texts call a page: 3a for 03a-fully-connected, B1 for b1-feedforward-recurrent."""
+    name = page.stem.partition("-")[0].lstrip("0")
+    return name.upper() if name[0].isalpha() else name
+
+
+def linked(page: str, others: Mapping[str, str]) -> str:
+    """The page with a link at each "page 3a" of its text that is none yet. ``others``: short name -> address."""
+    head, start, article = page.partition('<article class="bd-article">')
+    text, end, foot = article.partition("</article>")
+    return head + start + MENTION.sub(lambda found: f'<a href="{others[found["page"]]}">{found[0]}</a>' if found["page"]
+                                      in others else found[0], text) + end + foot
 
 
 def bound(page: str) -> str:

@@ -35,6 +35,16 @@ def test_words_have_the_apostrophe_of_print_and_code_a_straight_one() -> None:
         f"<p>the paper\u2019s, M\u2019Charrak and the graphs\u2019 'own'</p>{code}")
 
 
+def test_a_page_that_the_text_names_is_linked_once_and_code_headings_and_links_are_as_they_were() -> None:
+    assert [polish.short_name(Path(f"{name}.html")) for name in ("03a-fully", "b1-x", "06-y")] == ["3a", "B1", "6"]
+    kept = ('<h2>Page 3a</h2><pre>page 3a</pre><a href="x">see <b>page 3a</b></a><img alt="page 3a">'
+            "<summary>page 3a</summary>page 3b, pages 3a, page 3aside")
+    page = f'page 3a<article class="bd-article">{kept}</article>page 3a'
+    assert polish.linked(page, {"3a": "a.html"}) == page
+    said = polish.linked('<article class="bd-article"><p>As on page 3a (page L).</p></article>', {"3a": "a.html"})
+    assert said == '<article class="bd-article"><p>As on <a href="a.html">page 3a</a> (page L).</p></article>'
+
+
 def test_images_below_the_first_keep_their_room_and_load_late(tmp_path: Path) -> None:
     Image.new("L", (30, 20)).save(tmp_path / "a.png")
     images = '<img class="result-figure" src="a.png"><img src="a.png"><img src="b.svg">'
