@@ -30,7 +30,7 @@ Data = Any                                             # (images, labels), a Bat
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
 ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
 READ = 1024                                                                # examples of a data set at a time
-RISEN = 2                                              # times the energy of the first epoch, which is told
+RISEN = 2                                              # times the energy of the first epoch: a warning
 CURVATURE_EVERY = 20                                                       # updates between looks at the safe step
 
 
@@ -71,7 +71,7 @@ def fit(graph: PCGraph, data: Data, *,
     weights take a step. All weights do; no ``requires_grad`` is looked at. A loop of one's own can keep some of them
     fixed (the book's page on images and a graph of your own).
 
-    An energy that has doubled by the last epoch is told as a warning, as the learning rate is too large then.
+    If the last epoch's energy is more than twice the first's, a warning says so: the learning rate is too large.
 
     Whatever stops it, Ctrl-C or an error, the graph keeps the best weights so far where there is validation data, and
     ``graph.history`` holds the rows of the epochs that ended.

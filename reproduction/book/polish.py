@@ -61,10 +61,13 @@ def short_name(page: Path) -> str:
 
 def linked(page: str, others: Mapping[str, str]) -> str:
     """The page with a link at each "page 3a" of its text that is none yet. ``others``: short name -> address."""
+    def link(found: re.Match[str]) -> str:
+        address = others.get(found["page"])
+        return f'<a href="{address}">{found[0]}</a>' if address else found[0]
+
     head, start, article = page.partition('<article class="bd-article">')
     text, end, foot = article.partition("</article>")
-    return head + start + MENTION.sub(lambda found: f'<a href="{others[found["page"]]}">{found[0]}</a>' if found["page"]
-                                      in others else found[0], text) + end + foot
+    return head + start + MENTION.sub(link, text) + end + foot
 
 
 def bound(page: str) -> str:

@@ -242,6 +242,8 @@ GOOD = torch.rand(2, 6)
      "every vertex is clamped"),
     (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=torch.ones(2)), WrongShape, "one for each replica"),
     (lambda: relax(GRAPH, torch.full((2, 13), torch.nan), torch.zeros(13).bool()), BadValues, "NaN"),
+    (lambda: query(GRAPH, {"pixels": observed(torch.rand(2, 6), torch.ones(2, 2, 2) > 0)}), WrongShape,
+     r"mask of clamp\['pixels'\] is \(2, 2, 2\); expected \(6,\)"),
 ])
 def test_bad_input_is_refused(ask, error, says):
     with pytest.raises(error, match=says):
