@@ -23,9 +23,9 @@ def corner(picture: Image.Image, columns: int, rows: int) -> tuple[int, int, int
     if (across := _frames(ink.mean(0), COLUMNS)) is None:
         return None
     (left, wide), beside = across, ink[:, round(across[0]):].mean(1)
-    most, least = (int(picture.height / (shape * wide)) for shape in SHAPES)
-    counts = range(most, max(least, 1), -1)
-    if (down := _frames(beside, counts) or _frames(beside, counts, between=1)) is None:        # ticks may fill gaps
+    counts, longest = range(int(picture.height / (SHAPES[0] * wide)), 1, -1), SHAPES[1] * wide
+    down = _frames(beside, counts, longest) or _frames(beside, counts, longest, between=1)     # ticks may fill gaps
+    if down is None:
         return None
     top, high = down
     return round(left), round(top), round(left + (columns - GAP) * wide) + 1, round(top + (rows - GAP) * high) + 1
@@ -35,9 +35,10 @@ def _ink(picture: Image.Image) -> np.ndarray:
     return np.asarray(picture.convert("L")) < PAPER                        # (height, width) bool
 
 
-def _frames(inked: np.ndarray, counts: range, between: float = 0.85) -> tuple[float, float] | None:
-    """Where the first frame begins, and how far it is from there to the next, by the share of ink in each line of
-    pixels; in a gap it is at most ``between`` times the largest. None: there are no lines at even distances.
+def _frames(inked: np.ndarray, counts: range, longest: float = np.inf,
+            between: float = 0.85) -> tuple[float, float] | None:
+    """Where the first frame begins, and how far it is from there to the next, at most ``longest``, by the share of ink
+    in each line of pixels; in a gap it is at most ``between`` times the largest. None: no lines at even distances.
     """
     most = inked.max()
     lines = np.flatnonzero(inked >= FRAMED * most)
@@ -45,7 +46,7 @@ def _frames(inked: np.ndarray, counts: range, between: float = 0.85) -> tuple[fl
         side = np.ptp(lines) / (count - GAP)                               # of a picture and the gap after it
         starts = lines[0] + side * np.arange(count)                        # (count,)
         frames, gaps = np.concatenate([starts, starts + (1 - GAP) * side]), starts[:-1] + (1 - GAP / 2) * side
-        if (np.abs(np.subtract.outer(frames, lines)).min(1) <= NEAR).all() and \
+        if side <= longest and (np.abs(np.subtract.outer(frames, lines)).min(1) <= NEAR).all() and \
                 (inked[gaps.round().astype(int)] <= between * most).all():
             return float(lines[0]), float(side)
     return None
