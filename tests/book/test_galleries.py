@@ -15,10 +15,11 @@ from reproduction.book.galleries import GAP
 def test_the_names_of_rows_end_where_the_first_frame_begins_and_the_corner_is_cut_along_frames(tmp_path: Path,
                                                                                               count: int) -> None:
     """Dark pictures draw upright lines of their own."""
+    plots.use_style()
     torch.manual_seed(0)
     rows = {name: torch.rand(count, 784) > 0.5 for name in ("some name", "the name of another", "a third")}
     figure = plots.image_rows(rows, columns=[str(k) for k in range(count)])
-    figure.savefig(file := tmp_path / "rows.png", dpi=200, bbox_inches=None)
+    figure.savefig(file := tmp_path / "rows.png", dpi=200, bbox_inches=figure.bbox_inches)      # uncut
     place = figure.axes[0].get_window_extent()
     wide, high = place.width * 200 / figure.dpi / count, place.height * 200 / figure.dpi / len(rows)
     with Image.open(file) as picture:
