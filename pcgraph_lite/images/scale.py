@@ -4,24 +4,11 @@ Data sets, noise, measures, the judge and pictures are in units of [0, 1]. Only 
 (``PCGraph(pixel_scale=...)``), and queries and learning convert pixels themselves.
 """
 
-from torch import nn
-
 from .. import valid
-from ..engine.graph import PCGraph
-from ..engine.scale import MOMENTS, PLAIN, RANGES, Scale
+from ..engine.scale import MOMENTS, RANGES, Scale
 from ..errors import BadInput, one_of
 
 SCALES = (*RANGES, "standardized")
-
-
-def of(model: nn.Module) -> Scale:
-    """The scale of a model's pixels. Only graphs can have another scale than [0, 1]."""
-    return getattr(model, "pixel_scale", PLAIN)
-
-
-def give(graph: PCGraph, scale: Scale) -> None:
-    """Set the scale of a graph's pixels, as ``PCGraph(pixel_scale=...)`` does."""
-    graph.pixel_scale = scale
 
 
 @valid.checked

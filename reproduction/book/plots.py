@@ -54,7 +54,7 @@ PHONE = 4.45                               # inches of such a figure that a phon
 DENSITY, PIXELS = LinearSegmentedColormap.from_list("edges", ["#f2f2f2", COLORS[0]]), 500      # width of a mask
 
 # Readers' names for the settings of a sweep and their values.
-NAMES = {"weight_lr": "learning rate", "value_lr": "value step", "weight_decay": "weight decay", "steps": "T",
+NAMES = {"weight_lr": "learning rate", "value_lr": "step size", "weight_decay": "weight decay", "steps": "T",
          "anneal": "fall of the learning rate", "warm_up": "epochs of warm-up", "init_std": "first weights",
          "batch_size": "batch", "without": "edges left out", "self_loops": "self-loops",
          "hardtanh": "HardTanh", "relu": "ReLU", "true": "yes", "false": "no"}

@@ -155,10 +155,10 @@ def test_weights_of_code_that_computes_other_numbers_are_trained_again(
 def test_a_scale_is_that_of_the_settings(root: Path) -> None:
     """Another scale is another identity. What a scale does to training and answers: test_pixel_scale.py."""
     plain = zoo.spec("tiny", "smoke")
-    assert scales.of(zoo.build(plain, 0, torch.device("cpu"))[0]) == scales.PLAIN
+    assert zoo.build(plain, 0, torch.device("cpu"))[0].pixel_scale == scales.named("[0, 1]")
     edit(root / "config/models.yaml", "  description: a few", '  scale: "[-1, 1]"\n  description: a few')
     loaded = load()
-    assert scales.of(loaded.graph) == loaded.graph.pixel_scale == scales.named("[-1, 1]")
+    assert loaded.graph.pixel_scale == scales.named("[-1, 1]")
     assert loaded.spec.identity(0, True) != plain.identity(0, True)
     assert loaded.spec.model_copy(update={"scale": "[0, 1]"}).identity(0, True) == plain.identity(0, True)
 

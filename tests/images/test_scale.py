@@ -6,6 +6,7 @@ import torch
 
 from pcgraph_lite import PCGraph
 from pcgraph_lite.engine import topology
+from pcgraph_lite.engine.scale import MOMENTS, Scale
 from pcgraph_lite.errors import BadInput
 from pcgraph_lite.images import datasets, sources
 from pcgraph_lite.images import scale as scales
@@ -20,7 +21,7 @@ def test_a_range_is_what_its_name_says(name, low, high):
     assert scales.named(name).apply(torch.tensor([0.0, 1.0])).tolist() == [low, high]
 
 
-@pytest.mark.parametrize("data", scales.MOMENTS)
+@pytest.mark.parametrize("data", MOMENTS)
 def test_standardized_pixels_have_mean_0_and_deviation_1(data):
     """Over all training images where they are here, else over the sample."""
     try:
@@ -41,9 +42,8 @@ def test_a_scale_by_moments_is_that_of_a_data_set():
 
 def test_a_linear_graph_is_the_same_on_any_range_around_nothing():
     """Pixels twice as large in a linear graph: every value is twice as large, so the pictures are the same."""
-    plain, doubled = (PCGraph(topology.generative(10, [20], 784), "linear") for _ in range(2))
-    scales.give(doubled, pure := scales.Scale("twice", 0.0, 0.5))
-    assert (scales.of(doubled), scales.of(plain), scales.of(torch.nn.Identity())) == (pure, *[scales.PLAIN] * 2)
+    plain, doubled = (PCGraph(topology.generative(10, [20], 784), "linear", pixel_scale=units)
+                      for units in (scales.named("[0, 1]"), Scale("twice", 0.0, 0.5)))
     for act in (lambda g: tasks.denoise(g, IMAGES, 20), lambda g: tasks.complete_by_start(g, IMAGES, KNOWN, 20),
                 lambda g: tasks.complete(g, IMAGES, KNOWN), lambda g: memory.from_start(g, IMAGES, [5, 20]).images,
                 lambda g: memory.run_on(g, memory.from_start(g, IMAGES, [10]), 20).images,

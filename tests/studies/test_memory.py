@@ -61,7 +61,7 @@ def test_a_part_is_completed_as_the_linear_solution_says(known: int):
 def test_a_linear_graph_takes_noise_to_the_span_of_the_memories(name: str):
     """All combinations of stored patterns have no energy, so descent ends on the nearest one: the projection."""
     (graph, values), units = stored(internal=0.0), scale.named(name)
-    scale.give(graph, units)
+    graph.pixel_scale = units
     seen, start = values[:, :PIXELS], units.undo(noisy(values))
     recall = memory.run_on(graph, memory.from_start(graph, start, [200]), 800)
     projected = units.undo(units.apply(start) @ torch.linalg.pinv(seen) @ seen)
@@ -75,7 +75,7 @@ def test_noise_of_one_variance_in_two_units():
     graph, values = stored()
     both = memory.noisy(graph, values[:, :PIXELS], 0.2, 3)
     assert torch.equal(both["noise"], both["plain noise"])
-    scale.give(graph, scale.named("[-1, 1]"))
+    graph.pixel_scale = scale.named("[-1, 1]")
     noise, plain = (some - values[:, :PIXELS] for some in memory.noisy(graph, values[:, :PIXELS], 0.2, 3).values())
     torch.testing.assert_close(2 * noise, plain, rtol=1e-9, atol=1e-12)
     assert float(plain.var()) == pytest.approx(0.2, rel=0.3)
