@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .. import valid
-from ..errors import BadInput, WrongShape
+from ..errors import BadInput, UnknownGroup, WrongShape, unknown
 from ..valid import Count, Damping, Rate
 from .graph import PCGraph
 from .inference import Relaxation, Settings, ValueStep, relax
@@ -39,6 +39,13 @@ def observed(values: Tensor, mask: Tensor) -> Observed:
     return Observed(valid.tensor(values, "the values"), valid.mask(mask, "the mask"))
 
 
+class Values(dict[str, Tensor]):
+    """Group -> the values of its vertices. Raises UnknownGroup: there is no such group."""
+
+    def __missing__(self, name: str) -> Tensor:
+        raise unknown("vertex group", name, self, UnknownGroup)
+
+
 @dataclass(frozen=True, eq=False)
 class Answer(Relaxation):
     """The settled graph.
@@ -59,12 +66,12 @@ class Answer(Relaxation):
         ((5, 2), True)
     """
 
-    values: Mapping[str, Tensor]
+    values: Values
 
     def to(self, device: torch.device | str) -> "Answer":
         """The same on another device."""
         moved = {f.name: v.to(device) for f in fields(self) if isinstance(v := getattr(self, f.name), Tensor)}
-        return replace(self, values={name: v.to(device) for name, v in self.values.items()}, **moved)
+        return replace(self, values=Values({name: v.to(device) for name, v in self.values.items()}), **moved)
 
 
 @valid.checked
@@ -267,9 +274,9 @@ def uniform(mask: Tensor) -> Tensor:
     return mask[0] if bool((mask == mask[0]).all()) else mask
 
 
-def by_group(graph: PCGraph, x: Tensor) -> dict[str, Tensor]:
+def by_group(graph: PCGraph, x: Tensor) -> Values:
     """Values ``(..., n)`` as group -> ``(..., size)``, pixels in the units of [0, 1]."""
-    values = {name: x[..., graph.topology.slice(name)] for name in graph.topology.groups}
+    values = Values({name: x[..., graph.topology.slice(name)] for name in graph.topology.groups})
     if "pixels" in values:
         values["pixels"] = graph.pixel_scale.undo(values["pixels"])
     return values

@@ -19,7 +19,7 @@ from .conditioned import Conditioned
 from .curvature import curvature
 from .graph import PCGraph
 from .inference import relax
-from .query import Observed, by_group, posed, uniform
+from .query import Observed, Values, by_group, posed, uniform
 
 ACCEPTED = 0.574                       # share at which Langevin steps mix best (Roberts, Rosenthal 1998)
 START = {"steps": 200, "momentum": 0.9, "tolerance": 1e-4}                 # chains begin near a mode
@@ -50,7 +50,7 @@ class Samples:
     energy: Tensor
     accepted: Tensor
     value_lr: Tensor
-    values: Mapping[str, Tensor]
+    values: Values
 
 
 @valid.checked

@@ -228,6 +228,7 @@ GOOD = torch.rand(2, 6)
     (lambda: query(GRAPH, {"pixels": GOOD}, None, {"labels": GOOD[:, :3]}), BadInput,
      "query: 4 arguments without names; expected at most graph, clamp, init"),
     (lambda: query(GRAPH, {"pixles": GOOD}), UnknownGroup, "Did you mean 'pixels'"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, steps=1).to("cpu").values["label"], UnknownGroup, "Did you mean 'labels'"),
     (lambda: query(GRAPH, {"pixels": torch.rand(2, 7)}), WrongShape, r"clamp\['pixels'\] is \(2, 7\).*\(batch, 6\)"),
     (lambda: query(GRAPH, {"pixels": GOOD}, {"labels": torch.rand(3, 3)}), WrongShape, "batch sizes differ"),
     (lambda: query(GRAPH, {"pixels": GOOD[:1]}, {"pixels": torch.rand(3, 6)}), WrongShape,
