@@ -207,7 +207,8 @@ def device(name: Any) -> None:
         torch.zeros((), device=name).item()                                # "meta" takes tensors and gives no numbers
     except Exception as error:                                             # each kind of device has errors of its own
         why = str(error).splitlines()[0][:200]
-        raise BadInput(f"device = {shown(name)} cannot be used here ({why}); use 'cpu', or None.") from None
+        raise BadInput(f"device = {shown(name)} cannot be used here ({why}); use 'cpu', or None. "
+                       "(pcg.hardware.pick_device takes 'auto'.)") from None
 
 
 # -------------------------------------------------------------------------------------------------------- arguments

@@ -3,6 +3,7 @@
 A relaxation uses the same buffers at every step, so f and the multiplication by f' can write into them (``on``).
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,8 @@ class Activation:
             it is 1 below, such as ``((0.0, 1),)`` for ReLU. Other jumps, such as a leaky ReLU's, are not named.
         backward: multiplies a gradient by f'(x) in place, given ``(gradient, x, f(x))``; f must then accept ``out``.
             None: each step makes temporaries.
+
+    A graph warns of a slope that is not that of f: a surrogate is allowed.
 
     Raises:
         BadInput: f or the slope is no function, or kinks that are no such pairs.
@@ -83,6 +86,19 @@ class Activation:
         x = torch.linspace(-3, 3, 25, dtype=torch.float64)
         return self.f(x).tolist(), self.slope(x).tolist()
 
+    def check(self) -> None:
+        """Warn where the slope differs from the differences of f. Raises BadInput: f is not element-wise."""
+        x, step = torch.linspace(-3, 3, 25, dtype=torch.float64) + 0.01, 1e-6                # beside usual kinks
+        alone = torch.cat([self.f(one) for one in x.split(1)])
+        if (fx := self.f(x)).shape != x.shape or not torch.allclose(fx, alone):
+            raise BadInput("f of a vector is not f of each of its entries; expected an element-wise function, as the "
+                           "values of other vertices come in by the edges alone.")
+        rise, slope = (self.f(x + step) - self.f(x - step)) / (2 * step), self.slope(x)
+        worst = int((rise - slope).abs().argmax())
+        if abs(rise[worst] - slope[worst]) > 1e-3 * (1 + abs(rise[worst])):
+            warnings.warn(f"slope({x[worst]:.3g}) = {slope[worst]:.3g}, but f rises by {rise[worst]:.3g} there. Unless "
+                          "a surrogate is meant, give the derivative of f.", stacklevel=2)
+
     def _registered(self) -> str | None:
         return next((name for name, activation in ACTIVATIONS.items() if activation is self), None)
 
@@ -123,4 +139,5 @@ def named(activation: str | Activation) -> Activation:
         hint = f" Did you mean {called!r}?" if called in ACTIVATIONS else ""
         raise BadInput(f"activation = {shown(activation)} has no slope; give pcg.Activation(f, slope), two functions "
                        f"of torch tensors, or a name: {', '.join(ACTIVATIONS)}.{hint}")
+    activation.check()
     return activation

@@ -88,11 +88,11 @@ class Conditioned:
 
     def energy(self) -> Tensor:
         """Energy of each example ``(..., batch)`` from the errors of the last ``evaluate``, eq. 2."""
-        return self._with_errors(self._constant_energy.clone())
+        return self._with_errors(self.constant_energy.clone())
 
     def changing_energy(self) -> Tensor:
         """The part of it that the free values can change, ``(..., batch)``: where that is 0, nothing is lower."""
-        return self._with_errors(torch.zeros_like(self._constant_energy))
+        return self._with_errors(torch.zeros_like(self.constant_energy))
 
     def _with_errors(self, energy: Tensor) -> Tensor:
         for nodes in self.changing:
@@ -134,11 +134,11 @@ class Conditioned:
                 if isinstance(source.clamped, slice):                      # a view: leave the zeros out
                     fx, matrix = fx[..., source.clamped], matrix.rows(source.clamped)
                 target.fold(fx, matrix)
-        self._constant_energy = torch.zeros(self.x.shape[:-1], dtype=self.graph.dtype, device=self.graph.device)
+        self.constant_energy = torch.zeros(self.x.shape[:-1], dtype=self.graph.dtype, device=self.graph.device)
         for nodes in self.nodes:
             if nodes not in self.changing and not nodes.errorless:
                 nodes.error = nodes.known if nodes.pays is None else nodes.known * nodes.pays
-                self._constant_energy += torch.linalg.vector_norm(nodes.error, dim=-1) ** 2 / 2
+                self.constant_energy += torch.linalg.vector_norm(nodes.error, dim=-1) ** 2 / 2
 
     def restart(self) -> None:
         """Take up the values that ``x`` holds and the weights of the graph as they are now, in the same memory."""

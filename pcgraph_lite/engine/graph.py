@@ -39,7 +39,8 @@ class PCGraph(Exact):
         activation: f of eq. 1, by its name in ``engine.activations.ACTIVATIONS``, or an Activation of your own.
         top_k: share of each pool of vertices that fires (section 6). None: all.
         bias: learn a constant b_i in mu_i. The paper has none.
-        prior: what a vertex without incoming edges pays. "zero": eq. 2 to the letter, an error of x_i - 0;
+        prior: what a vertex without incoming edges pays. "zero": eq. 2 to the letter, an error of x_i - 0
+            (with a bias, x_i - b_i);
             "flat": nothing, so that any value of it is as good (ambiguity log, point 14).
         init_std: standard deviation of the initial weights. None: 1 / sqrt(number of incoming edges). A mapping such
             as ``{"labels -> hidden1": 1.0}`` says it for the edges between two groups, None holding for the others.
@@ -93,8 +94,8 @@ class PCGraph(Exact):
         """What ``repr`` says beside the weights."""
         known = any(one is self.activation for one in ACTIVATIONS.values())              # not: equals one
         f = self.activation.name if known else "your own"
-        return (f"{self.topology}, activation={f}, top_k={self.top_k}, prior={self.prior}, "
-                f"pixel_scale={self.pixel_scale.name}")
+        return (f"{self.topology}, activation={f}, top_k={self.top_k}, bias={self.bias is not None}, "
+                f"prior={self.prior}, pixel_scale={self.pixel_scale.name}, replicas={self.replicas}")
 
     def forward(self, *inputs: object) -> None:
         """Raise BadInput: a graph answers many questions, so calling it says nothing."""
@@ -155,7 +156,8 @@ class PCGraph(Exact):
         """dE/dtheta_{i,j} = -f(x_i) eps_j on existing edges, summed over the batch: eq. 4 with the sign reversed.
 
         Returns:
-            parameter name -> gradient of its shape; for the bias dE/db_i = -eps_i.
+            parameter name -> gradient of its shape; for the bias dE/db_i = -eps_i. A parameter may hold the edges of
+            several groups (``layout.plan``); ``edge_weights`` and ``set_edge_weights`` go by ``topology.edges``.
         """
         error = self.error(x)
         fx, parts = self.activate(x), [error[..., s] for s in self.segments]
@@ -175,7 +177,10 @@ class PCGraph(Exact):
 
     @property
     def weight(self) -> Tensor:
-        """All weights as ``(..., n, n)``, rows are sources, 0 where there is no edge (a copy)."""
+        """All weights as ``(..., n, n)``, rows are sources, 0 where there is no edge; without the bias.
+
+        It is a copy: ``set_weight`` and ``set_edge_weights`` change the graph.
+        """
         shape = (*self.layout.lead, self.topology.n, self.topology.n)
         require_memory(2 * math.prod(shape), f"the weights of {self.topology.n} vertices as a matrix, and its blocks,",
                        self.dtype.itemsize)

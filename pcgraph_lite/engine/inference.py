@@ -32,9 +32,11 @@ class Settings:
         momentum: 0 is the paper's plain gradient descent. Above 0 (0.95 is a good choice) selects the accelerated
             solver, which gets as far in a tenth of the steps or fewer along another path (solvers.Accelerated).
         tolerance: an example has converged when its energy changed by at most ``tolerance * initial energy`` over the
-            last 10 steps; the relaxation stops when all have, and takes no step where the free vertices start without
-            errors. None: run all steps. (A rule on the gradient would fail:
-            it does not vanish at a minimum that lies on a kink of ReLU or HardTanh.)
+            last 10 steps, the initial energy without that of groups whose errors no step can change. The relaxation
+            stops when all have, and takes no step where the free vertices start without errors. Values may still be
+            off by more than that share: where they matter to many digits, take 1e-12, float64 and momentum. None: run
+            all steps. (A rule on the gradient would fail: it does not vanish at a minimum that lies on a kink of ReLU
+            or HardTanh.)
         trace: keep the energy of each step. False: plain descent measures it at every tenth step and the last.
 
     Example:
@@ -145,6 +147,7 @@ def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[l
     """
     energies = [problem.energy()]
     lowest, converged = energies[0], torch.zeros_like(energies[0], dtype=torch.bool)
+    least = (settings.tolerance or 0) * (energies[0] - problem.constant_energy)
     every = 1 if settings.trace or settings.tolerance is not None else solver.looks
     for t in range(1, settings.steps + 1):
         solver.step()
@@ -153,7 +156,7 @@ def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[l
         if t % WINDOW == 0 or t == settings.steps:
             lowest = _refuse_divergence(problem, energies, lowest, t, settings.value_lr)
             if settings.tolerance is not None:
-                change, least = (energies[-1] - energies[-1 - min(t, WINDOW)]).abs(), settings.tolerance * energies[0]
+                change = (energies[-1] - energies[-1 - min(t, WINDOW)]).abs()
                 converged = (change <= least) & solver.moving()
                 if converged.all() and (converged := solver.rested(converged, energies[-1] - least)).all():
                     break

@@ -109,3 +109,10 @@ def test_functions_that_differ_far_from_zero_or_at_a_kink_alone_have_two_names(m
 def test_what_gives_the_same_has_one_name_outside_the_registry(name: str) -> None:
     """Made anew, or put together from the parts of one that is in it: a checkpoint is of what a graph computes."""
     assert dataclasses.replace(ACTIVATIONS[name]).name == Activation(*FUNCTIONS[name]).name != name
+
+
+def test_a_slope_that_is_not_that_of_f_is_said_and_what_mixes_vertices_is_refused() -> None:
+    with pytest.warns(UserWarning, match=r"slope\(.*\) = .*, but f rises by .* there"):
+        PCGraph(FULL, Activation(torch.sin, torch.sin))
+    with pytest.raises(BadInput, match="expected an element-wise function"):
+        PCGraph(FULL, Activation(lambda x: x.softmax(-1), torch.ones_like))

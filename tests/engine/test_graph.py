@@ -162,4 +162,4 @@ def test_repr_says_what_the_graph_is(monkeypatch, activation, says):
     monkeypatch.setitem(ACTIVATIONS, "sine", Activation(torch.sin, torch.cos))
     told = repr(PCGraph(topology.generative(2, [3], 4), activation, top_k=0.5, pixel_scale=Scale("[-1, 1]", 0.5, 0.5)))
     assert ("Topology(9 vertices: pixels 4, labels 2, hidden1 3; 18 edges), "
-            f"activation={says}, top_k=0.5, prior=zero, pixel_scale=[-1, 1]\n") in told
+            f"activation={says}, top_k=0.5, bias=False, prior=zero, pixel_scale=[-1, 1], replicas=None\n") in told

@@ -469,6 +469,12 @@ def test_bad_input_is_refused(data, settings, error, says):
         fit(**{"graph": small(), "data": data, "epochs": 2, "progress": False} | settings)
 
 
+def test_an_explosion_in_the_first_epoch_is_not_forgotten():
+    with pytest.warns(UserWarning, match="weight_lr = 10"):
+        history = fit(small(), toy(), epochs=3, batch_size=5, weight_lr=10.0, progress=False)
+    assert history["energy"].is_monotonic_decreasing
+
+
 def test_a_safe_step_survives_weights_that_grow():
     """Where a step that was safe no longer is, it is found anew rather than reported as a failure."""
     graph = PCGraph(topology.fully_connected(6, 3, 5), "linear", dtype=torch.float64)

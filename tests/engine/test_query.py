@@ -152,6 +152,20 @@ def test_a_graph_without_errors_takes_no_step():
     assert query(graph, {"labels": labels}, start="prediction", steps=7, tolerance=None).steps == 7
 
 
+@pytest.mark.parametrize("momentum", [0.0, 0.95])
+@pytest.mark.parametrize("apart", [0.0, 1000.0])
+def test_an_error_that_nothing_can_change_does_not_end_a_query(apart: float, momentum: float):
+    """A chain of weights 1 predicts its clamped start at its end, whatever a vertex without edges is clamped to."""
+    mask = torch.zeros(6, 6, dtype=torch.bool)
+    mask[range(4), range(1, 5)] = True
+    made = topology.from_mask(mask, {"start": 1, "inner": 3, "end": 1, "apart": 1})
+    graph = PCGraph(made, "linear", dtype=torch.float64)
+    graph.set_weight(mask.double())
+    answer = query(graph, {"start": torch.ones(1, 1), "apart": torch.full((1, 1), apart)}, momentum=momentum)
+    assert answer.converged and answer.energy[-1] >= apart ** 2 / 2
+    torch.testing.assert_close(answer.values["end"], torch.ones(1, 1).double(), rtol=0, atol=5e-3)
+
+
 def test_a_prediction_leaves_what_is_known():
     """The second layer is half known in one example: that half stays, and the other is f(x) W of the first (eq. 1).
     From a first layer that another example does not know, nothing starts."""
