@@ -113,10 +113,7 @@ def chosen_digits() -> datasets.ImageSet:
 
 def scores() -> dict[str, object]:
     """The points of the first figure of page I, one list a panel that shows a difference."""
-    folder = checkout.ROOT / "results/sweeps"
-    rows = pd.concat([pd.read_csv(path) for name in ("relaxed-time", "memories")
-                      if (path := folder / f"{name}.csv").is_file()])
-    measured = relaxed_time.scores(rows)
+    measured = relaxed_time.scores(pd.read_csv(checkout.ROOT / "results/sweeps/relaxed-time.csv"))
     usual = measured[measured["n"] == measured.groupby("task")["n"].transform("min")]
     usual = usual.groupby(["task", "scale"]).filter(
         lambda runs: runs["relaxed"].nunique() > 3 and runs["score"].nunique() > 1)    # the others answer nothing

@@ -296,7 +296,7 @@
       }
       if (this.sure) this.sure.disabled = this.query.value !== "clamp" || this.editor.known.every(Boolean);
       const rate = this.rates[this.tries[this.bar.value].scored];
-      this.tell([this.memory ? this.compare() : this.reading(), `Settled after ${run.steps} steps.`,
+      this.tell([this.memory ? this.compare() : this.reading(), `It took ${run.steps} steps.`,
                  rate && !this.changed ? `Asked like this, ${rate} of the stored digits come back (page 3c).` : ""].join(" ").trim());
     }
 

@@ -19,9 +19,10 @@ NAMED = re.compile(r"<!-- live: (\w+) -->")        # in a cell of a notebook, wh
 
 
 def shares(judged: Judged) -> dict[str, str]:
-    """What came of the experiment ``noise`` on digits, which a page scored, as a per cent, for the part to say."""
-    cases = [case for case in judged.verdicts["gen-e"].outcomes["noise"].cases if case.dataset == "mnist"]
-    return {"noise": f"{100 * cases[0].values.mean():.1f} %"} if cases else {}
+    """How many stored digits the graphs of page 3c, as the part has one, return from noise: a per cent."""
+    found = [one["value"] for one in judged.records if (one["notebook"], one["dataset"], one["quantity"]) == (
+        "03c-associative-memory", "mnist", "retrieved_share") and one["parameters"].get("corruption") == "noise"]
+    return {"noise": f"{100 * sum(found) / len(found):.1f} %"} if found else {}
 
 
 def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
