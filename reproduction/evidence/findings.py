@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -110,7 +111,7 @@ class Quantity(Outcome):
 
     @property
     def place(self) -> str:
-        return self._listed(self._means, _place)
+        return self._listed([case.values for case in self.cases], _place)
 
     @property
     def lowered(self) -> str:
@@ -147,7 +148,7 @@ class Quantity(Outcome):
     def at(self) -> str:
         return ", ".join(_called(key, value) for key, value in self.check.where.items())
 
-    def _listed(self, values: list[float], say: Callable[[float, Check], str] | None = None) -> str:
+    def _listed(self, values: Sequence[Any], say: Callable[[Any, Check], str] | None = None) -> str:
         """One number, a few numbers with the names of their cases, or the range of many."""
         say = say or partial(rounded, places=self._places)
         shown = [say(value, self.check) for value in values]
@@ -217,11 +218,11 @@ def _about(value: float, check: Check) -> str:
     return f"{value:.2g}" if 1e-4 < abs(value) < 100 else rounded(value, check)
 
 
-def _place(value: float, check: Check) -> str:
-    """A rank in words; a mean of ranks as the two places around it, or as a number if there are no such words."""
-    if not 1 <= value <= len(PLACES):
-        return rounded(value, check)
-    return " to ".join(dict.fromkeys(PLACES[near(value) - 1] for near in (math.floor, math.ceil)))
+def _place(ranks: np.ndarray, check: Check) -> str:
+    """The best and the worst of the seeds' ranks in words, or as numbers if there are no such words."""
+    ends = [float(ranks.min()), float(ranks.max())]
+    shown = [PLACES[int(end) - 1] if end in range(1, len(PLACES) + 1) else rounded(end, check) for end in ends]
+    return " to ".join(dict.fromkeys(shown))
 
 
 def _finding(one: Verdict) -> Finding:
