@@ -26,10 +26,10 @@ from pcgraph_lite.errors import BadInput
 from pcgraph_lite.files import load_tensors, save_tensors, tensor_digest, write_aside
 from pcgraph_lite.images import datasets
 from reproduction import checkout
-from reproduction.evidence import relaxed_time, strict, zoo
+from reproduction.evidence import relaxed_time, strict, sweeps, zoo
 
 DATA = checkout.ROOT / "book/live/data"
-GRAPHS, MEMORY, A_CLASS = ("generative-labels-mnist",), "memory-mnist", 6
+GRAPH, MEMORY, A_CLASS = "generative-labels-mnist", "memory-mnist", 6
 COMMITTED = ("generative-labels-mnist", "fully-connected-pixels-equal-mnist", "memory-mnist")      # 5 MB in all
 PROFILE, SEED = "paper", 0
 TOLD = ("name", "description", "edges", "n", "provenance")      # what the page says of a model before it is loaded
@@ -45,8 +45,6 @@ def main(parts: list[str]) -> None:
             held = json.dumps(content, separators=(",", ":"))
             aside.write_text(f"PCLive.data[{json.dumps(name)}] = {held};\n", encoding="utf-8")
         print(f"{checkout.relative(path)}: {path.stat().st_size / 1e6:.2f} MB")
-    for old in {path.stem for path in DATA.glob("model-*.js")} - files.keys() if "models" in files else ():
-        (DATA / f"{old}.js").unlink()
 
 
 def commit() -> None:
@@ -61,14 +59,13 @@ def commit() -> None:
 
 def weights() -> dict[str, object]:
     """The trained graphs, the digits that readers ask about, and the images that the memory stores."""
-    names = (*GRAPHS, MEMORY)
     shown, stored = chosen_digits(), zoo.trained_on(MEMORY, PROFILE, SEED)
-    files: dict[str, Any] = {f"model-{name}": model(name) for name in names}
+    files: dict[str, Any] = {f"model-{name}": model(name) for name in (GRAPH, MEMORY)}
     for name, source, images in (("digits", "test digits of the bundled sample", shown),
                                  ("memories", f"the images that {MEMORY} stores", stored)):
         files[name] = {"source": source, "images": packed(to_bytes(images.images)), "labels": images.labels.tolist()}
-    told = {name: {"file": f"model-{name}"} | {key: files[f"model-{name}"][key] for key in TOLD} for name in names}
-    return files | {"models": {"graphs": [told[name] for name in GRAPHS], "memory": told[MEMORY]}}
+    graph, memory = ({"file": file} | {key: files[file][key] for key in TOLD} for file in list(files)[:2])
+    return files | {"models": {"graphs": [graph], "memory": memory}}
 
 
 def model(name: str) -> dict[str, object]:
@@ -79,10 +76,10 @@ def model(name: str) -> dict[str, object]:
     graph, spec = trained.graph, trained.spec
     if spec.kind != "pcgraph" or graph.prior != "zero" or graph.bias is not None or spec.top_k is not None:
         raise BadInput(f"{name} is a {spec.kind}; the page runs graphs with prior 'zero', no bias and no top-k.")
-    starts, blocks = [segment.start for segment in graph.segments], []
-    for block, parameter in zip(graph.blocks, graph.weights, strict=True):
-        blocks.append({"from": starts[block.source], "to": starts[block.target]}
-                      | quantized(block.dense(parameter.detach()).float()))
+    starts = [segment.start for segment in graph.segments]
+    blocks = [{"from": starts[block.source], "to": starts[block.target]}
+              | quantized(block.dense(parameter.detach()).float())
+              for block, parameter in zip(graph.blocks, graph.weights, strict=True)]
     groups = {group: [graph.topology.slice(group).start, graph.topology.slice(group).stop]
               for group in graph.topology.groups}
     (commit, dirty), scale = checkout.version(), graph.pixel_scale
@@ -113,10 +110,7 @@ def chosen_digits() -> datasets.ImageSet:
 
 def scores() -> dict[str, object]:
     """The points of the first figure of page I, one list a panel that shows a difference."""
-    folder = checkout.ROOT / "results/sweeps"
-    rows = pd.concat([pd.read_csv(path) for name in ("relaxed-time", "memories")
-                      if (path := folder / f"{name}.csv").is_file()])
-    measured = relaxed_time.scores(rows)
+    measured = relaxed_time.scores(pd.concat(map(sweeps.committed, ("relaxed-time", "memories"))))
     usual = measured[measured["n"] == measured.groupby("task")["n"].transform("min")]
     usual = usual.groupby(["task", "scale"]).filter(
         lambda runs: runs["relaxed"].nunique() > 3 and runs["score"].nunique() > 1)    # the others answer nothing
@@ -133,9 +127,7 @@ def masks() -> list[dict[str, object]]:
     rows = []
     for title, one in TOPOLOGIES.items():
         small, full = made(*one["small"]), made(*one["full"])
-        pairs = [{"from": e.source, "to": e.target,
-                  "edges": small.size(e.source) * small.size(e.target) if e.mask is None else int(e.mask.sum())}
-                 for e in small.edges]
+        pairs = [{"from": e.source, "to": e.target, "edges": small.pairs(e).shape[1]} for e in small.edges]
         rows.append({"title": title, "words": one["words"], "call": one["small"],
                      "full": {"vertices": full.n, "edges": full.edge_count()}, "n": small.n, "groups": small.groups,
                      "edges": small.edge_count(), "pairs": pairs,

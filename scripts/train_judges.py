@@ -4,13 +4,14 @@ A judge learns on images as they are and altered, and on pictures of nothing as 
 choose the best epoch; the test set is read once, at the end, for the calibration.
 """
 
-import argparse
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
 import torch
+import typer
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
@@ -148,17 +149,14 @@ def _some(share: float, images: Tensor, generator: torch.Generator) -> Tensor:
     return uniform(images, generator) < share
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(JUDGES), help="judges to train (default: all)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=None, help="folder for the weights; default: the package's")
-    options = parser.parse_args()
-    for name in options.names:
-        path = train(name, options.seed, out=options.out and options.out / weights_path(name).name)
+def main(names: Annotated[list[str] | None, typer.Argument(help="Judges; if none, both.")] = None, seed: int = 0,
+         out: Annotated[Path | None, typer.Option(help="Folder for the weights; else the package's.")] = None) -> None:
+    """Train judges on the full data sets, with their calibration."""
+    for name in names or JUDGES:
+        path = train(name, seed, out=out and out / weights_path(name).name)
         facts = load_judge(name, path=path).provenance
         print(f"{path}: {float(facts['validation']):.2%} held out, {float(facts['test']):.2%} test")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)
