@@ -11,15 +11,13 @@ import pandas as pd
 from ..evidence import claims, findings, records, verdicts
 from ..evidence.findings import Finding
 from ..evidence.verdicts import Verdict
-from ..evidence.words import Book
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The records, the words of the book, and by claim a verdict and a finding."""
+    """The records, and by claim a verdict and a finding."""
 
     records: Sequence[Mapping[str, Any]]
-    book: Book
     verdicts: Mapping[str, Verdict]
     found: Mapping[str, Finding]
 
@@ -27,7 +25,7 @@ class Judged:
     def judge(cls, kept: Sequence[Mapping[str, Any]]) -> "Judged":
         """Judge records that ``records.read`` returned."""
         judged = verdicts.verdicts(kept)
-        return cls(kept, findings.load(), judged, findings.findings(judged))
+        return cls(kept, judged, findings.findings(judged))
 
     def of(self, page: str) -> list[Finding]:
         """The findings of a page's claims, measured ones first."""

@@ -11,9 +11,8 @@ import pandas as pd
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from ..evidence import claims
+from ..evidence import claims, words
 from ..evidence.findings import Finding
-from ..evidence.words import Book
 from . import figures, live, render
 from .figures import Figure
 from .handover import KIND, NUMBERS, Table, text_of
@@ -59,8 +58,8 @@ def _put_result(page: Page, judged: Judged, source: Path) -> None:
     title = next((cell for cell in page.notebook.cells if cell.source.startswith("# ")), None)
     if title is None:
         return
-    words = judged.book.pages.get(page.name)
-    shown = page.figures.get(words.figure if words else "") or next(iter(page.figures.values()), None)
+    told = words.load().pages.get(page.name)
+    shown = page.figures.get(told.figure if told else "") or next(iter(page.figures.values()), None)
     if shown:                                          # on top, and no longer below the code that drew it
         (folder := source / "book/generated/figures").mkdir(parents=True, exist_ok=True)
         (folder / f"{shown.name}.png").write_bytes(shown.png)
@@ -68,24 +67,24 @@ def _put_result(page: Page, judged: Judged, source: Path) -> None:
     first, _, rest = title.source.partition("\n")
     title.source = render.template(
         "result.md", title=first, rest=rest.strip(), page=page, figure=shown,
-        found=judged.of(page.name), aim=_aim(page, judged.book),
+        found=judged.of(page.name), aim=_aim(page),
         recorded=any(row["notebook"] == page.name for row in judged.records))
 
 
-def _aim(page: Page, book: Book) -> str:
+def _aim(page: Page) -> str:
     """What a page without claims found, with numbers of its own tables; what it is for, if it has no such tables."""
-    if (words := book.pages.get(page.name)) is None:
+    if (about := words.load().pages.get(page.name)) is None:
         return ""
     tables = {table.name: table.data for cell in page.notebook.cells for output in cell.get("outputs", [])
               if KIND in output.get("data", {}) for table in [Table.model_validate(output.data[KIND])]}
     told = {}
-    for name, cell in words.cells.items():
+    for name, cell in about.cells.items():
         rows = tables.get(cell.table, pd.DataFrame(columns=[*cell.row, cell.column]))
         for column, value in cell.row.items():
             rows = rows[rows[column] == value]
         if len(rows):
             told[name] = text_of(rows[cell.column].iloc[0]).partition(" ±")[0]
-    return words.finding.format(**told) if words.finding and told.keys() == words.cells.keys() else words.aim
+    return about.finding.format(**told) if about.finding and told.keys() == about.cells.keys() else about.aim
 
 
 def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
@@ -108,7 +107,7 @@ def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
                 table.to_csv(file)
                 says = [one.sentences[0] for one in judged.of(page.name) if one.table == label and one.sentences
                         and judged.verdicts[one.claim].claim.decided_by == rules[one.claim].decided_by]
-                html = render.table(table, judged.book, " ".join(says), link)
+                html = render.table(table, " ".join(says), link)
             output.data = NotebookNode({"text/html": html})
             if table.settings:
                 cell.metadata["tags"] = [tag for tag in cell.metadata.tags if tag != "hide-input"] + ["hide-cell"]

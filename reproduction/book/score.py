@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evidence import claims, findings, strict
+from ..evidence import claims, findings, strict, words
 from ..evidence.findings import Finding
 from ..evidence.verdicts import Verdict
 from . import figures, render
@@ -88,11 +88,11 @@ def asked(claim: claims.Claim) -> list[str]:
     """One line for each quotation of the paper: the checks that ask for it; and one for those that we added."""
     if not claim.says:
         return []
-    lines = {f"“{words}”": names for words, names in claim.says.items()}
+    lines = {f"“{said}”": names for said, names in claim.says.items()}
     of_paper = {name for names in claim.says.values() for name in names}
     ours = [name for name, check in claim.checks.items() if not check.further and name not in of_paper]
     lines |= {"added by us": ours} if ours else {}
-    return [f"{words}: {'; '.join(_short(claim, names))}" for words, names in lines.items()]
+    return [f"{said}: {'; '.join(_short(claim, names))}" for said, names in lines.items()]
 
 
 def _short(claim: claims.Claim, names: Iterable[str]) -> list[str]:
@@ -104,7 +104,7 @@ def _short(claim: claims.Claim, names: Iterable[str]) -> list[str]:
 
 def dots(judged: Judged) -> dict[str, Any] | None:
     """The paper's accuracies and ours by claim, one row per number, on a common scale; None if there are none."""
-    groups = {one.claim.name: rows for one in judged.verdicts.values() if (rows := _accuracies(one, judged.book.words))}
+    groups = {one.claim.name: rows for one in judged.verdicts.values() if (rows := _accuracies(one))}
     every = [row for rows in groups.values() for row in rows]
     if not (values := [value for row in every for value in (row["paper"], row["ours"]) if value]):
         return None
@@ -115,7 +115,7 @@ def dots(judged: Judged) -> dict[str, Any] | None:
     return {"groups": groups, "low": low}
 
 
-def _accuracies(one: Verdict, words: Mapping[str, str]) -> list[dict[str, Any]]:
+def _accuracies(one: Verdict) -> list[dict[str, Any]]:
     """The rows of one claim, in per cent: model, the paper's value, ours (None if not measured), deviations, seeds."""
     pairs, rows = re.findall(r"(\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)", one.claim.paper), []        # where it prints them
     for outcome in one.outcomes.values():
@@ -127,8 +127,8 @@ def _accuracies(one: Verdict, words: Mapping[str, str]) -> list[dict[str, Any]]:
         for case in outcome.cases or [None]:
             values = 100 * case.values if case else np.empty(0)
             model = check.model or (case.model if case else one.name)
-            rows.append({"model": words.get(model, model), "printed": findings.printed(check, one.claim.paper),
-                         "paper": paper, "paper_sd": paper_sd,
+            rows.append({"model": words.load().words.get(model, model), "paper": paper, "paper_sd": paper_sd,
+                         "printed": findings.printed(check, one.claim.paper),
                          "ours": values.mean() if case else None, "seeds": len(values),
                          "ours_sd": values.std(ddof=1) if len(values) > 1 else 0.})
     return rows if any(row["ours"] is not None for row in rows) else []

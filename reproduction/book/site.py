@@ -42,9 +42,9 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     live.place(root, source, live.shares(judged))
     folder = source / "book/generated"                                     # what prose pages include
     texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
-    texts |= speed.includes(root / "results/bench", folder, judged.book.words)
+    texts |= speed.includes(root / "results/bench", folder)
     texts |= score.includes(judged, pages, root, source)
-    texts |= settings.includes(judged.book.words)
+    texts |= settings.includes()
     texts["licences.csv"] = runs.licences().to_csv(index=False)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

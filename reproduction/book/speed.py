@@ -3,12 +3,12 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from ..evidence import words
 from . import render, runs
 from .handover import DASH
 
@@ -18,13 +18,13 @@ LONG = re.compile(r"^\d{4}$|(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 RACED = re.compile(r"\b(quality)?-?\b(mnist|fashion)\b")
 
 
-def includes(results: Path, folder: Path, words: Mapping[str, str]) -> dict[str, str]:
+def includes(results: Path, folder: Path) -> dict[str, str]:
     """Copy the committed benchmark to ``folder``/bench in readers' words. Returns the pages that show it, by name."""
     bench = folder / "bench"
     if results.is_dir():
         shutil.copytree(results, bench, dirs_exist_ok=True)
         for table in bench.rglob("*.csv"):
-            _readable(table, words)
+            _readable(table)
     parts = [_part(heading, bench / device, device, "pcgraph bench", bench / device / "bench.json")
              for device, heading in DEVICES.items() if (bench / device / "bench.json").is_file()]
     if (bench / "peers.csv").is_file():
@@ -58,15 +58,15 @@ def _found(targets: Path, where: str) -> str:
                            missed=missed.to_dict("records")).strip()
 
 
-def _readable(table: Path, words: Mapping[str, str]) -> None:
+def _readable(table: Path) -> None:
     """Rewrite a table of the benchmark for readers: 16,590 for 1.659e+04, titles of data sets, and only targets."""
-    cells = pd.read_csv(table, dtype=str, keep_default_na=False).replace({"by": PEERS})
+    cells, called = pd.read_csv(table, dtype=str, keep_default_na=False).replace({"by": PEERS}), words.load().words
     if "commit" in cells and cells["commit"].nunique() == 1:               # it stands above the table
         cells = cells.drop(columns="commit")
     for column in cells.columns.drop("commit", errors="ignore"):
         texts = [LONG.sub(lambda one: f"{float(one[0]):,.0f}", text) for text in cells[column]]
-        texts = [render.SETTING.sub(lambda one: words.get(one[0], one[0]), text) for text in texts]
-        cells[column] = [RACED.sub(lambda one: " on ".join(filter(None, (one[1], words[one[2]]))), text)
+        texts = [render.SETTING.sub(lambda one: called.get(one[0], one[0]), text) for text in texts]
+        cells[column] = [RACED.sub(lambda one: " on ".join(filter(None, (one[1], called[one[2]]))), text)
                          for text in texts]
     if "target" in cells:
         cells = cells[cells["target"] != DASH]
