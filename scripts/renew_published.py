@@ -12,7 +12,7 @@ PAGE, FIGURE = "04a-topologies", "fig-4a-completion"
 def picture() -> bytes:
     """The figure as the published page has it."""
     notebook = nbformat.read(checkout.ROOT / "book" / "notebooks" / f"{PAGE}.ipynb", as_version=4)
-    return figures.of(PAGE, notebook)[FIGURE].png
+    return figures.of(notebook)[FIGURE].png
 
 
 if __name__ == "__main__":

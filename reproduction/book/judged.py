@@ -10,26 +10,23 @@ import pandas as pd
 
 from ..evidence import claims, findings, records, verdicts
 from ..evidence.findings import Finding
-from ..evidence.verdicts import Verdict
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The records, and by claim a verdict and a finding."""
+    """The records, and by claim what was found."""
 
     records: Sequence[Mapping[str, Any]]
-    verdicts: Mapping[str, Verdict]
     found: Mapping[str, Finding]
 
     @classmethod
     def judge(cls, kept: Sequence[Mapping[str, Any]]) -> "Judged":
         """Judge records that ``records.read`` returned."""
-        judged = verdicts.verdicts(kept)
-        return cls(kept, judged, findings.findings(judged))
+        return cls(kept, findings.findings(verdicts.verdicts(kept)))
 
     def of(self, page: str) -> list[Finding]:
         """The findings of a page's claims, measured ones first."""
-        own = [one for one in self.found.values() if self.verdicts[one.claim].claim.notebook == page]
+        own = [one for one in self.found.values() if one.claim.notebook == page]
         return sorted(own, key=lambda one: one.verdict == "not run")
 
     def write(self, saved: Path, folder: Path) -> None:
@@ -39,8 +36,8 @@ class Judged:
         folder.mkdir(parents=True, exist_ok=True)
         for path in [*saved.glob("*.json"), claims.FILE]:
             shutil.copy2(path, folder)
-        pd.DataFrame([one.row() for one in self.verdicts.values()]).to_csv(folder / "scorecard.csv", index=False)
-        names = {name: one.claim.name for name, one in self.verdicts.items()}
+        pd.DataFrame([one.row() for one in self.found.values()]).to_csv(folder / "scorecard.csv", index=False)
+        names = {name: one.claim.name for name, one in self.found.items()}
         for page, rows in pd.DataFrame(self.records, columns=records.COLUMNS).groupby("notebook"):
             rest = pd.DataFrame(rows["parameters"].tolist(), index=rows.index).add_prefix("parameters.")
             table = rows.drop(columns=["notebook", "parameters"]).join(rest)

@@ -38,7 +38,7 @@ class Page:
     @cached_property
     def figures(self) -> dict[str, Figure]:
         """Its captioned figures, by name."""
-        return figures.of(self.name, self.notebook)
+        return figures.of(self.notebook)
 
 
 def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
@@ -101,12 +101,12 @@ def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
             file = folder / f"{page.name}-{label.replace(' ', '-')}.csv"
             link = f"../../records/tables/{file.name}"
             if table.name.startswith(VERDICTS):
-                mine = [judged.verdicts[one.claim] for one in judged.of(page.name)]            # by the rules of today
-                html = render.verdicts([one for one in mine if one.verdict != "not run" or one.readings])
+                html = render.verdicts([one for one in judged.of(page.name)            # by the rules of today
+                                        if one.verdict != "not run" or one.readings])
             else:
                 table.to_csv(file)
-                says = [one.sentences[0] for one in judged.of(page.name) if one.table == label and one.sentences
-                        and judged.verdicts[one.claim].claim.decided_by == rules[one.claim].decided_by]
+                says = [one.sentences[0] for one in judged.of(page.name) if one.claim.table == label
+                        and one.sentences and one.claim.decided_by == rules[one.name].decided_by]
                 html = render.table(table, " ".join(says), link)
             output.data = NotebookNode({"text/html": html})
             if table.settings:
@@ -119,7 +119,7 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
     folder.mkdir(parents=True, exist_ok=True)
     for figure in page.figures.values():
         said = [f"{one.title}: {one.sentences[0]}" for one in found
-                if one.figure == figure.name and one.sentences and not one.exact]
+                if one.figure == figure.name and one.sentences and not one.claim.exact]
         ends = figure.alt.endswith((".", "?", "!"))
         figure.cell.metadata.mystnb.image = NotebookNode(alt=" ".join([figure.alt + "." * (not ends), *said]))
         if numbers := figure.numbers:

@@ -20,7 +20,7 @@ NAMED = re.compile(r"<!-- live: (\w+) -->")        # in a cell of a notebook, wh
 
 def shares(judged: Judged) -> dict[str, str]:
     """What came of the experiment ``noise`` on digits, which a page scored, as a per cent, for the part to say."""
-    cases = [case for case in judged.verdicts["gen-e"].outcomes["noise"].cases if case.dataset == "mnist"]
+    cases = [case for case in judged.found["gen-e"].outcomes["noise"].cases if case.dataset == "mnist"]
     return {"noise": f"{100 * cases[0].values.mean():.1f} %"} if cases else {}
 
 

@@ -32,7 +32,7 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
     every, order = entries(judged, pages, root, source / "book/_static/score"), list(findings.LEADS)
     ranked = sorted(every, key=lambda entry: order.index(entry["one"].verdict))                # what holds first
     groups = {title: [entry for entry in ranked if entry["group"] == title] for title in (TRAINED, EXACT, BEYOND)}
-    rivals = [rival for one in judged.verdicts.values() if not one.claim.beyond for rival in one.rivals]
+    rivals = [rival for one in judged.found.values() if not one.claim.beyond for rival in one.rivals]
     given = {"every": every, "groups": groups, "trained_title": TRAINED, "exact_title": EXACT, "pages": pages,
              "summaries": {title: summary([entry["one"] for entry in group]) for title, group in groups.items()},
              "rivals": render.counted(rivals), "lead": lead(judged), "dots": dots(judged), "kinds": findings.KINDS,
@@ -46,22 +46,21 @@ def entries(judged: Judged, pages: Mapping[str, Page], root: Path, folder: Path)
     """
     every, told = [], (root / "book/changes.md").read_text(encoding="utf-8")
     for one in judged.found.values():
-        verdict = judged.verdicts[one.claim]
-        page = pages.get(verdict.claim.notebook)
+        claim, anchor = one.claim, f"change-{one.name.lower()}"
+        page = pages.get(claim.notebook)
         figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
-        anchor = f"change-{one.claim.lower()}"
         every.append({
-            "one": one, "verdict": verdict, "group": BEYOND if one.beyond else EXACT if one.exact else TRAINED,
+            "one": one, "group": BEYOND if claim.beyond else EXACT if claim.exact else TRAINED,
             "figure": figure, "image": figures.thumbnail(figure, folder, SMALL) if figure else None,
-            "ticks": ticks(verdict), "asked": asked(verdict.claim),
+            "ticks": ticks(one), "asked": asked(claim),
             "changes": anchor if f"\n({anchor})=\n" in told else "runs"})
     return every
 
 
 def lead(judged: Judged) -> dict[str, bool]:
     """Older network -> whether the fully connected graph beats it on every data set that was run. Empty: none was."""
-    ran = [(OLDER[check], bool(outcome.passed)) for claim in CLASSIFIERS & judged.verdicts.keys()
-           for check, outcome in judged.verdicts[claim].outcomes.items() if check in OLDER and outcome.cases]
+    ran = [(OLDER[check], bool(outcome.passed)) for claim in CLASSIFIERS & judged.found.keys()
+           for check, outcome in judged.found[claim].outcomes.items() if check in OLDER and outcome.cases]
     return {network: all(passed for name, passed in ran if name == network) for network in dict(ran)}
 
 
@@ -76,7 +75,7 @@ def ticks(one: Verdict) -> dict[str, Any]:
     """Which checks of a claim hold and which fail, in a few words each, how many, and which guards fail; nothing for
     exact ones.
     """
-    if one.claim.needs.profile == "any" or not one.claim.comparable:
+    if one.claim.exact or not one.claim.comparable:
         return {"held": [], "failed": [], "guards": [], "count": ""}
     held, failed, guards = (list(one.named(*how)) for how in ((True,), (False,), (False, True)))
     count = len(held) + len(failed)
@@ -104,7 +103,7 @@ def _short(claim: claims.Claim, names: Iterable[str]) -> list[str]:
 
 def dots(judged: Judged) -> dict[str, Any] | None:
     """The paper's accuracies and ours by claim, one row per number, on a common scale; None if there are none."""
-    groups = {one.claim.name: rows for one in judged.verdicts.values() if (rows := _accuracies(one))}
+    groups = {one.claim.name: rows for one in judged.found.values() if (rows := _accuracies(one))}
     every = [row for rows in groups.values() for row in rows]
     if not (values := [value for row in every for value in (row["paper"], row["ours"]) if value]):
         return None
