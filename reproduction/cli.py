@@ -34,8 +34,6 @@ out, errors = _console(sys.stdout), _console(sys.stderr, stderr=True)
 
 ProfileName = Annotated[str, typer.Option("--profile", help="Which settings: smoke, laptop or paper.")]
 Device = Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")]
-Tf32 = Annotated[bool, typer.Option("--tf32", help="On a GPU multiply in TensorFloat-32 (three digits).")]
-CudaGraphs = Annotated[bool, typer.Option("--cuda-graphs", help="On a GPU record plain steps.")]
 STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not run": "dim",
           "not comparable": "cyan"}
 
@@ -280,8 +278,8 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, seconds: shows that everything works.")] = False,
     device: Device = "cpu",
     threads: Annotated[int, typer.Option(help="CPU threads; targets are meant for one.")] = 1,
-    tf32: Tf32 = False,
-    cuda_graphs: CudaGraphs = False,
+    tf32: Annotated[bool, typer.Option("--tf32", help="On a GPU multiply in TensorFloat-32 (three digits).")] = False,
+    cuda_graphs: Annotated[bool, typer.Option("--cuda-graphs", help="On a GPU record plain steps.")] = False,
     folder: Annotated[str, typer.Option("--out", help="Folder for tables, JSON and figures.")] = "",
 ) -> None:
     """Measure speed, memory and scaling, compared with the bare matrix products. Writes under _build/bench."""

@@ -71,14 +71,16 @@ class Recorder:
     """
 
     def __init__(self, notebook: str, profile: str, device: "torch.device | str", out: str | Path = "") -> None:
-        from pcgraph_lite import hardware  # only here: it needs torch
+        from pcgraph_lite import hardware
+
+        from . import config  # only here: both need torch
         try:
             TypeAdapter(Name).validate_python(notebook)
         except ValidationError:
             raise BadInput(f"notebook = {shown(notebook)}; expected the name of a page, of letters, digits, '-' and "
                            "'_'.") from None
         self.notebook, self.profile, self.device = notebook, profile, hardware.describe(device)
-        self.folder = folder(profile, out)
+        self.folder = checkout.ROOT / (out or f"_build/{config.load_profile(profile).name}")
         self.rows: dict[tuple[str, ...], Record] = {}
         self.models: dict[str, dict[str, str | None]] = {}
         self._claims = claims.load_claims()
@@ -142,13 +144,6 @@ def note_parameters(path: Path, values: Mapping[str, Any]) -> None:
 def _write(path: Path, saved: Saved) -> None:
     with write_aside(path) as part:
         part.write_text(json.dumps(saved.model_dump(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def folder(profile: str, out: str | Path = "") -> Path:
-    """The folder to which a run writes: ``out`` or ``_build/<profile>``. Raises UnknownName: no such profile."""
-    from . import config  # only here: it needs torch
-    config.load_profile(profile)
-    return checkout.ROOT / out if str(out) else checkout.ROOT / "_build" / profile
 
 
 def provenance(device: str, seconds: float | None = None,
