@@ -268,17 +268,11 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
                   ha="center", fontsize=SMALLEST)
     _plain_numbers(axis)
     axis.set(ylabel="")
-    legend = axis.legend(title="", fontsize="small", loc="best")
-    _cross(axis.collections, legend.legend_handles[1])
-    return handover.keep(figure, frame[[y, x, good]])
-
-
-def _cross(collections: Sequence[PathCollection], entry: Line2D) -> None:
-    """Make crosses of the dots in the colour of what went wrong, and of their entry in a legend."""
     dot, cross = (mark.get_path().transformed(mark.get_transform()) for mark in map(MarkerStyle, "oX"))
-    for dots in collections:
+    for dots in axis.collections:
         dots.set_paths([cross if same_color(color, WRONG) else dot for color in dots.get_facecolors()])
-    entry.set_marker("X")
+    axis.legend(title="", fontsize="small", loc="best").legend_handles[1].set_marker("X")
+    return handover.keep(figure, frame[[y, x, good]])
 
 
 def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: object) -> Figure:
