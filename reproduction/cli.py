@@ -181,9 +181,9 @@ def run(
 def _tell(name: str, made: Path, other: dict[str, tuple[object, object]]) -> None:
     """Print the findings of a run. ``other``: parameters that differ from the claims', see ``other_than_claimed``."""
     from .book import notebooks
-    from .evidence import findings, records, verdicts
+    from .evidence import findings, records
     mine = [row for row in records.read(notebooks.records_of(made)) if row["notebook"] == name]
-    told = findings.told(verdicts.verdicts(mine))
+    told = findings.told(mine)
     if told and other:
         say("This run does not decide the claims, because its parameters are not theirs: " + ", ".join(
             f"{key} = {here}, not {claimed}" for key, (here, claimed) in other.items()) + ". It recorded:")
@@ -207,9 +207,8 @@ def scorecard(
         one_of("profile", profile, checkout.profile_names())
     csv = csv and ready(placed(csv, "--csv"))
     measured = records.read(*_folders(profile, published))
-    judged = verdicts.verdicts(measured)
-    found = findings.findings(judged)
-    card = [one.row() | {"finding": " ".join(found[name].sentences)} for name, one in judged.items()]
+    found = findings.findings(measured)
+    card = [one.row() | {"finding": " ".join(one.sentences)} for one in found.values()]
     if csv is not None:
         import pandas as pd  # only here: the import takes longer than the verdicts
         with write_aside(csv) as part:
@@ -218,7 +217,7 @@ def scorecard(
         out.print(_verdict_table(card))
         return
     for row, own, told in zip(card, verdicts.own(measured).values(), found.values(), strict=True):
-        for key, one in (("grid", judged[own.name]), ("our_settings", own)):
+        for key, one in (("grid", told), ("our_settings", own)):
             row[key] = {"verdict": one.verdict, "ours": one.row()["ours"], "decided_by": one.claim.decided_by,
                         "departures": one.claim.departures}
         row["cause"] = {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}

@@ -17,7 +17,7 @@ from ..evidence import claims, strict
 PACKAGES = ("pcgraph_lite", "reproduction")
 TABLES = ("decays", "sentences", "sweeps")                                 # of reproduction/evidence, beside its code
 TOLD = (ast.Module, ast.ClassDef, ast.FunctionDef)                         # what has a docstring
-SITE = {"__main__", "cli", "findings", "figures", "gate", "inputs", "judged", "layout", "live",
+SITE = {"__main__", "cli", "findings", "figures", "gate", "inputs", "layout", "live",
         "render", "runs", "score", "settings", "site", "speed"}            # of reproduction; no page imports them
 
 

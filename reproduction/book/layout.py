@@ -1,5 +1,6 @@
 """Lay out a notebook's page: its result on top, tables and figures with links to their files, settings folded away."""
 
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,18 +12,49 @@ import pandas as pd
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from ..evidence import claims, words
+from ..evidence import claims, findings, records, words
 from ..evidence.findings import Finding
 from . import figures, live, render
 from .figures import Figure
 from .handover import KIND, NUMBERS, Table, text_of
-from .judged import Judged
 
 VERDICTS = "verdicts-"                             # how the name of a page's table of verdicts begins
 # Tags of cells that are folded away, and the texts of their buttons.
-PROMPTS = {"parameters": "Parameters", "injected-parameters": "Values used here",
-           "hide-input": "Code"}
+PROMPTS = {"parameters": "Parameters", "injected-parameters": "Values used here", "hide-input": "Code"}
 TOP = "Code, first figure"
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The records and what was found of each claim, judged once for all pages of the book."""
+
+    records: Sequence[Mapping[str, Any]]
+    found: Mapping[str, Finding]
+
+    @classmethod
+    def judge(cls, kept: Sequence[Mapping[str, Any]]) -> "Judged":
+        """Judge records that ``records.read`` returned."""
+        return cls(kept, findings.findings(kept))
+
+    def of(self, page: str) -> list[Finding]:
+        """The findings of a page's claims, measured ones first."""
+        own = [one for one in self.found.values() if one.claim.notebook == page]
+        return sorted(own, key=lambda one: one.verdict == "not run")
+
+    def write(self, saved: Path, folder: Path) -> None:
+        """Write what readers can download: the records, the rules, the scorecard, and ``NAME.csv`` for each page: one
+        row per recorded number, one column ``parameters.NAME`` per parameter that differs.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in [*saved.glob("*.json"), claims.FILE]:
+            shutil.copy2(path, folder)
+        pd.DataFrame([one.row() for one in self.found.values()]).to_csv(folder / "scorecard.csv", index=False)
+        names = {name: one.claim.name for name, one in self.found.items()}
+        for page, rows in pd.DataFrame(self.records, columns=records.COLUMNS).groupby("notebook"):
+            rest = pd.DataFrame(rows["parameters"].tolist(), index=rows.index).add_prefix("parameters.")
+            table = rows.drop(columns=["notebook", "parameters"]).join(rest)
+            table.insert(0, "name", table["claim"].map(names))
+            table.to_csv(folder / f"{page}.csv", index=False)
 
 
 @dataclass(frozen=True, eq=False)

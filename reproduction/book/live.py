@@ -10,17 +10,17 @@ from pathlib import Path
 from nbformat import NotebookNode
 from PIL import Image
 
+from ..evidence.findings import Finding
 from . import render
-from .judged import Judged
 
 FOLDER = "live"                                                            # on the website, beside book/
 IMAGE = re.compile(r"!\[([^]]+)\]\(live\)")        # with its description, for readers who do not see it
 NAMED = re.compile(r"<!-- live: (\w+) -->")        # in a cell of a notebook, where a part stands
 
 
-def shares(judged: Judged) -> dict[str, str]:
+def shares(found: Mapping[str, Finding]) -> dict[str, str]:
     """What came of the experiment ``noise`` on digits, which a page scored, as a per cent, for the part to say."""
-    cases = [case for case in judged.found["gen-e"].outcomes["noise"].cases if case.dataset == "mnist"]
+    cases = [case for case in found["gen-e"].outcomes["noise"].cases if case.dataset == "mnist"]
     return {"noise": f"{100 * cases[0].values.mean():.1f} %"} if cases else {}
 
 

@@ -12,8 +12,7 @@ from ..evidence import claims, findings, strict, words
 from ..evidence.findings import Finding
 from ..evidence.verdicts import Verdict
 from . import figures, render
-from .judged import Judged
-from .layout import Page
+from .layout import Judged, Page
 
 TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, checked exactly"
 BEYOND = "Beyond the paper"

@@ -4,15 +4,16 @@ them, so a claim that failed cannot read as if it held.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from . import claims
 from .claims import Cause, Check, Claim
-from .verdicts import Beside, Outcome, Reading, Verdict
+from .verdicts import Beside, Outcome, Reading, Verdict, verdicts
 from .words import called, count, load
 
 LEADS, KINDS = load().verdicts, load().causes                             # both in the order of lists
@@ -171,14 +172,14 @@ def _called(key: str, value: object) -> str:
     return called(plain if key in ("dataset", "model", "task", "setting") else f"{key.replace('_', ' ')} {plain}")
 
 
-def findings(judged: Mapping[str, Verdict]) -> dict[str, Finding]:
-    """Every claim in words, from its verdict."""
-    return {name: _finding(one) for name, one in judged.items()}
+def findings(records: Iterable[Mapping[str, Any]]) -> dict[str, Finding]:
+    """Every claim in words, judged by records."""
+    return {name: _finding(one) for name, one in verdicts(records).items()}
 
 
-def told(judged: Mapping[str, Verdict]) -> list[str]:
+def told(records: Iterable[Mapping[str, Any]]) -> list[str]:
     """One line per measured claim: its name, the verdict in words, and the first sentence of the finding."""
-    return [f"{one.claim.name}. {one.lead} {one.sentences[0]}" for one in findings(judged).values()
+    return [f"{one.claim.name}. {one.lead} {one.sentences[0]}" for one in findings(records).values()
             if one.sentences and one.verdict != "not run"]
 
 

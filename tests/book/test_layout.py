@@ -11,8 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from reproduction.book import layout, render, tables
 from reproduction.book.handover import KIND, NUMBERS, Table
-from reproduction.book.judged import Judged
-from reproduction.book.layout import Page
+from reproduction.book.layout import Judged, Page
 from reproduction.checkout import ROOT
 from reproduction.evidence import records
 from reproduction.evidence.claims import load_claims

@@ -17,8 +17,7 @@ from PIL import Image
 
 from reproduction.book import figures, render, score
 from reproduction.book.figures import Figure
-from reproduction.book.judged import Judged
-from reproduction.book.layout import Page
+from reproduction.book.layout import Judged, Page
 from reproduction.checkout import ROOT
 from reproduction.evidence import claims, findings, records
 from reproduction.evidence.verdicts import Beside, Case
