@@ -12,7 +12,7 @@ import base64
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,10 +59,10 @@ def commit() -> None:
 
 def weights() -> dict[str, object]:
     """The trained graphs, the digits that readers ask about, and the images that the memory stores."""
-    shown, stored = chosen_digits(), zoo.trained_on(MEMORY, PROFILE, SEED)
     files: dict[str, Any] = {f"model-{name}": model(name) for name in (GRAPH, MEMORY)}
-    for name, source, images in (("digits", "test digits of the bundled sample", shown),
-                                 ("memories", f"the images that {MEMORY} stores", stored)):
+    for name, source, images in (
+            ("digits", "test digits of the bundled sample", chosen_digits()),
+            ("memories", f"the images that {MEMORY} stores", zoo.trained_on(MEMORY, PROFILE, SEED))):
         files[name] = {"source": source, "images": packed(to_bytes(images.images)), "labels": images.labels.tolist()}
     graph, memory = ({"file": file} | {key: files[file][key] for key in TOLD} for file in list(files)[:2])
     return files | {"models": {"graphs": [graph], "memory": memory}}
@@ -122,17 +122,15 @@ def scores() -> dict[str, object]:
     return {"source": "results/sweeps/relaxed-time.csv", "panels": panels}
 
 
-def masks() -> list[dict[str, object]]:
+def masks() -> Iterator[dict[str, object]]:
     """Small topologies, their masks as bits, row by row, the edges between groups, and how many the full size has."""
-    rows = []
     for title, one in TOPOLOGIES.items():
         small, full = made(*one["small"]), made(*one["full"])
         pairs = [{"from": e.source, "to": e.target, "edges": small.pairs(e).shape[1]} for e in small.edges]
-        rows.append({"title": title, "words": one["words"], "call": one["small"],
-                     "full": {"vertices": full.n, "edges": full.edge_count()}, "n": small.n, "groups": small.groups,
-                     "edges": small.edge_count(), "pairs": pairs,
-                     "mask": packed(np.packbits(small.mask().numpy().reshape(-1)))})
-    return rows
+        yield {"title": title, "words": one["words"], "call": one["small"],
+               "full": {"vertices": full.n, "edges": full.edge_count()}, "n": small.n, "groups": small.groups,
+               "edges": small.edge_count(), "pairs": pairs,
+               "mask": packed(np.packbits(small.mask().numpy().reshape(-1)))}
 
 
 def made(name: str, arguments: Mapping[str, Any]) -> Topology:
@@ -151,7 +149,7 @@ def packed(array: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
 
 
-PARTS = {"weights": weights, "scores": lambda: {"relaxed-time": scores()}, "masks": lambda: {"masks": masks()}}
+PARTS = {"weights": weights, "scores": lambda: {"relaxed-time": scores()}, "masks": lambda: {"masks": list(masks())}}
 
 if __name__ == "__main__":
     commit() if sys.argv[1:] == ["committed"] else main(sys.argv[1:])

@@ -82,12 +82,8 @@ def measured(seed: int, activation: str, steps: int, gamma: float | str) -> list
     return [row | facts for row in rows]
 
 
-def main() -> None:
+if __name__ == "__main__":
     hardware.prepare(1)
     rows = [row for seed in range(3) for how in TRAININGS for row in measured(seed, *how)]
     with write_aside(checkout.ROOT / "results/sweeps/angle.csv") as part:
         pd.DataFrame(rows).to_csv(part, index=False, float_format="%.6g")
-
-
-if __name__ == "__main__":
-    main()

@@ -54,7 +54,6 @@ def main() -> None:
             page.locator(".pc-body").screenshot(path=f"{folder}/{part}.png")
             with write_aside(STILLS / f"{part}.png") as part_file, Image.open(f"{folder}/{part}.png") as image:
                 image.convert("RGB").quantize(COLOURS).save(part_file, format="png", optimize=True)
-            page.close()
 
 
 if __name__ == "__main__":
