@@ -203,10 +203,12 @@ def scorecard(
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # an empty scorecard would look like no runs yet
+    folders = ["results/records", *([] if published else ["_build/laptop/records", "_build/paper/records"])]
     if profile:
         one_of("profile", profile, checkout.profile_names())
+        folders = [f"_build/{profile}/records"]
     csv = csv and ready(placed(csv, "--csv"))
-    measured = records.read(*_folders(profile, published))
+    measured = records.read(*(checkout.ROOT / folder for folder in folders))        # the later ones count
     found = findings.findings(measured)
     card = [one.row() | {"finding": " ".join(one.sentences)} for one in found.values()]
     if csv is not None:
@@ -222,13 +224,6 @@ def scorecard(
                         "departures": one.claim.departures}
         row["cause"] = {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}
     print(json.dumps(card, indent=1))
-
-
-def _folders(profile: str, published: bool) -> list[Path]:
-    """Where records lie: the committed ones, which one's own runs replace, or those of a profile alone."""
-    mine = [f"_build/{name}/records" for name in ([profile] if profile else ["laptop", "paper"])]
-    chosen = mine if profile else ["results/records", *([] if published else mine)]
-    return [checkout.ROOT / folder for folder in chosen]
 
 
 def _verdict_table(card: list[dict[str, object]]) -> Table:

@@ -19,19 +19,14 @@ def includes() -> dict[str, str]:
     file = checkout.part("config") / "models.yaml"
     why = {name: " ".join(line.removeprefix("#").strip() for line in text.splitlines())
            for text, name in COMMENT.findall(file.read_text(encoding="utf-8"))}
-    kinds: dict[str, dict[str, Any]] = {}
+    kinds, called = {}, words.load().words
     for name, model in read_yaml(file).items():
-        title, entry = grid.entry(model) or (_called(model), None)
+        own = f"{model['topology']['constructor']} graph" if model["kind"] == "pcgraph" else model["kind"]
+        title, entry = grid.entry(model) or (called.get(own, own.replace("_", " ").replace("-", " ")), None)
         kind = kinds.setdefault(title, {"title": title, "entry": entry, "models": {}})
         kind["models"][name] = model
     rows = {title: _rows(kind["entry"], kind["models"]) for title, kind in kinds.items()}
     return {"settings.html": render.template("settings.html", kinds=kinds.values(), rows=rows, why=why)}
-
-
-def _called(model: Mapping[str, Any]) -> str:
-    """The title of a kind of model of which the paper names no settings."""
-    own = f"{model['topology']['constructor']} graph" if model["kind"] == "pcgraph" else model["kind"]
-    return words.load().words.get(own, own.replace("_", " ").replace("-", " "))
 
 
 def _rows(entry: grid.Entry | None, models: Mapping[str, Any]) -> list[dict[str, Any]]:
