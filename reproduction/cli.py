@@ -205,8 +205,7 @@ def scorecard(
     checkout.part("config")                                    # an empty scorecard would look like no runs yet
     folders = ["results/records", *([] if published else ["_build/laptop/records", "_build/paper/records"])]
     if profile:
-        one_of("profile", profile, checkout.profile_names())
-        folders = [f"_build/{profile}/records"]
+        folders = [f"_build/{one_of('profile', profile, checkout.profile_names())}/records"]
     csv = csv and ready(placed(csv, "--csv"))
     measured = records.read(*(checkout.ROOT / folder for folder in folders))        # the later ones count
     found = findings.findings(measured)

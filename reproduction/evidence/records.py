@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from pcgraph_lite.errors import BadFile, BadInput, shown
-from pcgraph_lite.files import read_text, write_aside
+from pcgraph_lite.files import digest, read_text, write_aside
 
 from .. import checkout
 from . import claims, numerics, strict
@@ -155,7 +155,7 @@ def provenance(device: str, seconds: float | None = None,
 
     from pcgraph_lite import hardware  # only here: it needs torch
     commit, dirty = version or checkout.version()
-    return {"commit": commit, "dirty": dirty, "numerics": numerics.digest(),
+    return {"commit": commit, "dirty": dirty, "numerics": digest(numerics.FILE)[:16],
             "device": device, "memory": f"{hardware.peak_memory():.0f} MiB",
             "seconds": None if seconds is None else round(seconds, 1),
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),
