@@ -75,9 +75,10 @@ class Page:
 
 def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
     """Turn a notebook's outputs into what readers see, and write their downloads into ``source``, the staged book."""
-    _describe_figures(page, judged.of(page.name), source / "vendor/records/figures")
-    _put_result(page, judged, source)
-    _show_tables(page, judged, source / "vendor/records/tables")
+    found, recorded = judged.of(page.name), any(row["notebook"] == page.name for row in judged.records)
+    _describe_figures(page, found, source / "vendor/records/figures")
+    _put_result(page, found, recorded, source)
+    _show_tables(page, found, source / "vendor/records/tables")
     for cell in page.notebook.cells:
         _label(cell)
     live.insert(root, page.notebook)
@@ -85,7 +86,7 @@ def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
     page.notebook.cells.insert(0, first)                                   # the site does not show it
 
 
-def _put_result(page: Page, judged: Judged, source: Path) -> None:
+def _put_result(page: Page, found: Sequence[Finding], recorded: bool, source: Path) -> None:
     """Put the findings and the figure that shows them below the title, and a line about the run below the claim."""
     title = next((cell for cell in page.notebook.cells if cell.source.startswith("# ")), None)
     if title is None:
@@ -97,10 +98,8 @@ def _put_result(page: Page, judged: Judged, source: Path) -> None:
         (folder / f"{shown.name}.png").write_bytes(shown.png)
         shown.cell.metadata.tags = [*shown.cell.metadata.get("tags", []), "remove-output"]
     first, _, rest = title.source.partition("\n")
-    title.source = render.template(
-        "result.md", title=first, rest=rest.strip(), page=page, figure=shown,
-        found=judged.of(page.name), aim=_aim(page),
-        recorded=any(row["notebook"] == page.name for row in judged.records))
+    title.source = render.template("result.md", title=first, rest=rest.strip(), page=page, figure=shown, found=found,
+                                   aim=_aim(page), recorded=recorded)
 
 
 def _aim(page: Page) -> str:
@@ -119,7 +118,7 @@ def _aim(page: Page) -> str:
     return about.finding.format(**told) if about.finding and told.keys() == about.cells.keys() else about.aim
 
 
-def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
+def _show_tables(page: Page, found: Sequence[Finding], folder: Path) -> None:
     """Turn every table into HTML with a link to its numbers, and fold away tables of settings."""
     folder.mkdir(parents=True, exist_ok=True)
     seen, rules = Counter(), claims.load_claims()      # a verdict may rest on other graphs than those of the table
@@ -132,13 +131,12 @@ def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
             label = f"{table.name} {seen[table.name]}".removesuffix(" 1")
             file = folder / f"{page.name}-{label.replace(' ', '-')}.csv"
             link = f"../../records/tables/{file.name}"
-            if table.name.startswith(VERDICTS):
-                html = render.verdicts([one for one in judged.of(page.name)            # by the rules of today
-                                        if one.verdict != "not run" or one.readings])
+            if table.name.startswith(VERDICTS):                            # shown by the rules of today
+                html = render.verdicts([one for one in found if one.verdict != "not run" or one.readings])
             else:
                 table.to_csv(file)
-                says = [one.sentences[0] for one in judged.of(page.name) if one.claim.table == label
-                        and one.sentences and one.claim.decided_by == rules[one.name].decided_by]
+                says = [one.sentences[0] for one in found if one.claim.table == label and one.sentences
+                        and one.claim.decided_by == rules[one.name].decided_by]
                 html = render.table(table, " ".join(says), link)
             output.data = NotebookNode({"text/html": html})
             if table.settings:

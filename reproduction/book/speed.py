@@ -12,7 +12,9 @@ from ..evidence import words
 from . import render, runs
 from .handover import DASH
 
-DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}             # folder -> heading
+# Heading of a section -> its folder, the run behind it, the command of that.
+SECTIONS = {"On a CPU": ("cpu", "bench.json", "pcgraph bench"), "On a GPU": ("cuda", "bench.json", "pcgraph bench"),
+            "Other projects": ("", "peers.json", "python -m benchmarks.peers.compare")}
 PEERS = {"fabricpc": "FabricPC", "pcx": "PCX"}              # other projects
 LONG = re.compile(r"^\d{4}$|(?<![\w.,])(?:\d{5,}|\d(?:\.\d+)?e\+\d+)(?![\w.])")
 RACED = re.compile(r"\b(quality)?-?\b(mnist|fashion)\b")
@@ -25,25 +27,23 @@ def includes(results: Path, folder: Path) -> dict[str, str]:
         shutil.copytree(results, bench, dirs_exist_ok=True)
         for table in bench.rglob("*.csv"):
             _readable(table)
-    parts = [_part(heading, bench / device, device, "pcgraph bench", bench / device / "bench.json")
-             for device, heading in DEVICES.items() if (bench / device / "bench.json").is_file()]
-    if (bench / "peers.csv").is_file():
-        command = "python -m benchmarks.peers.compare"
-        parts.append(_part("Other projects", bench, "", command, bench / "peers.json"))
-    found = [_found(file, heading) for device, heading in DEVICES.items()
-             if (file := bench / device / "targets.csv").is_file()]
+    parts = [_part(heading, place, command, bench / place / run) for heading, (place, run, command) in SECTIONS.items()
+             if (bench / place / run).is_file()]
+    found = [_found(file, heading) for heading, (place, *_) in SECTIONS.items()
+             if (file := bench / place / "targets.csv").is_file()]
     page = render.template("speed.md", parts=parts, counted=(bench / "launches.csv").is_file())
     return {"speed.md": page, "speed-lead.md": "\n\n".join(found) + "\n"}
 
 
-def _part(heading: str, place: Path, device: str, command: str, made: Path) -> dict[str, Any]:
-    """A section of the page: the run behind it, and its tables and figures."""
+def _part(heading: str, place: str, command: str, made: Path) -> dict[str, Any]:
+    """A section of the page: the run behind it, ``made``, and the tables and figures beside that."""
     run = json.loads(made.read_text(encoding="utf-8"))
     run = run.get("provenance", run)
-    files = {file.name: file.read_text(encoding="utf-8") if file.suffix == ".csv" else "" for file in place.glob("*.*")}
+    files = {file.name: file.read_text(encoding="utf-8") if file.suffix == ".csv" else ""
+             for file in made.parent.glob("*.*")}
     return {"heading": heading, "command": command, "device": runs.escaped(run["device"]),
             "date": runs.date(run["date"]), "commit": runs.commit(run),
-            "versions": runs.escaped(runs.versions(run)), "folder": device, "files": files}
+            "versions": runs.escaped(runs.versions(run)), "folder": place, "files": files}
 
 
 def _found(targets: Path, where: str) -> str:
