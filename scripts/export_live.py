@@ -29,9 +29,9 @@ from reproduction import checkout
 from reproduction.evidence import relaxed_time, strict, sweeps, zoo
 
 DATA = checkout.ROOT / "book/live/data"
-GRAPH, MEMORY, A_CLASS = "generative-labels-mnist", "memory-mnist", 6
+MODELS = GRAPH, MEMORY = "generative-labels-mnist", "memory-mnist"
 COMMITTED = ("generative-labels-mnist", "fully-connected-pixels-equal-mnist", "memory-mnist")      # 5 MB in all
-PROFILE, SEED = "paper", 0
+PROFILE, SEED, A_CLASS = "paper", 0, 6
 TOLD = ("name", "description", "edges", "n", "provenance")      # what the page says of a model before it is loaded
 TOPOLOGIES = strict.read_yaml(checkout.ROOT / "book/live/parts/masks.yaml")
 
@@ -41,9 +41,8 @@ def main(parts: list[str]) -> None:
     files = {name: content for part in parts or PARTS for name, content in PARTS[part]().items()}
     for name, content in files.items():
         path = DATA / f"{name}.js"
-        with write_aside(path) as aside:
-            held = json.dumps(content, separators=(",", ":"))
-            aside.write_text(f"PCLive.data[{json.dumps(name)}] = {held};\n", encoding="utf-8")
+        with write_aside(path) as new:
+            new.write_text(f'PCLive.data["{name}"] = {json.dumps(content, separators=(",", ":"))};\n', encoding="utf-8")
         print(f"{checkout.relative(path)}: {path.stat().st_size / 1e6:.2f} MB")
 
 
@@ -59,13 +58,13 @@ def commit() -> None:
 
 def weights() -> dict[str, object]:
     """The trained graphs, the digits that readers ask about, and the images that the memory stores."""
-    files: dict[str, Any] = {f"model-{name}": model(name) for name in (GRAPH, MEMORY)}
+    files: dict[str, Any] = {f"model-{name}": model(name) for name in MODELS}
     for name, source, images in (
             ("digits", "test digits of the bundled sample", chosen_digits()),
             ("memories", f"the images that {MEMORY} stores", zoo.trained_on(MEMORY, PROFILE, SEED))):
         files[name] = {"source": source, "images": packed(to_bytes(images.images)), "labels": images.labels.tolist()}
-    graph, memory = ({"file": file} | {key: files[file][key] for key in TOLD} for file in list(files)[:2])
-    return files | {"models": {"graphs": [graph], "memory": memory}}
+    told = {name: {"file": f"model-{name}"} | {key: files[f"model-{name}"][key] for key in TOLD} for name in MODELS}
+    return files | {"models": {"graphs": [told[GRAPH]], "memory": told[MEMORY]}}
 
 
 def model(name: str) -> dict[str, object]:
