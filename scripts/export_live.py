@@ -44,6 +44,8 @@ def main(parts: list[str]) -> None:
         with write_aside(path) as new:
             new.write_text(f'PCLive.data["{name}"] = {json.dumps(content, separators=(",", ":"))};\n', encoding="utf-8")
         print(f"{checkout.relative(path)}: {path.stat().st_size / 1e6:.2f} MB")
+    for old in {path.stem for path in DATA.glob("model-*.js")} - files.keys() if "models" in files else ():
+        (DATA / f"{old}.js").unlink()
 
 
 def commit() -> None:
