@@ -1,8 +1,9 @@
 """What the committed table of other projects says about the fastest of them."""
 
-import csv
 import json
 from pathlib import Path
+
+import pandas as pd
 
 from reproduction.checkout import ROOT
 
@@ -21,9 +22,7 @@ def fastest_peer(work: str, device: str, base: str, folder: Path = ROOT / "resul
     table, origin = folder / "peers.csv", folder / "peers.json"
     if not table.is_file() or json.loads(origin.read_text(encoding="utf-8"))["device"] != device:
         return None
-    with table.open(newline="", encoding="utf-8") as file:
-        took = {row["by"]: float(row["median, ms"].replace(",", "")) for row in csv.DictReader(file)
-                if row["work"] == work and row["median, ms"]}
-    reference = took.pop(base, None)
-    took.pop(OURS, None)
-    return min(took.values()) / reference if reference and took else None
+    rows = pd.read_csv(table, thousands=",").query("work == @work").dropna(subset="median, ms")
+    took = dict(zip(rows["by"], rows["median, ms"], strict=True))
+    peers = [took[name] for name in took if name not in (base, OURS)]
+    return min(peers) / took[base] if base in took and peers else None

@@ -46,7 +46,7 @@ class Question:
         """Query with these settings."""
         return query(self.graph, clamp={"pixels": observed(self.images, self.known)}, **settings)
 
-    def on(self, activation: str, device: str, dtype: torch.dtype = torch.float32,
+    def on(self, activation: str, device: str | torch.device, dtype: torch.dtype = torch.float32,
            count: int | None = None) -> "Question":
         """The same weights with another f, elsewhere, in another precision, for the first images."""
         graph = PCGraph(self.graph.topology, activation, dtype=dtype, device=device)
@@ -83,8 +83,7 @@ def measure(sizes: Sizes) -> Row:
 
 def compared(question: Question, ours: Answer, plain: Answer) -> dict[str, float]:
     """Energies in double precision, and how far apart the answers are."""
-    exact = PCGraph(question.graph.topology, "relu", dtype=torch.float64, device=question.graph.device)
-    exact.set_weight(question.graph.weight.double())
+    exact = question.on("relu", question.graph.device, torch.float64).graph
     energy, other = (exact.energy(answer.x.double()) for answer in (ours, plain))          # (batch,)
     asked = ~question.known.to(ours.x.device)
     difference = (ours.values["pixels"] - plain.values["pixels"])[:, asked]

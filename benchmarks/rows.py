@@ -12,7 +12,6 @@ from benchmarks.timing import Timing
 from reproduction.evidence.strict import Strict
 
 RULES = {"at most": operator.le, "at least": operator.ge}
-Rule = Literal["at most", "at least"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Target(Strict):
     """A limit on one quantity. ``met`` None: not judged, ``note`` says why."""
 
     quantity: str
-    rule: Rule
+    rule: Literal[tuple(RULES)]
     limit: float
     measured: float | None = None
     met: bool | None = None

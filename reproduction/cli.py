@@ -34,8 +34,6 @@ out, errors = _console(sys.stdout), _console(sys.stderr, stderr=True)
 
 ProfileName = Annotated[str, typer.Option("--profile", help="Which settings: smoke, laptop or paper.")]
 Device = Annotated[str, typer.Option("--device", help="auto (a GPU where there is one), cpu or cuda.")]
-Tf32 = Annotated[bool, typer.Option("--tf32", help="On a GPU multiply in TensorFloat-32 (three digits).")]
-CudaGraphs = Annotated[bool, typer.Option("--cuda-graphs", help="On a GPU record plain steps.")]
 STYLES = {"reproduced": "green", "partly": "yellow", "not reproduced": "red", "not run": "dim",
           "not comparable": "cyan"}
 
@@ -183,9 +181,9 @@ def run(
 def _tell(name: str, made: Path, other: dict[str, tuple[object, object]]) -> None:
     """Print the findings of a run. ``other``: parameters that differ from the claims', see ``other_than_claimed``."""
     from .book import notebooks
-    from .evidence import findings, records, verdicts
+    from .evidence import findings, records
     mine = [row for row in records.read(notebooks.records_of(made)) if row["notebook"] == name]
-    told = findings.told(verdicts.verdicts(mine))
+    told = findings.told(mine)
     if told and other:
         say("This run does not decide the claims, because its parameters are not theirs: " + ", ".join(
             f"{key} = {here}, not {claimed}" for key, (here, claimed) in other.items()) + ". It recorded:")
@@ -205,13 +203,13 @@ def scorecard(
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
     checkout.part("config")                                    # an empty scorecard would look like no runs yet
+    folders = ["results/records", *([] if published else ["_build/laptop/records", "_build/paper/records"])]
     if profile:
-        one_of("profile", profile, checkout.profile_names())
+        folders = [f"_build/{one_of('profile', profile, checkout.profile_names())}/records"]
     csv = csv and ready(placed(csv, "--csv"))
-    measured = records.read(*_folders(profile, published))
-    judged = verdicts.verdicts(measured)
-    found = findings.findings(judged)
-    card = [one.row() | {"finding": " ".join(found[name].sentences)} for name, one in judged.items()]
+    measured = records.read(*(checkout.ROOT / folder for folder in folders))        # the later ones count
+    found = findings.findings(measured)
+    card = [one.row() | {"finding": " ".join(one.sentences)} for one in found.values()]
     if csv is not None:
         import pandas as pd  # only here: the import takes longer than the verdicts
         with write_aside(csv) as part:
@@ -220,18 +218,11 @@ def scorecard(
         out.print(_verdict_table(card))
         return
     for row, own, told in zip(card, verdicts.own(measured).values(), found.values(), strict=True):
-        for key, one in (("grid", judged[own.name]), ("our_settings", own)):
+        for key, one in (("grid", told), ("our_settings", own)):
             row[key] = {"verdict": one.verdict, "ours": one.row()["ours"], "decided_by": one.claim.decided_by,
                         "departures": one.claim.departures}
         row["cause"] = {"text": " ".join(told.cause), "tested": bool(told.tested), "turned_by": told.tested}
     print(json.dumps(card, indent=1))
-
-
-def _folders(profile: str, published: bool) -> list[Path]:
-    """Where records lie: the committed ones, which one's own runs replace, or those of a profile alone."""
-    mine = [f"_build/{name}/records" for name in ([profile] if profile else ["laptop", "paper"])]
-    chosen = mine if profile else ["results/records", *([] if published else mine)]
-    return [checkout.ROOT / folder for folder in chosen]
 
 
 def _verdict_table(card: list[dict[str, object]]) -> Table:
@@ -280,8 +271,8 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, seconds: shows that everything works.")] = False,
     device: Device = "cpu",
     threads: Annotated[int, typer.Option(help="CPU threads; targets are meant for one.")] = 1,
-    tf32: Tf32 = False,
-    cuda_graphs: CudaGraphs = False,
+    tf32: Annotated[bool, typer.Option("--tf32", help="On a GPU multiply in TensorFloat-32 (three digits).")] = False,
+    cuda_graphs: Annotated[bool, typer.Option("--cuda-graphs", help="On a GPU record plain steps.")] = False,
     folder: Annotated[str, typer.Option("--out", help="Folder for tables, JSON and figures.")] = "",
 ) -> None:
     """Measure speed, memory and scaling, compared with the bare matrix products. Writes under _build/bench."""

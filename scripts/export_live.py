@@ -12,11 +12,10 @@ import base64
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -26,12 +25,12 @@ from pcgraph_lite.errors import BadInput
 from pcgraph_lite.files import load_tensors, save_tensors, tensor_digest, write_aside
 from pcgraph_lite.images import datasets
 from reproduction import checkout
-from reproduction.evidence import relaxed_time, strict, zoo
+from reproduction.evidence import relaxed_time, strict, sweeps, zoo
 
 DATA = checkout.ROOT / "book/live/data"
-GRAPHS, MEMORY, A_CLASS = ("generative-labels-mnist",), "memory-mnist", 6
+MODELS = GRAPH, MEMORY = "generative-labels-mnist", "memory-mnist"
 COMMITTED = ("generative-labels-mnist", "fully-connected-pixels-equal-mnist", "memory-mnist")      # 5 MB in all
-PROFILE, SEED = "paper", 0
+PROFILE, SEED, A_CLASS = "paper", 0, 6
 TOLD = ("name", "description", "edges", "n", "provenance")      # what the page says of a model before it is loaded
 TOPOLOGIES = strict.read_yaml(checkout.ROOT / "book/live/parts/masks.yaml")
 
@@ -41,9 +40,8 @@ def main(parts: list[str]) -> None:
     files = {name: content for part in parts or PARTS for name, content in PARTS[part]().items()}
     for name, content in files.items():
         path = DATA / f"{name}.js"
-        with write_aside(path) as aside:
-            held = json.dumps(content, separators=(",", ":"))
-            aside.write_text(f"PCLive.data[{json.dumps(name)}] = {held};\n", encoding="utf-8")
+        with write_aside(path) as new:
+            new.write_text(f'PCLive.data["{name}"] = {json.dumps(content, separators=(",", ":"))};\n', encoding="utf-8")
         print(f"{checkout.relative(path)}: {path.stat().st_size / 1e6:.2f} MB")
     for old in {path.stem for path in DATA.glob("model-*.js")} - files.keys() if "models" in files else ():
         (DATA / f"{old}.js").unlink()
@@ -61,14 +59,13 @@ def commit() -> None:
 
 def weights() -> dict[str, object]:
     """The trained graphs, the digits that readers ask about, and the images that the memory stores."""
-    names = (*GRAPHS, MEMORY)
-    shown, stored = chosen_digits(), zoo.trained_on(MEMORY, PROFILE, SEED)
-    files: dict[str, Any] = {f"model-{name}": model(name) for name in names}
-    for name, source, images in (("digits", "test digits of the bundled sample", shown),
-                                 ("memories", f"the images that {MEMORY} stores", stored)):
+    files: dict[str, Any] = {f"model-{name}": model(name) for name in MODELS}
+    for name, source, images in (
+            ("digits", "test digits of the bundled sample", chosen_digits()),
+            ("memories", f"the images that {MEMORY} stores", zoo.trained_on(MEMORY, PROFILE, SEED))):
         files[name] = {"source": source, "images": packed(to_bytes(images.images)), "labels": images.labels.tolist()}
-    told = {name: {"file": f"model-{name}"} | {key: files[f"model-{name}"][key] for key in TOLD} for name in names}
-    return files | {"models": {"graphs": [told[name] for name in GRAPHS], "memory": told[MEMORY]}}
+    told = {name: {"file": f"model-{name}"} | {key: files[f"model-{name}"][key] for key in TOLD} for name in MODELS}
+    return files | {"models": {"graphs": [told[GRAPH]], "memory": told[MEMORY]}}
 
 
 def model(name: str) -> dict[str, object]:
@@ -79,10 +76,10 @@ def model(name: str) -> dict[str, object]:
     graph, spec = trained.graph, trained.spec
     if spec.kind != "pcgraph" or graph.prior != "zero" or graph.bias is not None or spec.top_k is not None:
         raise BadInput(f"{name} is a {spec.kind}; the page runs graphs with prior 'zero', no bias and no top-k.")
-    starts, blocks = [segment.start for segment in graph.segments], []
-    for block, parameter in zip(graph.blocks, graph.weights, strict=True):
-        blocks.append({"from": starts[block.source], "to": starts[block.target]}
-                      | quantized(block.dense(parameter.detach()).float()))
+    starts = [segment.start for segment in graph.segments]
+    blocks = [{"from": starts[block.source], "to": starts[block.target]}
+              | quantized(block.dense(parameter.detach()).float())
+              for block, parameter in zip(graph.blocks, graph.weights, strict=True)]
     groups = {group: [graph.topology.slice(group).start, graph.topology.slice(group).stop]
               for group in graph.topology.groups}
     (commit, dirty), scale = checkout.version(), graph.pixel_scale
@@ -113,7 +110,7 @@ def chosen_digits() -> datasets.ImageSet:
 
 def scores() -> dict[str, object]:
     """The points of the first figure of page I, one list a panel that shows a difference."""
-    measured = relaxed_time.scores(pd.read_csv(checkout.ROOT / "results/sweeps/relaxed-time.csv"))
+    measured = relaxed_time.scores(sweeps.committed("relaxed-time"))
     usual = measured[measured["n"] == measured.groupby("task")["n"].transform("min")]
     usual = usual.groupby(["task", "scale"]).filter(
         lambda runs: runs["relaxed"].nunique() > 3 and runs["score"].nunique() > 1)    # the others answer nothing
@@ -125,19 +122,15 @@ def scores() -> dict[str, object]:
     return {"source": "results/sweeps/relaxed-time.csv", "panels": panels}
 
 
-def masks() -> list[dict[str, object]]:
+def masks() -> Iterator[dict[str, object]]:
     """Small topologies, their masks as bits, row by row, the edges between groups, and how many the full size has."""
-    rows = []
     for title, one in TOPOLOGIES.items():
         small, full = made(*one["small"]), made(*one["full"])
-        pairs = [{"from": e.source, "to": e.target,
-                  "edges": small.size(e.source) * small.size(e.target) if e.mask is None else int(e.mask.sum())}
-                 for e in small.edges]
-        rows.append({"title": title, "words": one["words"], "call": one["small"],
-                     "full": {"vertices": full.n, "edges": full.edge_count()}, "n": small.n, "groups": small.groups,
-                     "edges": small.edge_count(), "pairs": pairs,
-                     "mask": packed(np.packbits(small.mask().numpy().reshape(-1)))})
-    return rows
+        pairs = [{"from": e.source, "to": e.target, "edges": small.pairs(e).shape[1]} for e in small.edges]
+        yield {"title": title, "words": one["words"], "call": one["small"],
+               "full": {"vertices": full.n, "edges": full.edge_count()}, "n": small.n, "groups": small.groups,
+               "edges": small.edge_count(), "pairs": pairs,
+               "mask": packed(np.packbits(small.mask().numpy().reshape(-1)))}
 
 
 def made(name: str, arguments: Mapping[str, Any]) -> Topology:
@@ -156,7 +149,7 @@ def packed(array: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
 
 
-PARTS = {"weights": weights, "scores": lambda: {"relaxed-time": scores()}, "masks": lambda: {"masks": masks()}}
+PARTS = {"weights": weights, "scores": lambda: {"relaxed-time": scores()}, "masks": lambda: {"masks": list(masks())}}
 
 if __name__ == "__main__":
     commit() if sys.argv[1:] == ["committed"] else main(sys.argv[1:])

@@ -25,12 +25,11 @@ PREFIX = {"train": "train", "test": "t10k"}
 
 def draw(labels: np.ndarray, a_class: int, generator: torch.Generator) -> np.ndarray:
     """Rows of ``a_class`` images of every class, shuffled: the first half of MNIST's test set is the easier one."""
-    rows = []
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        rows.append(members[torch.randperm(len(members), generator=generator)[:a_class].numpy()])
-    chosen = np.concatenate(rows)
-    return chosen[torch.randperm(len(chosen), generator=generator).numpy()]
+    def shuffled(rows: np.ndarray) -> np.ndarray:
+        return rows[torch.randperm(len(rows), generator=generator).numpy()]
+
+    chosen = [shuffled(np.flatnonzero(labels == label))[:a_class] for label in np.unique(labels)]
+    return shuffled(np.concatenate(chosen))
 
 
 def write(path: Path, array: np.ndarray) -> str:
@@ -48,8 +47,8 @@ def main(out: Path) -> None:
         for split, a_class in A_CLASS.items():
             full = sources.find(name, split)
             rows = draw(full.labels, a_class, generator)
-            parts = {"images-idx3": full.images[rows].reshape(-1, 28, 28), "labels-idx1": full.labels[rows]}
-            for part, array in parts.items():
+            images, chosen = full.images[rows].reshape(-1, 28, 28), full.labels[rows]
+            for part, array in (("images-idx3", images), ("labels-idx1", chosen)):
                 file = f"{PREFIX[split]}-{part}-ubyte"
                 found[file] = write(out / name / f"{file}.gz", array)
     about = {"seed": SEED, "images a class": A_CLASS, "drawn from": {name: sources.DIGESTS[name] for name in digests},

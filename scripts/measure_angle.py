@@ -29,6 +29,7 @@ from reproduction.evidence import records
 
 TIMES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 IMAGES, BATCH, EPOCHS = 20_000, 100, (0, 1, 5)                             # the angle is taken after so many epochs
+TRAININGS = (("relu", 5, 0.02), ("linear", 5, 0.02), ("relu", 20, "safe"))             # activation, T and gamma
 
 
 def pc_gradient(graph: PCGraph, images: Tensor, labels: Tensor, steps: int, gamma: float) -> list[Tensor]:
@@ -64,10 +65,10 @@ def angles(graph: PCGraph, images: Tensor, labels: Tensor, relaxed: float) -> di
     return found
 
 
-def measured(data: str, activation: str, seed: int, steps: int, gamma: float | str) -> list[dict[str, object]]:
-    """Angles of a classifier at its first weights and while it is trained with ``steps`` and ``gamma``."""
+def measured(seed: int, activation: str, steps: int, gamma: float | str) -> list[dict[str, object]]:
+    """Angles of a classifier of digits at its first weights and while it is trained with ``steps`` and ``gamma``."""
     began, generator = time.monotonic(), torch.Generator().manual_seed(seed)
-    images, held_out = datasets.split_off(datasets.load(data), 1000, generator)
+    images, held_out = datasets.split_off(datasets.load("mnist"), 1000, generator)
     images = images.subset(IMAGES, generator)
     graph = PCGraph(topology.discriminative(784, (256, 256), 10), activation, generator=generator)
     asked, labels, rows = held_out.images, one_hot(held_out.labels, 10).float(), []
@@ -75,22 +76,14 @@ def measured(data: str, activation: str, seed: int, steps: int, gamma: float | s
         if epochs > before:
             learning.fit(graph, (images.images, images.labels), epochs=epochs - before, batch_size=BATCH, steps=steps,
                          value_lr=gamma, weight_lr=1e-3, generator=generator, progress=False)
-        rows += [{"data": data, "activation": activation, "seed": seed, "train_T": steps, "train_gamma": gamma,
+        rows += [{"data": "mnist", "activation": activation, "seed": seed, "train_T": steps, "train_gamma": gamma,
                   "epochs": epochs, "n": len(asked), **angles(graph, asked, labels, relaxed)} for relaxed in TIMES]
     facts = records.made(hardware.describe("cpu"), began)
     return [row | facts for row in rows]
 
 
-def main() -> None:
+if __name__ == "__main__":
     hardware.prepare(1)
-    rows = []
-    for seed in range(3):
-        for activation in ("relu", "linear"):
-            rows += measured("mnist", activation, seed, 5, 0.02)
-        rows += measured("mnist", "relu", seed, 20, "safe")
+    rows = [row for seed in range(3) for how in TRAININGS for row in measured(seed, *how)]
     with write_aside(checkout.ROOT / "results/sweeps/angle.csv") as part:
         pd.DataFrame(rows).to_csv(part, index=False, float_format="%.6g")
-
-
-if __name__ == "__main__":
-    main()

@@ -5,7 +5,6 @@
 A headless browser opens each part in the light theme, asks its first question, and waits until it has settled.
 """
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -30,8 +29,7 @@ def chromium() -> Iterator[Browser]:
     if not (found := [*filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))]):
         raise BadFile("there is no Chromium on the PATH; Debian: apt-get install chromium")
     with sync_playwright() as playwright:
-        sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=found[0], args=sandbox, timeout=WAIT)
+        browser = playwright.chromium.launch(executable_path=found[0], timeout=WAIT)
         yield browser
         browser.close()
 
@@ -54,7 +52,6 @@ def main() -> None:
             page.locator(".pc-body").screenshot(path=f"{folder}/{part}.png")
             with write_aside(STILLS / f"{part}.png") as part_file, Image.open(f"{folder}/{part}.png") as image:
                 image.convert("RGB").quantize(COLOURS).save(part_file, format="png", optimize=True)
-            page.close()
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ from reproduction import checkout
 from reproduction.book import figures
 
 PICTURE = checkout.ROOT / "results" / "figures" / "completion.png"
-PAGE, FIGURE = "04a-topologies", "fig-4a-completion"
+PAGE, FIGURE = checkout.ROOT / "book" / "notebooks" / "04a-topologies.ipynb", "fig-4a-completion"
 
 
 def picture() -> bytes:
     """The figure as the published page has it."""
-    notebook = nbformat.read(checkout.ROOT / "book" / "notebooks" / f"{PAGE}.ipynb", as_version=4)
-    return figures.of(PAGE, notebook)[FIGURE].png
+    return figures.of(nbformat.read(PAGE, as_version=4))[FIGURE].png
 
 
 if __name__ == "__main__":

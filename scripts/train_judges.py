@@ -4,13 +4,14 @@ A judge learns on images as they are and altered, and on pictures of nothing as 
 choose the best epoch; the test set is read once, at the end, for the calibration.
 """
 
-import argparse
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
 import torch
+import typer
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
@@ -28,7 +29,7 @@ BATCH, PEAK_RATE, DECAY = 128, 3e-3, 1e-2
 NOTHING = 1 / 8                                # pictures of nothing for each image
 SHIFT = 2                                      # pixels
 NOISE = 0.2                                    # largest variance of noise on a picture, its brightest pixel being 1
-BLUR = (0.5, 1.5)                              # standard deviation, pixels
+BLUR = 0.5                                     # least standard deviation, pixels; the largest is 1 more
 FAINT = 0.1                                    # least contrast
 EPOCHS = {"mnist": 6, "fashion": 12}
 BAR = {"mnist": 0.99, "fashion": 0.90}         # least accuracy on the test set
@@ -115,26 +116,25 @@ def shifted(images: Tensor, generator: torch.Generator) -> Tensor:
 
 def mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
     """Half of the images with left and right exchanged."""
-    return torch.where(_some(0.5, images, generator), images.view(-1, SIDE, SIDE).flip(-1).flatten(1), images)
+    return torch.where(uniform(images, generator) < 0.5, images.view(-1, SIDE, SIDE).flip(-1).flatten(1), images)
 
 
 def altered(images: Tensor, generator: torch.Generator) -> Tensor:
     """A quarter of the images blurred, half of them fainter, then noise on a quarter: what a person still reads."""
-    low, high = BLUR
-    sigma = low + (high - low) * torch.rand((), generator=generator).item()
-    images = torch.where(_some(0.25, images, generator), blurred(images, sigma), images)
+    sigma = BLUR + torch.rand((), generator=generator).item()
+    images = torch.where(uniform(images, generator) < 0.25, blurred(images, sigma), images)
     contrast = FAINT + (1 - FAINT) * uniform(images, generator)           # (batch, 1)
-    images = torch.where(_some(0.5, images, generator), contrast * images, images)
+    images = torch.where(uniform(images, generator) < 0.5, contrast * images, images)
     size = images.amax(1, keepdim=True) * (NOISE * uniform(images, generator)).sqrt()     # (batch, 1)
     noisy = (images + size * torch.randn(images.shape, generator=generator)).clamp(0, 1)
-    return torch.where(_some(0.25, images, generator), noisy, images)
+    return torch.where(uniform(images, generator) < 0.25, noisy, images)
 
 
 def nothing(images: Tensor, generator: torch.Generator) -> Tensor:
     """As many pictures that show nothing: each grey, one of four kinds of noise, or an image with shuffled pixels."""
     grey, size = uniform(images, generator), uniform(images, generator)  # (batch, 1)
     normal, flat = torch.randn(images.shape, generator=generator), torch.rand(images.shape, generator=generator)
-    ground = torch.where(_some(0.5, images, generator), grey, 0)
+    ground = torch.where(uniform(images, generator) < 0.5, grey, 0)
     kinds = [grey.expand_as(images), (ground + size * normal).clamp(0, 1), size * flat,
              specks(ground.expand_as(images), size.square(), generator),
              clouds(images, 0.5 + 2 * torch.rand((), generator=generator).item(), generator),
@@ -143,22 +143,14 @@ def nothing(images: Tensor, generator: torch.Generator) -> Tensor:
     return torch.stack(kinds)[chosen, torch.arange(len(images))]
 
 
-def _some(share: float, images: Tensor, generator: torch.Generator) -> Tensor:
-    """A random choice of images, ``(batch, 1)`` bool."""
-    return uniform(images, generator) < share
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(JUDGES), help="judges to train (default: all)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=None, help="folder for the weights; default: the package's")
-    options = parser.parse_args()
-    for name in options.names:
-        path = train(name, options.seed, out=options.out and options.out / weights_path(name).name)
+def main(names: Annotated[list[str] | None, typer.Argument(help="Judges; if none, both.")] = None, seed: int = 0,
+         out: Annotated[Path | None, typer.Option(help="Folder for the weights; else the package's.")] = None) -> None:
+    """Train judges on the full data sets, with their calibration."""
+    for name in names or JUDGES:
+        path = train(name, seed, out=out and out / weights_path(name).name)
         facts = load_judge(name, path=path).provenance
         print(f"{path}: {float(facts['validation']):.2%} held out, {float(facts['test']):.2%} test")
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

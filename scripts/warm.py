@@ -74,9 +74,8 @@ def start() -> None:
     (folder / "kernels/python3/kernel.json").write_text(json.dumps({
         "display_name": "Python 3", "language": "python",
         "argv": [f"{folder}/python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]}))
-    elsewhere = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     server = subprocess.Popen([sys.executable, __file__, SERVE, f"{folder}/server"], stdin=subprocess.PIPE,
-                              env=elsewhere)
+                              env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"})
     atexit.register(kept.cleanup)
     atexit.register(server.stdin.close)
     os.environ |= {FOLDER: str(folder), "JUPYTER_PATH": str(folder)}

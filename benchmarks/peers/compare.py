@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pandas as pd
 import torch
 
 from benchmarks import floor, quality, queries, training
@@ -132,11 +133,8 @@ def committed(device: str, folder: Path = ROOT / "results" / "bench") -> dict[st
     measured = json.loads((folder / "peers.json").read_text(encoding="utf-8"))["device"]
     if measured != device:
         raise SystemExit(f"--only keeps lines that were measured on {measured!r}; this is {device!r}. Measure all.")
-    works: dict[str, list[dict[str, str]]] = {}
-    with (folder / "peers.csv").open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            works.setdefault(row["work"], []).append(row)
-    return works
+    rows = pd.read_csv(folder / "peers.csv", dtype=str, keep_default_na=False)
+    return {work: some.to_dict("records") for work, some in rows.groupby("work")}
 
 
 def measured(work: str, peers: list[Peer], quick: bool, repeats: int, images: Path,

@@ -26,7 +26,6 @@ class Figure:
     markup.
     """
 
-    page: str
     name: str
     cell: NotebookNode
     png: bytes
@@ -34,7 +33,7 @@ class Figure:
     alt: str
 
 
-def of(page: str, notebook: NotebookNode) -> dict[str, Figure]:
+def of(notebook: NotebookNode) -> dict[str, Figure]:
     """The captioned figures of a notebook, by name."""
     found = {}
     for cell in notebook.cells:
@@ -43,7 +42,7 @@ def of(page: str, notebook: NotebookNode) -> dict[str, Figure]:
         caption = " ".join(about.get("figure", {}).get("caption", "").split())
         plain = re.sub(r"[`*$\\{}]", "", ROLE.sub(r"\1", caption)) or "A picture without a caption."
         if PICTURE in outputs and (name := about.get("figure", {}).get("name")):
-            found[name] = Figure(page, name, cell, base64.b64decode(outputs[PICTURE]), outputs.get(NUMBERS, ""),
+            found[name] = Figure(name, cell, base64.b64decode(outputs[PICTURE]), outputs.get(NUMBERS, ""),
                                  about.get("image", {}).get("alt") or plain)
     return found
 

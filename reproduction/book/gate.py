@@ -7,7 +7,7 @@ import ast
 import base64
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO, StringIO
 from itertools import chain
 from pathlib import Path
@@ -37,18 +37,12 @@ def admit(executed: NotebookNode, name: str, root: Path) -> tuple[NotebookNode, 
     has that code, or an output is neither text nor table nor picture.
     """
     ran = [cell for cell in executed.cells if cell.cell_type == "code"]
-    for age, source in enumerate(_sources(name, root)):
+    texts = chain([read_text(root / "notebooks" / f"{name}.md")], checkout.earlier(root, f"notebooks/{name}.md"))
+    for age, source in enumerate(jupytext.reads(text, fmt="md:myst") for text in texts):           # the latest first
         if _code(source.cells) == _code(cell for cell in ran if not _injected(cell)):
             return _filled(source, ran, name), age > 0
     raise BadFile(f"the code cells of the executed notebook {name!r} are not those of notebooks/{name}.md, now or at "
                   f"any commit of it. Run it again: pcgraph run {name}")
-
-
-def _sources(name: str, root: Path) -> Iterator[NotebookNode]:
-    """The source as it is now, then as it was after each commit that changed it, the latest first."""
-    texts = checkout.earlier(root, f"notebooks/{name}.md")
-    for text in chain([read_text(root / "notebooks" / f"{name}.md")], texts):
-        yield jupytext.reads(text, fmt="md:myst")
 
 
 def _code(cells: Iterable[NotebookNode]) -> list[str]:
@@ -100,9 +94,7 @@ def _injected(cell: NotebookNode) -> bool:
 
 def _refused(output: NotebookNode) -> str | None:
     """Why an output may not be shown; None if it may."""
-    if output.output_type == "stream":
-        return None
-    if output.output_type not in ("display_data", "execute_result"):
+    if output.output_type not in ("stream", "display_data", "execute_result"):
         return f"an output of type {output.output_type!r}"
     return next(filter(None, (_unfit(kind, content) for kind, content in output.get("data", {}).items())), None)
 

@@ -4,13 +4,11 @@ its interval.
 """
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -128,13 +126,3 @@ def csv(figure: Figure) -> str:
     """The numbers of a figure as CSV; an empty text if it draws none, as pictures and graphs do."""
     kept = getattr(figure, "kept", pd.DataFrame())
     return "" if kept.empty else kept.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-
-
-def offer() -> None:
-    """In a notebook, output every figure with two pixels for each of a page, and its numbers beside it."""
-    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):
-        from matplotlib_inline.backend_inline import set_matplotlib_formats  # only here: it comes with IPython
-        set_matplotlib_formats("retina")
-        plt.uninstall_repl_displayhook()                                   # would draw each of them once more
-        shell.display_formatter.mimebundle_formatter.for_type(Figure, lambda figure: {NUMBERS: text} if (
-            text := csv(figure)) else {})

@@ -11,21 +11,21 @@ from pathlib import Path
 
 from pcgraph_lite.files import digest
 
+from .. import checkout
 from ..evidence import claims, strict
 
-HOME = Path(__file__).resolve().parent.parent.parent                      # of both packages
 PACKAGES = ("pcgraph_lite", "reproduction")
 TABLES = ("decays", "sentences", "sweeps")                                 # of reproduction/evidence, beside its code
 TOLD = (ast.Module, ast.ClassDef, ast.FunctionDef)                         # what has a docstring
-SITE = {"__main__", "cli", "findings", "figures", "gate", "inputs", "judged", "layout", "live",
+SITE = {"__main__", "cli", "findings", "figures", "gate", "inputs", "layout", "live",
         "render", "runs", "score", "settings", "site", "speed"}            # of reproduction; no page imports them
 
 
 def page(name: str) -> str:
     """Digest of what decides a notebook's results besides its text, parameters and weights. Raises BadInput."""
-    images = HOME / "pcgraph_lite" / "images"
+    images = checkout.ROOT / "pcgraph_lite" / "images"
     data = sorted(path for folder in ("sample", "weights") for path in (images / folder).rglob("*") if path.is_file())
-    tables = (str(strict.read_yaml(HOME / "reproduction" / "evidence" / f"{part}.yaml")) for part in TABLES)
+    tables = (str(strict.read_yaml(checkout.ROOT / "reproduction" / "evidence" / f"{part}.yaml")) for part in TABLES)
     return _hash([code(), rules(name), *tables, *(f"{path.name} {digest(path)}" for path in data)])
 
 
@@ -37,9 +37,9 @@ def rules(notebook: str = "") -> str:
 @cache
 def code(site: bool = False) -> str:
     """Digest of the code behind the pages, and that of the ``site`` around them."""
-    files = sorted(path for package in PACKAGES for path in (HOME / package).rglob("*.py"))
-    return _hash(f"{path.relative_to(HOME)} {_parsed(path)}" for path in files
-                 if site or path.parts[len(HOME.parts)] != "reproduction" or path.stem not in SITE)
+    files = sorted(path for package in PACKAGES for path in (checkout.ROOT / package).rglob("*.py"))
+    return _hash(f"{path.relative_to(checkout.ROOT)} {_parsed(path)}" for path in files
+                 if site or path.parts[len(checkout.ROOT.parts)] != "reproduction" or path.stem not in SITE)
 
 
 def _parsed(file: Path) -> str:

@@ -1,5 +1,6 @@
 """Lay out a notebook's page: its result on top, tables and figures with links to their files, settings folded away."""
 
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +12,49 @@ import pandas as pd
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from ..evidence import claims
+from ..evidence import claims, findings, records, words
 from ..evidence.findings import Finding
-from ..evidence.words import Book
 from . import figures, live, render
 from .figures import Figure
 from .handover import KIND, NUMBERS, Table, text_of
-from .judged import Judged
 
 VERDICTS = "verdicts-"                             # how the name of a page's table of verdicts begins
 # Tags of cells that are folded away, and the texts of their buttons.
-PROMPTS = {"parameters": "Parameters", "injected-parameters": "Values used here",
-           "hide-input": "Code"}
+PROMPTS = {"parameters": "Parameters", "injected-parameters": "Values used here", "hide-input": "Code"}
 TOP = "Code, first figure"
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The records and what was found of each claim, judged once for all pages of the book."""
+
+    records: Sequence[Mapping[str, Any]]
+    found: Mapping[str, Finding]
+
+    @classmethod
+    def judge(cls, kept: Sequence[Mapping[str, Any]]) -> "Judged":
+        """Judge records that ``records.read`` returned."""
+        return cls(kept, findings.findings(kept))
+
+    def of(self, page: str) -> list[Finding]:
+        """The findings of a page's claims, measured ones first."""
+        own = [one for one in self.found.values() if one.claim.notebook == page]
+        return sorted(own, key=lambda one: one.verdict == "not run")
+
+    def write(self, saved: Path, folder: Path) -> None:
+        """Write what readers can download: the records, the rules, the scorecard, and ``NAME.csv`` for each page: one
+        row per recorded number, one column ``parameters.NAME`` per parameter that differs.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in [*saved.glob("*.json"), claims.FILE]:
+            shutil.copy2(path, folder)
+        pd.DataFrame([one.row() for one in self.found.values()]).to_csv(folder / "scorecard.csv", index=False)
+        names = {name: one.claim.name for name, one in self.found.items()}
+        for page, rows in pd.DataFrame(self.records, columns=records.COLUMNS).groupby("notebook"):
+            rest = pd.DataFrame(rows["parameters"].tolist(), index=rows.index).add_prefix("parameters.")
+            table = rows.drop(columns=["notebook", "parameters"]).join(rest)
+            table.insert(0, "name", table["claim"].map(names))
+            table.to_csv(folder / f"{page}.csv", index=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +70,15 @@ class Page:
     @cached_property
     def figures(self) -> dict[str, Figure]:
         """Its captioned figures, by name."""
-        return figures.of(self.name, self.notebook)
+        return figures.of(self.notebook)
 
 
 def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
     """Turn a notebook's outputs into what readers see, and write their downloads into ``source``, the staged book."""
-    _describe_figures(page, judged.of(page.name), source / "vendor/records/figures")
-    _put_result(page, judged, source)
-    _show_tables(page, judged, source / "vendor/records/tables")
+    found, recorded = judged.of(page.name), any(row["notebook"] == page.name for row in judged.records)
+    _describe_figures(page, found, source / "vendor/records/figures")
+    _put_result(page, found, recorded, source)
+    _show_tables(page, found, source / "vendor/records/tables")
     for cell in page.notebook.cells:
         _label(cell)
     live.insert(root, page.notebook)
@@ -54,41 +86,39 @@ def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
     page.notebook.cells.insert(0, first)                                   # the site does not show it
 
 
-def _put_result(page: Page, judged: Judged, source: Path) -> None:
+def _put_result(page: Page, found: Sequence[Finding], recorded: bool, source: Path) -> None:
     """Put the findings and the figure that shows them below the title, and a line about the run below the claim."""
     title = next((cell for cell in page.notebook.cells if cell.source.startswith("# ")), None)
     if title is None:
         return
-    words = judged.book.pages.get(page.name)
-    shown = page.figures.get(words.figure if words else "") or next(iter(page.figures.values()), None)
+    told = words.load().pages.get(page.name)
+    shown = page.figures.get(told.figure if told else "") or next(iter(page.figures.values()), None)
     if shown:                                          # on top, and no longer below the code that drew it
         (folder := source / "book/generated/figures").mkdir(parents=True, exist_ok=True)
         (folder / f"{shown.name}.png").write_bytes(shown.png)
         shown.cell.metadata.tags = [*shown.cell.metadata.get("tags", []), "remove-output"]
     first, _, rest = title.source.partition("\n")
-    title.source = render.template(
-        "result.md", title=first, rest=rest.strip(), page=page, figure=shown,
-        found=judged.of(page.name), aim=_aim(page, judged.book),
-        recorded=any(row["notebook"] == page.name for row in judged.records))
+    title.source = render.template("result.md", title=first, rest=rest.strip(), page=page, figure=shown, found=found,
+                                   aim=_aim(page), recorded=recorded)
 
 
-def _aim(page: Page, book: Book) -> str:
+def _aim(page: Page) -> str:
     """What a page without claims found, with numbers of its own tables; what it is for, if it has no such tables."""
-    if (words := book.pages.get(page.name)) is None:
+    if (about := words.load().pages.get(page.name)) is None:
         return ""
     tables = {table.name: table.data for cell in page.notebook.cells for output in cell.get("outputs", [])
               if KIND in output.get("data", {}) for table in [Table.model_validate(output.data[KIND])]}
     told = {}
-    for name, cell in words.cells.items():
+    for name, cell in about.cells.items():
         rows = tables.get(cell.table, pd.DataFrame(columns=[*cell.row, cell.column]))
         for column, value in cell.row.items():
             rows = rows[rows[column] == value]
         if len(rows):
             told[name] = text_of(rows[cell.column].iloc[0]).partition(" ±")[0]
-    return words.finding.format(**told) if words.finding and told.keys() == words.cells.keys() else words.aim
+    return about.finding.format(**told) if about.finding and told.keys() == about.cells.keys() else about.aim
 
 
-def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
+def _show_tables(page: Page, found: Sequence[Finding], folder: Path) -> None:
     """Turn every table into HTML with a link to its numbers, and fold away tables of settings."""
     folder.mkdir(parents=True, exist_ok=True)
     seen, rules = Counter(), claims.load_claims()      # a verdict may rest on other graphs than those of the table
@@ -101,14 +131,13 @@ def _show_tables(page: Page, judged: Judged, folder: Path) -> None:
             label = f"{table.name} {seen[table.name]}".removesuffix(" 1")
             file = folder / f"{page.name}-{label.replace(' ', '-')}.csv"
             link = f"../../records/tables/{file.name}"
-            if table.name.startswith(VERDICTS):
-                mine = [judged.verdicts[one.claim] for one in judged.of(page.name)]            # by the rules of today
-                html = render.verdicts([one for one in mine if one.verdict != "not run" or one.readings])
+            if table.name.startswith(VERDICTS):                            # shown by the rules of today
+                html = render.verdicts([one for one in found if one.verdict != "not run" or one.readings])
             else:
                 table.to_csv(file)
-                says = [one.sentences[0] for one in judged.of(page.name) if one.table == label and one.sentences
-                        and judged.verdicts[one.claim].claim.decided_by == rules[one.claim].decided_by]
-                html = render.table(table, judged.book, " ".join(says), link)
+                says = [one.sentences[0] for one in found if one.claim.table == label and one.sentences
+                        and one.claim.decided_by == rules[one.name].decided_by]
+                html = render.table(table, " ".join(says), link)
             output.data = NotebookNode({"text/html": html})
             if table.settings:
                 cell.metadata["tags"] = [tag for tag in cell.metadata.tags if tag != "hide-input"] + ["hide-cell"]
@@ -120,7 +149,7 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
     folder.mkdir(parents=True, exist_ok=True)
     for figure in page.figures.values():
         said = [f"{one.title}: {one.sentences[0]}" for one in found
-                if one.figure == figure.name and one.sentences and not one.exact]
+                if one.figure == figure.name and one.sentences and not one.claim.exact]
         ends = figure.alt.endswith((".", "?", "!"))
         figure.cell.metadata.mystnb.image = NotebookNode(alt=" ".join([figure.alt + "." * (not ends), *said]))
         if numbers := figure.numbers:

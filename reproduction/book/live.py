@@ -4,23 +4,23 @@
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from nbformat import NotebookNode
 from PIL import Image
 
 from . import render
-from .judged import Judged
 
 FOLDER = "live"                                                            # on the website, beside book/
 IMAGE = re.compile(r"!\[([^]]+)\]\(live\)")        # with its description, for readers who do not see it
 NAMED = re.compile(r"<!-- live: (\w+) -->")        # in a cell of a notebook, where a part stands
 
 
-def shares(judged: Judged) -> dict[str, str]:
+def shares(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """How many stored digits the graphs of page 3c, as the part has one, return from noise: a per cent."""
-    found = [one["value"] for one in judged.records if (one["notebook"], one["dataset"], one["quantity"]) == (
+    found = [one["value"] for one in records if (one["notebook"], one["dataset"], one["quantity"]) == (
         "03c-associative-memory", "mnist", "retrieved_share") and one["parameters"].get("corruption") == "noise"]
     return {"noise": f"{100 * sum(found) / len(found):.1f} %"} if found else {}
 

@@ -160,7 +160,8 @@ def records_of(made: Path) -> Path:
 def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:
     if key not in known:
         raise type(error := unknown("parameter", key, known))(f"{origin}: {error}")
-    wanted, least = known[key].type, _least(key, known[key])
+    wanted, zero = known[key].type, known[key].default == 0 or "0: not run" in known[key].help
+    least = 0 if zero or key.endswith("_seeds") or "int" not in wanted else 1      # of whole numbers, if 0 says nothing
     number = "int" in wanted or "float" in wanted
     try:
         is_text = isinstance(value, str) and wanted != "str"
@@ -173,12 +174,6 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
         limits = f" from {least} to {MOST:g}" * number
         raise BadInput(f"{origin}: parameter {key!r} = {shown(value)}; expected {wanted}{limits}, for example "
                        f"{known[key].default!r}.") from None
-
-
-def _least(key: str, parameter: Parameter) -> int:
-    """The least value of a number: 1 for a whole one, where nothing says that 0 has a meaning."""
-    said = parameter.default == 0 or "0: not run" in parameter.help or key.endswith("_seeds")
-    return 0 if said or "int" not in parameter.type else 1
 
 
 def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Path) -> Path:

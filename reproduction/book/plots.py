@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
@@ -65,8 +66,15 @@ Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, val
 
 
 def use_style() -> None:
-    """Set fonts, grid and resolution of all figures. In a notebook, attach the numbers that a figure draws."""
-    handover.offer()
+    """Set fonts, grid and resolution of all figures. In a notebook, output each with two pixels for each of a page, and
+    beside it the numbers that it draws.
+    """
+    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):
+        from matplotlib_inline.backend_inline import set_matplotlib_formats  # only here: it comes with IPython
+        set_matplotlib_formats("retina")
+        plt.uninstall_repl_displayhook()                                   # would draw each of them once more
+        shell.display_formatter.mimebundle_formatter.for_type(
+            Figure, lambda figure: {handover.NUMBERS: text} if (text := handover.csv(figure)) else {})
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind")
     plt.rcParams.update({"figure.dpi": polish.DPI, "savefig.bbox": "tight", "axes.titlesize": "medium",
                          "figure.constrained_layout.use": True, "image.cmap": "gray_r"})
@@ -268,17 +276,11 @@ def outcomes(frame: pd.DataFrame, x: str, y: str, good: str, limit: str) -> Figu
                   ha="center", fontsize=SMALLEST)
     _plain_numbers(axis)
     axis.set(ylabel="")
-    legend = axis.legend(title="", fontsize="small", loc="best")
-    _cross(axis.collections, legend.legend_handles[1])
-    return handover.keep(figure, frame[[y, x, good]])
-
-
-def _cross(collections: Sequence[PathCollection], entry: Line2D) -> None:
-    """Make crosses of the dots in the colour of what went wrong, and of their entry in a legend."""
     dot, cross = (mark.get_path().transformed(mark.get_transform()) for mark in map(MarkerStyle, "oX"))
-    for dots in collections:
+    for dots in axis.collections:
         dots.set_paths([cross if same_color(color, WRONG) else dot for color in dots.get_facecolors()])
-    entry.set_marker("X")
+    axis.legend(title="", fontsize="small", loc="best").legend_handles[1].set_marker("X")
+    return handover.keep(figure, frame[[y, x, good]])
 
 
 def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: object) -> Figure:

@@ -137,7 +137,8 @@ def _image(tag: str, folder: Path) -> str:
     if file.suffix != ".png" or not file.is_file():
         return tag.replace("<img ", f"<img {late}", 1)
     with Image.open(file) as picture:
-        width, height = (side // density(picture) for side in picture.size)
+        density = max(1, round(picture.info.get("dpi", (DPI,))[0] / DPI))               # 2 of a notebook's
+        width, height = (side // density for side in picture.size)
         photograph, names = is_photograph(picture.convert("RGB")), galleries.names_end(picture)
     style = f"--natural: {width}; --high: {height}" + (f"; --names: {names:.4f}" if names else "")
     size = "" if "width=" in tag else f'width="{width}" height="{height}" style="{style}" '
@@ -146,11 +147,6 @@ def _image(tag: str, folder: Path) -> str:
         return tag
     return tag.replace('class="', 'class="photograph ', 1) if 'class="' in tag else tag.replace(
         "<img ", '<img class="photograph" ', 1)
-
-
-def density(picture: Image.Image) -> int:
-    """How many of its pixels stand in one of the page, by its resolution: 2 of what a notebook draws today, else 1."""
-    return max(1, round(picture.info.get("dpi", (DPI,))[0] / DPI))
 
 
 def is_photograph(picture: Image.Image) -> bool:

@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from ..evidence import claims, words
 from ..evidence.verdicts import LEVELS, Beside, Verdict
-from ..evidence.words import Book
 from .handover import DASH, Table, text_of
 
 BADGES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not", "preliminary": "preliminary",
@@ -50,12 +49,12 @@ def per_cent(mean: float, sd: float, seeds: int) -> str:
     return f"{mean:.1f}" + f" ± {sd:.{1 + (sd < 0.05)}f}" * (seeds > 1) + " %"
 
 
-def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
+def table(shown: Table, says: str = "", csv: str = "") -> str:
     """The HTML of a table. ``says``: the finding that stands above it. ``csv``: the address of its numbers."""
-    columns, alike, rules = [], {}, claims.load_claims() if "claim" in shown.data else {}
+    columns, alike, rules, titles = [], {}, claims.load_claims() if "claim" in shown.data else {}, words.load().columns
     for name, values in shown.data.items():
-        title = book.columns.get(name, name)
-        texts = [in_words(text_of(value, shown.formats.get(name, "")), book) for value in values]
+        title = titles.get(name, name)
+        texts = [in_words(text_of(value, shown.formats.get(name, ""))) for value in values]
         if name == "claim":
             texts = [rules[value].name if value in rules else text for value, text in zip(values, texts, strict=True)]
         told_once = shown.settings or title in CONSTANT or texts[:1] == [DASH]
@@ -63,7 +62,7 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
             alike |= {title: texts[0]} if texts[0] != DASH else {}
         else:
             columns.append(_column(title, texts))
-    paper = {book.columns.get(name, name): value for name, value in shown.paper.items()}
+    paper = {titles.get(name, name): value for name, value in shown.paper.items()}
     said = {"In all rows": alike, "The paper's": paper}
     below = [f"{lead}: {'; '.join(_counted(key, text_of(value)) for key, value in facts.items())}."
              for lead, facts in said.items() if facts]
@@ -71,13 +70,14 @@ def table(shown: Table, book: Book, says: str = "", csv: str = "") -> str:
                     rows=list(zip(*(column["texts"] for column in columns), strict=True)))
 
 
-def in_words(text: str, book: Book) -> str:
+def in_words(text: str) -> str:
     """A cell with readers' words in place of the code's names of models, data sets and settings."""
     if text.startswith('{"'):                          # a sweep's setting: labels to hidden1 1, hidden1 to hidden1 0
         with suppress(json.JSONDecodeError):
             settings = json.loads(text)
             return ", ".join(f"{name.replace('->', 'to')} {text_of(settings[name])}" for name in settings)
-    return book.words.get(text) or SETTING.sub(lambda name: book.words.get(name[0], name[0]), text)
+    called = words.load().words
+    return called.get(text) or SETTING.sub(lambda name: called.get(name[0], name[0]), text)
 
 
 def _column(title: str, texts: Sequence[str]) -> dict[str, object]:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..evidence import claims, findings, strict
+from ..evidence import claims, findings, strict, words
 from ..evidence.findings import Finding
 from ..evidence.verdicts import Verdict
 from . import figures, render
-from .judged import Judged
-from .layout import Page
+from .layout import Judged, Page
 
 TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, checked exactly"
 BEYOND = "Beyond the paper"
@@ -32,7 +31,7 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
     every, order = entries(judged, pages, root, source / "book/_static/score"), list(findings.LEADS)
     ranked = sorted(every, key=lambda entry: order.index(entry["one"].verdict))                # what holds first
     groups = {title: [entry for entry in ranked if entry["group"] == title] for title in (TRAINED, EXACT, BEYOND)}
-    rivals = [rival for one in judged.verdicts.values() if not one.claim.beyond for rival in one.rivals]
+    rivals = [rival for one in judged.found.values() if not one.claim.beyond for rival in one.rivals]
     given = {"every": every, "groups": groups, "trained_title": TRAINED, "exact_title": EXACT, "pages": pages,
              "summaries": {title: summary([entry["one"] for entry in group]) for title, group in groups.items()},
              "rivals": render.counted(rivals), "lead": lead(judged), "dots": dots(judged), "kinds": findings.KINDS,
@@ -46,22 +45,21 @@ def entries(judged: Judged, pages: Mapping[str, Page], root: Path, folder: Path)
     """
     every, told = [], (root / "book/changes.md").read_text(encoding="utf-8")
     for one in judged.found.values():
-        verdict = judged.verdicts[one.claim]
-        page = pages.get(verdict.claim.notebook)
+        claim, anchor = one.claim, f"change-{one.name.lower()}"
+        page = pages.get(claim.notebook)
         figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
-        anchor = f"change-{one.claim.lower()}"
         every.append({
-            "one": one, "verdict": verdict, "group": BEYOND if one.beyond else EXACT if one.exact else TRAINED,
+            "one": one, "group": BEYOND if claim.beyond else EXACT if claim.exact else TRAINED,
             "figure": figure, "image": figures.thumbnail(figure, folder, SMALL) if figure else None,
-            "ticks": ticks(verdict), "asked": asked(verdict.claim),
+            "ticks": ticks(one), "asked": asked(claim),
             "changes": anchor if f"\n({anchor})=\n" in told else "runs"})
     return every
 
 
 def lead(judged: Judged) -> dict[str, bool]:
     """Older network -> whether the fully connected graph beats it on every data set that was run. Empty: none was."""
-    ran = [(OLDER[check], bool(outcome.passed)) for claim in CLASSIFIERS & judged.verdicts.keys()
-           for check, outcome in judged.verdicts[claim].outcomes.items() if check in OLDER and outcome.cases]
+    ran = [(OLDER[check], bool(outcome.passed)) for claim in CLASSIFIERS & judged.found.keys()
+           for check, outcome in judged.found[claim].outcomes.items() if check in OLDER and outcome.cases]
     return {network: all(passed for name, passed in ran if name == network) for network in dict(ran)}
 
 
@@ -76,7 +74,7 @@ def ticks(one: Verdict) -> dict[str, Any]:
     """Which checks of a claim hold and which fail, in a few words each, how many, and which guards fail; nothing for
     exact ones.
     """
-    if one.claim.needs.profile == "any" or not one.claim.comparable:
+    if one.claim.exact or not one.claim.comparable:
         return {"held": [], "failed": [], "guards": [], "count": ""}
     held, failed, guards = (list(one.named(*how)) for how in ((True,), (False,), (False, True)))
     count = len(held) + len(failed)
@@ -88,11 +86,11 @@ def asked(claim: claims.Claim) -> list[str]:
     """One line for each quotation of the paper: the checks that ask for it; and one for those that we added."""
     if not claim.says:
         return []
-    lines = {f"“{words}”": names for words, names in claim.says.items()}
+    lines = {f"“{said}”": names for said, names in claim.says.items()}
     of_paper = {name for names in claim.says.values() for name in names}
     ours = [name for name, check in claim.checks.items() if not check.further and name not in of_paper]
     lines |= {"added by us": ours} if ours else {}
-    return [f"{words}: {'; '.join(_short(claim, names))}" for words, names in lines.items()]
+    return [f"{said}: {'; '.join(_short(claim, names))}" for said, names in lines.items()]
 
 
 def _short(claim: claims.Claim, names: Iterable[str]) -> list[str]:
@@ -104,7 +102,7 @@ def _short(claim: claims.Claim, names: Iterable[str]) -> list[str]:
 
 def dots(judged: Judged) -> dict[str, Any] | None:
     """The paper's accuracies and ours by claim, one row per number, on a common scale; None if there are none."""
-    groups = {one.claim.name: rows for one in judged.verdicts.values() if (rows := _accuracies(one, judged.book.words))}
+    groups = {one.claim.name: rows for one in judged.found.values() if (rows := _accuracies(one))}
     every = [row for rows in groups.values() for row in rows]
     if not (values := [value for row in every for value in (row["paper"], row["ours"]) if value]):
         return None
@@ -115,7 +113,7 @@ def dots(judged: Judged) -> dict[str, Any] | None:
     return {"groups": groups, "low": low}
 
 
-def _accuracies(one: Verdict, words: Mapping[str, str]) -> list[dict[str, Any]]:
+def _accuracies(one: Verdict) -> list[dict[str, Any]]:
     """The rows of one claim, in per cent: model, the paper's value, ours (None if not measured), deviations, seeds."""
     pairs, rows = re.findall(r"(\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)", one.claim.paper), []        # where it prints them
     for outcome in one.outcomes.values():
@@ -127,8 +125,8 @@ def _accuracies(one: Verdict, words: Mapping[str, str]) -> list[dict[str, Any]]:
         for case in outcome.cases or [None]:
             values = 100 * case.values if case else np.empty(0)
             model = check.model or (case.model if case else one.name)
-            rows.append({"model": words.get(model, model), "printed": findings.printed(check, one.claim.paper),
-                         "paper": paper, "paper_sd": paper_sd,
+            rows.append({"model": words.load().words.get(model, model), "paper": paper, "paper_sd": paper_sd,
+                         "printed": findings.printed(check, one.claim.paper),
                          "ours": values.mean() if case else None, "seeds": len(values),
                          "ours_sd": values.std(ddof=1) if len(values) > 1 else 0.})
     return rows if any(row["ours"] is not None for row in rows) else []

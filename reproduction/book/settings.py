@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import checkout
-from ..evidence import grid
+from ..evidence import grid, words
 from ..evidence.strict import read_yaml
 from . import render
 
@@ -14,26 +14,19 @@ OPEN = ("activation", "train.steps", "train.value_lr", "train.weight_lr", "train
 COMMENT = re.compile(r"((?:^#.*\n)+)([\w-]+):", re.MULTILINE)
 
 
-def includes(words: Mapping[str, str]) -> dict[str, str]:
-    """``settings.html``, from ``config/models.yaml`` with its comments and ``config/paper-grid.yaml``. ``words``:
-    readers' words for kinds of model of which the paper names no settings.
-    """
+def includes() -> dict[str, str]:
+    """``settings.html``, from ``config/models.yaml`` with its comments and ``config/paper-grid.yaml``."""
     file = checkout.part("config") / "models.yaml"
     why = {name: " ".join(line.removeprefix("#").strip() for line in text.splitlines())
            for text, name in COMMENT.findall(file.read_text(encoding="utf-8"))}
-    kinds: dict[str, dict[str, Any]] = {}
+    kinds, called = {}, words.load().words
     for name, model in read_yaml(file).items():
-        title, entry = grid.entry(model) or (_called(model, words), None)
+        own = f"{model['topology']['constructor']} graph" if model["kind"] == "pcgraph" else model["kind"]
+        title, entry = grid.entry(model) or (called.get(own, own.replace("_", " ").replace("-", " ")), None)
         kind = kinds.setdefault(title, {"title": title, "entry": entry, "models": {}})
         kind["models"][name] = model
     rows = {title: _rows(kind["entry"], kind["models"]) for title, kind in kinds.items()}
     return {"settings.html": render.template("settings.html", kinds=kinds.values(), rows=rows, why=why)}
-
-
-def _called(model: Mapping[str, Any], words: Mapping[str, str]) -> str:
-    """The title of a kind of model of which the paper names no settings."""
-    own = f"{model['topology']['constructor']} graph" if model["kind"] == "pcgraph" else model["kind"]
-    return words.get(own, own.replace("_", " ").replace("-", " "))
 
 
 def _rows(entry: grid.Entry | None, models: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -43,7 +36,7 @@ def _rows(entry: grid.Entry | None, models: Mapping[str, Any]) -> list[dict[str,
             for key, said in named.items()]
     left = {grid.WORDS[key]: _values(models.values(), key, None) for key in OPEN if key not in named}
     rows.append({"setting": "left open", "paper": "", "here": [
-        (f"{words} {', '.join(text for text, _ in values)}", False) for words, values in left.items() if values]})
+        (f"{said} {', '.join(text for text, _ in values)}", False) for said, values in left.items() if values]})
     return [row for row in rows if row["here"]]
 
 

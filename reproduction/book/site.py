@@ -18,8 +18,7 @@ from ..checkout import ROOT, relative
 from ..evidence import records
 from ..evidence.strict import read_yaml
 from . import gate, live, polish, runs, score, settings, speed
-from .judged import Judged
-from .layout import Page, lay_out
+from .layout import Judged, Page, lay_out
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 LARGEST = 2**26                                              # bytes of an executed notebook
@@ -39,12 +38,12 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     judged = Judged.judge(records.read(saved))
     source = _copy_prose(root, made / "site-source")
     judged.write(saved, source / "vendor/records")
-    live.place(root, source, live.shares(judged))
+    live.place(root, source, live.shares(judged.records))
     folder = source / "book/generated"                                     # what prose pages include
     texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
-    texts |= speed.includes(root / "results/bench", folder, judged.book.words)
+    texts |= speed.includes(root / "results/bench", folder)
     texts |= score.includes(judged, pages, root, source)
-    texts |= settings.includes(judged.book.words)
+    texts |= settings.includes()
     texts["licences.csv"] = runs.licences().to_csv(index=False)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

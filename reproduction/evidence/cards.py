@@ -161,15 +161,10 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
 
 def write(card: Card) -> Path:
     """Write a card into ``_build/<profile>/cards``. Published cards are kept in ``results/cards``."""
-    target = path(ModelRun(card.model, card.profile, card.seed))
+    target = checkout.ROOT / "_build" / card.profile / "cards" / f"{card.model}-seed{card.seed}.json"
     with write_aside(target) as part:
         part.write_text(card.model_dump_json() + "\n", encoding="utf-8")
     return target
-
-
-def path(training: ModelRun) -> Path:
-    """The path of one's own card of a model, whether or not it exists."""
-    return checkout.ROOT / "_build" / training.profile / "cards" / f"{training.path.stem}.json"
 
 
 def committed_path(training: ModelRun) -> Path:

@@ -199,6 +199,11 @@ class Claim(Words):
             raise ValueError(f"a sentence speaks of the check {min(missing)!r}; there are {', '.join(self.checks)}")
         return self
 
+    @property
+    def exact(self) -> bool:
+        """Whether it is an identity or a drawing, which is checked to rounding at any size."""
+        return self.needs.profile == "any"
+
     @cached_property
     def departures(self) -> tuple[str, ...]:
         """Where what decides the claim leaves the paper's grid, other than in what it is about. Raises UnknownName."""

@@ -4,7 +4,7 @@ them, so a claim that failed cannot read as if it held.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from . import claims
 from .claims import Cause, Check, Claim
-from .verdicts import Beside, Outcome, Reading, Verdict
+from .verdicts import Beside, Outcome, Reading, Verdict, verdicts
 from .words import called, count, load
 
 LEADS, KINDS = load().verdicts, load().causes                             # both in the order of lists
@@ -22,33 +22,24 @@ PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "ei
 FEW = 3                                            # up to so many cases are listed; more are given as a range
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A claim in words. ``title``: what was found, in a line; the claim's name where nothing was measured.
+@dataclass(frozen=True, kw_only=True)
+class Finding(Verdict):
+    """A verdict in words. ``title``: what was found, in a line; the claim's name where nothing was measured.
 
-    ``hangs``: what its verdict depends on (other readings, simple methods), one sentence each. ``cause`` empty: none is
-    needed. ``exact``: an identity or a drawing, which is checked to rounding at any size. ``tested``: how the cause was
-    tested, and the result; empty if it was not. ``beyond``: who asks, where the paper does not.
+    ``hangs``: what it depends on (other readings, simple methods), one sentence each. ``cause`` empty: none is needed.
+    ``tested``: how the cause was tested, and the result; empty if it was not.
     """
 
-    claim: str
-    name: str
     title: str
-    verdict: str
     remark: str
     lead: str
     sentences: tuple[str, ...]
     ours: str
-    paper: str
-    lacks: tuple[str, ...]
     hangs: tuple[str, ...]
     kind: str
     cause: tuple[str, ...]
     figure: str
-    exact: bool
-    table: str = ""
-    tested: str = ""
-    beyond: str = ""
+    tested: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,14 +172,14 @@ def _called(key: str, value: object) -> str:
     return called(plain if key in ("dataset", "model", "task", "setting") else f"{key.replace('_', ' ')} {plain}")
 
 
-def findings(judged: Mapping[str, Verdict]) -> dict[str, Finding]:
-    """Every claim in words, from its verdict."""
-    return {name: _finding(one) for name, one in judged.items()}
+def findings(records: Iterable[Mapping[str, Any]]) -> dict[str, Finding]:
+    """Every claim in words, judged by records."""
+    return {name: _finding(one) for name, one in verdicts(records).items()}
 
 
-def told(judged: Mapping[str, Verdict]) -> list[str]:
+def told(records: Iterable[Mapping[str, Any]]) -> list[str]:
     """One line per measured claim: its name, the verdict in words, and the first sentence of the finding."""
-    return [f"{one.name}. {one.lead} {one.sentences[0]}" for one in findings(judged).values()
+    return [f"{one.claim.name}. {one.lead} {one.sentences[0]}" for one in findings(records).values()
             if one.sentences and one.verdict != "not run"]
 
 
@@ -226,23 +217,21 @@ def _place(ranks: np.ndarray, check: Check) -> str:
 
 
 def _finding(one: Verdict) -> Finding:
-    claim, page = one.claim, load().pages.get(one.claim.notebook)
+    claim, page, held = one.claim, load().pages.get(one.claim.notebook), one.verdict == "reproduced"
     quantities = {name: _quantity(outcome, claim) for name, outcome in one.outcomes.items()}
-    held, cause = one.verdict == "reproduced", _cause(claim.cause, one.verdict, quantities)
     ours = claim.ours or f"{{{next(iter(claim.checks))}}}"
+    kind, cause = _cause(claim.cause, one.verdict, quantities)
     tested = claim.cause.tested.told({name: reading.verdict for name, reading in one.readings.items()}) if (
-        cause[1] and claim.cause.tested) else ""
+        cause and claim.cause.tested) else ""
     return Finding(
-        claim=one.name, name=claim.name, title="".join(said([claim.title], quantities)) or claim.name,
-        verdict=one.verdict, remark=claim.remark if held else "",
+        **vars(one), title="".join(said([claim.title], quantities)) or claim.name,
+        remark=claim.remark if held else "",
         lead=f"It holds {claim.remark}." if held and claim.remark else LEADS[one.verdict],
         sentences=tuple(said(claim.finding, quantities)), ours="".join(said([ours], quantities)),
-        paper=claim.paper, lacks=one.lacks,
         hangs=(*(_read_so(name, reading, claim) for name, reading in one.readings.items()),
                *_beside_simple(one.rivals)),
-        figure=(claim.figure or (page.figure if page else "")).removeprefix("none"), kind=cause[0],
-        cause=tuple(cause[1]), exact=claim.needs.profile == "any", table=claim.table,
-        tested=tested, beyond=claim.beyond)
+        kind=kind, cause=tuple(cause), tested=tested,
+        figure=(claim.figure or (page.figure if page else "")).removeprefix("none"))
 
 
 def _quantity(outcome: Outcome, claim: Claim) -> Quantity:

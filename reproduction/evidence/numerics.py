@@ -35,11 +35,6 @@ def version(spec: "Model") -> str:
     return hashlib.sha256(json.dumps([known[part] for part in parts(spec)]).encode()).hexdigest()[:16]
 
 
-def digest() -> str:
-    """Digest of all committed numbers."""
-    return hashlib.sha256(FILE.read_bytes()).hexdigest()[:16]
-
-
 @cache
 def committed() -> dict[str, list[list[float]]]:
     """The numbers of numerics.json: part -> one row per training."""

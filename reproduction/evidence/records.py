@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from pcgraph_lite.errors import BadFile, BadInput, shown
-from pcgraph_lite.files import read_text, write_aside
+from pcgraph_lite.files import digest, read_text, write_aside
 
 from .. import checkout
 from . import claims, numerics, strict
@@ -71,14 +71,16 @@ class Recorder:
     """
 
     def __init__(self, notebook: str, profile: str, device: "torch.device | str", out: str | Path = "") -> None:
-        from pcgraph_lite import hardware  # only here: it needs torch
+        from pcgraph_lite import hardware
+
+        from . import config  # only here: both need torch
         try:
             TypeAdapter(Name).validate_python(notebook)
         except ValidationError:
             raise BadInput(f"notebook = {shown(notebook)}; expected the name of a page, of letters, digits, '-' and "
                            "'_'.") from None
         self.notebook, self.profile, self.device = notebook, profile, hardware.describe(device)
-        self.folder = folder(profile, out)
+        self.folder = checkout.ROOT / (out or f"_build/{config.load_profile(profile).name}")
         self.rows: dict[tuple[str, ...], Record] = {}
         self.models: dict[str, dict[str, str | None]] = {}
         self._claims = claims.load_claims()
@@ -144,13 +146,6 @@ def _write(path: Path, saved: Saved) -> None:
         part.write_text(json.dumps(saved.model_dump(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def folder(profile: str, out: str | Path = "") -> Path:
-    """The folder to which a run writes: ``out`` or ``_build/<profile>``. Raises UnknownName: no such profile."""
-    from . import config  # only here: it needs torch
-    config.load_profile(profile)
-    return checkout.ROOT / out if str(out) else checkout.ROOT / "_build" / profile
-
-
 def provenance(device: str, seconds: float | None = None,
                version: tuple[str, bool] | None = None) -> dict[str, Any]:
     """The origin of a number: code, versions, device (in words), time, peak memory. ``version``: commit, and whether
@@ -160,7 +155,7 @@ def provenance(device: str, seconds: float | None = None,
 
     from pcgraph_lite import hardware  # only here: it needs torch
     commit, dirty = version or checkout.version()
-    return {"commit": commit, "dirty": dirty, "numerics": numerics.digest(),
+    return {"commit": commit, "dirty": dirty, "numerics": digest(numerics.FILE)[:16],
             "device": device, "memory": f"{hardware.peak_memory():.0f} MiB",
             "seconds": None if seconds is None else round(seconds, 1),
             "date": datetime.now(UTC).isoformat(timespec="seconds"), "python": platform.python_version(),

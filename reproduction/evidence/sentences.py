@@ -14,12 +14,9 @@ HELD = ("true at every decay", "at some", "at none")
 
 def means() -> dict[str, pd.DataFrame]:
     """The means over seeds of the runs of each graph, a row a decay of ORDER."""
-    return {graph: _of(sweep, which) for graph, (sweep, which) in GRAPHS.items()}
-
-
-def _of(sweep: str, which: str) -> pd.DataFrame:
-    rows = decays.ends(sweep).query(which, engine="python")
-    return rows.groupby(decays.named(rows[DECAY])).mean(numeric_only=True).reindex(ORDER)
+    found = {graph: decays.ends(sweep).query(which, engine="python") for graph, (sweep, which) in GRAPHS.items()}
+    return {graph: rows.groupby(decays.named(rows[DECAY])).mean(numeric_only=True).reindex(ORDER)
+            for graph, rows in found.items()}
 
 
 def true_where(of: dict[str, pd.DataFrame]) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -63,21 +64,14 @@ def mapping(path: Path, text: str) -> dict[str, Any]:
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):              # libyaml's, where PyYAML was built with it
     """A loader that reads 1e-4 as a number (YAML 1.1 requires 1.0e-4) and refuses a key given twice."""
 
-    def get_single_node(self) -> yaml.Node | None:
-        node = super().get_single_node()
-        seen, waiting = set(), [node]
-        while waiting:
-            one = waiting.pop()
-            if one is None or id(one) in seen or isinstance(one, yaml.ScalarNode):
-                continue
-            seen.add(id(one))                                              # an alias is the same node
-            pairs = one.value if isinstance(one, yaml.MappingNode) else [(None, value) for value in one.value]
-            keys = [key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode)]
-            if len(set(keys)) < len(keys):
-                twice = next(key for key in keys if keys.count(key) > 1)
-                raise yaml.constructor.ConstructorError(None, None, f"the key {twice!r} is given twice", one.start_mark)
-            waiting += [node for pair in pairs for node in pair]
-        return node
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Called for every mapping, and again for one that another merges; by then it may have merged a key twice."""
+        keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        twice = [key for key, times in keys.items() if times > 1]
+        if twice and not hasattr(node, "checked"):
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is given twice", node.start_mark)
+        node.checked = True
+        super().flatten_mapping(node)
 
 
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+"),

@@ -208,9 +208,7 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
         lacks.append(f"Run at the sizes called {profile}; the rule asks for {claim.needs.profile}.")
     for quantity, wanted in claim.needs.least.items():
         if min((row["value"] for row in own if row["quantity"] == quantity), default=-math.inf) < wanted:
-            name = quantity.replace("_", " ").replace("gpu", "GPU")
-            name = name.removesuffix("s") if wanted == 1 else name
-            lacks.append(f"The rule asks for {wanted:g} {name}; this run had fewer.")
+            lacks.append(f"The rule asks for {wanted:g} {quantity.replace('_', ' ')}; this run had fewer.")
     ran = [(outcome.check.seeds or claim.needs.seeds, outcome.seeds) for outcome in outcomes if outcome.cases]
     if needed := max((needs for needs, seeds in ran if seeds < needs), default=0):
         uneven = any(check.seeds for check in claim.checks.values())       # the fewest may be enough

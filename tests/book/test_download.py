@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from reproduction.book import render
-from reproduction.book.judged import Judged
+from reproduction.book.layout import Judged
 from reproduction.checkout import ROOT
 from reproduction.evidence import records
 

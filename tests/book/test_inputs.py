@@ -7,6 +7,7 @@ from pathlib import Path
 import grimp
 import pytest
 
+from reproduction import checkout
 from reproduction.book import inputs, notebooks
 from reproduction.evidence import claims, config
 
@@ -27,7 +28,7 @@ def test_digest_follows_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         path = tmp_path / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    monkeypatch.setattr(inputs, "HOME", tmp_path)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
 
     def fresh() -> list[str]:
         return [inputs.code.__wrapped__(site) for site in (False, True)]

@@ -11,10 +11,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from reproduction.book import layout, render, tables
 from reproduction.book.handover import KIND, NUMBERS, Table
-from reproduction.book.judged import Judged
-from reproduction.book.layout import Page
+from reproduction.book.layout import Judged, Page
 from reproduction.checkout import ROOT
 from reproduction.evidence import records
+from reproduction.evidence.claims import load_claims
 from reproduction.evidence.findings import Finding
 
 NAME = "03a-fully-connected"
@@ -23,12 +23,13 @@ PIXEL = "iVBORw0KGgo="  # decodes; nothing here looks at the picture
 
 
 def finding(**changes: object) -> Finding:
-    whole = {"claim": "gen-a", "name": "A picture", "title": "Eight <pictures>", "remark": "", "exact": False,
-             "verdict": "preliminary: partly",
+    """Of a claim about trained models, with other words."""
+    whole = {"name": "gen-a", "title": "Eight <pictures>", "remark": "", "verdict": "preliminary: partly",
              "lead": "So far it holds in part.", "sentences": ("First & best.", "Second."), "ours": "80 %",
-             "paper": "always", "lacks": ("One seed so far; the rule asks for five.",),
+             "claim": load_claims()["gen-a"].model_copy(update={"paper": "always", "table": "by-decay 2"}),
+             "lacks": ("One seed so far; the rule asks for five.",),
              "hangs": ("Read otherwise, not.",), "kind": "setting", "cause": ("Why.",), "figure": "fig-a"}
-    return Finding(**whole | changes)
+    return replace(Judged.judge([]).found["gen-a"], **whole | changes)
 
 
 def figure(caption: str = "Look.", *tags: str, **data: str) -> NotebookNode:
@@ -101,8 +102,8 @@ def test_the_box_says_verdict_and_finding_and_folds_what_it_hangs_on_or_says_wha
 
 
 def test_a_page_of_many_claims_keeps_to_a_line_each() -> None:
-    later = finding(claim="gen-d", verdict="not run", sentences=(), ours="", hangs=())
-    html = box(finding(), finding(claim="gen-c"), later)
+    later = finding(name="gen-d", verdict="not run", sentences=(), ours="", hangs=())
+    html = box(finding(), finding(name="gen-c"), later)
     shown = html.partition('id="claim-gen-a"')[2].partition("<details>")[0]
     assert "Eight" in shown and "First" not in shown and "80 %" not in shown and "80 %" in html
 
@@ -151,7 +152,7 @@ def test_the_caption_links_to_the_numbers_and_is_the_description_without_markup(
 
 def test_figure_and_table_of_a_claim_say_what_was_found(judged: Judged, tmp_path: Path) -> None:
     """The figure to those who do not see it; of two tables of one name the second alone."""
-    one = finding(claim="gen-a", table="by-decay 2")
+    one = finding()
     rows = [show(tables.plain(pd.DataFrame({"decay": ["weak"]}), "by-decay")) for _ in range(2)]
     shown = page(figure("Bars"), *rows)
     layout.lay_out(shown, replace(judged, found={"gen-a": one}), ROOT, tmp_path)

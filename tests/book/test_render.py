@@ -19,7 +19,7 @@ BOOK, RULES = findings.load(), load_claims()
 
 
 def html(table: Table | None = None, **columns: list) -> BeautifulSoup:
-    return BeautifulSoup(render.table(table or tables.plain(pd.DataFrame(columns), "x"), BOOK), "html.parser")
+    return BeautifulSoup(render.table(table or tables.plain(pd.DataFrame(columns), "x")), "html.parser")
 
 
 def cells(page: BeautifulSoup) -> list[list[str]]:
@@ -63,7 +63,7 @@ def test_points_of_numbers_stand_below_one_another() -> None:
 
 def test_what_a_table_shows_stands_above_it_and_is_its_description() -> None:
     shown = tables.plain(pd.DataFrame({"model": ["a", "b"]}), "x")
-    page = BeautifulSoup(render.table(shown, BOOK, "B is < A.", "x.csv"), "html.parser")
+    page = BeautifulSoup(render.table(shown, "B is < A.", "x.csv"), "html.parser")
     said = page.find("p", class_="table-says")
     assert said.text == "B is < A." and page.find("table")["aria-describedby"] == said["id"]
     assert page.find("a", href="x.csv").has_attr("download")
@@ -94,7 +94,7 @@ def test_names_of_the_code_are_words_and_nothing_else_changes() -> None:
 def test_text_is_text_wherever_it_stands(text: str) -> None:
     """Oracle: what a parser reads is what was handed over, and the tags are the renderer's own."""
     shown = Table.of(pd.DataFrame({text: [text, "x"], "seeds": [1, 2]}), "x", text, settings=True, paper={text: text})
-    page = BeautifulSoup(render.table(shown, BOOK, text, "x.csv"), "html.parser")
+    page = BeautifulSoup(render.table(shown, text, "x.csv"), "html.parser")
     assert cells(page)[:2] == [[text, "seeds"], [text, "1"]] and page.find("caption").text == text
     assert {tag.name for tag in page.find_all()} <= {"p", "table", "caption", "thead", "tbody", "tr", "th", "td", "a"}
 

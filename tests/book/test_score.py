@@ -17,8 +17,7 @@ from PIL import Image
 
 from reproduction.book import figures, render, score
 from reproduction.book.figures import Figure
-from reproduction.book.judged import Judged
-from reproduction.book.layout import Page
+from reproduction.book.layout import Judged, Page
 from reproduction.checkout import ROOT
 from reproduction.evidence import claims, findings, records
 from reproduction.evidence.verdicts import Beside, Case
@@ -139,7 +138,7 @@ def figure(picture: Image.Image) -> Figure:
     shown = new_output("display_data", {"image/png": encoded(picture)})
     about = {"mystnb": {"figure": {"name": "fig-x", "caption": "A {term}`b`"}}}
     cell = new_code_cell("", outputs=[shown], metadata=about)
-    return figures.of("page", new_notebook(cells=[cell]))["fig-x"]
+    return figures.of(new_notebook(cells=[cell]))["fig-x"]
 
 
 def test_a_cause_has_its_figure_unless_the_claim_was_not_run(tmp_path: Path) -> None:
@@ -195,7 +194,7 @@ def test_comparisons_with_simple_methods_are_counted() -> None:
     text = render.template("conclusion.md", summaries={"a": group, "b": group}, trained_title="a", exact_title="b",
                            rivals=render.counted(beside), lead={}, every=[])
     assert "beat our graphs in 2 of 3 comparisons. They lose in 1," in text and "that the paper names" not in text
-    outside = {"group": "a", "verdict": SimpleNamespace(claim=SimpleNamespace(departures=["f"]))}
+    outside = {"group": "a", "one": SimpleNamespace(claim=SimpleNamespace(departures=["f"]))}
     for every, said in (([], "names. What"), ([outside], "names (1 exception). What")):
         final = {"a": group | {"final": [("reproduced", 1)]}, "b": group}
         assert said in render.template("conclusion.md", summaries=final, trained_title="a", exact_title="b", rivals={},

@@ -85,7 +85,7 @@ def test_a_shown_figure_carries_its_numbers_and_its_picture() -> None:
         shown, _ = shell.display_formatter.format(plots.curves({"a": ([0], torch.tensor([2.0]))}, "t", "E"))
         assert shown[handover.NUMBERS] == "series,t,E\na,0,2\n"
         with Image.open(BytesIO(b64decode(shown["image/png"]))) as picture:
-            assert polish.density(picture) == 2
+            assert picture.info["dpi"] == pytest.approx((2 * polish.DPI,) * 2, abs=0.1)
         assert handover.NUMBERS not in shell.display_formatter.format(plots.image_rows({"a": torch.rand(2, 784)}))[0]
     finally:
         InteractiveShell.clear_instance()

@@ -8,7 +8,7 @@ from reproduction.evidence import grid
 from reproduction.evidence.strict import read_yaml
 
 MODELS = read_yaml(ROOT / "config/models.yaml")
-TABLE = BeautifulSoup(settings.includes({"rbm": "restricted Boltzmann machine"})["settings.html"], "html.parser")
+TABLE = BeautifulSoup(settings.includes()["settings.html"], "html.parser")
 
 
 def rows(title: str) -> dict[str, tuple[str, set[str]]]:

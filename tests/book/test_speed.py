@@ -21,7 +21,7 @@ def made(results: Path, device: str, provenance: dict[str, object] | None = None
 
 def included(results: Path, folder: Path) -> dict[str, str]:
     folder.mkdir()
-    return speed.includes(results, folder, {"mnist": "digits", "fashion": "clothing"})
+    return speed.includes(results, folder)
 
 
 def test_a_benchmark_is_shown_for_each_device_that_has_one_and_without_any_how_to_make_one(tmp_path: Path) -> None:

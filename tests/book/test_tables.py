@@ -16,7 +16,6 @@ from scipy import stats
 from reproduction.book import render, tables
 from reproduction.book.handover import KIND, Table
 from reproduction.checkout import ROOT
-from reproduction.evidence import findings
 
 SPREAD, INTERVAL = {"mean": 2.0, "sd": 0.5}, {"share": 0.7, "low": 0.4, "high": 0.9}
 
@@ -137,7 +136,7 @@ def test_no_table_of_the_site_is_titled_by_the_names_of_records(page: Path) -> N
     names = {row["quantity"].replace("_", " ") for row in kept}
     shown = [Table.model_validate(output.data[KIND]) for cell in nbformat.read(page, as_version=4).cells
              for output in cell.get("outputs", []) if KIND in output.get("data", {})]
-    html = "".join(render.table(table, findings.load()) for table in shown if not table.name.startswith("verdicts"))
+    html = "".join(render.table(table) for table in shown if not table.name.startswith("verdicts"))
     titles = {part.partition("</th>")[0].rpartition(">")[2] for part in html.split("<th ")[1:]}
     jargon = {"mse", "psnr", "ssim", "agreement", "discontinuity", "frechet", "repeated"}
     assert not {name for name in names if jargon & set(name.split())} & titles

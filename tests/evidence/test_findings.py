@@ -13,7 +13,7 @@ import pytest
 from reproduction.book import render, site
 from reproduction.book.handover import KIND
 from reproduction.checkout import ROOT
-from reproduction.evidence import claims, findings, records, verdicts
+from reproduction.evidence import claims, findings, records
 from reproduction.evidence.claims import Check
 from reproduction.evidence.findings import Quantity
 from reproduction.evidence.verdicts import Case
@@ -33,7 +33,7 @@ def rows(claim: str, *measured: tuple[str, str | None, str | None, float], seeds
 
 
 def told(kept: list[dict[str, object]], claim: str) -> findings.Finding:
-    return findings.findings(verdicts.verdicts(kept))[claim]
+    return findings.findings(kept)[claim]
 
 
 def case(value: float = 1.0, theirs: float | None = 2.0, holds: bool = False, **about: object) -> Case:
@@ -64,8 +64,8 @@ def test_a_claim_that_holds_has_no_cause_and_lacks_nothing() -> None:
     assert (one.verdict, one.lead, one.cause, one.lacks) == ("reproduced", "It holds.", (), ())
     said = "With weak decay the classifier is right for 97 % of the digits, with strong decay for 90 %."
     assert one.sentences == (said,)
-    assert findings.told(verdicts.verdicts(both)) == [f"Classifiers want little decay. It holds. {said}"]
-    assert findings.told(verdicts.verdicts([])) == []
+    assert findings.told(both) == [f"Classifiers want little decay. It holds. {said}"]
+    assert findings.told([]) == []
 
 
 def test_a_cause_that_does_not_fit_what_failed_is_not_given() -> None:
@@ -79,7 +79,7 @@ def test_a_cause_that_does_not_fit_what_failed_is_not_given() -> None:
 
 def test_a_claim_without_records_is_not_measured_and_says_why() -> None:
     kept = records.read(Path("/nowhere"))
-    for name, one in findings.findings(verdicts.verdicts(kept)).items():
+    for name, one in findings.findings(kept).items():
         assert one.lead == "It has not been measured yet." and one.sentences == () and one.ours == "", name
         assert one.cause or not RULES[name].cause, name
     assert "SVHN" in told(kept, "class-svhn").cause[0]
@@ -230,8 +230,7 @@ def test_committed_records_give_sentences_without_gaps_and_show_every_rival() ->
     """Of every claim that has a verdict; the numbers of one are looked up in its records. A rule that asks for records
     of another model than those that are there would say nothing at all of a rival."""
     kept = records.read(ROOT / "results/records")
-    judged = verdicts.verdicts(kept)
-    found = findings.findings(judged)
+    found = findings.findings(kept)
     for one in found.values():
         text = " ".join([one.lead, *one.sentences, one.ours, *one.lacks, *one.hangs, *one.cause])
         assert "{" not in text and "nan" not in text.split(), one.claim
@@ -241,7 +240,7 @@ def test_committed_records_give_sentences_without_gaps_and_show_every_rival() ->
     asked = {"claim": "mlp-mnist", "model": "discriminative", "quantity": "accuracy"}
     values = [row["value"] for row in kept if asked.items() <= row.items()]
     assert f"{100 * np.mean(values):.2f} %" in found["mlp-mnist"].sentences[0]
-    for name, one in judged.items():
+    for name, one in found.items():
         rivals = {beside.rival.name for beside in one.rivals}
         measured = {record["quantity"] for record in kept if record["claim"] == name}
         lost = {rival.name for rival in one.claim.rivals if rival.other.quantity in measured} - rivals

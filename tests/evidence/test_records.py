@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,7 @@ CPU = hardware.describe("cpu")
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Runs write below a temporary folder; settings are the committed ones."""
-    monkeypatch.setattr(records, "folder", lambda profile, out="": tmp_path / profile)
+    monkeypatch.setattr(records, "Recorder", partial(records.Recorder, out=tmp_path / "laptop"))
     return tmp_path
 
 
