@@ -237,13 +237,6 @@ def test_ctrl_c_and_errors_leave_the_best_weights_and_the_history(tmp_path: Path
     assert not scored or graph.history["validation"].tolist() == [1, 1 / 2, 1 / 3]
 
 
-def test_a_callback_sees_every_epoch():
-    graph, rows = small(), []
-    history = fit(graph, toy(), epochs=3, progress=False, callback=lambda *seen: rows.append(seen))
-    assert [row for _, row in rows] == history.to_dict("records") == graph.history.to_dict("records")
-    assert all(model is graph for model, _ in rows)
-
-
 def listed(images: torch.Tensor, labels: torch.Tensor, names: tuple[str, ...] = ()) -> Subset:
     """Examples one by one with whole numbers, as torchvision has them."""
     examples = list(zip(images, labels.tolist(), strict=True))
