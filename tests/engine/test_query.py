@@ -136,7 +136,7 @@ def test_what_is_at_rest_at_once_is_joined_with_what_moves():
     """With all else at zero a black picture has no error: its chunk has an energy of 0 and stays there."""
     pixels = torch.tensor([[0.0], [1.0]]).expand(2, 6)
     answer = query(GRAPH, {"pixels": pixels}, batch_size=1)
-    assert answer.steps > 0 and answer.energy.shape == (answer.steps, 2)
+    assert answer.steps > 0 and answer.energy.shape == (answer.steps, 2) and answer.converged[0]
     assert not answer.energy[:, 0].any() and not answer.x[0].any() and answer.energy[:, 1].all()
 
 
@@ -193,8 +193,6 @@ def test_flat_energies_are_answered():
     flat = PCGraph(topology.generative(3, [4], 6), init_std=0, prior="flat")
     answer = query(flat, {"pixels": torch.ones(2, 6), "hidden1": torch.ones(2, 4)})
     assert torch.isfinite(answer.x).all() and answer.converged.all()
-    silent = query(PCGraph(topology.generative(3, [4], 6)), {"pixels": torch.zeros(2, 6)}, steps=500)
-    assert silent.converged.all() and silent.steps < 500                   # at an energy of 0 from the start
 
 
 @pytest.mark.parametrize(("top_k", "excess"), [(None, 0.02), (0.2, 0.1)])
