@@ -77,7 +77,7 @@ pcg.save(pcg.PCGraph(topology.fully_connected(16, 2, 3), "tanh"), OTHER)
 WIRES = nx.path_graph(3)
 nx.set_node_attributes(WIRES, "seen", "group")
 nx.set_edge_attributes(WIRES, 0.5, "weight")
-START, HELD = torch.zeros(2, 21), torch.arange(21) < 16
+START, HELD = torch.rand(2, 21, generator=seeded(2)), torch.arange(21) < 16
 
 # name: (call, arguments)
 CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
@@ -94,8 +94,9 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
     "Schedule": (Schedule, {"epochs": 1, "weight_lr": 0.1, "weight_decay": 0.1, "batch_size": 3, "optimizer": "sgd",
                             "patience": 1, "anneal": "cosine", "warm_up": 0.5}),
     "Layout": (Layout, {"plan": "auto", "replicas": 2, "dtype": torch.float32, "device": "cpu", "cuda_graphs": True}),
-    "relax": (pcg.relax, {"graph": NETWORK, "x": START, "clamped": HELD, "settings": pcg.Settings(3), "steps": 2,
-                          "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "trace": True, "errorless": HELD}),
+    "relax": (lambda **given: pcg.relax(**given).x, {
+        "graph": NETWORK, "x": START, "clamped": HELD, "settings": pcg.Settings(3), "steps": 2, "value_lr": 0.1,
+        "momentum": 0.5, "tolerance": 0.1, "trace": True, "errorless": ~HELD}),
     "query": (pcg.query, {"graph": NETWORK, "clamp": {"pixels": X}, "init": {"labels": torch.eye(2)[Y]},
                           "steps": 2, "value_lr": 0.1, "momentum": 0.5, "tolerance": 0.1, "start": "random",
                           "batch_size": 4, "generator": GENERATOR}),
@@ -133,7 +134,8 @@ CALLS: dict[str, tuple[Callable, dict[str, object]]] = {
                                                batch_size=2).after, {"images": X}),
     "set_weight": (lambda matrix: graph().set_weight(matrix), {"matrix": torch.zeros(21, 21)}),
     "energy": (NETWORK.energy, {"x": START}), "prediction": (NETWORK.prediction, {"x": START}),
-    "value_gradient": (NETWORK.value_gradient, {"x": START}),
+    "value_gradient": (NETWORK.value_gradient, {"x": START}), "error": (NETWORK.error, {"x": START}),
+    "group_prediction": (NETWORK.group_prediction, {"x": START, "group": "pixels"}),
     "weight_gradient": (NETWORK.weight_gradient, {"x": START}),
     "Activation": (lambda **given: pcg.PCGraph(topology.generative(1, [1], 1), pcg.Activation(**given)),
                    {"f": torch.tanh, "slope": torch.cos}),

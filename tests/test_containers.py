@@ -66,7 +66,10 @@ def test_the_container_of_numbers_changes_no_answer(door: str, argument: str) ->
                                    msg=lambda text, name=name: f"{name}: {text}")
 
 
-@pytest.mark.parametrize("door", dict.fromkeys(door for door, _ in CASES))
+EQUATIONS = ("energy", "prediction", "error", "group_prediction", "value_gradient", "weight_gradient", "relax")
+
+
+@pytest.mark.parametrize("door", dict.fromkeys([*EQUATIONS, *(door for door, _ in CASES)]))
 def test_autocast_changes_no_answer(door: str) -> None:
     expected = answer(door)
     with torch.autocast("cpu", dtype=torch.bfloat16):

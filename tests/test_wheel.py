@@ -44,9 +44,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "empty/bin"
 
 
-@pytest.fixture(scope="module")
-def said(environment: Path) -> list[str]:
-    """What one program prints there: the readme's, and then packages of the book that it has, a judge, the version."""
+@pytest.mark.slow
+def test_readme_runs_as_it_stands_without_the_book_in_the_version_of_the_citation(environment: Path) -> None:
+    """One program: the readme's, and then packages of the book that are there, a judge, the version."""
     (snippet,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     more = (f"from importlib import metadata, util\nprint([n for n in {BOOK} if util.find_spec(n)])\n"
             "from pcgraph_lite.images.judge import load_judge\nprint(load_judge('mnist').provenance)\n"
@@ -54,17 +54,11 @@ def said(environment: Path) -> list[str]:
     command = [environment / "python", "-I", "-W", "error", "-c", f"{snippet}\n{more}"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-@pytest.mark.slow
-def test_readme_runs_as_it_stands(said: list[str]) -> None:
-    assert int(re.search(r"right labels: (\d+)%", said[0]).group(1)) > 50, said
-
-
-@pytest.mark.slow
-def test_the_library_needs_nothing_of_the_book(said: list[str]) -> None:
-    assert said[1] == "[]" and "mnist" in said[2]
+    read, book, judge, version = done.stdout.splitlines()
+    assert int(re.search(r"right labels: (\d+)%", read).group(1)) > 50, read
+    assert book == "[]" and "mnist" in judge
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
+    assert version == cited == pcgraph_lite.__version__
 
 
 @pytest.mark.slow
@@ -74,22 +68,12 @@ def test_the_command_says_what_it_needs(environment: Path) -> None:
     assert re.fullmatch(r"pcgraph needs \w+, .*pip install -e '\.\[book\]'.*\n", done.stderr)
 
 
-@pytest.mark.slow
-def test_the_wheel_and_the_citation_have_the_version_of_the_package(said: list[str]) -> None:
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
-    assert said[3] == cited == pcgraph_lite.__version__
-
-
-def test_binder_installs_the_pinned_versions_with_a_python_that_the_package_takes() -> None:
+def test_binder_make_and_pip_ask_for_a_fitting_python_and_the_pinned_versions_which_are_within_the_ranges() -> None:
     said = (ROOT / "binder/requirements.txt").read_text().split()
     assert (ROOT / "binder" / said[-1]).resolve() == ROOT / "requirements.txt" and "--require-hashes" in said
     major, minor = re.fullmatch(r"python-(\d+)\.(\d+)\n", (ROOT / "binder/runtime.txt").read_text()).groups()
-    least = re.search(r"sys\.version_info < \((\d+), (\d+), \d+\)", (ROOT / "Makefile").read_text()).groups()
-    assert (int(major), int(minor)) >= tuple(map(int, least)) and os.access(ROOT / "binder/postBuild", os.X_OK)
-
-
-def test_make_and_pip_ask_for_the_same_python_and_the_pinned_versions_are_within_the_ranges() -> None:
     least = re.search(r"sys\.version_info < \((\d+), (\d+), (\d+)\)", (ROOT / "Makefile").read_text()).groups()
+    assert (int(major), int(minor)) >= tuple(map(int, least[:2])) and os.access(ROOT / "binder/postBuild", os.X_OK)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == f">={'.'.join(least)}"
     pinned = dict(re.findall(r"(?m)^([\w.-]+)==(\S+)", (ROOT / "requirements.txt").read_text(encoding="utf-8")))

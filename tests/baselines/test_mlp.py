@@ -4,11 +4,10 @@ backpropagates the error of its labels, as that error vanishes."""
 
 import pytest
 import torch
-from pictures import bars
 
 import pcgraph_lite as pcg
 from pcgraph_lite.baselines import mlp
-from pcgraph_lite.baselines.mlp import MLP, fit_mlp
+from pcgraph_lite.baselines.mlp import MLP
 
 PIXELS = torch.rand(7, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 
@@ -55,19 +54,3 @@ def test_at_rest_predictive_coding_backpropagates_the_error_left_at_the_labels()
         by_coding = {tuple(g.shape): g for g in graph.weight_gradient(x).values()}
         found.append(max(float((by_coding[tuple(g.shape)] - g).norm() / g.norm()) for g in by_backprop))
     assert 1e-6 < found[1] < 0.02 * found[0] < 1e-3
-
-
-def test_it_anneals_as_torch_does():
-    """Whole batches, so in any order: torch's Adam under its own cosine schedule ends at the same weights."""
-    model, twin = MLP(12, 3, [4]).double(), MLP(12, 3, [4]).double()
-    images, labels = bars(40)
-    fit_mlp(model, images.double(), labels, epochs=9, batch_size=40, weight_lr=1e-2, anneal="cosine", progress=False)
-    optimizer = torch.optim.Adam(twin.parameters(), lr=1e-2)
-    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 9)
-    for _ in range(9):
-        optimizer.zero_grad()
-        mlp.loss(twin, images.double(), labels).backward()
-        optimizer.step()
-        falling.step()
-    for ours, theirs in zip(model.parameters(), twin.parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)

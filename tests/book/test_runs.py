@@ -28,9 +28,6 @@ def test_the_ledger_says_who_ran_what_for_how_long(tmp_path: Path) -> None:
                      "device": r"a CPU \[x86\]", "versions": "python 3.11.7, torch 2.14.1", "commit": "`012345678`",
                      "date": "2030-01-02 03:04", "memory": "1.2 GiB", "numerics": "`0123`"}
     assert set(second.values()) == {"{doc}`notebooks/mine`", DASH}         # a page that keeps no records
-
-
-def test_a_run_with_changes_says_so(tmp_path: Path) -> None:
     assert runs.of(saved(tmp_path, dirty=True))["commit"] == "`012345678` with changes"
 
 

@@ -37,16 +37,13 @@ def test_kinks_are_where_the_slope_jumps_by_one_and_say_to_which_side(name):
     assert {float(x): float(jump) for x, jump in zip(points, jumps, strict=True) if jump.abs() > 0.999} == kinks
 
 
-@pytest.mark.parametrize("kinks", [0.0, (0.0,), [(0.0, 1)], ((0.0, 0.99),), ((0.0, 1, 2),)])
-def test_kinks_that_are_no_pairs_of_a_place_and_a_side_are_refused(kinks):
-    with pytest.raises(BadInput, match=r"kinks = .*expected pairs of a place and a side"):
-        Activation(torch.sin, torch.cos, kinks)
-
-
-@pytest.mark.parametrize("functions", [("tanh", torch.cos), (torch.tanh, None)])
-def test_what_is_no_function_is_refused(functions):
-    with pytest.raises(BadInput, match=r"f = .*, slope = .*; expected two functions"):
-        Activation(*functions)
+@pytest.mark.parametrize(("given", "says"), [
+    *(((torch.sin, torch.cos, kinks), r"kinks = .*expected pairs of a place and a side") for kinks in (
+        0.0, (0.0,), [(0.0, 1)], ((0.0, 0.99),), ((0.0, 1, 2),))),
+    *((given, r"f = .*, slope = .*; expected two functions") for given in (("tanh", torch.cos), (torch.tanh, None)))])
+def test_what_is_no_function_with_its_kinks_is_refused(given, says):
+    with pytest.raises(BadInput, match=says):
+        Activation(*given)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)

@@ -77,23 +77,6 @@ def test_an_overflow_is_no_flat_energy(weight: float) -> None:
         pcg.query(one.graph, {"pixels": torch.rand(1, 3)}, steps=30, value_lr=0.1)
 
 
-EQUATIONS: dict[str, Callable[[pcg.PCGraph, torch.Tensor], object]] = {
-    "energy": lambda g, x: g.energy(x), "prediction": lambda g, x: g.prediction(x), "error": lambda g, x: g.error(x),
-    "group": lambda g, x: g.group_prediction(x, "pixels"), "value": lambda g, x: g.value_gradient(x),
-    "weight": lambda g, x: list(g.weight_gradient(x).values()), "relax": lambda g, x: pcg.relax(
-        g, x, torch.arange(x.shape[-1]) < 3, steps=5).x}
-
-
-@pytest.mark.parametrize("name", EQUATIONS)
-def test_autocast_changes_no_equation(name: str) -> None:
-    """Nor any other public call, see test_containers.py."""
-    graph = pcg.PCGraph(topology.generative(3, [8], 16), "tanh")
-    x = torch.randn(5, graph.topology.n, generator=torch.Generator().manual_seed(2))
-    expected = EQUATIONS[name](graph, x)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        torch.testing.assert_close(EQUATIONS[name](graph, x), expected, rtol=0, atol=0)
-
-
 MODELS = {"graph": lambda: pcg.PCGraph(topology.generative(3, [8], 16)), "judge": judge.Judge,
           "mlp": lambda: KINDS["mlp"].make(16, 3), "rbm": lambda: KINDS["rbm"].make(16, 3),
           "inside": lambda: torch.nn.Sequential(pcg.PCGraph(topology.generative(3, [8], 16)))}

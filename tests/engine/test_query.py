@@ -98,11 +98,13 @@ def test_float32_goes_where_float64_goes(name):
 
 
 def test_conditioning_holds_and_initialization_lets_go():
-    """eqs. 5 and 6, several groups at once, on parts of groups, with a mask for each example."""
+    """eqs. 5 and 6, several groups at once, on parts of groups, with a mask for each example; what is unknown may be
+    NaN."""
     graph = PCGraph(topology.fully_connected(6, 2, 5), "tanh", dtype=torch.float64)
     images, labels = torch.rand(4, 6, dtype=torch.float64), torch.eye(2, dtype=torch.float64)[[0, 1, 0, 1]]
     known = torch.rand(4, 6, generator=torch.Generator().manual_seed(3)) < 0.5
-    answer = query(graph, {"pixels": observed(images, known), "labels": labels}, {"internal": torch.ones(4, 5)})
+    half = observed(images.masked_fill(~known, torch.nan), known)
+    answer = query(graph, {"pixels": half, "labels": labels}, {"internal": torch.ones(4, 5)})
     assert torch.equal(answer.values["pixels"][known], images[known])
     assert torch.equal(answer.values["labels"], labels)
     assert not torch.allclose(answer.values["pixels"][~known], images[~known])
@@ -134,7 +136,7 @@ def test_what_is_at_rest_at_once_is_joined_with_what_moves():
     """With all else at zero a black picture has no error: its chunk has an energy of 0 and stays there."""
     pixels = torch.tensor([[0.0], [1.0]]).expand(2, 6)
     answer = query(GRAPH, {"pixels": pixels}, batch_size=1)
-    assert answer.steps > 0 and answer.energy.shape == (answer.steps, 2)
+    assert answer.steps > 0 and answer.energy.shape == (answer.steps, 2) and answer.converged[0]
     assert not answer.energy[:, 0].any() and not answer.x[0].any() and answer.energy[:, 1].all()
 
 
@@ -205,8 +207,6 @@ def test_flat_energies_are_answered():
     flat = PCGraph(topology.generative(3, [4], 6), init_std=0, prior="flat")
     answer = query(flat, {"pixels": torch.ones(2, 6), "hidden1": torch.ones(2, 4)})
     assert torch.isfinite(answer.x).all() and answer.converged.all()
-    silent = query(PCGraph(topology.generative(3, [4], 6)), {"pixels": torch.zeros(2, 6)}, steps=500)
-    assert silent.converged.all() and silent.steps < 500                   # at an energy of 0 from the start
 
 
 @pytest.mark.parametrize(("top_k", "excess"), [(None, 0.02), (0.2, 0.1)])
@@ -263,9 +263,3 @@ GOOD = torch.rand(2, 6)
 def test_bad_input_is_refused(ask, error, says):
     with pytest.raises(error, match=says):
         ask()
-
-
-def test_unknown_entries_under_a_mask_may_be_nan():
-    images = torch.tensor([[0.1, 0.2, 0.3, torch.nan, torch.nan, torch.nan]])
-    answer = query(GRAPH, {"pixels": observed(images, ~images[0].isnan())})
-    assert torch.isfinite(answer.x).all()

@@ -151,7 +151,8 @@ def test_a_device_is_no_file_and_none_is_told_to_delete_it(tmp_path: Path):
 
 @pytest.mark.parametrize(("kept", "loaded"), list(product(PLANS, PLANS)))
 def test_weights_in_a_file_know_their_edges(tmp_path: Path, kept: str, loaded: str):
-    """safetensors holds tensors alone. As many other edges, and some of the same edges: both are another graph."""
+    """safetensors holds tensors alone. As many other edges, and some of the same edges: both are another graph. Weights
+    from before they knew their edges are taken up."""
     ends = {"one": [[0, 1, 2], [1, 2, 3]], "other": [[0, 1, 3], [1, 2, 4]], "fewer": [[0, 1], [1, 2]]}
     masks = {name: torch.sparse_coo_tensor(pairs, torch.ones(len(pairs[0])), (6, 6), check_invariants=True)
              for name, pairs in ends.items()}
@@ -159,18 +160,14 @@ def test_weights_in_a_file_know_their_edges(tmp_path: Path, kept: str, loaded: s
     save_file(made["one"].state_dict(), tmp_path / "one")
     save_file(made["fewer"].state_dict(), tmp_path / "fewer")
     again = PCGraph(made["one"].topology, plan=loaded, generator=torch.Generator().manual_seed(1))
-    again.load_state_dict(load_file(tmp_path / "one"))
-    assert torch.equal(again.weight, made["one"].weight)
+    state = load_file(tmp_path / "one")
+    for known in (state, {name: value for name, value in state.items() if name != "edges"}):
+        again.load_state_dict(known)
+        assert torch.equal(again.weight, made["one"].weight) and "edges" in state
+        again.set_weight(torch.zeros(6, 6))
     for file, name in (("one", "other"), ("fewer", "one"), ("one", "fewer")):
         with pytest.raises(BadInput, match="belong to another graph"):
             PCGraph(made[name].topology, plan=loaded).load_state_dict(load_file(tmp_path / file))
-
-
-def test_weights_from_before_they_knew_their_edges_are_taken_up():
-    graph = PCGraph(topology.fully_connected(4, 2, 3))
-    state = graph.state_dict()
-    assert "edges" in state
-    PCGraph(graph.topology).load_state_dict({name: value for name, value in state.items() if name != "edges"})
 
 
 def connectome() -> nx.DiGraph:

@@ -42,13 +42,6 @@ def test_graphs_of_weak_and_strong_decay_differ_in_nothing_else(profile: str, pa
     assert weak.train.weight_decay < strong.train.weight_decay
 
 
-def test_profile_changes_single_entries(root: Path) -> None:
-    smoke = config.load_model("tiny", config.load_profile("smoke"))
-    plain = config.load_model("tiny", config.load_profile("laptop"))
-    assert (smoke.train.epochs, plain.train.epochs) == (3, 2)
-    assert smoke.model_copy(update={"train": plain.train}) == plain
-
-
 def test_a_model_without_an_entry_is_refused(root: Path) -> None:
     """On the sample, and not with the full data sets, which the sizes of models.yaml are for."""
     path, full = root / "config/profiles/laptop.yaml", root / "config/profiles/paper.yaml"

@@ -49,11 +49,8 @@ def test_a_kind_of_model_that_the_paper_does_not_settle_departs_from_nothing() -
 
 
 def test_a_sweep_stands_for_all_its_runs() -> None:
-    """One run for each setting, and the base."""
+    """One run for each setting, and the base. A name that is neither model nor sweep is refused."""
     decays = [one["train"]["weight_decay"] for one in grid.settings_of("grid-layered")]
     assert decays == [0.01, *[0.01, 0.001, 1e-4, 0.0] * 2]
-
-
-def test_a_name_that_is_neither_model_nor_sweep_is_refused() -> None:
     with pytest.raises(UnknownName, match="'generativ-mnist' is neither"):
         list(grid.settings_of("generativ-mnist"))

@@ -142,15 +142,11 @@ def test_one_of_many_images_may_change_its_class(images: int, value: float, coun
     assert len(differences([row], [row | {"value": value}])) == count
 
 
-def test_the_spread_is_how_far_the_changed_run_is_and_times_have_none() -> None:
-    other = ROW | {"value": 1.0}
-    assert 1 < renew.spread(ROW, other) < 1.2 and renew.spread(ROW, ROW) == 0
-    assert renew.spread(ROW | {"quantity": "training_seconds"}, other) is None
-
-
 def test_a_renewal_keeps_what_hardly_moved() -> None:
-    """Within the spread the committed row stays, digit for digit; a time as well. What moved or is new is taken."""
-    timed = ROW | {"quantity": "training_seconds", "spread": None}
+    """Within the spread, which is how far the changed run is, the committed row stays, digit for digit; so does a time,
+    which has no spread. What moved or is new is taken."""
+    timed, other = ROW | {"quantity": "training_seconds", "spread": None}, ROW | {"value": 1.0}
+    assert 1 < renew.spread(ROW, other) < 1.2 and renew.spread(ROW, ROW) == 0 and renew.spread(timed, other) is None
     before = [ROW, ROW | {"seed": 1}, timed]
     rows = [ROW | {"value": 2.009}, ROW | {"seed": 1, "value": 2.02}, timed | {"value": 9.0}, ROW | {"seed": 2}]
     assert renew.unmoved(rows, before) == [ROW, rows[1], timed, rows[3]]

@@ -47,23 +47,24 @@ def test_what_is_saved_is_read_in_an_order_that_is_not_that_of_adding(root: Path
     assert [row["seed"] for row in contents[0]] == [0, 2, 10]
 
 
-@pytest.mark.parametrize("value", [
-    float("nan"), float("inf"), -float("inf"), "nan", torch.tensor(float("nan")), "x", None, 1j, [1], 10**400,
-    torch.ones(2), pd.NA])
-def test_only_finite_numbers(root: Path, value: object) -> None:
-    with pytest.raises(BadInput, match=r"denoised_mse of claim gen-c .*seed 7.*value: input should be a "):
-        records.Recorder("n", "laptop", "cpu").add(claim="gen-c", quantity="denoised_mse", value=value, seed=7)
-
-
-@pytest.mark.parametrize(("given", "says"), [
-    ({"seed": "one"}, "seed: input should be a valid integer; got 'one'"),
-    *(({"variance": wrong}, "parameters") for wrong in (float("nan"), float("inf"), object()))])
-def test_what_json_cannot_hold_is_refused(root: Path, given: dict[str, object], says: str) -> None:
-    """Where it is added: later it would lose all records of the page."""
+@pytest.mark.parametrize(("given", "error", "says"), [
+    *(({"value": value}, BadInput, r"denoised_mse of claim gen-c .*seed 7.*value: input should be a ") for value in (
+        float("nan"), float("inf"), -float("inf"), "nan", torch.tensor(float("nan")), "x", None, 1j, [1], 10**400,
+        torch.ones(2), pd.NA)),
+    ({"seed": "one"}, BadInput, "seed: input should be a valid integer; got 'one'"),
+    *(({"variance": wrong}, BadInput, "parameters") for wrong in (float("nan"), float("inf"), object())),
+    ({"seed": 0, "n": 9, "variance": 0.5}, BadInput, "recorded twice"),    # but for another variance
+    ({"claim": "gen-z"}, UnknownName, r"no claim 'gen-z'.*Did you mean 'gen-"),
+    ({"quantity": "denoised_mes"}, UnknownName, r"'denoised_mes'.*Did you mean 'denoised_mse'.*claims\.yaml")])
+def test_what_cannot_be_kept_is_refused_where_it_is_added(root: Path, given: dict[str, object], error: type[Exception],
+                                                          says: str) -> None:
+    """Later it would lose all records of the page."""
     recorder = filled([0])
-    with pytest.raises(BadInput, match=says):
-        recorder.add(claim="gen-c", quantity="denoised_mse", value=1.0, **given)
-    assert len(records.read(recorder.save().parent)) == 1
+    usual = {"claim": "gen-c", "quantity": "denoised_mse", "value": 1.0, "dataset": "mnist", "model": "tiny", "seed": 7}
+    with pytest.raises(error, match=says):
+        recorder.add(**usual | given)
+    recorder.add(**usual | {"seed": 0, "variance": 0.7})
+    assert len(records.read(recorder.save().parent)) == 2
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "[1]", "true", '"1"'])
@@ -77,33 +78,16 @@ def test_numbers_that_are_none_are_refused_where_they_are_read(root: Path, place
             records.read(path.parent)
 
 
-@pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/b", "", ".", "a" * 300, "a\nb", "a\0", None, 3])
-def test_a_recorder_stays_in_its_folder(name: object) -> None:
-    with pytest.raises(BadInput, match="expected the name of a page"):
-        records.Recorder(name, "laptop", "cpu")
-
-
-def test_unknown_claim_or_quantity(root: Path) -> None:
-    """Both with a near match; a quantity with what to do to have a new one."""
-    recorder = records.Recorder("n", "laptop", "cpu")
-    with pytest.raises(UnknownName, match=r"no claim 'gen-z'.*Did you mean 'gen-"):
-        recorder.add(claim="gen-z", quantity="denoised_mse", value=1)
-    with pytest.raises(UnknownName, match=r"'denoised_mes'.*Did you mean 'denoised_mse'.*claims\.yaml"):
-        recorder.add(claim="gen-c", quantity="denoised_mes", value=1)
-
-
-def test_unknown_profile() -> None:
-    """Refused when the recorder is made, not at the end of the notebook."""
-    with pytest.raises(UnknownName, match="Did you mean 'laptop'"):
-        records.Recorder("n", "labtop", "cpu")
-
-
-def test_duplicates_are_refused(root: Path) -> None:
-    recorder = filled([0])
-    with pytest.raises(BadInput, match="recorded twice"):
-        recorder.add(claim="gen-c", quantity="denoised_mse", value=3, dataset="mnist", model="tiny", seed=0, n=9,
-                     variance=0.5)
-    recorder.add(claim="gen-c", quantity="denoised_mse", value=3, dataset="mnist", model="tiny", seed=0, variance=0.7)
+@pytest.mark.parametrize(("given", "error", "says"), [
+    *(((name, "laptop", "cpu"), BadInput, "expected the name of a page") for name in (
+        "../x", "/tmp/x", "a/b", "", ".", "a" * 300, "a\nb", "a\0", None, 3)),
+    (("n", "labtop", "cpu"), UnknownName, "Did you mean 'laptop'"),
+    *((("n", "laptop", device), BadInput, "device") for device in (3, None, "cuda", torch.device("cuda", 99)))])
+def test_a_recorder_of_no_page_profile_or_device_is_refused_before_the_page_has_run(
+        monkeypatch: pytest.MonkeyPatch, given: tuple[object, ...], error: type[Exception], says: str) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(error, match=says):
+        records.Recorder(*given)
 
 
 def test_later_folder_counts(root: Path, tmp_path: Path) -> None:
@@ -156,13 +140,6 @@ def test_a_frame_without_the_column_is_refused(root: Path, asked: dict) -> None:
     frame = pd.DataFrame({"seed": [0], "mse": [0.1]})
     with pytest.raises(BadInput, match="no column 'psnr'; it has seed, mse"):
         records.Recorder("n", "laptop", "cpu").add_frame(frame, claim="gen-c", **asked)
-
-
-@pytest.mark.parametrize("device", [3, None, "cuda", torch.device("cuda", 99)], ids=repr)
-def test_a_device_that_is_not_there_is_refused_before_the_page_has_run(root, monkeypatch, device):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(BadInput, match="device"):
-        records.Recorder("03a-fully-connected", "laptop", device)
 
 
 def test_two_runs_are_compared_by_what_both_recorded(root: Path) -> None:

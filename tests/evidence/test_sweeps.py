@@ -2,7 +2,6 @@
 crossed by hand; the same training by the zoo; measures taken anew from their definitions; counted trainings."""
 
 import shutil
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from unittest import mock
@@ -15,6 +14,7 @@ from project import edit
 
 import pcgraph_lite as pcg
 from pcgraph_lite import PCGraph
+from pcgraph_lite.baselines import rivals
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile, BadInput
@@ -251,15 +251,6 @@ def test_predictions_of_a_graph_with_a_scale_are_pictures() -> None:
     assert torch.equal(measures._predicted(graph, torch.rand(3, 4)), torch.full((3, 4), 0.5))
 
 
-def ridge(train: torch.Tensor, known: torch.Tensor, penalty: float) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The map to unknown pixels by least squares with the penalty as further rows. ``(batch, pixels)`` to theirs."""
-    x, y = train[:, known].double(), train[:, ~known].double()
-    rows = (penalty * len(x)) ** 0.5 * torch.eye(x.shape[1]).double()
-    more = torch.cat([y - y.mean(0), y.new_zeros(len(rows), y.shape[1])])
-    weight = torch.linalg.lstsq(torch.cat([x - x.mean(0), rows]), more).solution
-    return lambda images: ((images[:, known].double() - x.mean(0)) @ weight + y.mean(0)).clamp(0, 1)
-
-
 def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> None:
     """Twelve steps from noise; the nearest of all images by brute force; PSNR of a blank picture by its definition."""
     edit(root / "config/sweeps/tiny.yaml", "images: 10\nbase: {train: {batch_size: 25}}",
@@ -271,13 +262,12 @@ def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> 
     ends = rested.values["pixels"].clamp(0, 1)                             # (10, 784)
     nearest = [min(rest.images, key=lambda one, shown=shown: (one - shown)[known].square().sum()) for shown in truth]
     tenth = torch.arange(len(rest)) % 10 == 0
-    maps = [ridge(rest.images[~tenth], known, penalty) for penalty in (1e-4, 1e-3, 1e-2, 1e-1)]
-    best = min(maps, key=lambda fill: (fill(rest.images[tenth]) - rest.images[tenth][:, ~known]).square().sum())
+    fitted = rivals.ridge(rest.images[~tenth], rest.images[tenth], known, [1e-4, 1e-3, 1e-2, 1e-1])
     judge, wrong = load_judge("mnist"), (held_out.subset(10).labels + 1) % 10
     fooled = tasks.judge_reads(judge, tasks.complete(graph, truth, ~known, wrong)) == wrong
     leaving = graph.weight[graph.topology.slice("labels"), graph.topology.slice("hidden1")]
     expected = {"mislabelled_agreement": fooled.double().mean(),
-                "ridge_mse": (best(truth) - truth[:, ~known]).square().mean(),
+                "ridge_mse": (rivals.complete_with(fitted, truth, known) - truth)[:, ~known].square().mean(),
                 "generation_rested_accelerated": query(graph, {"labels": torch.eye(10)}, steps=12,
                                                        momentum=0.95).converged.double().mean(),
                 "label_weight_scale": leaving.norm() / leaving.numel() ** 0.5,

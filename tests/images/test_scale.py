@@ -7,7 +7,6 @@ import torch
 from pcgraph_lite import PCGraph
 from pcgraph_lite.engine import topology
 from pcgraph_lite.engine.scale import MOMENTS, Scale
-from pcgraph_lite.errors import BadInput
 from pcgraph_lite.images import datasets, sources
 from pcgraph_lite.images import scale as scales
 from pcgraph_lite.studies import memory, tasks
@@ -33,11 +32,6 @@ def test_standardized_pixels_have_mean_0_and_deviation_1(data):
     deviation, mean = torch.std_mean(scales.named("standardized", data).apply(pixels))
     assert float(mean) == pytest.approx(0, abs=slack)
     assert float(deviation) == pytest.approx(1, abs=slack)
-
-
-def test_a_scale_by_moments_is_that_of_a_data_set():
-    with pytest.raises(BadInput, match="expected one of"):
-        scales.named("standardized")
 
 
 def test_a_linear_graph_is_the_same_on_any_range_around_nothing():
