@@ -1,5 +1,6 @@
 """Imports go one way, as `pyproject.toml` says under `importlinter`. Oracle: edits that break the rule, made here."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -45,6 +46,19 @@ def test_imports_against_the_rules_are_found(tmp_path: Path) -> None:
             text.write(f"\n{line}\n")
     said = _lint(tmp_path)
     assert "0 kept, 4 broken" in said and all(broken in said for _, broken in BREACHES.values()), said
+
+
+def test_functions_are_short() -> None:
+    """At most 30 lines of code each, without docstrings. Oracle: the style page."""
+    long = []
+    for path in sorted(path for name in ("pcgraph_lite", "reproduction") for path in (ROOT / name).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                told = [one.body[0] for one in ast.walk(node) if isinstance(one, ast.FunctionDef | ast.ClassDef)
+                        and ast.get_docstring(one) is not None]
+                lines = node.end_lineno - node.lineno + 1 - sum(text.end_lineno - text.lineno + 1 for text in told)
+                long += [f"{path.name}: {node.name} has {lines} lines"] * (lines > 30)
+    assert not long, long
 
 
 def test_the_design_page_names_every_room_and_every_file_outside_the_rooms() -> None:
