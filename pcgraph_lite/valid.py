@@ -134,20 +134,11 @@ def near_unit(values: Tensor, what: str, scales: Iterable[Any] = ()) -> None:
                            "already; expected [0, 1]. Graphs scale them themselves (graph.pixel_scale).")
 
 
-def clean(values: Tensor, what: str) -> None:
-    """Raise BadInput where pixels lie well outside [0, 1]: for a training that scales them itself."""
+def clean(values: Tensor, what: str, slack: float = 0.0, advice: str = "") -> None:
+    """Raise BadInput where pixels lie outside [0, 1], and by more than ``slack``."""
     least, most = map(float, values.detach().aminmax())
-    if least < -OUTSIDE or most > 1 + OUTSIDE:
-        raise BadInput(f"{what}: pixels run from {least:.3g} to {most:.3g}; expected [0, 1]. Scale no images by hand "
-                       "that the model scales itself (graph.pixel_scale).")
-
-
-def unit(values: Tensor) -> Tensor:
-    """Images that stand for probabilities. Raises BadInput."""
-    if values.min() < 0 or values.max() > 1:
-        raise BadInput(f"images: pixels run from {float(values.min()):.3g} to {float(values.max()):.3g}; expected 0 to "
-                       "1.")
-    return values
+    if least < -slack or most > 1 + slack:
+        raise BadInput(f"{what}: pixels run from {least:.3g} to {most:.3g}; expected [0, 1].{advice}")
 
 
 def labels(values: Any, what: str = "labels", count: int | None = None, classes: int | None = None,
@@ -267,19 +258,14 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if closed and (foreign := [name for name in kwargs if name not in known]):
             raise unknown(f"argument of {title}", foreign[0], [name for name in known if name != "self"])
-        _counted(title, args, places)
+        if len(args) > len(places):
+            raise BadInput(f"{title}: {len(args)} arguments without names; expected at most {', '.join(places)}, and "
+                           "names for the others.")
         given = [_fitting(title, name, value, wanted[name]) for name, value in zip(names, args, strict=False)]
         named = {name: _fitting(title, name, value, wanted.get(name)) for name, value in kwargs.items()}
         return exact(*given, *args[len(given):], **named)
 
     return call
-
-
-def _counted(title: str, args: Sequence[object], places: Sequence[str]) -> None:
-    """Raise BadInput for more arguments without names than there are places for."""
-    if len(args) > len(places):
-        raise BadInput(f"{title}: {len(args)} arguments without names; expected at most {', '.join(places)}, and names "
-                       "for the others.")
 
 
 @dataclass(frozen=True)

@@ -361,7 +361,8 @@ def pictures(graph: PCGraph, data: Data) -> Batch:
     """
     batch, scale = as_batch(graph, data), graph.pixel_scale
     if "pixels" in batch and not scale.plain:
-        valid.clean(batch["pixels"], "pixels")
+        valid.clean(batch["pixels"], "pixels", valid.OUTSIDE, " Scale no images by hand that the model scales itself "
+                    "(graph.pixel_scale).")
     return batch
 
 

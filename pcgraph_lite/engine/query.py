@@ -133,7 +133,9 @@ def posed(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None, init: M
 
     Raises UnknownGroup, WrongShape, BadValues, BadInput.
     """
-    held, given, set_to = (_parse(graph, some, what) for some, what in ((clamp, called), (init, "init"), (do, "do")))
+    held, given, set_to = (
+        {name: _observed(graph, name, value, f"{what}[{name!r}]") for name, value in (some or {}).items()}
+        for some, what in ((clamp, called), (init, "init"), (do, "do")))
     batch = _batch_size({called: held, "init": given, "do": set_to})
     for name in held.keys() & set_to.keys():
         if both := int((held[name].mask & set_to[name].mask).reshape(-1, graph.topology.size(name)).any(0).sum()):
@@ -143,12 +145,6 @@ def posed(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None, init: M
     if clamped.all() and not whole:
         raise BadInput("every vertex is clamped; leave at least one free for the graph to answer with.")
     return x, clamped, known, errorless
-
-
-def classes(graph: PCGraph, name: str, numbers: Tensor) -> Tensor:
-    """Class numbers ``(count,)`` as one-hot values of a group. Raises UnknownGroup, BadInput."""
-    size = graph.topology.size(name)
-    return one_hot(valid.labels(numbers, name, classes=size), size)
 
 
 def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor | None = None,
@@ -162,7 +158,7 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     """
     size, values = graph.topology.size(name), valid.tensor(values, what)
     if name == "labels" and size > 1 and values.ndim == 1:
-        values = classes(graph, name, values)
+        values = one_hot(valid.labels(values, name, classes=size), size)
     if name == "labels" and size > 1 and not values.is_floating_point() and values.numel() and int(values.max()) > 1:
         raise BadInput(f"{what} is {tuple(values.shape)} of whole numbers up to {int(values.max())}; expected rows of "
                        "0 and 1, or class numbers as a vector.")
@@ -218,12 +214,8 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
             reached[name], done[name] = reached[name] | rows, done[name] | rows
 
 
-def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: str) -> dict[str, Observed]:
-    """Check each entry, give it a mask, and bring pixels to the graph's scale."""
-    return {name: _checked(graph, name, value, f"{what}[{name!r}]") for name, value in (given or {}).items()}
-
-
-def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
+def _observed(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
+    """Check the values of a group, give them a mask, and bring pixels to the graph's scale."""
     size = graph.topology.size(name)
     if not isinstance(value, Observed):
         value = Observed(value, torch.ones(size, dtype=torch.bool))
