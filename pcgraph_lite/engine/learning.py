@@ -19,7 +19,7 @@ from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape, shown
 from ..files import tensor_digest
 from ..valid import Count, Damping, OneOf, Rate
-from .epochs import Callback, Schedule, State, one_pass, run
+from .epochs import Callback, Schedule, State, run
 from .graph import PCGraph
 from .inference import Settings, settle
 from .query import Observed, flattened, observed, query
@@ -128,13 +128,9 @@ def fit(graph: PCGraph, data: Data, *,
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
     rates = of_replicas(graph, training.weight_lr, "weight_lr")
     state = State(graph, training, generator, checkpoint, facts, rates, tensors)
-
-    def epoch() -> dict[str, float]:
-        row = one_pass(state, _count(train), lambda rows: _learn(graph, _drawn(train, rows, state), state), progress)
-        return row | {"value_lr": float(state.carried["value_lr"].mean())}
-
     scored = None if held_out is None else lambda: _as_score(measure, measure(graph, held_out))
-    history = run(state, epoch, scored, progress, callback)
+    history = run(state, _count(train), lambda rows: _learn(graph, _drawn(train, rows, state), state), scored, progress,
+                  callback)
     if (last := history["energy"].iloc[-1]) > RISEN * (first := history["energy"].iloc[0]):
         warnings.warn(f"the energy rose from {first:.4g} in the first epoch to {last:.4g} in the last. Take a smaller "
                       f"learning rate than weight_lr = {shown(training.weight_lr)}.", stacklevel=4)
