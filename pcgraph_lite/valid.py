@@ -66,8 +66,7 @@ def _of_array(array: np.ndarray) -> Tensor:
         raise TypeError(f"its entries are {array.dtype}")
     if array.dtype.kind == "O" and all(isinstance(entry, Real | np.bool_) for entry in array.flat):
         array = np.array(array.tolist())                                   # of the type that the entries have in common
-    wider = {"u": np.int64, "f": np.float64} if array.dtype.itemsize > (8 if array.dtype.kind == "f" else 1) else {}
-    native = np.dtype(wider.get(array.dtype.kind, array.dtype)).newbyteorder("=")
+    native = np.dtype(float if array.dtype.itemsize > 8 else array.dtype).newbyteorder("=")
     return torch.from_numpy(np.require(array, native, ["C", "W"]))
 
 

@@ -91,8 +91,7 @@ class PCGraph(Exact):
 
     def extra_repr(self) -> str:
         """What ``repr`` says beside the weights."""
-        known = any(one is self.activation for one in ACTIVATIONS.values())              # not: equals one
-        f = self.activation.name if known else "your own"
+        f = self.activation.registered() or "your own"
         return (f"{self.topology}, activation={f}, top_k={self.top_k}, prior={self.prior}, "
                 f"pixel_scale={self.pixel_scale.name}")
 

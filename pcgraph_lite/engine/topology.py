@@ -501,8 +501,6 @@ def _order(graph: "nx.Graph", nodelist: Sequence[Hashable] | None) -> Sequence[H
     if missing := [node for node in graph if node not in named]:
         raise BadInput(f"nodelist leaves out {len(missing)} nodes, the first of them {shown(missing[0])}; expected all "
                        f"{len(graph)}, or give graph.subgraph(nodelist).")
-    if len(nodelist) > len(graph):
-        raise BadInput(f"nodelist holds {len(nodelist)} nodes, the graph {len(graph)}; expected each once.")
     return nodelist
 
 
