@@ -141,7 +141,14 @@ def posed(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None, init: M
         if both := int((held[name].mask & set_to[name].mask).reshape(-1, graph.topology.size(name)).any(0).sum()):
             raise BadInput(f"{both} vertices of {name!r} are under both clamp and do; a vertex is either observed or "
                            "set. Leave it out of one of them.")
-    x, clamped, known, errorless = _place(graph, held, given, set_to, batch)
+    x = torch.zeros(*graph.layout.lead, batch, graph.topology.n, dtype=graph.dtype, device=graph.device)
+    clamped, known, errorless = torch.zeros(3, batch, graph.topology.n, dtype=torch.bool, device=graph.device)
+    for entries, masks in ((given, [known]), (held, [known, clamped]), (set_to, [known, clamped, errorless])):
+        for name, entry in entries.items():
+            where = graph.topology.slice(name)
+            x[..., where] = torch.where(entry.mask, entry.values, x[..., where])
+            for mask in masks:
+                mask[:, where] |= entry.mask
     if clamped.all() and not whole:
         raise BadInput("every vertex is clamped; leave at least one free for the graph to answer with.")
     return x, clamped, known, errorless
@@ -238,20 +245,6 @@ def _batch_size(entries: Mapping[str, dict[str, Observed]]) -> int:
         found = ", ".join(f"{what} has {size}" for what, size in sizes.items())
         raise WrongShape(f"batch sizes differ or are 0: {found}; every entry needs the same number of examples.")
     return next(iter(sizes.values()))
-
-
-def _place(graph: PCGraph, held: dict[str, Observed], given: dict[str, Observed], set_to: dict[str, Observed],
-           batch: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Values ``(..., batch, n)``, init first and the others over it; and the masks of ``posed``."""
-    x = torch.zeros(*graph.layout.lead, batch, graph.topology.n, dtype=graph.dtype, device=graph.device)
-    clamped, known, errorless = torch.zeros(3, batch, graph.topology.n, dtype=torch.bool, device=graph.device)
-    for entries, masks in ((given, [known]), (held, [known, clamped]), (set_to, [known, clamped, errorless])):
-        for name, entry in entries.items():
-            where = graph.topology.slice(name)
-            x[..., where] = torch.where(entry.mask, entry.values, x[..., where])
-            for mask in masks:
-                mask[:, where] |= entry.mask
-    return x, clamped, known, errorless
 
 
 def uniform(mask: Tensor) -> Tensor:
