@@ -13,7 +13,6 @@ from torch.nn.functional import mse_loss
 from .. import valid
 from ..engine.epochs import State
 from ..engine.scale import unscaled
-from ..errors import WrongShape
 from ..valid import Count, Layers
 from .kinds import Baseline, Labelled, by_epochs
 
@@ -40,9 +39,7 @@ class Autoencoder(Baseline):
                 layer.weight.copy_(drawn * (2 / layer.in_features) ** 0.5)
 
     def forward(self, images: Tensor) -> Tensor:
-        """``(batch, pixels)`` to the copied images, ``(batch, pixels)`` in [0, 1]. Raises WrongShape."""
-        if images.ndim != 2 or images.shape[-1] != self.pixels:
-            raise WrongShape(f"images are {tuple(images.shape)}; expected (batch, {self.pixels}).")
+        """``(batch, pixels)`` to the copied images, ``(batch, pixels)`` in [0, 1]."""
         images = images.to(self.layers[0].weight)
         for layer in self.layers[:-1]:
             images = layer(images).relu()

@@ -57,7 +57,7 @@ class Schedule:
     """
 
     epochs: Count = 20
-    weight_lr: Rate | Sequence[Rate] = 1e-4
+    weight_lr: Rate = 1e-4
     weight_decay: NotNegative = 0.0
     batch_size: Count = 500
     optimizer: Annotated[str, OneOf(OPTIMIZERS)] = "adam"
@@ -79,8 +79,6 @@ class Schedule:
 
     def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Optimizer:
         """What moves the weights; fused, it has no temporaries of their size."""
-        if isinstance(lr, Sequence):
-            raise BadInput(f"weight_lr = {shown(lr)}; expected one number (graphs with replicas take one each).")
         return OPTIMIZERS[self.optimizer](parameters, lr=lr, weight_decay=self.weight_decay, fused=True)
 
 
@@ -96,16 +94,17 @@ class State:
         facts: what the model is and how it is scored. They, the schedule, the data and the first state of the generator
             are the fingerprint of a checkpoint: one of another training is refused.
         data: what it is trained and validated on, as far as it lies in memory.
-        rates: ``(replica, 1, 1)``, a learning rate for each replica instead of one for all.
+        rates: ``(replica, 1, 1)``, a learning rate for each replica instead of one for all, which is a number.
     """
 
     def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,
-                 facts: Mapping[str, object], rates: Tensor | None = None, data: Sequence[Tensor] = ()) -> None:
+                 facts: Mapping[str, object], rates: float | Tensor = 1.0, data: Sequence[Tensor] = ()) -> None:
         self.model, self.schedule, self.generator = model, schedule, generator
         self.path = valid.file(path, "checkpoint") if path else None
-        self.parameters, self.facts, self.rates = dict(model.named_parameters()), dict(facts), rates
+        self.parameters, self.facts = dict(model.named_parameters()), dict(facts)
         self.data = {"generator": generator.get_state(), **{str(k): tensor for k, tensor in enumerate(data)}}
-        self.optimizer = schedule.stepper(self.parameters.values(), schedule.weight_lr if rates is None else 1.0)
+        self.rates = rates if isinstance(rates, Tensor) else None
+        self.optimizer = schedule.stepper(self.parameters.values(), schedule.weight_lr if self.rates is None else 1.0)
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
         self.rate = 1.0                                                    # factor on the learning rate

@@ -21,7 +21,7 @@ from ..files import tensor_digest
 from ..valid import Count, Damping, OneOf, Rate
 from .epochs import Callback, Schedule, State, run
 from .graph import PCGraph
-from .inference import Settings, settle
+from .inference import Settings, of_replicas, settle
 from .query import Observed, flattened, observed, query
 from .spreading import Spreading
 
@@ -50,6 +50,7 @@ class Training(Schedule):
         0.5
     """
 
+    weight_lr: Rate | Sequence[Rate] = 1e-4
     steps: Count = 20
     value_lr: Literal["safe"] | Rate | Sequence[Rate] = "safe"
     momentum: Damping = 0.0
@@ -206,16 +207,6 @@ def _facts(graph: PCGraph) -> dict[str, object]:
     return {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
             "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
             "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None} | pools
-
-
-def of_replicas(graph: PCGraph, steps: float | Sequence[float], name: str) -> Tensor | None:
-    """Steps ``(replica, 1, 1)`` where each replica has its own, else None. Raises WrongShape."""
-    if not isinstance(steps, Sequence):
-        return None
-    if len(steps) != graph.replicas:
-        raise WrongShape(f"{name} has {len(steps)} numbers; expected one for each of {graph.replicas or 0} replicas of "
-                         "the graph (PCGraph(..., replicas=k), k = 1 for a single copy).")
-    return torch.tensor(list(steps), dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
 
 
 def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:

@@ -202,7 +202,6 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
         x: ``(..., batch, n)``; vertices that are not known must be 0.
         known: ``(n,)`` or ``(batch, n)`` bool. Vertices that no known one leads to stay 0.
     """
-    graph.check_values(x)
     x, topology, known = x.clone(), graph.topology, known.expand(x.shape[-2], -1)
     cut = {name: topology.slice(name) for name in topology.groups}
     reached = {name: known[:, where].any(-1) for name, where in cut.items()}                 # (batch,)
