@@ -5,7 +5,6 @@ fits the scores to one-hot labels; logistic regression makes the labels likely u
 analysis takes classes for normal distributions with one covariance, and scores their logarithm.
 """
 
-import math
 import time
 from collections.abc import Iterable
 from functools import partial
@@ -19,7 +18,6 @@ from torch.nn.functional import cross_entropy, one_hot
 
 from .. import valid
 from ..engine.epochs import Callback
-from ..errors import BadValues
 from ..valid import Count, NotNegative, OneOf
 from .kinds import KINDS, Classifier, Kind, Labelled, in_one_row
 
@@ -71,9 +69,6 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
     solve = {"least-squares": _least_squares, "logistic-regression": partial(_logistic, iterations=iterations),
              "discriminant-analysis": _discriminant}[method]
     loss = solve(model, images.to(model.weight), labels.to(model.weight.device), weight_decay)
-    if not math.isfinite(loss):
-        raise BadValues(f"the loss is {loss} with weight_decay = {weight_decay:g}; expected a finite number. Take a "
-                        "smaller weight_decay.")
     found = {} if validation is None else {"validation": model.score(validation)}
     return in_one_row(model, {"epoch": 1, "loss": loss, **found, "seconds": time.perf_counter() - began}, callback)
 
