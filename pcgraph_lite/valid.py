@@ -246,10 +246,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         return function
     parameters = signature(function).parameters
     wanted = {name: _allowed(one.annotation) for name, one in parameters.items() if one.kind not in (2, 4)}  # no *, **
-    names, title = list(wanted), function.__qualname__.removesuffix(".__init__")
+    title = function.__qualname__.removesuffix(".__init__")
     more = next((one.annotation for one in parameters.values() if one.kind == 4), None)
     known = [*wanted, *(name for part in get_args(more)[1:] for name in signature(part).parameters)]
-    closed = more is None or len(known) > len(names)                       # all that may be given has a name
+    closed = more is None or len(known) > len(wanted)                      # all that may be given has a name
     places = [name for name, one in parameters.items() if one.kind in (0, 1)]
     exact = exactly(function)
 
@@ -260,9 +260,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         if len(args) > len(places):
             raise BadInput(f"{title}: {len(args)} arguments without names; expected at most {', '.join(places)}, and "
                            "names for the others.")
-        given = [_fitting(title, name, value, wanted[name]) for name, value in zip(names, args, strict=False)]
+        given = [_fitting(title, name, value, wanted[name]) for name, value in zip(places, args, strict=False)]
         named = {name: _fitting(title, name, value, wanted.get(name)) for name, value in kwargs.items()}
-        return exact(*given, *args[len(given):], **named)
+        return exact(*given, **named)
 
     return call
 
