@@ -380,6 +380,8 @@ def _drawn(train: Batch, rows: Tensor, state: State) -> Batch:
 def _split(graph: PCGraph, data: object, validation: object,
            generator: torch.Generator) -> tuple[Batch, Batch | None]:
     """Training data, on the graph's own scale, and where asked for validation data, pixels in [0, 1]."""
+    if next(graph.parameters(), None) is None:
+        raise BadInput("the graph has no edges, so there is nothing to learn; give its topology at least one.")
     data = pictures(graph, data)
     if not isinstance(validation, Real):                                   # numpy's, too
         return scaled(graph, data), None if validation is None else pictures(graph, validation)

@@ -55,6 +55,8 @@ def classification_table(predicted: Tensor, labels: Tensor, names: Sequence[str]
     with needing("the classification table"):
         from torchmetrics.functional.classification import multiclass_f1_score, multiclass_precision, multiclass_recall
     predicted, labels = _class_numbers(predicted, labels)
+    if len({*names, "all"}) != len(names) + 1:
+        raise BadInput(f"class names {names}; expected each once, and none 'all', which is the last row.")
     if len(names) < 2 or max(predicted.max(), labels.max()) >= len(names):
         raise BadInput(f"{len(names)} class names cannot name the classes up to {max(predicted.max(), labels.max())}.")
     measures = {"precision": multiclass_precision, "recall": multiclass_recall, "f1": multiclass_f1_score}
