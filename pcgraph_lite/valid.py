@@ -226,9 +226,10 @@ Inside = Annotated[float, Gt(0), Lt(1)]
 Rate = Annotated[float, Gt(0)]
 NotNegative = Annotated[float, Ge(0)]
 
-MOST = {Integral: (("", operator.le, 10**9, False),), Real: (("", operator.le, 1e30, False),)}     # of what has limits
+MOST = {Integral: (("", operator.le, 10**9),), Real: (("", operator.le, 1e30),)}           # of what has limits
 LIMITS = {Gt: ("above", operator.gt), Ge: ("of at least", operator.ge), Lt: ("below", operator.lt),
-          Le: ("of at most", operator.le), MinLen: ("of at least", operator.ge), MaxLen: ("of at most", operator.le)}
+          Le: ("of at most", operator.le), MinLen: ("of at least", lambda held, least: len(held) >= least),
+          MaxLen: ("of at most", lambda held, most: len(held) <= most)}
 WORDS = {Integral: "a whole number", Real: "a number", NoneType: "None", str: "text", bool: "True or False",
          Tensor: "a tensor", Sequence: "a list or tuple", Mapping: "a mapping", torch.Generator: "a torch.Generator"}
 
@@ -272,7 +273,7 @@ class _Allowed:
     """One of the things that an annotation allows: a class, limits of its values, and what a list or mapping holds."""
 
     kind: type
-    limits: tuple[tuple[str, Callable[[Any, Any], bool], float, bool], ...] = ()           # the last: of the length
+    limits: tuple[tuple[str, Callable[[Any, Any], bool], float], ...] = ()
     names: Collection[str] | None = None
     entries: "tuple[_Allowed, ...] | None" = None                          # None: any
 
@@ -285,16 +286,13 @@ class _Allowed:
 
     def fits(self, value: Any) -> bool:
         """Whether a value is of the kind, within the limits, and all that it holds as well."""
-        if not self.is_kind(value) or (self.names is not None and value not in self.names):
-            return False
-        for _, compare, bound, sized in self.limits:
-            if not compare(len(value) if sized else value, bound):
-                return False
-        return self.entries is None or all(any(one.fits(entry) for one in self.entries) for entry in (
-            value.values() if self.kind is Mapping else value))
+        return (self.is_kind(value) and (self.names is None or value in self.names)
+                and all(compare(value, bound) for _, compare, bound in self.limits)
+                and (self.entries is None or all(any(one.fits(entry) for one in self.entries) for entry in (
+                    value.values() if self.kind is Mapping else value))))
 
     def __str__(self) -> str:
-        limits = " and ".join(f"{word} {bound:g}" for word, _, bound, _ in self.limits if word)
+        limits = " and ".join(f"{word} {bound:g}" for word, _, bound in self.limits if word)
         words = " or ".join(map(repr, self.names or ())) or WORDS.get(self.kind, self.kind.__name__)
         return f"{words} {limits}".strip()
 
@@ -327,8 +325,7 @@ def _allowed(hint: Any) -> tuple[_Allowed, ...] | None:
     if origin is Annotated:
         limits = [limit for part in parts[1:] for limit in (part if isinstance(part, GroupedMetadata) else [part])]
         names = next((part.names for part in limits if isinstance(part, OneOf)), None)
-        known = tuple((*LIMITS[type(limit)], astuple(limit)[0], isinstance(limit, MinLen | MaxLen))
-                      for limit in limits if type(limit) in LIMITS)
+        known = tuple((*LIMITS[type(limit)], astuple(limit)[0]) for limit in limits if type(limit) in LIMITS)
         return tuple(replace(one, limits=known + MOST.get(one.kind, ()), names=names) for one in _allowed(parts[0]))
     if origin in (Union, UnionType):
         found = [_allowed(part) for part in parts]

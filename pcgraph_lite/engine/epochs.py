@@ -232,10 +232,9 @@ class State:
 
     def reached(self) -> str:
         """In a line, what a training leaves that is stopped in the middle of an epoch."""
-        kept = "those of the last batch"
-        if self.best:
-            best = max((row for row in self.history if "validation" in row), key=lambda row: row["validation"])
-            kept = f"the best so far, of epoch {best['epoch']}"
+        scored = [row for row in self.history if "validation" in row]
+        kept = "those of the last batch" if not scored else \
+            f"the best so far, of epoch {max(scored, key=lambda row: row['validation'])['epoch']}"
         rows = f"{self.epoch} row{'' if self.epoch == 1 else 's'}"
         more = f"; the same call resumes {self.path}" if self.path and self.path.exists() else ""
         return (f"training stopped in epoch {self.epoch + 1} of {self.schedule.epochs}: the model has weights, {kept}, "

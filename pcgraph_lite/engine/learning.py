@@ -101,8 +101,7 @@ def fit(graph: PCGraph, data: Data, *,
             function of one's own is known by its name and its code, not by what it reads from elsewhere.
         generator: shuffles the data. None: a new one seeded with 0.
         callback: called as ``callback(graph, row)`` when an epoch has ended, with a copy of its row of the history.
-            What it returns or writes into the row changes nothing; an error that it raises ends the training, which
-            leaves weights and history as Ctrl-C does.
+            What it returns or writes into the row changes nothing; an error that it raises ends the training.
         settings: fields of Training.
 
     Returns:
@@ -124,7 +123,7 @@ def fit(graph: PCGraph, data: Data, *,
     settings = _with_batch_size(data, settings)
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
-    measure = _measure(graph, score, held_out)
+    measure = _measure(score, held_out)
     facts = _facts(graph) | {"score": None if held_out is None else _known_as(measure)}
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
     rates = of_replicas(graph, training.weight_lr, "weight_lr")
@@ -422,7 +421,7 @@ def _classes(batch: Batch) -> bool:
     return bool(labels.shape[-1] > 1 and ((labels == 0) | (labels == 1)).all() and (labels.sum(-1) == 1).all())
 
 
-def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
+def _measure(score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
     if score == "auto":
         score = "accuracy" if held_out and len(held_out) > 1 and _classes(held_out) else "energy"
     if callable(score):
