@@ -478,9 +478,8 @@ def from_networkx(graph: "nx.Graph", attribute: str | None = None, *, nodelist: 
     members = _members(graph, _order(graph, nodelist), attribute)
     nodes = [node for some in members.values() for node in some]
     wires = _wires(graph, nodes, weight)                                   # (n, n) sparse
-    _say_what_is_left_out(graph, said - {attribute}, weight, merged=weight is None)
-    there = torch.sparse_coo_tensor(wires.indices(), torch.ones(wires._nnz(), dtype=torch.bool), wires.shape,
-                                    check_invariants=False)
+    _say_what_is_left_out(graph, said - {attribute}, weight)
+    there = listed(wires.indices(), tuple(wires.shape))
     made = from_mask(there if len(nodes) > MATRIX else there.to_dense(), {name: len(some) for name, some in
                                                                           members.items()}, sensory)
     starts = {name: cut.start for name, cut in slices(made.groups).items()}
@@ -536,10 +535,10 @@ def _wires(graph: "nx.Graph", nodes: Sequence[Hashable], weight: str | None) -> 
     return torch.sparse_coo_tensor(ends, values, (len(nodes), len(nodes)), check_invariants=True).coalesce()
 
 
-def _say_what_is_left_out(graph: "nx.Graph", of_nodes: set[Hashable], weight: str | None, merged: bool) -> None:
+def _say_what_is_left_out(graph: "nx.Graph", of_nodes: set[Hashable], weight: str | None) -> None:
     """Warn of attributes that nothing here takes, and of parallel edges where only one of them counts."""
     of_edges = {key for *_, data in graph.edges(data=True) for key in data} - {weight}
-    parallel = graph.number_of_edges() - len(set(graph.edges())) if graph.is_multigraph() and merged else 0
+    parallel = graph.number_of_edges() - len(set(graph.edges())) if graph.is_multigraph() and weight is None else 0
     left = [f"the {what} attributes {', '.join(sorted(map(repr, some)))}"
             for what, some in (("node", of_nodes), ("edge", of_edges)) if some]
     left += [f"{parallel} parallel edges"] if parallel else []
