@@ -94,7 +94,7 @@ class State:
         facts: what the model is and how it is scored. They, the schedule, the data and the first state of the generator
             are the fingerprint of a checkpoint: one of another training is refused.
         data: what it is trained and validated on, as far as it lies in memory.
-        rates: ``(replica, 1, 1)``, a learning rate for each replica instead of one for all, which is a number.
+        rates: ``(replica, 1, 1)``, a learning rate for each replica. A number: all have that of the schedule.
     """
 
     def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,

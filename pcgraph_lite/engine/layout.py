@@ -65,10 +65,12 @@ class Layout:
         home, pairs = homes(topology, segments), {}
         for e in topology.edges:
             pairs.setdefault((home[e.source][0], home[e.target][0]), []).append(e)
-        blocks = []
+        blocks, whole = [], self.lead or self.plan == "dense"
         for (s, t), some in pairs.items():
             shape = tuple(segments[k].stop - segments[k].start for k in (s, t))
-            if any(e.listed for e in some) and not self.lead and self.plan != "dense":
+            if whole:
+                self._require(*shape)
+            if any(e.listed for e in some) and not whole:
                 parts = [topology.pairs(e) + torch.tensor([[home[name][1].start] for name in (e.source, e.target)])
                          for e in some]                                    # nothing as large as all pairs
                 blocks.append(Sparse(s, t, listed(torch.cat(parts, 1), shape)))
@@ -80,10 +82,13 @@ class Layout:
         few = mask.numel() >= SPARSE_SIZE and mask.sum() <= SPARSE_SHARE * mask.numel()
         if (self.plan == "sparse" and not mask.all()) or (self.plan == "auto" and not self.lead and few):
             return Sparse(source, target, mask)
-        n, m = mask.shape
+        self._require(*mask.shape)
+        return Dense(source, target, mask)
+
+    def _require(self, n: int, m: int) -> None:
+        """Memory for a whole block while its first weights are drawn."""
         require_memory(math.prod((*self.lead, n, m)), f"the weights of {n} x {m} vertices as a matrix",
                        DRAWN * self.dtype.itemsize)
-        return Dense(source, target, mask)
 
 
 def homes(topology: Topology, segments: list[slice]) -> dict[str, tuple[int, slice]]:

@@ -482,10 +482,12 @@ def from_networkx(graph: "nx.Graph", attribute: str | None = None, *, nodelist: 
     there = listed(wires.indices(), tuple(wires.shape))
     made = from_mask(there if len(nodes) > MATRIX else there.to_dense(), {name: len(some) for name, some in
                                                                           members.items()}, sensory)
-    starts = {name: cut.start for name, cut in slices(made.groups).items()}
-    edges = made.edges if weight is None else [replace(e, weights=wires.narrow_copy(
-        0, starts[e.source], made.size(e.source)).narrow_copy(1, starts[e.target], made.size(e.target))._values())
-        for e in made.edges]
+    if weight is None:
+        return Topology(made.groups, made.edges, made.sensory, nodes=nodes)
+    ends = [(e, made.slice(e.source).start, made.slice(e.target).start) for e in made.edges]
+    parts = [wires.narrow_copy(0, row, made.size(e.source)).narrow_copy(1, column, made.size(e.target))
+             for e, row, column in ends]                                   # row by row, as the edges of a mask
+    edges = [replace(e, weights=part._values()) for e, part in zip(made.edges, parts, strict=True)]
     return Topology(made.groups, edges, made.sensory, nodes=nodes)
 
 
