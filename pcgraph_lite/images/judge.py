@@ -103,9 +103,13 @@ def load_judge(name: str, path: Path | str | None = None) -> Judge:
     path = placed(path or committed, "path")
     again = f"Train it again: python scripts/train_judges.py {name}"
     try:
+        if not path.is_file():
+            raise FileNotFoundError
         provenance, state = load_tensors(path)
         judge = Judge()
         judge.load_state_dict(state)
+    except OSError as error:
+        raise BadFile(f"no judge weights at {path} ({error.strerror or 'no such file'}). {again}") from error
     except (BadFile, RuntimeError) as error:
         raise BadFile(f"{path} does not hold the weights of a judge ({str(error).splitlines()[0]}). {again}") from error
     expected, found = provenance.get("weights_sha256"), tensor_digest(state)
