@@ -259,8 +259,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         if closed and (foreign := [name for name in kwargs if name not in known]):
             raise unknown(f"argument of {title}", foreign[0], [name for name in known if name != "self"])
         if len(args) > len(places):
-            raise BadInput(f"{title}: {len(args)} arguments without names; expected at most {', '.join(places)}, and "
-                           "names for the others.")
+            said = [name for name in places if name != "self"]
+            raise BadInput(f"{title}: {len(args) - len(places) + len(said)} arguments without names; expected at most "
+                           f"{', '.join(said)}, and names for the others.")
         given = [_fitting(title, name, value, wanted[name]) for name, value in zip(places, args, strict=False)]
         named = {name: _fitting(title, name, value, wanted.get(name)) for name, value in kwargs.items()}
         return exact(*given, **named)
