@@ -202,19 +202,22 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
         x: ``(..., batch, n)``; vertices that are not known must be 0.
         known: ``(n,)`` or ``(batch, n)`` bool. Vertices that no known one leads to stay 0.
     """
-    x, known, names = x.clone(), known.expand(x.shape[-2], -1), list(graph.topology.groups)
-    cut = [graph.topology.slice(name) for name in names]
-    leads = x.new_zeros(len(names), len(names))                            # from group to group
-    for e in graph.topology.edges:
-        leads[names.index(e.source), names.index(e.target)] = 1
-    reached = torch.stack([known[:, where].any(-1) for where in cut], -1)  # (batch, groups)
-    done = torch.stack([known[:, where].all(-1) for where in cut], -1)
-    while (wave := (reached.to(leads) @ leads > 0) & ~done).any():
-        mu = {k: graph.group_prediction(x, names[k]) for k in wave.any(0).nonzero()[:, 0].tolist()}
-        for k, predicted in mu.items():
-            x[..., cut[k]] = torch.where(wave[:, k, None] & ~known[:, cut[k]], predicted, x[..., cut[k]])
-        reached, done = reached | wave, done | wave
-    return x
+    x, topology, known = x.clone(), graph.topology, known.expand(x.shape[-2], -1)
+    cut = {name: topology.slice(name) for name in topology.groups}
+    reached = {name: known[:, where].any(-1) for name, where in cut.items()}                 # (batch,)
+    done = {name: known[:, where].all(-1) for name, where in cut.items()}
+    while True:
+        led = {name: torch.zeros_like(rows) for name, rows in done.items()}
+        for e in topology.edges:
+            led[e.target] = led[e.target] | reached[e.source]
+        wave = {name: rows & ~done[name] for name, rows in led.items() if (rows & ~done[name]).any()}
+        if not wave:
+            return x
+        mu = {name: graph.group_prediction(x, name) for name in wave}
+        for name, rows in wave.items():
+            where = cut[name]
+            x[..., where] = torch.where(rows[:, None] & ~known[:, where], mu[name], x[..., where])
+            reached[name], done[name] = reached[name] | rows, done[name] | rows
 
 
 def _observed(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
