@@ -131,7 +131,7 @@ def _of_writing(error: OSError, path: Path, part: Path) -> bool:
 def _sweep(folder: Path) -> None:
     """Remove what processes of this space that are no more left half written."""
     for part in folder.glob(f"*.{SPACE}-*.part"):
-        owner = re.search(r"-(\d+)(\.\d+)?(\.input)?\.part$", part.name)
+        owner = re.search(r"-(\d+)\.\d+\.part$", part.name)
         if owner and not _runs(int(owner[1])):
             with suppress(OSError):                                        # another user's may have to stay
                 part.unlink()

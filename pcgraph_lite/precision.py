@@ -5,7 +5,6 @@ modules that are converted after they were made, would leave three digits withou
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -16,19 +15,15 @@ from .errors import BadInput, shown
 
 P, R = ParamSpec("P"), TypeVar("R")
 EXACT = (torch.float32, torch.float64)
-MIXED = ("cpu", "cuda")                                                    # devices on which torch.autocast may be on
 
 
 def exactly(function: Callable[P, R]) -> Callable[P, R]:
     """Compute in the precision of the tensors, also inside ``torch.autocast``."""
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        mixed = [kind for kind in MIXED if torch.is_autocast_enabled(kind)]
-        if not mixed:
+        if not any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
             return function(*args, **kwargs)
-        with ExitStack() as off:
-            for kind in mixed:
-                off.enter_context(torch.autocast(kind, enabled=False))
+        with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
             return function(*args, **kwargs)
 
     return call

@@ -66,8 +66,7 @@ def _of_array(array: np.ndarray) -> Tensor:
         raise TypeError(f"its entries are {array.dtype}")
     if array.dtype.kind == "O" and all(isinstance(entry, Real | np.bool_) for entry in array.flat):
         array = np.array(array.tolist())                                   # of the type that the entries have in common
-    wider = {"u": np.int64, "f": np.float64} if array.dtype.itemsize > (8 if array.dtype.kind == "f" else 1) else {}
-    native = np.dtype(wider.get(array.dtype.kind, array.dtype)).newbyteorder("=")
+    native = np.dtype(float if array.dtype.itemsize > 8 else array.dtype).newbyteorder("=")
     return torch.from_numpy(np.require(array, native, ["C", "W"]))
 
 
@@ -134,20 +133,11 @@ def near_unit(values: Tensor, what: str, scales: Iterable[Any] = ()) -> None:
                            "already; expected [0, 1]. Graphs scale them themselves (graph.pixel_scale).")
 
 
-def clean(values: Tensor, what: str) -> None:
-    """Raise BadInput where pixels lie well outside [0, 1]: for a training that scales them itself."""
+def clean(values: Tensor, what: str, slack: float = 0.0, advice: str = "") -> None:
+    """Raise BadInput where pixels lie outside [0, 1], and by more than ``slack``."""
     least, most = map(float, values.detach().aminmax())
-    if least < -OUTSIDE or most > 1 + OUTSIDE:
-        raise BadInput(f"{what}: pixels run from {least:.3g} to {most:.3g}; expected [0, 1]. Scale no images by hand "
-                       "that the model scales itself (graph.pixel_scale).")
-
-
-def unit(values: Tensor) -> Tensor:
-    """Images that stand for probabilities. Raises BadInput."""
-    if values.min() < 0 or values.max() > 1:
-        raise BadInput(f"images: pixels run from {float(values.min()):.3g} to {float(values.max()):.3g}; expected 0 to "
-                       "1.")
-    return values
+    if least < -slack or most > 1 + slack:
+        raise BadInput(f"{what}: pixels run from {least:.3g} to {most:.3g}; expected [0, 1].{advice}")
 
 
 def labels(values: Any, what: str = "labels", count: int | None = None, classes: int | None = None,
@@ -237,9 +227,10 @@ Inside = Annotated[float, Gt(0), Lt(1)]
 Rate = Annotated[float, Gt(0)]
 NotNegative = Annotated[float, Ge(0)]
 
-MOST = {Integral: (("", operator.le, 10**9, False),), Real: (("", operator.le, 1e30, False),)}     # of what has limits
+MOST = {Integral: (("", operator.le, 10**9),), Real: (("", operator.le, 1e30),)}           # of what has limits
 LIMITS = {Gt: ("above", operator.gt), Ge: ("of at least", operator.ge), Lt: ("below", operator.lt),
-          Le: ("of at most", operator.le), MinLen: ("of at least", operator.ge), MaxLen: ("of at most", operator.le)}
+          Le: ("of at most", operator.le), MinLen: ("of at least", lambda held, least: len(held) >= least),
+          MaxLen: ("of at most", lambda held, most: len(held) <= most)}
 WORDS = {Integral: "a whole number", Real: "a number", NoneType: "None", str: "text", bool: "True or False",
          Tensor: "a tensor", Sequence: "a list or tuple", Mapping: "a mapping", torch.Generator: "a torch.Generator"}
 
@@ -257,10 +248,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         return function
     parameters = signature(function).parameters
     wanted = {name: _allowed(one.annotation) for name, one in parameters.items() if one.kind not in (2, 4)}  # no *, **
-    names, title = list(wanted), function.__qualname__.removesuffix(".__init__")
+    title = function.__qualname__.removesuffix(".__init__")
     more = next((one.annotation for one in parameters.values() if one.kind == 4), None)
     known = [*wanted, *(name for part in get_args(more)[1:] for name in signature(part).parameters)]
-    closed = more is None or len(known) > len(names)                       # all that may be given has a name
+    closed = more is None or len(known) > len(wanted)                      # all that may be given has a name
     places = [name for name, one in parameters.items() if one.kind in (0, 1)]
     exact = exactly(function)
 
@@ -268,19 +259,15 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if closed and (foreign := [name for name in kwargs if name not in known]):
             raise unknown(f"argument of {title}", foreign[0], [name for name in known if name != "self"])
-        _counted(title, args, places)
-        given = [_fitting(title, name, value, wanted[name]) for name, value in zip(names, args, strict=False)]
+        if len(args) > len(places):
+            said = [name for name in places if name != "self"]
+            raise BadInput(f"{title}: {len(args) - len(places) + len(said)} arguments without names; expected at most "
+                           f"{', '.join(said)}, and names for the others.")
+        given = [_fitting(title, name, value, wanted[name]) for name, value in zip(places, args, strict=False)]
         named = {name: _fitting(title, name, value, wanted.get(name)) for name, value in kwargs.items()}
-        return exact(*given, *args[len(given):], **named)
+        return exact(*given, **named)
 
     return call
-
-
-def _counted(title: str, args: Sequence[object], places: Sequence[str]) -> None:
-    """Raise BadInput for more arguments without names than there are places for."""
-    if len(args) > len(places):
-        raise BadInput(f"{title}: {len(args)} arguments without names; expected at most {', '.join(places)}, and names "
-                       "for the others.")
 
 
 @dataclass(frozen=True)
@@ -288,7 +275,7 @@ class _Allowed:
     """One of the things that an annotation allows: a class, limits of its values, and what a list or mapping holds."""
 
     kind: type
-    limits: tuple[tuple[str, Callable[[Any, Any], bool], float, bool], ...] = ()           # the last: of the length
+    limits: tuple[tuple[str, Callable[[Any, Any], bool], float], ...] = ()
     names: Collection[str] | None = None
     entries: "tuple[_Allowed, ...] | None" = None                          # None: any
 
@@ -301,16 +288,13 @@ class _Allowed:
 
     def fits(self, value: Any) -> bool:
         """Whether a value is of the kind, within the limits, and all that it holds as well."""
-        if not self.is_kind(value) or (self.names is not None and value not in self.names):
-            return False
-        for _, compare, bound, sized in self.limits:
-            if not compare(len(value) if sized else value, bound):
-                return False
-        return self.entries is None or all(any(one.fits(entry) for one in self.entries) for entry in (
-            value.values() if self.kind is Mapping else value))
+        return (self.is_kind(value) and (self.names is None or value in self.names)
+                and all(compare(value, bound) for _, compare, bound in self.limits)
+                and (self.entries is None or all(any(one.fits(entry) for one in self.entries) for entry in (
+                    value.values() if self.kind is Mapping else value))))
 
     def __str__(self) -> str:
-        limits = " and ".join(f"{word} {bound:g}" for word, _, bound, _ in self.limits if word)
+        limits = " and ".join(f"{word} {bound:g}" for word, _, bound in self.limits if word)
         words = " or ".join(map(repr, self.names or ())) or WORDS.get(self.kind, self.kind.__name__)
         return f"{words} {limits}".strip()
 
@@ -343,8 +327,7 @@ def _allowed(hint: Any) -> tuple[_Allowed, ...] | None:
     if origin is Annotated:
         limits = [limit for part in parts[1:] for limit in (part if isinstance(part, GroupedMetadata) else [part])]
         names = next((part.names for part in limits if isinstance(part, OneOf)), None)
-        known = tuple((*LIMITS[type(limit)], astuple(limit)[0], isinstance(limit, MinLen | MaxLen))
-                      for limit in limits if type(limit) in LIMITS)
+        known = tuple((*LIMITS[type(limit)], astuple(limit)[0]) for limit in limits if type(limit) in LIMITS)
         return tuple(replace(one, limits=known + MOST.get(one.kind, ()), names=names) for one in _allowed(parts[0]))
     if origin in (Union, UnionType):
         found = [_allowed(part) for part in parts]

@@ -15,7 +15,7 @@ import typer
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
-from pcgraph_lite.engine.epochs import Schedule, State, one_pass, run
+from pcgraph_lite.engine.epochs import Schedule, State, run
 from pcgraph_lite.errors import PCGraphError
 from pcgraph_lite.files import save_tensors, tensor_digest, write_aside
 from pcgraph_lite.images import calibration, sources
@@ -50,8 +50,8 @@ def train(name: str, seed: int = 0, epochs: int | None = None, progress: bool = 
     rest, held_out = split_off(load(name, "train"), HELD_OUT, generator)
     judge = Judge(generator)
     state = State(judge, schedule, generator, None, {})
-    history = run(state, lambda: _epoch(judge, rest, name in MIRRORED, state, progress),
-                  lambda: _score(judge, held_out), progress)
+    history = run(state, len(rest), lambda rows: _learn(judge, rest.images[rows], rest.labels[rows], name in MIRRORED,
+                                                           generator), lambda: _score(judge, held_out), progress)
     test = load(name, "test")
     accuracy = _share_read(judge, test.images, test.labels)
     if out is None and accuracy < BAR[name]:
@@ -63,14 +63,11 @@ def train(name: str, seed: int = 0, epochs: int | None = None, progress: bool = 
     return _save(judge, Path(out or committed), facts, calibration.table(judge, rest, test, foreign), history)
 
 
-def _epoch(judge: Judge, data: ImageSet, mirror: bool, state: State, progress: bool) -> dict[str, float]:
-    def learn(rows: Tensor) -> dict[str, float]:
-        images, labels = _batch(data.images[rows], data.labels[rows], mirror, state.generator)
-        loss = cross_entropy(judge(images), labels)
-        loss.backward()
-        return {"loss": loss.item()}
-
-    return one_pass(state, len(data), learn, progress)
+def _learn(judge: Judge, images: Tensor, labels: Tensor, mirror: bool, generator: torch.Generator) -> dict[str, float]:
+    images, labels = _batch(images, labels, mirror, generator)
+    loss = cross_entropy(judge(images), labels)
+    loss.backward()
+    return {"loss": loss.item()}
 
 
 def _batch(images: Tensor, labels: Tensor, mirror: bool, generator: torch.Generator) -> tuple[Tensor, Tensor]:

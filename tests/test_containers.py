@@ -123,7 +123,7 @@ SCALED = ("fit pair", "fit validation", "query clamp", "query start", "sample im
     if KIND[argument] == "images" and door not in (*SCALED, "fit alone", "observed", "noisy")])
 @pytest.mark.parametrize("scale", ["[-1, 1]", "[-2, 2]"])
 def test_pictures_scaled_by_hand_are_refused_where_there_is_no_scale(door: str, argument: str, scale: str) -> None:
-    with pytest.raises(PCGraphError, match=r"already; expected \[0, 1\]|must lie in \[0, 1\]|expected 0 to 1"):
+    with pytest.raises(PCGraphError, match=r"already; expected \[0, 1\]|must lie in \[0, 1\]|expected \[0, 1\]\.$"):
         answer(door, **{argument: named(scale).apply(DOORS[door][1][argument])})
 
 

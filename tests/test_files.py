@@ -79,10 +79,9 @@ def test_tensors_come_back_with_their_header(tmp_path_factory, header, dtype):
 def test_parts_of_processes_that_are_no_more_are_swept(tmp_path: Path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    old, mine = (tmp_path / f"a.{files.SPACE}-{pid}.part" for pid in (ended.pid, os.getpid()))
-    begun = tmp_path / f"a.{files.SPACE}-{ended.pid}.7.input.part"
-    others = tmp_path / f"a.else{files.SPACE}-{ended.pid}.part"             # another host's, which may be alive
-    for part in (old, mine, begun, others):
+    old, mine = (tmp_path / f"a.{files.SPACE}-{pid}.7.part" for pid in (ended.pid, os.getpid()))
+    others = tmp_path / f"a.else{files.SPACE}-{ended.pid}.7.part"           # another host's, which may be alive
+    for part in (old, mine, others):
         part.touch()
     with files.write_aside(tmp_path / "b") as part:
         part.write_text("")

@@ -74,7 +74,7 @@ class Boltzmann(Classifier):
 
         Raises BadInput (pixels outside [0, 1]).
         """
-        valid.unit(images)
+        valid.clean(images, "images")
         self.bias[:self.visible] = with_labels(images, labels, self.labels).mean(0).clamp(0.01, 0.99).logit()
 
     def learn(self, images: Tensor, labels: Tensor, state: State) -> dict[str, float]:

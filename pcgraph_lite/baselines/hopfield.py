@@ -151,21 +151,17 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
     began, generator = time.perf_counter(), generator or torch.Generator().manual_seed(0)
     means = torch.stack([images[labels == c].mean(0) for c in range(model.labels)])         # (labels, pixels)
     order, tried = torch.randperm(model.labels, generator=generator), {}
-
-    def store(size: int, threshold: float, level: float) -> None:
-        model.store(_binary(means, threshold), rule, size, order)
-        model.level.fill_(level)
-
     for size, threshold in tqdm(list(product(sizes, thresholds)), desc="patterns", disable=no_bar(progress)):
-        store(size, threshold, levels[0])
+        model.store(_binary(means, threshold), rule, size, order)
         for level in levels:                                               # of the images: the weights stay
             model.level.fill_(level)
             tried[size, threshold, level] = 0.0 if validation is None else model.score(validation)
-    best = max(tried, key=lambda choice: (tried[choice], choice))
-    store(*best)
+    size, threshold, level = best = max(tried, key=lambda choice: (tried[choice], choice))
+    model.store(_binary(means, threshold), rule, size, order)
+    model.level.fill_(level)
     found = {} if validation is None else {"validation": tried[best]}
     return in_one_row(model, {"epoch": 1} | dict(zip(choices, best, strict=True)) | {
-        "tried": len(sizes) * len(thresholds) * len(levels), **found, "seconds": time.perf_counter() - began}, callback)
+        "tried": len(tried), **found, "seconds": time.perf_counter() - began}, callback)
 
 
 KINDS["hopfield"] = Kind(Hopfield, fit_hopfield, fit_hopfield)

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .. import valid
-from ..engine.epochs import Callback, Schedule, State, one_pass, run
+from ..engine.epochs import Callback, Schedule, State, run
 from ..engine.scale import unscaled
 from ..errors import BadInput, shown
 from ..precision import Exact
@@ -125,7 +125,8 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
         model.prepare(images, labels)
         state = State(model, schedule, generator or torch.Generator().manual_seed(0), checkpoint,
                       {name: _described(model)}, data=[images, labels, *(validation or ())])
-        return _passes(model, state, images, labels, validation, progress, callback)
+        return run(state, len(images), lambda rows: model.learn(state.augmented(images[rows]), labels[rows], state),
+                   None if validation is None else lambda: model.score(validation), progress, callback)
 
     but = f", but not {' and '.join(without)}" if without else ""
     fit.__doc__ = (fit.__doc__ or "").replace("fields of the schedule", f"fields of {training.__name__}{but}")
@@ -133,17 +134,6 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
     fit.__module__ = make.__module__
     KINDS[name] = Kind(make, valid.checked(fit), training, given, without)
     return KINDS[name].fit
-
-
-def _passes(model: Baseline, state: State, images: Tensor, labels: Tensor, validation: Labelled | None, progress: bool,
-            callback: Callback | None) -> pd.DataFrame:
-    """Let a model learn from all batches of each epoch that is left, and return its history."""
-
-    def epoch() -> dict[str, float]:
-        return one_pass(state, len(images), lambda rows: model.learn(
-            state.augmented(images[rows]), labels[rows], state), progress)
-
-    return run(state, epoch, None if validation is None else lambda: model.score(validation), progress, callback)
 
 
 def in_one_row(model: Baseline, row: dict[str, float], callback: Callback | None) -> pd.DataFrame:

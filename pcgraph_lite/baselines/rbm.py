@@ -86,7 +86,7 @@ class RBM(Classifier):
 
         Raises BadInput (pixels outside [0, 1]).
         """
-        valid.unit(images)
+        valid.clean(images, "images")
         means = with_labels(images, labels, self.labels).mean(0).clamp(0.01, 0.99)
         self.visible_bias[:] = torch.cat([means[:self.pixels].logit(), means[self.pixels:].log()])
 

@@ -64,7 +64,7 @@ class Activation:
 
     def __reduce__(self) -> tuple[Callable[..., "Activation"], tuple[object, ...]]:
         """A registered activation is pickled by its name, because pickle cannot name the lambdas in it."""
-        if name := self._registered():
+        if name := self.registered():
             return named, (name,)
         return Activation, (self.f, self.slope, self.kinks, self.backward)
 
@@ -79,7 +79,7 @@ class Activation:
     @property
     def name(self) -> str:
         """The registered name, or else values of f and f', so that the fingerprints of two functions differ."""
-        return self._registered() or str(self.values())
+        return self.registered() or str(self.values())
 
     def values(self) -> tuple[list[float], list[float]]:
         """f and f' at 25 places, which tell two activations apart."""
@@ -99,7 +99,8 @@ class Activation:
             warnings.warn(f"slope({x[worst]:.3g}) = {slope[worst]:.3g}, but f rises by {rise[worst]:.3g} there. Unless "
                           "a surrogate is meant, give the derivative of f.", stacklevel=2)
 
-    def _registered(self) -> str | None:
+    def registered(self) -> str | None:
+        """Its name in ``ACTIVATIONS``, if this very one is there."""
         return next((name for name, activation in ACTIVATIONS.items() if activation is self), None)
 
 

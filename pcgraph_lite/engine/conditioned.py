@@ -40,7 +40,10 @@ class Conditioned:
 
     def __init__(self, graph: PCGraph, x: Tensor, clamped: Tensor, errorless: Tensor | None = None) -> None:
         self.graph, self.x = graph, x
-        self.nodes = [self._nodes(k, segment, clamped, errorless) for k, segment in enumerate(graph.segments)]
+        if graph.sources is not None:                                      # a flat prior
+            errorless = graph.sources if errorless is None else errorless | graph.sources
+        self.nodes = [Nodes(graph, k, x[..., s], clamped[..., s], None if errorless is None else errorless[..., s])
+                      for k, s in enumerate(graph.segments)]
         self.free = [nodes for nodes in self.nodes if nodes.free is not None]
         self._link()
         self._gather()
@@ -101,12 +104,6 @@ class Conditioned:
         return energy
 
     # ---- what stays the same --------------------------------------------------------------------------------------
-
-    def _nodes(self, k: int, segment: slice, clamped: Tensor, errorless: Tensor | None) -> Nodes:
-        if self.graph.sources is not None:                                 # a flat prior
-            errorless = self.graph.sources if errorless is None else errorless | self.graph.sources
-        silent = None if errorless is None else errorless[..., segment]
-        return Nodes(self.graph, k, self.x[..., segment], clamped[..., segment], silent)
 
     def _link(self) -> None:
         """Find the edges from free vertices, as ``incoming`` of their targets and ``outgoing`` of their sources."""

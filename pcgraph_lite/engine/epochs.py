@@ -22,6 +22,7 @@ from ..valid import Count, NotNegative, OneOf, Rate
 from .augment import AUGMENTATIONS
 
 Callback = Callable[[nn.Module, dict[str, float]], object]
+Learn = Callable[[Tensor], dict[str, float]]                               # rows of a batch to its numbers
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 HEADER = ("fingerprint", "history", "steps")                               # of a checkpoint
 CHECKPOINT_SHARE = 0.1                                                     # of the time may go into checkpoints
@@ -56,7 +57,7 @@ class Schedule:
     """
 
     epochs: Count = 20
-    weight_lr: Rate | Sequence[Rate] = 1e-4
+    weight_lr: Rate = 1e-4
     weight_decay: NotNegative = 0.0
     batch_size: Count = 500
     optimizer: Annotated[str, OneOf(OPTIMIZERS)] = "adam"
@@ -78,8 +79,6 @@ class Schedule:
 
     def stepper(self, parameters: Iterable[nn.Parameter], lr: float) -> torch.optim.Optimizer:
         """What moves the weights; fused, it has no temporaries of their size."""
-        if isinstance(lr, Sequence):
-            raise BadInput(f"weight_lr = {shown(lr)}; expected one number (graphs with replicas take one each).")
         return OPTIMIZERS[self.optimizer](parameters, lr=lr, weight_decay=self.weight_decay, fused=True)
 
 
@@ -95,16 +94,17 @@ class State:
         facts: what the model is and how it is scored. They, the schedule, the data and the first state of the generator
             are the fingerprint of a checkpoint: one of another training is refused.
         data: what it is trained and validated on, as far as it lies in memory.
-        rates: ``(replica, 1, 1)``, a learning rate for each replica instead of one for all.
+        rates: ``(replica, 1, 1)``, a learning rate for each replica. A number: all have that of the schedule.
     """
 
     def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,
-                 facts: Mapping[str, object], rates: Tensor | None = None, data: Sequence[Tensor] = ()) -> None:
+                 facts: Mapping[str, object], rates: float | Tensor = 1.0, data: Sequence[Tensor] = ()) -> None:
         self.model, self.schedule, self.generator = model, schedule, generator
         self.path = valid.file(path, "checkpoint") if path else None
-        self.parameters, self.facts, self.rates = dict(model.named_parameters()), dict(facts), rates
+        self.parameters, self.facts = dict(model.named_parameters()), dict(facts)
         self.data = {"generator": generator.get_state(), **{str(k): tensor for k, tensor in enumerate(data)}}
-        self.optimizer = schedule.stepper(self.parameters.values(), schedule.weight_lr if rates is None else 1.0)
+        self.rates = rates if isinstance(rates, Tensor) else None
+        self.optimizer = schedule.stepper(self.parameters.values(), schedule.weight_lr if self.rates is None else 1.0)
         self.history: list[dict[str, float]] = []
         self.best: dict[str, Tensor] = {}
         self.rate = 1.0                                                    # factor on the learning rate
@@ -232,30 +232,25 @@ class State:
 
     def reached(self) -> str:
         """In a line, what a training leaves that is stopped in the middle of an epoch."""
-        kept = "those of the last batch"
-        if self.best:
-            best = max((row for row in self.history if "validation" in row), key=lambda row: row["validation"])
-            kept = f"the best so far, of epoch {best['epoch']}"
+        scored = [row for row in self.history if "validation" in row]
+        kept = "those of the last batch" if not scored else \
+            f"the best so far, of epoch {max(scored, key=lambda row: row['validation'])['epoch']}"
         rows = f"{self.epoch} row{'' if self.epoch == 1 else 's'}"
         more = f"; the same call resumes {self.path}" if self.path and self.path.exists() else ""
         return (f"training stopped in epoch {self.epoch + 1} of {self.schedule.epochs}: the model has weights, {kept}, "
                 f"and its attribute history has {rows}{more}.")
 
 
-def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[], float] | None = None,
-        progress: bool = True, callback: Callback | None = None) -> pd.DataFrame:
+def run(state: State, count: int, learn: Learn, score: Callable[[], float] | None = None, progress: bool = True,
+        callback: Callback | None = None) -> pd.DataFrame:
     """Train to the last epoch of the schedule or until patience runs out, from the checkpoint where there is one.
 
     Args:
-        epoch: one pass over the data, changing the weights; returns its row of the history.
+        count, learn: as of ``one_pass``.
         score: on validation data, larger is better. None: no validation, and the last epoch's weights are kept.
         callback: called with the model and a copy of the row of each epoch as it ends.
 
-    Whatever stops the training, Ctrl-C or an error, the model keeps its best weights, and the history as its attribute
-    ``history``.
-
-    Returns:
-        one row an epoch.
+    Whatever stops the training, the model keeps its best weights and its history (``State.leave``).
 
     Raises:
         BadInput: patience without validation. BadFile: a checkpoint that is damaged or of other settings. PCGraphError:
@@ -268,7 +263,14 @@ def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[],
     if state.path and not state.ended():
         ready(state.path)                                                  # or an epoch would be lost
     try:
-        _epochs(state, epoch, score, progress, callback)
+        with tqdm(total=state.schedule.epochs, initial=state.epoch, desc="epochs", disable=no_bar(progress)) as bar:
+            while not state.ended():
+                state.end_epoch(one_pass(state, count, learn, progress), None if score is None else score())
+                row = state.history[-1]
+                bar.set_postfix({k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds", "value_lr")})
+                bar.update()
+                if callback is not None:
+                    callback(state.model, dict(row))
     except KeyboardInterrupt as stopped:
         stopped.args = (state.reached(),)
         raise
@@ -277,32 +279,19 @@ def run(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[],
     return history
 
 
-def _epochs(state: State, epoch: Callable[[], dict[str, float]], score: Callable[[], float] | None, progress: bool,
-            callback: Callback | None) -> None:
-    with tqdm(total=state.schedule.epochs, initial=state.epoch, desc="epochs", disable=no_bar(progress)) as bar:
-        while not state.ended():
-            state.end_epoch(epoch(), None if score is None else score())
-            row = state.history[-1]
-            bar.set_postfix({k: f"{v:.4g}" for k, v in row.items() if k not in ("epoch", "seconds", "value_lr")})
-            bar.update()
-            if callback is not None:
-                callback(state.model, dict(row))
-
-
 def no_bar(progress: bool) -> bool:
     """Whether to draw none: it is not wanted, or a program in the background has closed its stderr."""
     return not progress or sys.stderr is None
 
 
-def one_pass(state: State, count: int, learn: Callable[[Tensor], dict[str, float]],
-             progress: bool) -> dict[str, float]:
+def one_pass(state: State, count: int, learn: Learn, progress: bool) -> dict[str, float]:
     """One epoch over ``count`` examples in random order; the last batch may be smaller.
 
     Args:
         learn: leaves the gradients of a batch, given its row numbers, at the parameters; returns some numbers.
 
     Returns:
-        the row of the history: epoch, the means of those numbers, seconds.
+        the row of the history: epoch, the means of those numbers, seconds, and what the last batch carries on.
     """
     began, sums = time.perf_counter(), {}
     batches = torch.randperm(count, generator=state.generator).split(state.schedule.batch_size)
@@ -313,4 +302,5 @@ def one_pass(state: State, count: int, learn: Callable[[Tensor], dict[str, float
             sums[name] = sums.get(name, 0.0) + value * len(rows)
         state.step()
     means = {name: total / count for name, total in sums.items()}
-    return {"epoch": state.epoch + 1, **means, "seconds": time.perf_counter() - began}
+    carried = {name: float(value.mean()) for name, value in state.carried.items()}
+    return {"epoch": state.epoch + 1, **means, "seconds": time.perf_counter() - began, **carried}

@@ -92,8 +92,7 @@ class PCGraph(Exact):
 
     def extra_repr(self) -> str:
         """What ``repr`` says beside the weights."""
-        known = any(one is self.activation for one in ACTIVATIONS.values())              # not: equals one
-        f = self.activation.name if known else "your own"
+        f = self.activation.registered() or "your own"
         return (f"{self.topology}, activation={f}, top_k={self.top_k}, bias={self.bias is not None}, "
                 f"prior={self.prior}, pixel_scale={self.pixel_scale.name}, replicas={self.replicas}")
 
@@ -296,9 +295,8 @@ class PCGraph(Exact):
 
     def _edges(self) -> Tensor | None:
         """Digest of which edges there are between groups, 32 bytes. None: wherever some are, all are."""
-        some = {_pair(e): e.pairs() for e in self.topology.edges if e.mask is not None}
-        size = {_pair(e): self.topology.size(e.source) * self.topology.size(e.target) for e in self.topology.edges}
-        partly = {pair: ends.cpu() for pair, ends in some.items() if 0 < ends.shape[1] < size[pair]}
+        partly = {_pair(e): pairs for e in self.topology.edges
+                  if e.mask is not None and 0 < (pairs := e.pairs().cpu()).shape[1] < e.mask.numel()}
         return torch.tensor(list(bytes.fromhex(tensor_digest(partly))), dtype=torch.uint8) if partly else None
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:

@@ -119,7 +119,7 @@ def settle(problem: Conditioned, settings: Settings) -> Settled:
         return Settled(problem.assembled(), energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0,
                        problem)
     safe = isinstance(settings.value_lr, str)
-    step = _safe_step(problem) if safe else _as_step(settings.value_lr, problem.x)
+    step = of_replicas(problem.graph, _safe_step(problem) if safe else settings.value_lr, "value_lr")
     if settings.momentum:
         solver = Accelerated(problem, step, settings.momentum)
     else:
@@ -210,18 +210,19 @@ def _too_large(problem: Conditioned) -> str:
             "in a training take a smaller weight_lr.")
 
 
-def _safe_step(problem: Conditioned) -> float | Tensor:
+def _safe_step(problem: Conditioned) -> Tensor:
     """1 / curvature; 1 where the energy does not depend on the free values at all."""
     largest = curvature(problem)
     if not torch.isfinite(largest).all():
         raise UnstableStep(f"the curvature of the energy is {float(largest.max())}: the weights are not finite, or "
                            f"too large for {problem.x.dtype}. Use float64; in a training take a smaller weight_lr.")
-    return _as_step(torch.where(largest > 0, 1 / largest.clamp_min(torch.finfo(largest.dtype).tiny), 1.0), problem.x)
+    return torch.where(largest > 0, 1 / largest.clamp_min(torch.finfo(largest.dtype).tiny), 1.0)
 
 
-def _as_step(value_lr: float | Tensor, x: Tensor) -> float | Tensor:
-    """A number, or for replicas a tensor ``(replica, 1, 1)``."""
-    step = torch.as_tensor(value_lr, dtype=x.dtype)
-    if step.ndim and (x.ndim < 3 or step.shape != x.shape[:1]):
-        raise WrongShape(f"value_lr is {tuple(step.shape)}; expected a number, or one for each replica of the graph.")
-    return float(step) if step.ndim == 0 else step.to(x.device).view(-1, 1, 1)
+def of_replicas(graph: PCGraph, steps: float | Sequence[float] | Tensor, name: str) -> float | Tensor:
+    """A number, or a tensor ``(replica, 1, 1)`` where each replica has its own. Raises WrongShape."""
+    made = torch.as_tensor(steps, dtype=graph.dtype)
+    if made.ndim and made.shape != (graph.replicas,):
+        raise WrongShape(f"{name} has {made.numel()} numbers; expected one for each of {graph.replicas or 0} replicas "
+                         "of the graph (PCGraph(..., replicas=k), k = 1 for a single copy).")
+    return made.to(graph.device).view(-1, 1, 1) if made.ndim else float(made)

@@ -1,7 +1,6 @@
 """How a graph is stored: its vertices are cut into segments, and the edges between two segments form one block."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -66,33 +65,29 @@ class Layout:
         home, pairs = homes(topology, segments), {}
         for e in topology.edges:
             pairs.setdefault((home[e.source][0], home[e.target][0]), []).append(e)
-        merged = ((s, t, some, _size(segments[s]), _size(segments[t])) for (s, t), some in pairs.items())
-        return [self._listed(s, t, some, (n, m), home) if any(e.listed for e in some) else
-                self._block(s, t, _merged(some, (n, m), home)) for s, t, some, n, m in merged]
-
-    def _listed(self, source: int, target: int, edges: list[Edges], shape: tuple[int, int],
-                home: dict[str, tuple[int, slice]]) -> Dense:
-        """A block made from lists of edges. It is a whole matrix only for plan="dense" and for replicas."""
-        if self.lead or self.plan == "dense":
-            self._require(shape)
-            return Dense(source, target, _merged(edges, shape, home))
-        parts = []
-        for e in edges:
-            (_, rows), (_, columns) = home[e.source], home[e.target]
-            pairs = e.pairs() if e.mask is not None else torch.ones(_size(rows), _size(columns)).nonzero().T
-            parts.append(pairs + torch.tensor([[rows.start], [columns.start]]))
-        return Sparse(source, target, listed(torch.cat(parts, 1), shape))
+        blocks, whole = [], self.lead or self.plan == "dense"
+        for (s, t), some in pairs.items():
+            shape = tuple(segments[k].stop - segments[k].start for k in (s, t))
+            if whole:
+                self._require(*shape)
+            if any(e.listed for e in some) and not whole:
+                parts = [topology.pairs(e) + torch.tensor([[home[name][1].start] for name in (e.source, e.target)])
+                         for e in some]                                    # nothing as large as all pairs
+                blocks.append(Sparse(s, t, listed(torch.cat(parts, 1), shape)))
+            else:
+                blocks.append(self._block(s, t, _merged(some, shape, home)))
+        return blocks
 
     def _block(self, source: int, target: int, mask: Tensor) -> Dense:
         few = mask.numel() >= SPARSE_SIZE and mask.sum() <= SPARSE_SHARE * mask.numel()
-        sparse = (self.plan == "sparse" and not mask.all()) or (self.plan == "auto" and not self.lead and few)
-        if not sparse:
-            self._require(mask.shape)
-        return (Sparse if sparse else Dense)(source, target, mask)
+        if (self.plan == "sparse" and not mask.all()) or (self.plan == "auto" and not self.lead and few):
+            return Sparse(source, target, mask)
+        self._require(*mask.shape)
+        return Dense(source, target, mask)
 
-    def _require(self, shape: Sequence[int]) -> None:
+    def _require(self, n: int, m: int) -> None:
         """Memory for a whole block while its first weights are drawn."""
-        require_memory(math.prod((*self.lead, *shape)), f"the weights of {shape[0]} x {shape[1]} vertices as a matrix",
+        require_memory(math.prod((*self.lead, n, m)), f"the weights of {n} x {m} vertices as a matrix",
                        DRAWN * self.dtype.itemsize)
 
 
@@ -124,7 +119,3 @@ def _merged(edges: list[Edges], shape: tuple[int, int], home: dict[str, tuple[in
     for e in edges:
         mask[home[e.source][1], home[e.target][1]] = True if e.mask is None else e.dense()
     return mask
-
-
-def _size(cut: slice) -> int:
-    return cut.stop - cut.start

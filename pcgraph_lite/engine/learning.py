@@ -19,9 +19,9 @@ from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape, shown
 from ..files import tensor_digest
 from ..valid import Count, Damping, OneOf, Rate
-from .epochs import Callback, Schedule, State, one_pass, run
+from .epochs import Callback, Schedule, State, run
 from .graph import PCGraph
-from .inference import Settings, settle
+from .inference import Settings, of_replicas, settle
 from .query import Observed, flattened, observed, query
 from .spreading import Spreading
 
@@ -51,6 +51,7 @@ class Training(Schedule):
         0.5
     """
 
+    weight_lr: Rate | Sequence[Rate] = 1e-4
     steps: Count = 20
     value_lr: Literal["safe"] | Rate | Sequence[Rate] = "safe"
     momentum: Damping = 0.0
@@ -102,8 +103,7 @@ def fit(graph: PCGraph, data: Data, *,
             function of one's own is known by its name and its code, not by what it reads from elsewhere.
         generator: shuffles the data. None: a new one seeded with 0.
         callback: called as ``callback(graph, row)`` when an epoch has ended, with a copy of its row of the history.
-            What it returns or writes into the row changes nothing; an error that it raises ends the training, which
-            leaves weights and history as Ctrl-C does.
+            What it returns or writes into the row changes nothing; an error that it raises ends the training.
         settings: fields of Training.
 
     Returns:
@@ -125,7 +125,7 @@ def fit(graph: PCGraph, data: Data, *,
     settings = _with_batch_size(data, settings)
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
-    measure = _measure(graph, score, held_out)
+    measure = _measure(score, held_out)
     facts = _facts(graph) | {"score": None if held_out is None else _known_as(measure)}
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
     rates = of_replicas(graph, training.weight_lr, "weight_lr")
@@ -137,12 +137,8 @@ def fit(graph: PCGraph, data: Data, *,
         untrained.setdefault("energy", found["energy"])
         return found
 
-    def epoch() -> dict[str, float]:
-        row = one_pass(state, _count(train), learn, progress)
-        return row | {"value_lr": float(state.carried["value_lr"].mean())}
-
     scored = None if held_out is None else lambda: _as_score(measure, measure(graph, held_out))
-    history = run(state, epoch, scored, progress, callback)
+    history = run(state, _count(train), learn, scored, progress, callback)
     first, last = min([*untrained.values(), history["energy"].iloc[0]]), history["energy"].iloc[-1]
     if last > RISEN * first:
         warnings.warn(f"the energy rose from {first:.4g} at the beginning to {last:.4g} in the last epoch. Take a "
@@ -221,16 +217,6 @@ def _facts(graph: PCGraph) -> dict[str, object]:
     return {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
             "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
             "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None} | pools
-
-
-def of_replicas(graph: PCGraph, steps: float | Sequence[float], name: str) -> Tensor | None:
-    """Steps ``(replica, 1, 1)`` where each replica has its own, else None. Raises WrongShape."""
-    if not isinstance(steps, Sequence):
-        return None
-    if len(steps) != graph.replicas:
-        raise WrongShape(f"{name} has {len(steps)} numbers; expected one for each of {graph.replicas or 0} replicas of "
-                         "the graph (PCGraph(..., replicas=k), k = 1 for a single copy).")
-    return torch.tensor(list(steps), dtype=graph.dtype, device=graph.device).view(-1, 1, 1)
 
 
 def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:
@@ -372,7 +358,8 @@ def pictures(graph: PCGraph, data: Data) -> Batch:
     """
     batch, scale = as_batch(graph, data), graph.pixel_scale
     if "pixels" in batch and not scale.plain:
-        valid.clean(batch["pixels"], "pixels")
+        valid.clean(batch["pixels"], "pixels", valid.OUTSIDE, " Scale no images by hand that the model scales itself "
+                    "(graph.pixel_scale).")
     return batch
 
 
@@ -403,7 +390,7 @@ def _drawn(train: Batch, rows: Tensor, state: State) -> Batch:
 def _split(graph: PCGraph, data: object, validation: object,
            generator: torch.Generator) -> tuple[Batch, Batch | None]:
     """Training data, on the graph's own scale, and where asked for validation data, pixels in [0, 1]."""
-    if not len(graph.weights):
+    if next(graph.parameters(), None) is None:
         raise BadInput("the graph has no edges, so there is nothing to learn; give its topology at least one.")
     data = pictures(graph, data)
     if not isinstance(validation, Real):                                   # numpy's, too
@@ -445,7 +432,7 @@ def _classes(batch: Batch) -> bool:
     return bool(labels.shape[-1] > 1 and ((labels == 0) | (labels == 1)).all() and (labels.sum(-1) == 1).all())
 
 
-def _measure(graph: PCGraph, score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
+def _measure(score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
     if score == "auto":
         score = "accuracy" if held_out and len(held_out) > 1 and _classes(held_out) else "energy"
     if callable(score):

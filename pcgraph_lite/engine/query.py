@@ -140,22 +140,25 @@ def posed(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None, init: M
 
     Raises UnknownGroup, WrongShape, BadValues, BadInput.
     """
-    held, given, set_to = (_parse(graph, some, what) for some, what in ((clamp, called), (init, "init"), (do, "do")))
+    held, given, set_to = (
+        {name: _observed(graph, name, value, f"{what}[{name!r}]") for name, value in (some or {}).items()}
+        for some, what in ((clamp, called), (init, "init"), (do, "do")))
     batch = _batch_size({called: held, "init": given, "do": set_to})
     for name in held.keys() & set_to.keys():
         if both := int((held[name].mask & set_to[name].mask).reshape(-1, graph.topology.size(name)).any(0).sum()):
             raise BadInput(f"{both} vertices of {name!r} are under both clamp and do; a vertex is either observed or "
                            "set. Leave it out of one of them.")
-    x, clamped, known, errorless = _place(graph, held, given, set_to, batch)
+    x = torch.zeros(*graph.layout.lead, batch, graph.topology.n, dtype=graph.dtype, device=graph.device)
+    clamped, known, errorless = torch.zeros(3, batch, graph.topology.n, dtype=torch.bool, device=graph.device)
+    for entries, masks in ((given, [known]), (held, [known, clamped]), (set_to, [known, clamped, errorless])):
+        for name, entry in entries.items():
+            where = graph.topology.slice(name)
+            x[..., where] = torch.where(entry.mask, entry.values, x[..., where])
+            for mask in masks:
+                mask[:, where] |= entry.mask
     if clamped.all() and not whole:
         raise BadInput("every vertex is clamped; leave at least one free for the graph to answer with.")
     return x, clamped, known, errorless
-
-
-def classes(graph: PCGraph, name: str, numbers: Tensor) -> Tensor:
-    """Class numbers ``(count,)`` as one-hot values of a group. Raises UnknownGroup, BadInput."""
-    size = graph.topology.size(name)
-    return one_hot(valid.labels(numbers, name, classes=size), size)
 
 
 def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor | None = None,
@@ -169,7 +172,7 @@ def flattened(graph: PCGraph, name: str, values: Tensor, what: str, mask: Tensor
     """
     size, values = graph.topology.size(name), valid.tensor(values, what)
     if name == "labels" and size > 1 and values.ndim == 1:
-        values = classes(graph, name, values)
+        values = one_hot(valid.labels(values, name, classes=size), size)
     if name == "labels" and size > 1 and not values.is_floating_point() and values.numel() and int(values.max()) > 1:
         raise BadInput(f"{what} is {tuple(values.shape)} of whole numbers up to {int(values.max())}; expected rows of "
                        "0 and 1, or class numbers as a vector.")
@@ -206,7 +209,6 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
         x: ``(..., batch, n)``; vertices that are not known must be 0.
         known: ``(n,)`` or ``(batch, n)`` bool. Vertices that no known one leads to stay 0.
     """
-    graph.check_values(x)
     x, topology, known = x.clone(), graph.topology, known.expand(x.shape[-2], -1)
     cut = {name: topology.slice(name) for name in topology.groups}
     reached = {name: known[:, where].any(-1) for name, where in cut.items()}                 # (batch,)
@@ -225,12 +227,8 @@ def start_at_prediction(graph: PCGraph, x: Tensor, known: Tensor) -> Tensor:
             reached[name], done[name] = reached[name] | rows, done[name] | rows
 
 
-def _parse(graph: PCGraph, given: Mapping[str, Tensor | Observed] | None, what: str) -> dict[str, Observed]:
-    """Check each entry, give it a mask, and bring pixels to the graph's scale."""
-    return {name: _checked(graph, name, value, f"{what}[{name!r}]") for name, value in (given or {}).items()}
-
-
-def _checked(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
+def _observed(graph: PCGraph, name: str, value: Tensor | Observed, what: str) -> Observed:
+    """Check the values of a group, give them a mask, and bring pixels to the graph's scale."""
     size = graph.topology.size(name)
     if not isinstance(value, Observed):
         value = Observed(value, torch.ones(size, dtype=torch.bool))
@@ -253,20 +251,6 @@ def _batch_size(entries: Mapping[str, dict[str, Observed]]) -> int:
         found = ", ".join(f"{what} has {size}" for what, size in sizes.items())
         raise WrongShape(f"batch sizes differ or are 0: {found}; every entry needs the same number of examples.")
     return next(iter(sizes.values()))
-
-
-def _place(graph: PCGraph, held: dict[str, Observed], given: dict[str, Observed], set_to: dict[str, Observed],
-           batch: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Values ``(..., batch, n)``, init first and the others over it; and the masks of ``posed``."""
-    x = torch.zeros(*graph.layout.lead, batch, graph.topology.n, dtype=graph.dtype, device=graph.device)
-    clamped, known, errorless = torch.zeros(3, batch, graph.topology.n, dtype=torch.bool, device=graph.device)
-    for entries, masks in ((given, [known]), (held, [known, clamped]), (set_to, [known, clamped, errorless])):
-        for name, entry in entries.items():
-            where = graph.topology.slice(name)
-            x[..., where] = torch.where(entry.mask, entry.values, x[..., where])
-            for mask in masks:
-                mask[:, where] |= entry.mask
-    return x, clamped, known, errorless
 
 
 def uniform(mask: Tensor) -> Tensor:

@@ -84,11 +84,7 @@ def load(path: Path | str, activation: str | Activation | None = None,
     with torch.no_grad():
         first = next((value for key, value in tensors.items() if key.startswith("weights/")), torch.zeros(()))
         layout = Layout(**{"dtype": first.dtype} | layout, replicas=about.get("replicas"))
-        f = _activation(path, about, activation)
-        try:
-            return _graph(about, tensors, f, vars(layout))
-        except (KeyError, IndexError, TypeError, RuntimeError) as error:
-            raise BadFile(f"{path} is damaged: {error!r}. Save the graph again.") from error
+        return _graph(about, tensors, _activation(path, about, activation), vars(layout))
 
 
 def _about(graph: PCGraph) -> dict[str, Any]:

@@ -272,13 +272,12 @@ def fully_connected(pixels: Count = 784, labels: CountOrZero = 10, internal: Cou
         Topology(9 vertices: pixels 4, labels 2, internal 3; 72 edges)
     """
     groups = _sensory_first(pixels, labels, {"internal": internal})
-    require_memory(max(groups.values())**2, "the pairs of its largest group", size=2)
     bare, left_out = Topology(groups, ()), {tuple(pair) for pair in without or ()}
     for name in {name for pair in left_out for name in pair}:
         bare.slice(name)                                                   # or UnknownGroup
-    edges = [Edges(a, b, None if a != b or self_loops else ~torch.eye(groups[a], dtype=torch.bool))
-             for a in groups for b in groups if (a, b) not in left_out]
-    return Topology(groups, edges)
+    inside = _inside(groups, groups, self_loops)
+    return Topology(groups, [inside[a] if a == b else Edges(a, b) for a in groups for b in groups
+                             if (a, b) not in left_out])
 
 
 @constructor
@@ -411,10 +410,12 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
     entries = mask._values() if sparse else mask                           # an edge that is listed twice is one edge
     if not bool(((entries == 0) | (entries == 1)).all()):
         raise BadInput("mask holds entries other than 0 and 1; weights go to PCGraph.set_weight, not into the mask.")
-    groups, cut = _cut(groups, len(mask))
+    groups = {"vertices": len(mask)} if groups is None else Topology(groups, ()).groups
+    if sum(groups.values()) != len(mask):
+        raise WrongShape(f"groups hold {sum(groups.values())} vertices, the mask {len(mask)}; they must agree.")
     if sparse:                                                             # nothing as large as all pairs
         return Topology(groups, _between(groups, groups, mask._indices()[:, entries != 0]), sensory, pools)
-    mask = mask.bool()
+    mask, cut = mask.bool(), slices(groups)
     blocks = ((a, b, mask[cut[a], cut[b]]) for a in groups for b in groups)
     edges = [Edges(a, b, None if block.all() else block.clone()) for a, b, block in blocks if block.any()]
     return Topology(groups, edges, sensory, pools)
@@ -432,14 +433,6 @@ def _between(sources: Mapping[str, int], targets: Mapping[str, int], pairs: Tens
         inside = pairs[:, block == k] - torch.tensor([[rows[a].start], [columns[b].start]])
         edges.append(Edges(a, b, listed(inside, (source, target))))
     return edges
-
-
-def _cut(groups: Mapping[str, int] | None, n: int) -> tuple[dict[str, int], dict[str, slice]]:
-    """The groups of n vertices and where they sit. Raises WrongShape, BadInput."""
-    groups = {"vertices": n} if groups is None else Topology(groups, ()).groups
-    if sum(groups.values()) != n:
-        raise WrongShape(f"groups hold {sum(groups.values())} vertices, the mask {n}; they must agree.")
-    return groups, slices(groups)
 
 
 @valid.checked
@@ -485,12 +478,16 @@ def from_networkx(graph: "nx.Graph", attribute: str | None = None, *, nodelist: 
     members = _members(graph, _order(graph, nodelist), attribute)
     nodes = [node for some in members.values() for node in some]
     wires = _wires(graph, nodes, weight)                                   # (n, n) sparse
-    _say_what_is_left_out(graph, said - {attribute}, weight, merged=weight is None)
-    there = torch.sparse_coo_tensor(wires.indices(), torch.ones(wires._nnz(), dtype=torch.bool), wires.shape,
-                                    check_invariants=False)
+    _say_what_is_left_out(graph, said - {attribute}, weight)
+    there = listed(wires.indices(), tuple(wires.shape))
     made = from_mask(there if len(nodes) > MATRIX else there.to_dense(), {name: len(some) for name, some in
                                                                           members.items()}, sensory)
-    edges = made.edges if weight is None else [replace(e, weights=_between_groups(made, e, wires)) for e in made.edges]
+    if weight is None:
+        return Topology(made.groups, made.edges, made.sensory, nodes=nodes)
+    ends = [(e, made.slice(e.source).start, made.slice(e.target).start) for e in made.edges]
+    parts = [wires.narrow_copy(0, row, made.size(e.source)).narrow_copy(1, column, made.size(e.target))
+             for e, row, column in ends]                                   # row by row, as the edges of a mask
+    edges = [replace(e, weights=part._values()) for e, part in zip(made.edges, parts, strict=True)]
     return Topology(made.groups, edges, made.sensory, nodes=nodes)
 
 
@@ -505,8 +502,6 @@ def _order(graph: "nx.Graph", nodelist: Sequence[Hashable] | None) -> Sequence[H
     if missing := [node for node in graph if node not in named]:
         raise BadInput(f"nodelist leaves out {len(missing)} nodes, the first of them {shown(missing[0])}; expected all "
                        f"{len(graph)}, or give graph.subgraph(nodelist).")
-    if len(nodelist) > len(graph):
-        raise BadInput(f"nodelist holds {len(nodelist)} nodes, the graph {len(graph)}; expected each once.")
     return nodelist
 
 
@@ -542,18 +537,10 @@ def _wires(graph: "nx.Graph", nodes: Sequence[Hashable], weight: str | None) -> 
     return torch.sparse_coo_tensor(ends, values, (len(nodes), len(nodes)), check_invariants=True).coalesce()
 
 
-def _between_groups(topology: Topology, e: Edges, wires: Tensor) -> Tensor:
-    """The weights of the edges between two groups, ``(edges,)`` in the order of their pairs."""
-    rows, columns = topology.slice(e.source), topology.slice(e.target)
-    (source, target), values = wires.indices(), wires.values()
-    inside = (source >= rows.start) & (source < rows.stop) & (target >= columns.start) & (target < columns.stop)
-    return values[inside]
-
-
-def _say_what_is_left_out(graph: "nx.Graph", of_nodes: set[Hashable], weight: str | None, merged: bool) -> None:
+def _say_what_is_left_out(graph: "nx.Graph", of_nodes: set[Hashable], weight: str | None) -> None:
     """Warn of attributes that nothing here takes, and of parallel edges where only one of them counts."""
     of_edges = {key for *_, data in graph.edges(data=True) for key in data} - {weight}
-    parallel = graph.number_of_edges() - len(set(graph.edges())) if graph.is_multigraph() and merged else 0
+    parallel = graph.number_of_edges() - len(set(graph.edges())) if graph.is_multigraph() and weight is None else 0
     left = [f"the {what} attributes {', '.join(sorted(map(repr, some)))}"
             for what, some in (("node", of_nodes), ("edge", of_edges)) if some]
     left += [f"{parallel} parallel edges"] if parallel else []
@@ -608,10 +595,14 @@ def _layered(pixels: int, labels: int, hidden: Sequence[int], first: str) -> Top
 
 def _with_lateral(base: Topology, self_loops: bool, others: Sequence[str] = ()) -> Topology:
     """The same with edges inside the hidden layers and others."""
-    require_memory(max(base.groups.values())**2, "the pairs of its largest group", size=2)
-    inside = [Edges(a, a, None if self_loops else ~torch.eye(base.size(a), dtype=torch.bool))
-              for a in (*(name for name in base.groups if name.startswith("hidden")), *others)]
-    return Topology(base.groups, [*base.edges, *inside], base.sensory)
+    names = (*(name for name in base.groups if name.startswith("hidden")), *others)
+    return Topology(base.groups, [*base.edges, *_inside(base.groups, names, self_loops).values()], base.sensory)
+
+
+def _inside(groups: Mapping[str, int], names: Iterable[str], self_loops: bool) -> dict[str, Edges]:
+    """All edges inside each of these groups."""
+    require_memory(max(groups.values())**2, "the pairs of its largest group", size=2)
+    return {a: Edges(a, a, None if self_loops else ~torch.eye(groups[a], dtype=torch.bool)) for a in names}
 
 
 def _bernoulli(sources: Mapping[str, int], targets: Mapping[str, int], p: float,

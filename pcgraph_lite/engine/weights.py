@@ -62,14 +62,14 @@ class Dense(nn.Module):
         """The weights as something to multiply with."""
         return Matrix(weights)
 
-    def outer(self, fx: Tensor, error: Tensor, scale: float, rows: int = 32) -> Tensor:
+    def outer(self, fx: Tensor, error: Tensor, scale: float) -> Tensor:
         """Sum over the batch of f(x_i) eps_j for each edge i -> j, times ``scale``, in the shape of the weights."""
         by_column = self.shape[1] < NARROW and fx.ndim == 2
         outer = fx.new_empty(self.shape[::-1]).mT if by_column else fx.new_empty(*fx.shape[:-2], *self.shape)
         Matrix(error).multiply(fx.mT, outer, scale=scale, add=False)
         outer = outer.contiguous()                                         # as optimizers read weights
         if self.mask is not None:
-            for some, there in zip(outer.split(rows, -2), self.mask.split(rows, -2), strict=True):
+            for some, there in zip(outer.split(32, -2), self.mask.split(32, -2), strict=True):
                 some.mul_(there)                                           # torch makes a float copy of a bool mask
         return outer
 

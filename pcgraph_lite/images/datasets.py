@@ -63,16 +63,13 @@ class ImageSet:
         for name, value in (("images", images.flatten(1) if images.ndim > 2 else images), ("labels", labels),
                             ("shape", shape)):
             object.__setattr__(self, name, value)
-        self._check(math.prod(shape), labels.numel())
-
-    def _check(self, pixels: int, count: int) -> None:
-        images, labels = self.images, self.labels
+        images, count, pixels = self.images, labels.numel(), math.prod(shape)
         if count == 0 or labels.ndim != 1 or images.shape != (count, pixels) or not images.is_floating_point():
             raise WrongShape(f"images of {self.name!r} need the shape (count, {pixels}), count >= 1, floating point, "
                              f"and as many labels; got images {tuple(images.shape)} {images.dtype}, labels "
                              f"{tuple(labels.shape)}.")
-        valid.labels(self.labels)
-        low, high = (bound.item() for bound in self.images.aminmax())
+        valid.labels(labels)
+        low, high = (bound.item() for bound in images.aminmax())
         if not (low >= 0 and high <= 1):
             raise BadValues(f"pixels of {self.name!r} must lie in [0, 1]; got {low} to {high}. "
                             "Divide bytes by 255; noisy images are plain tensors, not an ImageSet.")

@@ -171,7 +171,8 @@ def nearest_distances(images: Tensor) -> Tensor:
 
 
 def _normed(images: Tensor) -> Tensor:
-    _several(images)
+    if len(unscaled(images)) < 2:
+        raise WrongShape("how different the images of a set are needs at least two of them; got 1.")
     return torch.nn.functional.normalize(images.double(), dim=1)
 
 
@@ -316,14 +317,8 @@ def _pair(images: Tensor, originals: Tensor) -> tuple[Tensor, Tensor]:
     return images.to(finer), originals.to(finer)
 
 
-def _several(images: Tensor) -> None:
-    _pair(images, images)
-    if len(images) < 2:
-        raise WrongShape("how different the images of a set are needs at least two of them; got 1.")
-
-
 def _fits(images: Tensor, shape: Shape) -> None:
-    if len(shape) != 3 or shape[0] not in (1, 3) or images.shape[1] != math.prod(shape):
+    if shape[0] not in (1, 3) or images.shape[1] != math.prod(shape):
         raise WrongShape(f"images of {images.shape[1]} pixels do not have the shape {shape}: (1 or 3 channels, height, "
                          "width).")
 

@@ -62,11 +62,7 @@ SHEETS_A_BATCH = 10                                             # 10 sheets of 1
 
 
 class NotFound(BadFile):
-    """No place has the data set. (A damaged one raises BadFile.)"""
-
-
-class _NotHere(Exception):
-    """One place does not have the data set, for the reason in the text. Only this module sees it."""
+    """A place lacks the data set, or all of them do. (A damaged one raises BadFile.)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +111,7 @@ def find(name: str, split: str, root: Path | str | None = None, download: bool =
     for source, attempt in _places(name, split, root, download):
         try:
             return replace(attempt(), source=source)
-        except (_NotHere, BadInput) as reason:
+        except (NotFound, BadInput) as reason:
             tried.append(f"\n  {source}: {reason}")
         except OSError as error:                               # closed to this user, or no name for a file
             tried.append(f"\n  {source}: {error.strerror}: {shown(str(error.filename))}; ask for the right to read it, "
@@ -128,15 +124,11 @@ def find(name: str, split: str, root: Path | str | None = None, download: bool =
 def read_sample(name: str, split: str) -> Pixels:
     """The checked sample of ``mnist`` or ``fashion``. Writes nothing. Raises UnknownName, BadFile."""
     one_of("split", split, SPLITS)
-    try:
-        digests = json.loads((SAMPLE / "digests.json").read_text())["files"]
-    except (OSError, ValueError, KeyError) as error:
-        raise BadFile(f"{SAMPLE / 'digests.json'} cannot be read ({error}). Reinstall the package, or make the "
-                      "sample again with scripts/make_sample.py.") from error
+    digests = json.loads((SAMPLE / "digests.json").read_text())["files"]
     one_of("bundled sample", name, digests)
     try:
         return replace(_read_idx(SAMPLE / name, split, digests[name]), source="bundled sample")
-    except (_NotHere, OSError) as reason:
+    except (NotFound, OSError) as reason:
         raise BadFile(f"the bundled sample is incomplete: {reason}. Reinstall the package.") from reason
 
 
@@ -158,16 +150,16 @@ def _places(name: str, split: str, root: Path | str | None, download: bool) -> I
 def _read_root(name: str, split: str, root: Path | None) -> Pixels:
     """Read a data set below a root folder, in any of the layouts of ``HOMES``."""
     if root is None:
-        raise _NotHere("not set")
+        raise NotFound("not set")
     if not root.is_dir():
-        raise _NotHere(f"no such folder as {root}")
+        raise NotFound(f"no such folder as {root}")
     reasons = []
     for home in HOMES[name]:
         try:
             return _read(name, split, root / home)
-        except _NotHere as reason:
+        except NotFound as reason:
             reasons.append(str(reason))
-    raise _NotHere("; ".join(reasons))
+    raise NotFound("; ".join(reasons))
 
 
 def _read(name: str, split: str, folder: Path) -> Pixels:
@@ -186,7 +178,7 @@ def _fetch(name: str, split: str) -> Pixels:
             home = cache() / HOMES[name][0]
             _keep(folder, home)
     except (MissingPackage, OSError, RuntimeError, HTTPException, tarfile.TarError) as error:
-        raise _NotHere(" ".join(str(error).split()) or type(error).__name__) from error
+        raise NotFound(" ".join(str(error).split()) or type(error).__name__) from error
     except BadFile as error:
         raise BadFile(f"what was fetched was not kept: {error}") from error
     return replace(pixels, folder=home)
@@ -264,7 +256,7 @@ def _content(folder: Path, name: str, digests: dict[str, str]) -> bytes:
     path, unpack = next(((p, OPEN[kind]) for kind in OPEN for one in names if (p := folder / (one + kind)).is_file()),
                         (None, None))
     if path is None:
-        raise _NotHere(f"{folder} has no {name}, {name}.gz or {name}.xz")
+        raise NotFound(f"{folder} has no {name}, {name}.gz or {name}.xz")
     try:
         with unpack(path, "rb") as file:
             content = file.read(LARGEST)
@@ -283,7 +275,7 @@ def _read_cifar10(folder: Path, split: str) -> Pixels:
     elif (folder / "labels.npz").is_file():
         images, labels, named = _cifar10_sheets(folder, split)
     else:
-        raise _NotHere(f"{folder} has neither cifar-10-batches-py nor labels.npz with WebP sheets")
+        raise NotFound(f"{folder} has neither cifar-10-batches-py nor labels.npz with WebP sheets")
     batches = [batch for batch in DIGESTS["cifar10"] if batch.startswith("data") == (split == "train")]
     rows = np.array_split(np.arange(len(images)), len(batches))
     for path, batch, part in zip(named, batches, rows, strict=True):
@@ -327,7 +319,7 @@ def _sheet(path: Path) -> np.ndarray:
     """The 1,000 images of one sheet, ``(1000, 3072)``, colour planes first."""
     from PIL import Image
     if not path.is_file():
-        raise _NotHere(f"{path} is missing")
+        raise NotFound(f"{path} is missing")
     try:
         with Image.open(path, formats=["WEBP"]) as picture:
             if picture.size != (SHEET_COLUMNS * SIDE, SHEET_ROWS * SIDE):      # before it is unpacked
@@ -344,7 +336,7 @@ def _read_svhn(folder: Path, split: str) -> Pixels:
     """Read SVHN through torchvision, which turns the label 10 into the digit 0."""
     path = folder / f"{split}_32x32.mat"
     if not path.is_file():
-        raise _NotHere(f"{folder} has no {path.name}")
+        raise NotFound(f"{folder} has no {path.name}")
     _check(path, _bytes(path, LARGEST_MAT), DIGESTS["svhn"][path.name])
     try:
         data = _torchvision("svhn")(folder, split=split)

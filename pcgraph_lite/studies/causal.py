@@ -74,7 +74,8 @@ def exact(example: Example) -> dict[str, float]:
     held, asked, changed, effect = (at[name] for name in (example.held, example.asked, example.changed, example.effect))
     effects = _effects(graph.weight)                                       # (n, n): of the noise on the values
     covariance = effects.T @ effects
-    set_to, other = (_effects(_without(graph.weight, vertex)) for vertex in (held, changed))
+    set_to, other = (_effects(graph.weight.index_fill(1, torch.tensor(vertex), 0))           # no edges into it
+                     for vertex in (held, changed))
     return {"observed": float(VALUE * covariance[held, asked] / covariance[held, held]),
             "set": float(VALUE * set_to[held, asked]),
             "would have been": float(SEEN + (VALUE - SEEN) * other[changed, effect])}
@@ -83,10 +84,3 @@ def exact(example: Example) -> dict[str, float]:
 def _effects(weight: Tensor) -> Tensor:
     """x = noise @ effects where x = x @ weight + noise."""
     return torch.linalg.inv(torch.eye(len(weight), dtype=weight.dtype) - weight)
-
-
-def _without(weight: Tensor, vertex: int) -> Tensor:
-    """The weights without the edges into one vertex."""
-    cut = weight.clone()
-    cut[:, vertex] = 0
-    return cut

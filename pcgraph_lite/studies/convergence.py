@@ -14,9 +14,10 @@ from torch import Tensor
 from .. import valid
 from ..engine.conditioned import Conditioned
 from ..engine.curvature import curvature
-from ..engine.epochs import Schedule, State
+from ..engine.epochs import State
 from ..engine.graph import PCGraph
-from ..engine.learning import Data, of_replicas, pictures, scaled, started
+from ..engine.inference import of_replicas
+from ..engine.learning import Data, Training, pictures, scaled, started
 from ..engine.solvers import Plain
 from ..valid import Count, NotNegative, Rate
 
@@ -80,7 +81,7 @@ def watch(graph: PCGraph, data: Data, value_lr: Sequence[Rate], weight_lr: Seque
     """
     value_steps, weight_steps = of_replicas(graph, value_lr, "value_lr"), of_replicas(graph, weight_lr, "weight_lr")
     generator, data = generator or torch.Generator().manual_seed(0), scaled(graph, pictures(graph, data))
-    schedule = Schedule(epochs=1, weight_lr=tuple(weight_lr), weight_decay=weight_decay)
+    schedule = Training(epochs=1, weight_lr=tuple(weight_lr), weight_decay=weight_decay)
     state = State(graph, schedule, generator, None, {}, weight_steps)
     began, seen, looks, bounds = time.perf_counter(), [], [], []
     for k in range(batches):

@@ -15,7 +15,6 @@ from ..engine.graph import PCGraph
 from ..engine.inference import WINDOW
 from ..engine.query import Answer, observed, query
 from ..engine.scale import PLAIN, Scale
-from ..errors import WrongShape
 from ..images import datasets
 from .tasks import descend
 
@@ -48,9 +47,7 @@ def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000
 def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: str = "zeros") -> Recall:
     """Query by initialization: see ``tasks.descend``."""
     seen, trace, last = descend(graph, start, looks, internal)
-    long_enough = looks[-1] >= WINDOW                                      # else nobody can tell
-    rests = at_rest(trace) if long_enough else torch.zeros_like(trace[0], dtype=torch.bool)
-    return Recall(seen[looks[-1]], seen, trace, rests, looks[-1], last)
+    return Recall(seen[looks[-1]], seen, trace, at_rest(trace), looks[-1], last)
 
 
 def noisy(graph: PCGraph, memories: Tensor, variance: float, seed: int) -> dict[str, Tensor]:
@@ -86,9 +83,12 @@ def asked(graph: PCGraph, memories: Tensor, shape: Sequence[int], variance: floa
 
 
 def at_rest(energy: Tensor, tolerance: float = REST) -> Tensor:
-    """Queries whose energy ``(steps + 1, batch)`` changed by at most ``tolerance`` of its first value in ten steps."""
-    if energy.ndim != 2 or len(energy) <= WINDOW:
-        raise WrongShape(f"energy is {tuple(energy.shape)}; expected (steps + 1, batch) with at least {WINDOW} steps.")
+    """Queries whose energy ``(steps + 1, batch)`` changed by at most ``tolerance`` of its first value in ten steps.
+
+    None of fewer steps: nobody can tell yet.
+    """
+    if len(energy) <= WINDOW:
+        return torch.zeros_like(energy[0], dtype=torch.bool)
     return (energy[-1] - energy[-1 - WINDOW]).abs() <= tolerance * energy[0]
 
 

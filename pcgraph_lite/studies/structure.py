@@ -45,21 +45,16 @@ def measure(topology: Topology) -> Structure:
 
 
 def self_edges(graph: PCGraph) -> torch.Tensor:
-    """The weights of all edges inside groups, ``(edges,)``. Raises BadInput: a graph of replicas."""
-    if graph.replicas is not None:
-        raise BadInput(f"the graph has {graph.replicas} replicas; expected one graph.")
-    groups = [graph.topology.slice(name) for name in graph.topology.groups]
-    mask = graph.topology.mask().to(graph.device)
-    return torch.cat([graph.weight[group, group][mask[group, group]] for group in groups])
+    """The weights of all edges inside groups, ``(..., edges)``."""
+    return torch.cat([weights for e, weights in zip(graph.topology.edges, graph.edge_weights(), strict=True)
+                      if e.source == e.target], -1)
 
 
 def without_self_edges(graph: PCGraph) -> PCGraph:
     """A copy of a graph whose edges inside groups have zero weight."""
-    copy, weight = deepcopy(graph), graph.weight.clone()
-    for name in graph.topology.groups:
-        group = graph.topology.slice(name)
-        weight[..., group, group] = 0
-    copy.set_weight(weight)
+    copy = deepcopy(graph)
+    copy.set_edge_weights([torch.zeros_like(weights) if e.source == e.target else None
+                           for e, weights in zip(graph.topology.edges, graph.edge_weights(), strict=True)])
     return copy
 
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from ..engine.graph import PCGraph
-from ..engine.query import observed, query
+from ..engine.query import observed
 from ..engine.sampling import sample
 from ..errors import BadInput, WrongShape
-from .tasks import SETTLE
+from .tasks import completion
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def linearised(graph: PCGraph, images: Tensor, known: Tensor, temperature: float
     nothing that is seen in them. Raises as ``spread``.
     """
     missing, pixels = _missing(graph, known), graph.topology.slice("pixels")
-    answer = query(graph, {"pixels": observed(images, known)}, **SETTLE)
+    answer = completion(graph, images, known)
     pays = torch.ones(graph.topology.n, dtype=torch.bool, device=graph.device)
     pays[pixels] = known.to(graph.device)
     free = pays.clone()
@@ -76,7 +76,7 @@ def own_temperature(graph: PCGraph, images: Tensor) -> float:
 
 def temperatures(graph: PCGraph, images: Tensor, known: Tensor) -> Tensor:
     """The same of each image ``(batch,)`` at its ``known`` pixels alone, ``(pixels,)`` bool: how badly it fits them."""
-    settled = query(graph, {"pixels": observed(images, known)}, **SETTLE)
+    settled = completion(graph, images, known)
     inside = settled.x[:, graph.topology.slice("pixels")]                  # on the graph's own scale
     errors = inside - graph.group_prediction(settled.x, "pixels")          # (batch, pixels)
     return errors[:, known].square().mean(-1)

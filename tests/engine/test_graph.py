@@ -144,6 +144,8 @@ def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own(listed
         (torch.zeros(5, 8), WrongShape, "batch, 9"), ([[0.0] * 9], BadInput, "x is a list; expected a tensor"))),
     (lambda graph: graph.energy(torch.zeros(5, 9).numpy()), BadInput, "x is a ndarray; expected a tensor"),
     (lambda graph: graph.set_weight(torch.ones(9, 9)), BadInput, "no edge"),
+    (lambda graph: PCGraph(graph.topology, "tanh", 0.5), BadInput,
+     "PCGraph: 3 arguments without names; expected at most topology, activation, and"),
     (lambda graph: graph.set_edge_weights([None]), WrongShape, "1 weights; expected .* each of the 2 entries"),
     (lambda graph: graph.set_edge_weights(None), BadInput, "weights = None is .*; expected a list"),
     (lambda graph: graph.set_edge_weights([torch.tensor(1.0), None]), WrongShape, r"are \(\); expected \(6,\)"),

@@ -449,3 +449,13 @@ def test_a_safe_step_survives_weights_that_grow():
     clamped = torch.arange(graph.topology.n) < 9
     problem = relax(graph, torch.zeros(1, 14, dtype=torch.float64), clamped, steps=1).problem
     assert 1 / float(curvature(problem)) < 0.2
+
+
+def test_a_graph_without_edges_learns_its_biases_alone():
+    """A full step along the gradient ends at the mean of the data; without biases there is nothing to learn."""
+    alone, images = topology.from_mask(torch.zeros(6, 6), {"pixels": 6}), IMAGES
+    graph = PCGraph(alone, "linear", bias=True, dtype=torch.float64)
+    fit(graph, images, epochs=1, batch_size=len(images), optimizer="sgd", weight_lr=1.0, progress=False)
+    torch.testing.assert_close(graph.bias[0], images.mean(0))
+    with pytest.raises(BadInput, match="nothing to learn"):
+        fit(PCGraph(alone, "linear", dtype=torch.float64), images, progress=False)

@@ -255,7 +255,7 @@ GOOD = torch.rand(2, 6)
     (lambda: query(GRAPH, dict.fromkeys(GRAPH.topology.groups, GOOD)), WrongShape, "labels"),
     (lambda: query(GRAPH, {"pixels": GOOD, "labels": torch.ones(2, 3), "hidden1": torch.ones(2, 4)}), BadInput,
      "every vertex is clamped"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=torch.ones(2)), WrongShape, "one for each replica"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=torch.ones(2)), WrongShape, "one for each of . replicas"),
     (lambda: relax(GRAPH, torch.full((2, 13), torch.nan), torch.zeros(13).bool()), BadValues, "NaN"),
     (lambda: query(GRAPH, {"pixels": observed(torch.rand(2, 6), torch.ones(2, 2, 2) > 0)}), WrongShape,
      r"mask of clamp\['pixels'\] is \(2, 2, 2\); expected \(6,\)"),

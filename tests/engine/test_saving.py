@@ -233,7 +233,7 @@ def test_what_is_left_out_is_said():
     ({"weight": "wieght"}, UnknownName, "no edge attribute 'wieght'.*Did you mean 'weight'"),
     ({"nodelist": ["a", "b", "c", "D"]}, UnknownName, "no node 'D'"),
     ({"nodelist": ["a", "b", "c"]}, BadInput, "leaves out 1 nodes, the first of them 'd'"),
-    ({"nodelist": ["a", "b", "c", "d", "a"]}, BadInput, "holds 5 nodes, the graph 4"),
+    ({"nodelist": ["a", "b", "c", "d", "a"]}, BadInput, "nodes names 'a' twice"),
     ({"sensory": ["sean"], "weight": "weight"}, UnknownGroup, "no vertex group 'sean'.*Did you mean 'seen'"),
 ])
 def test_what_a_networkx_graph_does_not_have_is_refused(arguments: dict, error: type[Exception], says: str):

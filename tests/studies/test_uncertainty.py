@@ -7,7 +7,7 @@ from scipy import stats
 
 import pcgraph_lite as pcg
 from pcgraph_lite.errors import BadInput, WrongShape
-from pcgraph_lite.studies import uncertainty
+from pcgraph_lite.studies import tasks, uncertainty
 
 KNOWN = torch.tensor([1, 1, 1, 0, 0, 0]).bool()
 IMAGES = torch.rand(2, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
@@ -41,7 +41,7 @@ def test_samples_and_curvature_of_a_linear_graph_have_the_exact_spread(temperatu
 def test_the_curvature_is_that_of_the_energy_at_the_answer() -> None:
     """For tanh: Gauss and Newton's part of the second derivatives, whose errors autograd differentiates."""
     made, pixels = graph("tanh"), pcg.topology.generative(2, [5, 4], 6).slice("pixels")
-    x = pcg.query(made, {"pixels": pcg.observed(IMAGES, KNOWN)}, **uncertainty.SETTLE).x
+    x = pcg.query(made, {"pixels": pcg.observed(IMAGES, KNOWN)}, **tasks.SETTLE).x
     pays = torch.ones(17, dtype=torch.bool)
     pays[pixels] = KNOWN
     free = pays.clone()
