@@ -120,7 +120,8 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     if start == "prediction":
         x = start_at_prediction(graph, x, known)
     elif start == "random":
-        drawn = torch.randn(x.shape, generator=generator or torch.Generator().manual_seed(0), dtype=x.dtype)
+        generator = generator or torch.Generator().manual_seed(0)
+        drawn = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=generator.device)
         x = torch.where(known, x, (drawn * START_STD).to(x.device))
     size = batch_size or batch
     chunks = [relax(graph, x[..., i:i + size, :], uniform(clamped[i:i + size]), settings,

@@ -407,6 +407,8 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
     mask = mask.to_sparse_coo().cpu() if sparse else valid.tensor(mask, "mask").cpu()
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
         raise WrongShape(f"mask is {tuple(mask.shape)}; expected a square (n, n) matrix, rows are sources.")
+    if sparse and mask.sparse_dim() != 2:
+        raise WrongShape("mask is sparse in 1 of 2 dimensions; expected a matrix that is sparse in both.")
     entries = mask._values() if sparse else mask                           # an edge that is listed twice is one edge
     if not bool(((entries == 0) | (entries == 1)).all()):
         raise BadInput("mask holds entries other than 0 and 1; weights go to PCGraph.set_weight, not into the mask.")

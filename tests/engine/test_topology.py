@@ -139,6 +139,7 @@ def test_small_world_links_go_both_ways_and_keep_their_number() -> None:
     (lambda: topology.Topology({"a": 2, "b": 1}, [topology.Edges("a", "b", torch.ones(2, 3).bool())]), WrongShape,
      r"'a' -> 'b' is \(2, 3\).*expected \(2, 1\)"),
     (lambda: topology.Edges("a", "b", torch.ones(2, 3).bool().to_sparse(1)), WrongShape, "sparse in 1 of 2 dimensions"),
+    (lambda: topology.from_mask(torch.ones(3, 3).to_sparse(1)), WrongShape, "sparse in 1 of 2 dimensions"),
     (lambda: topology.Topology({"a": 2, "b": 1}, [], pools=[["a"]]), BadInput, "exactly once"),
     (lambda: topology.Topology({"a": 2}, [], pools=[["a"], []]), BadInput, "none may be empty"),
     (lambda: topology.Topology({"a": 2}, [], ["a", "a"]), BadInput, r"\('a', 'a'\); expected each group once"),
