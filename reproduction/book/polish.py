@@ -44,7 +44,7 @@ def polish(site: Path) -> None:
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8").replace(f'"{CITE}"', f'"{os.path.relpath(site / CITE, page.parent)}"')
         others = {name: os.path.relpath(other, page.parent) for name, other in pages.items() if other != page}
-        page.write_text(bound(linked(polished(text, page.parent), others)), encoding="utf-8")
+        page.write_text(bound(linked(polished(text, page.parent), others, short_name(page))), encoding="utf-8")
     for picture in (site / "_images").glob("*.png"):
         if picture.stat().st_size > HEAVY:
             lighten(picture)
@@ -59,9 +59,13 @@ def short_name(page: Path) -> str:
     return name.upper() if name[0].isalpha() else name
 
 
-def linked(page: str, others: Mapping[str, str]) -> str:
-    """The page with a link at each "page 3a" of its text that is none yet. ``others``: short name -> address."""
+def linked(page: str, others: Mapping[str, str], own: str = "") -> str:
+    """The page with a link at each "page 3a" of its text that is none yet, and "this page" where it is its own name.
+    ``others``: short name -> address.
+    """
     def link(found: re.Match[str]) -> str:
+        if found["page"] == own:
+            return f"{'This' if found[0].startswith('P') else 'this'} page"
         address = others.get(found["page"])
         return f'<a href="{address}">{found[0]}</a>' if address else found[0]
 

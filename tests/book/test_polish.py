@@ -43,6 +43,8 @@ def test_a_page_that_the_text_names_is_linked_once_and_code_headings_and_links_a
     assert polish.linked(page, {"3a": "a.html"}) == page
     said = polish.linked('<article class="bd-article"><p>As on page 3a (page L).</p></article>', {"3a": "a.html"})
     assert said == '<article class="bd-article"><p>As on <a href="a.html">page 3a</a> (page L).</p></article>'
+    own = '<article class="bd-article"><p>Page L says what page L is.</p></article>'
+    assert polish.linked(own, {}, "L") == own.replace("Page L", "This page").replace("page L", "this page")
 
 
 def test_images_below_the_first_keep_their_room_and_load_late(tmp_path: Path) -> None:
