@@ -88,7 +88,7 @@ def test_smoke_numbers_are_the_committed_ones(path: Path, request: pytest.Fixtur
                     "pytest --nbval-lax tests/notebooks")
     moved = differences(saved(path), saved(fresh))
     assert not moved, "\n".join([*moved, RENEW])
-    asked = any(re.search(r"\bpage\.(models|cards)\(", cell.source) for cell in notebooks.cells(fresh.stem))
+    asked = any(re.search(r"\b(page\.models|cards(\.load)?)\(", cell.source) for cell in notebooks.cells(fresh.stem))
     models = json.loads(fresh.read_text()).get("models", {})
     assert bool(models) == asked and all(re.fullmatch(r"[0-9a-f]{64}", one["weights"]) for one in models.values())
 
