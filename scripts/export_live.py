@@ -28,7 +28,7 @@ from reproduction import checkout
 from reproduction.evidence import relaxed_time, strict, sweeps, zoo
 
 DATA = checkout.ROOT / "book/live/data"
-MODELS = GRAPH, MEMORY = "generative-labels-mnist", "memory-mnist"
+GRAPHS, MEMORY = ("generative-mnist", "generative-labels-mnist"), "memory-mnist"      # the first one opens first
 COMMITTED = ("generative-labels-mnist", "fully-connected-pixels-equal-mnist", "memory-mnist")      # 5 MB in all
 PROFILE, SEED, A_CLASS = "paper", 0, 6
 TOLD = ("name", "description", "edges", "n", "provenance")      # what the page says of a model before it is loaded
@@ -59,13 +59,13 @@ def commit() -> None:
 
 def weights() -> dict[str, object]:
     """The trained graphs, the digits that readers ask about, and the images that the memory stores."""
-    files: dict[str, Any] = {f"model-{name}": model(name) for name in MODELS}
+    files: dict[str, Any] = {f"model-{name}": model(name) for name in (*GRAPHS, MEMORY)}
     for name, source, images in (
             ("digits", "test digits of the bundled sample", chosen_digits()),
             ("memories", f"the images that {MEMORY} stores", zoo.trained_on(MEMORY, PROFILE, SEED))):
         files[name] = {"source": source, "images": packed(to_bytes(images.images)), "labels": images.labels.tolist()}
-    told = {name: {"file": f"model-{name}"} | {key: files[f"model-{name}"][key] for key in TOLD} for name in MODELS}
-    return files | {"models": {"graphs": [told[GRAPH]], "memory": told[MEMORY]}}
+    told = {name: {"file": f"model-{name}"} | {key: files[f"model-{name}"][key] for key in TOLD} for name in (*GRAPHS, MEMORY)}
+    return files | {"models": {"graphs": [told[name] for name in GRAPHS], "memory": told[MEMORY]}}
 
 
 def model(name: str) -> dict[str, object]:

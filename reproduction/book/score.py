@@ -41,13 +41,14 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
 
 def entries(judged: Judged, pages: Mapping[str, Page], root: Path, folder: Path) -> list[dict[str, Any]]:
     """What the pages say of each claim, with the figure that shows it, if it was run, and a small picture of that in
-    ``folder``.
+    ``folder``; of no chart, which is grey dust at this size.
     """
     every, told = [], (root / "book/changes.md").read_text(encoding="utf-8")
     for one in judged.found.values():
         claim, anchor = one.claim, f"change-{one.name.lower()}"
         page = pages.get(claim.notebook)
         figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
+        figure = None if figure and figure.numbers else figure
         every.append({
             "one": one, "group": BEYOND if claim.beyond else EXACT if claim.exact else TRAINED,
             "figure": figure, "image": figures.thumbnail(figure, folder, SMALL) if figure else None,
