@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -40,7 +41,7 @@ from .galleries import GAP
 RIGHT, WRONG = "#029e73", "#c8281e"                   # told apart, too, by those who cannot tell green from red
 COLORS = sns.color_palette("colorblind")
 UNIT = re.compile(r"\(([^()]+)\)$|, ([^,()]+)$")      # at the end of a panel's title
-STYLES = ("-", (0, (4, 1.5)), (0, (1, 1.2)))          # three lines each, for colours that look alike in the dark theme
+SHAPES = ("", *"os^DvXP<>*")                          # of lines, for those who cannot tell colours; levels are broken
 # The place of each neuron around its vertex, its symbol and its colour.
 PLACES = {"value": (0, 0), "error": (0.25, 0.9), "apical": (0, 1.1), "basal": (0, -0.9), "interneuron": (-1.15, -0.1)}
 SYMBOLS = {"value": "x", "error": r"\varepsilon", "apical": "a", "basal": "b", "interneuron": "m"}
@@ -215,9 +216,8 @@ def roc(scores: Mapping[str, Tensor], positive: Tensor, simple: int = 1) -> Figu
     drawn = {name: metrics.roc(values, positive) for name, values in scores.items()}
     least = 0.5 / int((~positive).sum())
     axis.plot(chance := np.geomspace(least, 1, 200), chance, color="0.4", linewidth=1.2, linestyle=":")
-    looks = [("0.5", style) for style in STYLES[:simple]] + [(color, "-") for color in COLORS]
-    for (color, style), (name, (false, true)) in zip(looks, drawn.items(), strict=False):
-        axis.plot(false, true, color=color, linestyle=style, drawstyle="steps-post",
+    for k, (name, (false, true)) in enumerate(drawn.items()):
+        axis.plot(false, true, color="0.5" if k < simple else COLORS[k - simple], drawstyle="steps-post", **_shape(k),
                   label=f"{name}: {metrics.auroc(scores[name], positive):.3f}")
     axis.set_xscale("log", nonpositive="clip")
     _plain_numbers(axis)
@@ -250,12 +250,14 @@ def panels(parts: Mapping[str, Lines], x: str, y: str, levels: Mapping[str, Mapp
 
 
 def bundles(frame: pd.DataFrame, x: str, y: str, panel: str, color: str, line: str) -> Figure:
-    """Small multiples on common logarithmic y axes: every line as it is, and one colour for lines of the same name.
+    """Small multiples on common logarithmic y axes: every line as it is, one colour and shape for those of one name.
     ``x`` and ``y`` label the axes; ``panel``, ``color`` and ``line`` name columns of ``frame``.
     """
     figure, axes = _grid(frame[panel].nunique(), 2, 3.9, 2.7, sharex=True, sharey=True)
     for axis, (title, part) in zip(axes, frame.groupby(panel, sort=False), strict=True):
-        sns.lineplot(part, x=x, y=y, hue=color, units=line, estimator=None, linewidth=1, palette="colorblind", ax=axis)
+        sns.lineplot(part, x=x, y=y, hue=color, units=line, estimator=None, linewidth=1, palette="colorblind", ax=axis,
+                     markevery=0.1, markersize=4, markeredgewidth=0, dashes=False,
+                     **_shapes(color, part[color].unique()))
         axis.set(title=title, yscale="log")
         axis.get_legend().remove()
     legend(figure, *axes[0].get_legend_handles_labels(), color)
@@ -547,7 +549,7 @@ def _lines(axis: Axes, panel: str, lines: Lines, x: str, y: str, levels: Mapping
     rows = []
     for k, (name, (at, values)) in enumerate(lines.items()):
         values, color = _numbers(values).reshape(len(at), -1), colors[k % len(colors)]
-        axis.plot(at, values.mean(1), color=color, linestyle=STYLES[k // 3 % len(STYLES)], label=name)
+        axis.plot(at, values.mean(1), color=color, label=name, **_shape(k))
         if values.shape[1] > 1:
             axis.fill_between(at, values.min(1), values.max(1), color=color, alpha=0.2, linewidth=0,
                               label=f"_{name}")
@@ -562,6 +564,16 @@ def _lines(axis: Axes, panel: str, lines: Lines, x: str, y: str, levels: Mapping
     _scale(axis, {float(place) for at, _ in lines.values() for place in at}, log_x)
     rows += [{"panel": panel, "series": name, y: height} for name, height in levels.items()]
     return rows + [{"panel": panel, "series": name, x: position} for name, position in marks.items()]
+
+
+def _shape(k: int) -> dict[str, Any]:
+    """Shapes on the k-th of several lines, a tenth of the axes apart and not where its neighbours have theirs."""
+    return {"marker": SHAPES[k % len(SHAPES)], "markersize": 5, "markevery": (0.03 * k % 0.1, 0.1)}
+
+
+def _shapes(column: str, names: Sequence[object]) -> dict[str, Any]:
+    """A shape for each name in a column, for seaborn."""
+    return {"style": column, "style_order": list(names), "markers": dict(zip(names, cycle(SHAPES[1:])))}
 
 
 def _scale(axis: Axes, places: Set[float], log: bool) -> None:
@@ -653,7 +665,7 @@ def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: Mapping[str, Any
     look = look if joined else look | {"x": look["y"], "y": look["x"]}
     draw(means, ax=axis, legend=False, **look)
     axis.yaxis.set_inverted(not joined)                                    # the first category on top
-    sns.scatterplot(part, s=28, ax=axis, **look)
+    sns.scatterplot(part, s=28, ax=axis, **look, **_shapes(look["hue"], look["hue_order"]))
     named = axis.get_legend_handles_labels()
     axis.get_legend().remove()
     return named

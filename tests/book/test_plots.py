@@ -175,6 +175,22 @@ def test_letters_have_nine_pixels_where_a_figure_is_shown_smallest():
     assert points / 72 * figures[0].dpi * 0.71 >= 9
 
 
+def test_lines_are_told_apart_without_their_colours():
+    """The legend shows the shapes that the lines have."""
+    lines, part = {name: ([1, 2], torch.tensor([3.0, 4.0])) for name in "abcdef"}, torch.tensor([False, True] * 5)
+    frame = pd.DataFrame([(name, 1, x, float(x)) for name in "abcdef" for x in (1, 2)], columns=["by", "N", "x", "y"])
+    figures = [plots.curves(lines, "x", "y"), plots.panels({"p": lines, "q": lines}, "x", "y"),
+               plots.roc({name: torch.rand(10) for name in lines}, part, simple=2),
+               plots.bundles(frame.assign(p="p"), "x", "y", "p", "by", "N")]
+    for figure in figures:
+        drawn = [line.get_marker() for line in figure.axes[0].get_lines() if len(line.get_xdata())][-6:]
+        assert drawn == [handle.get_marker() for handle in figure.legends[0].legend_handles] and len(set(drawn)) == 6
+    figure = plots.facets(frame.assign(p="p"), "x", "y", "p", "by")
+    assert len({handle.get_marker() for handle in figure.legends[0].legend_handles}) == 6
+    shapes = [path.vertices.tolist() for part in figure.axes[0].collections for path in part.get_paths()]
+    assert len(shapes) == 12 and len({str(shape) for shape in shapes}) == 6
+
+
 def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
     rows = {(name, kind, seed): torch.rand(3, 784) for kind in ("a", "b") for name in ("x", "y") for seed in (1, 2)}
     cases = {name: SimpleNamespace(test=SimpleNamespace(images=torch.rand(3, 784))) for name in ("x", "y")}
