@@ -64,7 +64,8 @@ def weights() -> dict[str, object]:
             ("digits", "test digits of the bundled sample", chosen_digits()),
             ("memories", f"the images that {MEMORY} stores", zoo.trained_on(MEMORY, PROFILE, SEED))):
         files[name] = {"source": source, "images": packed(to_bytes(images.images)), "labels": images.labels.tolist()}
-    told = {name: {"file": f"model-{name}"} | {key: files[f"model-{name}"][key] for key in TOLD} for name in (*GRAPHS, MEMORY)}
+    told = {name: {"file": f"model-{name}"} | {key: files[f"model-{name}"][key] for key in TOLD}
+            for name in (*GRAPHS, MEMORY)}
     return files | {"models": {"graphs": [told[name] for name in GRAPHS], "memory": told[MEMORY]}}
 
 
