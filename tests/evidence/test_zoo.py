@@ -15,7 +15,7 @@ from pcgraph_lite.engine import epochs
 from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images import scale as scales
-from reproduction.evidence import zoo
+from reproduction.evidence import sweeps, zoo
 
 QUIET = {"device": "cpu", "progress": False}
 
@@ -141,6 +141,17 @@ def test_brief_layered_graphs_see_what_the_assemblies_see(layers: str, profile: 
         brief = zoo.spec(f"{layers}-brief-{data}", profile)
         assert seen(brief) == seen(zoo.spec(f"assemblies-{data}", profile))
         assert rest(brief) == rest(zoo.spec(f"{layers}-{data}", profile))
+
+
+@pytest.mark.parametrize("model, sweep", {
+    "fully-connected-completion": "grid-completion", "fully-connected-denoising": "grid-denoising",
+    "feedforward-strong-decay": "grid-layers", "feedforward-denoising": "grid-denoising-feedforward",
+    "recurrent-completion": "grid-recurrent", "recurrent-denoising": "grid-denoising-recurrent",
+    "assemblies-strong-decay": "grid-assemblies", "autoencoder-as-wide": "grid-layers-autoencoder"}.items())
+def test_models_whose_pictures_page_l_shows_are_those_of_the_sweeps_that_decide(model: str, sweep: str) -> None:
+    runs = [run.spec.model_dump(exclude={"description"}) for run in sweeps.plan(sweep, "paper")]
+    for data in ("mnist", "fashion"):
+        assert zoo.spec(f"{model}-{data}", "paper").model_dump(exclude={"description"}) in runs
 
 
 def test_weights_of_code_that_computes_other_numbers_are_trained_again(
