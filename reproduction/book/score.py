@@ -40,17 +40,17 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
 
 
 def entries(judged: Judged, pages: Mapping[str, Page], root: Path, folder: Path) -> list[dict[str, Any]]:
-    """What the pages say of each claim, with the figure that shows it, if it was run, and a small picture of that in
-    ``folder``; of no chart, which is grey dust at this size.
+    """What the pages say of each claim, with the figure that shows it, if it was run, its page, and a small picture of
+    it in ``folder``; of no chart, which is grey dust at this size.
     """
     every, told = [], (root / "book/changes.md").read_text(encoding="utf-8")
+    drawn = {name: (page.name, figure) for page in pages.values() for name, figure in page.figures.items()}
     for one in judged.found.values():
         claim, anchor = one.claim, f"change-{one.name.lower()}"
-        page = pages.get(claim.notebook)
-        figure = page.figures.get(one.figure) if page and one.verdict != "not run" else None
+        place, figure = drawn.get(one.figure, ("", None)) if one.verdict != "not run" else ("", None)
         figure = None if figure and figure.numbers else figure
         every.append({
-            "one": one, "group": BEYOND if claim.beyond else EXACT if claim.exact else TRAINED,
+            "one": one, "group": BEYOND if claim.beyond else EXACT if claim.exact else TRAINED, "place": place,
             "figure": figure, "image": figures.thumbnail(figure, folder, SMALL) if figure else None,
             "ticks": ticks(one), "asked": asked(claim),
             "changes": anchor if f"\n({anchor})=\n" in told else "runs"})

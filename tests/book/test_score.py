@@ -142,16 +142,17 @@ def figure(picture: Image.Image) -> Figure:
 
 
 def test_a_cause_has_its_figure_unless_the_claim_was_not_run(tmp_path: Path) -> None:
-    judged, claim = Judged.judge(kept()), RULES["mlp-mnist"]
+    judged = Judged.judge(kept())
     first = dataclasses.replace(judged.found["mlp-mnist"], figure="fig-x", tested="")
     found = {"a": dataclasses.replace(first, verdict="not run"), "b": first,
              "c": dataclasses.replace(first, tested="With half the width it holds.")}
     shown = figure(Image.new("RGB", (40, 40), "blue"))
-    pages = {claim.notebook: Page(claim.notebook, new_notebook(cells=[shown.cell]), True, False, {})}
+    pages = {"l-settings": Page("l-settings", new_notebook(cells=[shown.cell]), True, False, {})}      # not the claim's
     every = score.entries(dataclasses.replace(judged, found=found), pages, ROOT, tmp_path)
     rows = BeautifulSoup(render.template("why.md", kinds=findings.KINDS, every=every, pages=pages),
                          "html.parser").select("ul.causes > li")
     assert [bool(row.img) for row in rows] == [False, True, True] and (tmp_path / "fig-x.png").is_file()
+    assert rows[1].a["href"] == "notebooks/l-settings.html#fig-x"
     lines = [row.select("p")[1].get_text() for row in rows]
     assert lines[1].startswith("Open: ") and lines[2] == "Tested: With half the width it holds."
     assert all(len(row.details.extract()) and row.get_text().count("\n") <= 3 for row in rows)
