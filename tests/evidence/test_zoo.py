@@ -144,7 +144,8 @@ def test_brief_layered_graphs_see_what_the_assemblies_see(layers: str, profile: 
 
 
 @pytest.mark.parametrize("model, sweep", {
-    "fully-connected-completion": "grid-completion", "fully-connected-denoising": "grid-denoising",
+    "fully-connected-completion": "grid-completion", "fully-connected-told": "grid-completion",
+    "fully-connected-denoising": "grid-denoising",
     "feedforward-strong-decay": "grid-layers", "feedforward-denoising": "grid-denoising-feedforward",
     "recurrent-completion": "grid-recurrent", "recurrent-denoising": "grid-denoising-recurrent",
     "assemblies-strong-decay": "grid-assemblies", "autoencoder-as-wide": "grid-layers-autoencoder"}.items())
