@@ -18,8 +18,8 @@ def curvature(problem: Conditioned, steps: int = 30) -> Tensor:
         vertex, NaN where the estimate overflows.
     """
     generator = torch.Generator().manual_seed(0)                           # a start direction, not a result
-    vectors = {nodes: torch.randn((*nodes.x.shape[:-2], 1, nodes.x.shape[-1]), generator=generator,
-                                  dtype=nodes.x.dtype).to(nodes.x.device)
+    vectors = {nodes: torch.randn((1, nodes.x.shape[-1]), generator=generator, dtype=nodes.x.dtype).to(nodes.x.device)
+               .expand(*nodes.x.shape[:-2], 1, -1)                         # the same for each replica
                for nodes in problem.free}                                  # (..., 1, free)
     norm = torch.ones(())
     for _ in range(steps):

@@ -36,7 +36,8 @@ class Settings:
             stops when all have, and takes no step where the free vertices start without errors. Values may still be
             off by more than that share: where they matter to many digits, take 1e-12, float64 and momentum. None: run
             all steps. (A rule on the gradient would fail: it does not vanish at a minimum that lies on a kink of ReLU
-            or HardTanh.)
+            or HardTanh. Plain "safe" steps can come to a halt between two such kinks, some per cent of the initial
+            energy above the minimum, and have converged by this rule; with momentum they do not.)
         trace: keep the energy of each step. False: plain descent measures it at every tenth step and the last.
 
     Example:
@@ -143,25 +144,29 @@ def _at_rest(problem: Conditioned, settings: Settings) -> bool:
 def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[list[Tensor], Tensor, int]:
     """Take steps until every example has converged or none are left.
 
-    Returns the energies, the first of them before any step, which examples converged, and the number of steps.
+    Returns the energies, the first of them before any step, which examples converged, and the number of steps. Until
+    the end they lack the constant energy, in whose last digit small changes would be lost.
     """
-    energies = [problem.energy()]
-    lowest, converged = energies[0], torch.zeros_like(energies[0], dtype=torch.bool)
-    least = (settings.tolerance or 0) * (energies[0] - problem.constant_energy)
+    energies, constant = [problem.changing_energy()], problem.constant_energy
+    lowest, converged = energies[0] + constant, torch.zeros_like(energies[0], dtype=torch.bool)
+    least = (settings.tolerance or 0) * energies[0]
     every = 1 if settings.trace or settings.tolerance is not None else solver.looks
     for t in range(1, settings.steps + 1):
         solver.step()
         if t % every == 0 or t == settings.steps:                          # the other steps leave it out
-            energies.append(solver.accept(problem.energy(), energies[-1]))
+            energies.append(solver.accept(problem.changing_energy(), energies[-1]))
         if t % WINDOW == 0 or t == settings.steps:
             lowest = _refuse_divergence(problem, energies, lowest, t, settings.value_lr)
             if settings.tolerance is not None:
                 change = (energies[-1] - energies[-1 - min(t, WINDOW)]).abs()
                 converged = (change <= least) & solver.moving()
-                if converged.all() and (converged := solver.rested(converged, energies[-1] - least)).all():
+                if converged.all() or t == settings.steps:
+                    converged = solver.rested(converged, energies[-1] - least)
+                if converged.all():
                     break
         if not settings.trace and len(energies) > 2 * WINDOW:
             del energies[1:-WINDOW]
+    energies = [energy + constant for energy in energies]
     start, last = energies[0], energies[-1]
     if settings.trace and (last > (limit := start * (1 + ROUNDING))).any():     # trainings look at their epochs instead
         _refuse(problem, _above(problem, last, limit), start, last, t, settings.value_lr)
@@ -171,9 +176,9 @@ def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[l
 def _refuse_divergence(problem: Conditioned, energies: list[Tensor], lowest: Tensor, t: int,
                        value_lr: object) -> Tensor:
     """The lowest energies so far. Raises UnstableStep where the last is not finite, or twice the lowest and rising."""
-    recent = torch.stack(energies[-WINDOW - 1:])                           # (window + 1, ..., batch)
+    recent = torch.stack(energies[-WINDOW - 1:]) + problem.constant_energy          # (window + 1, ..., batch)
     last, lowest = recent[-1], torch.minimum(lowest, recent.amin(0))
-    limit = 2 * lowest + 1e-6 * energies[0]
+    limit = 2 * lowest + 1e-6 * (energies[0] + problem.constant_energy)
     if not (last < limit).all():                                           # in the usual case this is all
         rises = (recent.diff(dim=0) > 0).sum(0)
         bad = _above(problem, last, limit) & (rises >= min(3, len(recent) - 1))
@@ -187,9 +192,11 @@ def _above(problem: Conditioned, energy: Tensor, limit: Tensor) -> Tensor:
 
 
 def _rounding(problem: Conditioned) -> Tensor:
-    """The energy that rounding alone leaves ``(..., batch)``, from the largest value of each example."""
-    noise = torch.finfo(problem.x.dtype).eps * problem.assembled().abs().amax(-1) * 2**5
-    return problem.x.shape[-1] * noise.square()
+    """The energy that rounding alone leaves ``(..., batch)``, from the largest value or error that it depends on."""
+    parts = [nodes.x for nodes in problem.free] + [
+        part for nodes in problem.changing for part in (nodes.error, nodes.known) if part is not None]
+    largest = torch.cat([torch.zeros_like(problem.x[..., :1]), *parts], -1).abs().amax(-1)
+    return problem.x.shape[-1] * (torch.finfo(problem.x.dtype).eps * largest * 2**5).square()
 
 
 def _refuse(problem: Conditioned, bad: Tensor, before: Tensor, now: Tensor, t: int, value_lr: object) -> None:

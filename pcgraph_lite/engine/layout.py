@@ -24,7 +24,8 @@ DRAWN = 5                              # numbers in memory for each pair of vert
 @valid.checked
 @dataclass(frozen=True)
 class Layout:
-    """How a graph is stored and computed. Results are the same but for rounding.
+    """How a graph is stored and computed. With the same weights, results are the same but for rounding; a tolerance
+    (``Settings``) counts by groups, of which "dense" has one, and "dense" draws first weights for all pairs.
 
     Args:
         plan: "blocks" keeps a block of weights between each two pools of vertex groups; "dense" keeps one n x n block;

@@ -42,9 +42,10 @@ class Training(Schedule):
     Args:
         steps, momentum: of the relaxation, as in Settings.
         value_lr: "safe" is found anew by power iteration every 20 weight updates, through all epochs; those between
-            take plain value steps of that size, unguarded. With replicas, ``value_lr`` and ``weight_lr`` may be a
-            sequence, one number for each. The energy and the score are then means over the replicas, and the best epoch
-            is one for all: to compare settings, train without validation data and ask each replica.
+            take plain value steps of that size, unguarded, which an f steeper than 1 can make too long. With replicas,
+            ``value_lr`` and ``weight_lr`` may be a sequence, one number for each. The energy and the score are then
+            means over the replicas, and the best epoch is one for all: to compare settings, train without validation
+            data and ask each replica.
 
     Example:
         >>> pcg.Training(epochs=4, warm_up=0.5, anneal="cosine").rate(done=2.25, batch=0.1)      # half of the way down

@@ -124,7 +124,7 @@ class Backtracking(Plain):
             for nodes in self.nodes:
                 self._move(nodes)
             self.problem.evaluate()
-            falls = still & short & (self.problem.energy() < below)
+            falls = still & short & (self.problem.changing_energy() < below)
             self.problem.take_back(everywhere)
             lr, still = torch.where(falls.unsqueeze(-1), self.lr, lr), still & ~falls
         self.lr = lr
@@ -156,7 +156,7 @@ class Accelerated(Backtracking):
         moved = nodes.x - velocity * self.lr
         for kink, _ in nodes.kinks:
             same_side = (nodes.x - kink) * (moved - kink) >= 0
-            moved.sub_(kink).mul_(same_side).add_(kink)
+            moved = torch.where(same_side, moved, kink)                    # rounds no value that stays where it is
             velocity.mul_(same_side)
         nodes.x.copy_(moved)
 

@@ -56,10 +56,10 @@ def linearised(graph: PCGraph, images: Tensor, known: Tensor, temperature: float
     """
     missing, pixels = _missing(graph, known), graph.topology.slice("pixels")
     answer = completion(graph, images, known)
-    pays = torch.ones(graph.topology.n, dtype=torch.bool, device=graph.device)
-    pays[pixels] = known.to(graph.device)
-    free = pays.clone()
+    free = torch.ones(graph.topology.n, dtype=torch.bool, device=graph.device)
     free[pixels] = False
+    pays = free.clone() if graph.sources is None else free & ~graph.sources             # sources: under a flat prior
+    pays[pixels] = known.to(graph.device)
     slopes, weight, found = graph.slope(answer.x), graph.weight, []
     for slope in slopes:                                                   # (n,)
         reach = slope[free, None] * weight[free]                           # (free, n): d mu / d x

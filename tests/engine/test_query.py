@@ -168,6 +168,29 @@ def test_an_error_that_nothing_can_change_does_not_end_a_query(apart: float, mom
     torch.testing.assert_close(answer.values["end"], torch.ones(1, 1).double(), rtol=0, atol=5e-3)
 
 
+@pytest.mark.parametrize("momentum", [0.0, 0.95])
+def test_small_changes_are_not_lost_beside_a_large_input(momentum: float):
+    """Held at 30,000, an input leaves an energy in whose last float32 digit all others vanish. The answer is that of a
+    forward pass."""
+    made = topology.Topology({"in": 4, "hidden": 256, "out": 2}, [topology.Edges("in", "hidden"),
+                             topology.Edges("hidden", "out")], sensory=["in", "out"])
+    graph = PCGraph(made, "linear", generator=torch.Generator().manual_seed(0))
+    weight = graph.weight.clone()
+    weight[0] *= 0.01 / 30_000
+    graph.set_weight(weight)
+    given = {"in": torch.tensor([[30_000, 0.1, -0.05, 0.07]])}
+    answer, exact = query(graph, given, momentum=momentum), query(graph, given, start="prediction")
+    assert answer.converged and answer.steps
+    torch.testing.assert_close(answer.values["out"], exact.values["out"], rtol=0.02, atol=1e-4)
+
+
+def test_what_one_example_alone_knows_stays_to_the_last_digit():
+    graph = PCGraph(topology.fully_connected(6, 2, 4), "hardtanh", generator=torch.Generator().manual_seed(0))
+    pixels, known = 1e-3 * torch.rand(3, 6), torch.rand(3, 6) < 0.6
+    answer = query(graph, {"pixels": observed(pixels, known)}, momentum=0.95)
+    assert torch.equal(answer.values["pixels"][known], pixels[known])
+
+
 def test_a_prediction_leaves_what_is_known():
     """The second layer is half known in one example: that half stays, and the other is f(x) W of the first (eq. 1).
     From a first layer that another example does not know, nothing starts."""
@@ -184,7 +207,7 @@ def test_a_prediction_leaves_what_is_known():
     assert got[:2, pixels].all() and not got[2].any()
 
 
-@pytest.mark.parametrize("value_lr", [0.1, torch.tensor([0.05, 0.1, 0.2], dtype=torch.float64)])
+@pytest.mark.parametrize("value_lr", [0.1, "safe", torch.tensor([0.05, 0.1, 0.2], dtype=torch.float64)])
 @pytest.mark.parametrize("pixels", [torch.rand(5, 4), torch.rand(3, 5, 4)])
 def test_replicas_are_asked_together_as_each_alone(pixels, value_lr):
     graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", replicas=3, dtype=torch.float64)
@@ -193,8 +216,14 @@ def test_replicas_are_asked_together_as_each_alone(pixels, value_lr):
         single = PCGraph(graph.topology, "tanh", dtype=torch.float64)
         single.set_weight(graph.weight[k])
         alone = query(single, {"pixels": pixels if pixels.ndim == 2 else pixels[k]}, steps=40, tolerance=None,
-                      value_lr=float(torch.as_tensor(value_lr).expand(3)[k]))
+                      value_lr=float(value_lr[k]) if isinstance(value_lr, torch.Tensor) else value_lr)
         torch.testing.assert_close(answer.x[k], alone.x)
+
+
+def test_equal_replicas_take_equal_steps():
+    graph = PCGraph(topology.generative(10, [32, 32], 784), "tanh", replicas=3, dtype=torch.float64)
+    graph.set_weight(graph.weight[:1].expand(3, -1, -1).clone())
+    assert query(graph, {"labels": torch.eye(10)[:2]}, steps=2, tolerance=None).value_lr.unique().numel() == 1
 
 
 def test_random_starts_follow_the_generator():

@@ -19,12 +19,23 @@ def graph(activation: str = "linear", **more: object) -> pcg.PCGraph:
 
 
 def conditioned(made: pcg.PCGraph) -> torch.Tensor:
-    """Deviation of the predictions of the missing pixels: that of the pixels less their own error of variance 1."""
+    """Deviation of the predictions of the missing pixels: that of the pixels less their own error of variance 1.
+
+    Under a flat prior a label may be anything: its variance is as good as infinite.
+    """
     effects = torch.linalg.inv(torch.eye(made.topology.n, dtype=torch.float64) - made.weight)
+    if made.prior == "flat":
+        effects[made.topology.slice("labels")] *= 1e4
     covariance = (effects.T @ effects)[made.topology.slice("pixels"), made.topology.slice("pixels")]
     seen, asked = covariance[KNOWN][:, KNOWN], covariance[~KNOWN]
     left = asked[:, ~KNOWN] - asked[:, KNOWN] @ torch.linalg.solve(seen, asked[:, KNOWN].T)
     return (left.diagonal() - 1).sqrt()
+
+
+@pytest.mark.parametrize("prior", ["zero", "flat"])
+def test_the_curvature_of_a_linear_graph_has_the_exact_spread(prior: str) -> None:
+    made = graph(prior=prior)
+    torch.testing.assert_close(uncertainty.linearised(made, IMAGES, KNOWN), conditioned(made).expand(2, -1))
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.25])
