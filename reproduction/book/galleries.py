@@ -13,14 +13,14 @@ SHAPES = (0.9, 1.5)                        # heights of a row by its pictures' d
 
 def names_end(picture: Image.Image) -> float | None:
     """Where the names of the rows end, as a share of the drawing's width. None: it is no gallery."""
-    across = _frames(_ink(picture).mean(0), COLUMNS)
+    across = _columns(_ink(picture))
     return None if across is None else across[0] / picture.width
 
 
 def corner(picture: Image.Image, columns: int, rows: int) -> tuple[int, int, int, int] | None:
     """The box of the first pictures in the first rows: left, top, right, bottom. None: it is no gallery."""
     ink = _ink(picture)
-    if (across := _frames(ink.mean(0), COLUMNS)) is None:
+    if (across := _columns(ink)) is None:
         return None
     (left, wide), beside = across, ink[:, round(across[0]):].mean(1)
     counts, longest = range(int(picture.height / (SHAPES[0] * wide)), 1, -1), SHAPES[1] * wide
@@ -33,6 +33,11 @@ def corner(picture: Image.Image, columns: int, rows: int) -> tuple[int, int, int
 
 def _ink(picture: Image.Image) -> np.ndarray:
     return np.asarray(picture.convert("L")) < PAPER                        # (height, width) bool
+
+
+def _columns(ink: np.ndarray) -> tuple[float, float] | None:
+    """``_frames`` across, in the lower half: titles, and noisy pictures in the first row, add ink to some columns."""
+    return _frames(ink[len(ink) // 2:].mean(0), COLUMNS)
 
 
 def _frames(inked: np.ndarray, counts: range, longest: float = np.inf,

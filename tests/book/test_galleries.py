@@ -1,13 +1,16 @@
 """Where pictures stand in a drawing of rows of them. Oracle: the axes that drew them."""
 
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import nbformat
 import pytest
 import torch
 from PIL import Image
 
-from reproduction.book import galleries, plots
+from reproduction import checkout
+from reproduction.book import figures, galleries, plots
 from reproduction.book.galleries import GAP
 
 
@@ -27,6 +30,14 @@ def test_the_names_of_rows_end_where_the_first_frame_begins_and_the_corner_is_cu
         assert galleries.names_end(picture) * picture.width == pytest.approx(left + GAP / 2 * wide, abs=3)
         box = (left + GAP / 2 * wide, top + GAP / 2 * high, left + (3 - GAP / 2) * wide, top + (2 - GAP / 2) * high)
         assert galleries.corner(picture, columns=3, rows=2) == pytest.approx(box, abs=4)
+
+
+def test_a_row_of_noise_hides_no_gallery() -> None:
+    """Each data set of this published figure begins with one, whose ink hid the frames. Of 10 pictures 3 are cut out."""
+    page = nbformat.read(checkout.ROOT / "book/notebooks/l-settings.ipynb", as_version=4)
+    drawn = Image.open(BytesIO(figures.of(page)["fig-l-noise"].png))
+    left, _, right, _ = galleries.corner(drawn, columns=3, rows=2) or (0, 0, 0, 0)
+    assert right - left == pytest.approx(3 / 10 * (drawn.width - left), rel=0.05)
 
 
 def test_a_chart_and_a_plain_picture_are_no_gallery(tmp_path: Path) -> None:
