@@ -33,7 +33,7 @@ def test_the_names_of_rows_end_where_the_first_frame_begins_and_the_corner_is_cu
 
 
 def test_a_row_of_noise_hides_no_gallery() -> None:
-    """Each data set of this published figure begins with one, whose ink hid the frames. Of ten pictures three are cut."""
+    """Each data set of this published figure begins with one, whose ink hid the frames. Three of ten are cut out."""
     page = nbformat.read(checkout.ROOT / "book/notebooks/l-settings.ipynb", as_version=4)
     drawn = Image.open(BytesIO(figures.of(page)["fig-l-noise"].png))
     left, _, right, _ = galleries.corner(drawn, columns=3, rows=2) or (0, 0, 0, 0)
