@@ -345,7 +345,8 @@ def test_the_home_page_opens_with_a_memory_that_has_come_back_and_the_conclusion
 
 
 def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", built: Path) -> None:
-    """Of drawings and pictures in grey: as dark as the page at their edge and mostly dark inside."""
+    """Of drawings and pictures in grey: as dark as the page at their edge and mostly dark inside. Small pictures are
+    cut along frames, which may be coloured."""
     for name in ("notebooks/03b-classification", "notebooks/c-memory-capacity", "notebooks/a-drawings", "why"):
         page = show(window, built, name, theme="dark")
         figures = page.locator(".bd-article :is(figure, .causes) img:not(.photograph)").all()
@@ -354,7 +355,8 @@ def test_in_the_dark_theme_no_figure_is_a_pale_slab(window: "sync_api.Page", bui
             figure.scroll_into_view_if_needed()
             figure.evaluate("image => image.decode()")
             seen = greys(figure)
-            assert np.median(seen[:3]) < 64 and np.median(seen) < 100, figure.get_attribute("alt")
+            edge = "thumbnail" not in (figure.get_attribute("class") or "")
+            assert np.median(seen) < 100 and (np.median(seen[:3]) < 64 or not edge), figure.get_attribute("alt")
 
 
 def test_the_whole_book_is_printed_in_the_order_of_its_contents(built: Path) -> None:
