@@ -107,11 +107,12 @@ class Nodes:
             self.error.copy_(self.x)
         elif self.clamped is None:
             torch.add(self.known, self.x, out=self.error)
+        elif isinstance(self.clamped, slice) and self.window is not None:  # each number is written once
+            self.error[..., self.clamped].copy_(self.known[..., self.clamped])
+            torch.add(self.known[..., self.free], self.x, out=self.window)
         else:
             self.error.copy_(self.known)
-            if self.window is not None:
-                self.window.add_(self.x)
-            elif self.free is not None:
+            if self.free is not None:
                 self.error[..., self.free] += self.x
 
     def clamped_fx(self) -> Tensor:

@@ -155,8 +155,8 @@ class Accelerated(Backtracking):
         velocity.mul_(self.momentum).add_(nodes.gradient)
         moved = nodes.x - velocity * self.lr
         for kink, _ in nodes.kinks:
-            same_side = (nodes.x - kink) * (moved - kink) >= 0
-            moved = torch.where(same_side, moved, kink)                    # rounds no value that stays where it is
+            same_side = (nodes.x - kink).mul_(moved - kink).ge_(0)         # 1 and 0
+            moved.mul_(same_side).add_(1 - same_side, alpha=kink)          # rounds no value that stays where it is
             velocity.mul_(same_side)
         nodes.x.copy_(moved)
 
@@ -171,6 +171,9 @@ class Accelerated(Backtracking):
 def _choose_side(nodes: Nodes, kink: float, side: int) -> None:
     """At a kink, take the slope of the side that leads down more steeply; 0 if neither leads down.
 
+    Conditions are numbers, 1 and 0, and ``lerp`` takes one side or the other unchanged: on a CPU torch takes ten times
+    as long to choose by a bool.
+
     Args:
         side: 1 where f has slope 1 above the kink and 0 below it, -1 for the reverse.
     """
@@ -178,5 +181,7 @@ def _choose_side(nodes: Nodes, kink: float, side: int) -> None:
     if nodes.moves is not None:
         outside = outside * nodes.moves
     left, right = (outside, inside) if side > 0 else (inside, outside)
-    steeper = torch.where(left > (-right).clamp_min(0), left, right.clamp_max(0))
-    torch.where(nodes.x == kink, steeper, inside, out=nodes.gradient)
+    left, right = left.clamp_min(0), right.clamp_max(0)                    # 0 where that side does not lead down
+    to_the_left = torch.gt(left, -right, out=torch.empty_like(left))
+    steeper = torch.lerp(right, left, to_the_left)
+    torch.lerp(inside, steeper, torch.eq(nodes.x, kink, out=to_the_left), out=inside)
