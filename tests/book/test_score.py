@@ -70,7 +70,7 @@ def test_a_smaller_run_says_what_was_found_at_full_size(tmp_path: Path) -> None:
     for one in committed.values():
         if not one.claim.exact and one.name != "mlp-mnist":                # that one has its title in its row
             row = next(row.get_text(" ") for row in rows if one.claim.name in row.get_text(" "))
-            assert f"at full size: {one.verdict}" in " ".join(row.split())
+            assert f"At full size: {one.verdict}" in " ".join(row.split())
 
 
 def accuracies(claim: str, graph: float, other: float) -> list[dict[str, object]]:
