@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evidence import claims, findings, strict, words
+from ..evidence import claims, findings, records, strict, words
 from ..evidence.findings import Finding
 from ..evidence.verdicts import Verdict
 from . import figures, render
@@ -24,18 +24,21 @@ OLDER = {"over_hopfield": "the Hopfield network", "over_boltzmann": "the Boltzma
          "over_almeida_pineda": "recurrent backpropagation"}
 
 
-def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path) -> dict[str, str]:
+def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path,
+             committed: Path | None = None) -> dict[str, str]:
     """The files that prose pages include, by name. Writes small pictures into the staged book, ``source``. ``pages``:
-    those of the book, which alone are linked.
+    those of the book, which alone are linked. ``committed``: records of the paper's sizes, for a book of smaller runs.
     """
     every, order = entries(judged, pages, root, source / "book/_static/score"), list(findings.LEADS)
+    full = {name: one.verdict for name, one in findings.findings(records.read(committed)).items()} if committed else {}
     ranked = sorted(every, key=lambda entry: order.index(entry["one"].verdict))                # what holds first
     groups = {title: [entry for entry in ranked if entry["group"] == title] for title in (TRAINED, EXACT, BEYOND)}
     rivals = [rival for one in judged.found.values() if not one.claim.beyond for rival in one.rivals]
     given = {"every": every, "groups": groups, "trained_title": TRAINED, "exact_title": EXACT, "pages": pages,
              "summaries": {title: summary([entry["one"] for entry in group]) for title, group in groups.items()},
              "rivals": render.counted(rivals), "lead": lead(judged), "dots": dots(judged), "kinds": findings.KINDS,
-             "work": strict.read_yaml(root / "CITATION.cff")}
+             "work": strict.read_yaml(root / "CITATION.cff"), "full": full,
+             "at_full_size": Counter(full.get(entry["one"].name) for entry in groups[TRAINED])}
     return {name: render.template(name, **given) for name in PAGES}
 
 

@@ -42,7 +42,7 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     folder = source / "book/generated"                                     # what prose pages include
     texts = runs.ledger({name: page.run for name, page in pages.items() if page.ran})
     texts |= speed.includes(root / "results/bench", folder)
-    texts |= score.includes(judged, pages, root, source)
+    texts |= score.includes(judged, pages, root, source, None if published else root / "results/records")
     texts |= settings.includes()
     texts["licences.csv"] = runs.licences().to_csv(index=False)
     for name, text in texts.items():

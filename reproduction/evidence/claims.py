@@ -120,8 +120,8 @@ class Test(Strict):
     def told(self, readings: Mapping[str, str]) -> str:
         """What the records say, in a sentence, if they turn the claim. ``readings``: verdicts under other readings."""
         if self.reading:
-            held = readings.get(self.reading) == "reproduced"
-            return f"Holds: {self.reading}." if held else ""
+            held = {"reproduced": "Holds", "preliminary: reproduced": "Holds so far"}.get(readings.get(self.reading))
+            return f"{held}: {self.reading}." if held else ""
         if self.tried:
             failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
             return f"Also fails: {'; '.join(self.tried)}." if failed else ""

@@ -58,6 +58,21 @@ def test_the_home_page_has_a_row_for_each_trained_claim_and_concludes(written: d
     assert "that the paper names" not in text                              # a smaller run has settings of its own
 
 
+def test_a_smaller_run_says_what_was_found_at_full_size(tmp_path: Path) -> None:
+    """The counts of the committed records stand in its conclusion, and each claim's verdict at its row."""
+    committed = Judged.judge(records.read(ROOT / "results/records")).found
+    written = score.includes(Judged.judge(kept()), {}, ROOT, tmp_path, ROOT / "results/records")
+    trained = [one.verdict for one in committed.values() if not one.claim.exact and not one.claim.beyond]
+    hold, partly = map(trained.count, ("reproduced", "partly"))
+    text = " ".join(written["conclusion.md"].split())
+    assert f"At full size, {hold} of them hold and {partly} hold in part" in text
+    rows = BeautifulSoup(written["score.html"], "html.parser").select("ul.score li")
+    for one in committed.values():
+        if not one.claim.exact and one.name != "mlp-mnist":                # that one has its title in its row
+            row = next(row.get_text(" ") for row in rows if one.claim.name in row.get_text(" "))
+            assert f"at full size: {one.verdict}" in " ".join(row.split())
+
+
 def accuracies(claim: str, graph: float, other: float) -> list[dict[str, object]]:
     rows = [(model, value) for model, value in (("fully-connected", graph), ("hopfield", other), ("boltzmann", other),
                                                 ("almeida-pineda", other))]
@@ -193,13 +208,13 @@ def test_comparisons_with_simple_methods_are_counted() -> None:
     assert render.counted(beside) == {"better": 1, "level": 0, "worse": 2}
     group = {"count": 1, "final": [], "remarks": []}
     text = render.template("conclusion.md", summaries={"a": group, "b": group}, trained_title="a", exact_title="b",
-                           rivals=render.counted(beside), lead={}, every=[])
+                           rivals=render.counted(beside), lead={}, every=[], full={})
     assert "beat our graphs in 2 of 3 comparisons. They lose in 1," in text and "that the paper names" not in text
     outside = {"group": "a", "one": SimpleNamespace(claim=SimpleNamespace(departures=["f"]))}
     for every, said in (([], "names. What"), ([outside], "names (1 exception). What")):
         final = {"a": group | {"final": [("reproduced", 1)]}, "b": group}
         assert said in render.template("conclusion.md", summaries=final, trained_title="a", exact_title="b", rivals={},
-                                       lead={}, every=every)
+                                       lead={}, every=every, full={})
 
 
 @pytest.mark.parametrize(("sd", "seeds", "said"), [(0.2, 5, "98.3 ± 0.2 %"), (0.041, 3, "98.3 ± 0.04 %"),
