@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evidence import claims, findings, strict, words
-from ..evidence.findings import Finding
-from ..evidence.verdicts import Verdict
+from ..evidence import claims, findings, strict, verdicts, words
 from . import figures, render
 from .layout import Judged, Page
 
@@ -64,14 +62,14 @@ def lead(judged: Judged) -> dict[str, bool]:
     return {network: all(passed for name, passed in ran if name == network) for network in dict(ran)}
 
 
-def summary(group: Sequence[Finding]) -> dict[str, Any]:
+def summary(group: Sequence[findings.Finding]) -> dict[str, Any]:
     """Counts of a group of claims: of all, by final verdict, and by remark."""
     final = Counter(one.verdict for one in group)
     return {"count": len(group), "final": [(word, final[word]) for word in WORDS if final[word]],
             "remarks": list(Counter(one.remark for one in group if one.remark).items())}
 
 
-def ticks(one: Verdict) -> dict[str, Any]:
+def ticks(one: verdicts.Verdict) -> dict[str, Any]:
     """Which checks of a claim hold and which fail, in a few words each, how many, and which guards fail; nothing for
     exact ones.
     """
@@ -114,7 +112,7 @@ def dots(judged: Judged) -> dict[str, Any] | None:
     return {"groups": groups, "low": low}
 
 
-def _accuracies(one: Verdict) -> list[dict[str, Any]]:
+def _accuracies(one: verdicts.Verdict) -> list[dict[str, Any]]:
     """The rows of one claim, in per cent: model, the paper's value, ours (None if not measured), deviations, seeds."""
     pairs, rows = re.findall(r"(\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)", one.claim.paper), []        # where it prints them
     for outcome in one.outcomes.values():

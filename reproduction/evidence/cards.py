@@ -20,7 +20,6 @@ from .. import checkout
 from . import config, strict, zoo
 from .config import Model
 from .records import Name, Scalar
-from .strict import Strict
 from .zoo import ModelRun
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ USUAL = {"variance": 0.2, "steps": 2000}           # the paper's noise on scaled
 ASKED, SHOWN = 100, 8                              # the largest numbers of recalled images and of kept pictures
 
 
-class Recalled(Strict):
+class Recalled(strict.Strict):
     """Recalls in one way of asking: squared errors, whether queries converged, first pictures as bytes in base64."""
 
     mse: Annotated[list[Annotated[float, Field(ge=0, allow_inf_nan=False)]], Field(min_length=1)]
@@ -55,7 +54,7 @@ class Recalled(Strict):
         return trials.Trial(images, torch.arange(shown), each)
 
 
-class Card(Strict):
+class Card(strict.Strict):
     """A trained model. A classifier has ``answers``, the digit of each test image's class; a graph also the share of
     queries that ``converged`` and the largest ``energy`` left; one that can draw, the share ``drawn`` of the ten labels
     whose picture the judge reads as that class. A memory has ``recalled``, by way of asking.

@@ -8,9 +8,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from . import strict, sweeps
-from .claims import Claim
-from .words import load
+from . import claims, strict, sweeps, words
 
 DECAY = "train.weight_decay"
 BEST = 0.01                                                               # of the paper's (appendix B.1)
@@ -23,11 +21,11 @@ FILLS, CLEANS, EASED, NOISE, FOREIGN, SEAM, CLASSIFIES = TABLES["chart"]  # its 
 TITLED = {panel: one["axis"] for panel, one in TABLES["chart"].items()}
 WHOLE, RIVALS, READERS = (TABLES[name] for name in ("whole", "rivals", "readers"))
 TASKS = [*TABLES["some"], *WHOLE]
-WORDS = load().graphs                                                     # graphs as records name them -> in words
-SHORTER = load().shorter                                                  # in a row of a figure
+WORDS = words.load().graphs                                               # graphs as records name them -> in words
+SHORTER = words.load().shorter                                            # in a row of a figure
 # measures of rows -> their titles in tables
 RANKED, OWN, RESTED, TOLD, BY, BACKGROUNDS = (
-    load().measures[name] for name in ("ranked", "own", "rested", "told", "by", "backgrounds"))
+    words.load().measures[name] for name in ("ranked", "own", "rested", "told", "by", "backgrounds"))
 
 
 def ingredients() -> pd.DataFrame:
@@ -111,7 +109,7 @@ def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     ).rename(columns={name: f"swept_{name}" for name in sweeps.MEASURES})
 
 
-def asked(ends: pd.DataFrame, claim: Claim) -> list[tuple[pd.DataFrame, list[str]]]:
+def asked(ends: pd.DataFrame, claim: claims.Claim) -> list[tuple[pd.DataFrame, list[str]]]:
     """The runs of each model that the rules of a claim name, and which of its quantities they have all been asked."""
     return [(some, [name for name in claim.quantities() if name in some and some[name].notna().all()])
             for model, some in ends.groupby("model") if model in claim.models()]

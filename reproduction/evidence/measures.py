@@ -16,7 +16,6 @@ from pcgraph_lite.images.judge import JUDGES, load_judge
 from pcgraph_lite.studies import memory, tasks, trials
 
 from . import config, zoo
-from .config import Model
 
 FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                         # data that a graph has not seen
 VARIANCE, OF_MEMORIES = 0.5, 0.2                                           # of the noise on the pages
@@ -167,7 +166,7 @@ def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, profile: co
             "auroc": metrics.auroc(distance, strange), "brightness_auroc": metrics.auroc(brightness, strange)}
 
 
-def principal_auroc(spec: Model, seed: int, images: int, profile: str) -> float:
+def principal_auroc(spec: config.Model, seed: int, images: int, profile: str) -> float:
     """How well the distance to 100 principal components of the training images finds foreign ones, among the images
     that ``strangeness`` asks a graph of these settings about.
     """

@@ -4,10 +4,9 @@ runs them and keeps their rows.
 
 import pandas as pd
 
-from . import words
-from .sweeps import TABLES
+from . import sweeps, words
 
-SCORES = {(task, column): said for task, some in TABLES["scores"].items() for column, said in some.items()}
+SCORES = {(task, column): said for task, some in sweeps.TABLES["scores"].items() for column, said in some.items()}
 
 
 def scores(rows: pd.DataFrame) -> pd.DataFrame:

@@ -31,7 +31,6 @@ from pcgraph_lite.valid import Count
 from .. import checkout
 from . import config, records, strict, zoo
 from .config import Model
-from .strict import Strict
 
 TABLES = strict.read_yaml(Path(__file__).with_suffix(".yaml"))
 USUAL, PARTS = tuple(TABLES["usual"]), TABLES["usual"] | TABLES["further"]             # part -> measures
@@ -46,7 +45,7 @@ Rests = Annotated[int, Field(ge=WINDOW)]                                  # step
 Grid = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], Field(min_length=1)]
 
 
-class ProfilePart(Strict):
+class ProfilePart(strict.Strict):
     """Changes of a sweep for one profile. ``base`` is merged; the others replace."""
 
     base: dict[str, Any] = Field(default_factory=dict)
@@ -80,7 +79,7 @@ class Task(Sweep):
     task: str
 
 
-class Study(Strict):
+class Study(strict.Strict):
     """A file of ``config/studies``."""
 
     description: str
