@@ -30,7 +30,6 @@ def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
     ``shares``.
     """
     shutil.copytree(root / "book/live", source / "vendor" / FOLDER, ignore=shutil.ignore_patterns("parts"))
-    shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages
     generated = source / "book/generated"
     generated.mkdir(parents=True, exist_ok=True)
     (generated / "home.md").write_text(markup(root, "memory", "../", scored | {"brief": "yes"}), encoding="utf-8")

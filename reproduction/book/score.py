@@ -15,7 +15,6 @@ from .layout import Judged, Page
 TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, checked exactly"
 BEYOND = "Beyond the paper"
 PAGES = ("score.html", "dots.html", "conclusion.md", "scorecard.html", "why.md", "cite.md")
-WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
 SMALL = 160                                        # pixels of a small picture, shown at half of it
 CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
 OLDER = {"over_hopfield": "the Hopfield network", "over_boltzmann": "the Boltzmann machine",
@@ -64,8 +63,8 @@ def lead(judged: Judged) -> dict[str, bool]:
 
 def summary(group: Sequence[findings.Finding]) -> dict[str, Any]:
     """Counts of a group of claims: of all, by final verdict, and by remark."""
-    final = Counter(one.verdict for one in group)
-    return {"count": len(group), "final": [(word, final[word]) for word in WORDS if final[word]],
+    final = Counter(one.verdict for one in group if not one.verdict.startswith("preliminary"))
+    return {"count": len(group), "final": [(word, final[word]) for word in findings.LEADS if final[word]],
             "remarks": list(Counter(one.remark for one in group if one.remark).items())}
 
 

@@ -121,7 +121,7 @@ def _copy_prose(root: Path, source: Path) -> Path:
     if package is None or package.origin is None:
         raise BadFile("MathJax is not installed. Run: pip install -r requirements.txt")
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(root / "book", source / "book", ignore=shutil.ignore_patterns("*.ipynb", "generated"))
+    shutil.copytree(root / "book", source / "book", ignore=shutil.ignore_patterns("*.ipynb", "generated", "live"))
     (source / "book/notebooks").mkdir(exist_ok=True)
     for name in ("_config.yml", "_toc.yml"):
         shutil.copy2(root / name, source / name)
