@@ -1,6 +1,5 @@
 """What a notebook hands over to the site: tables, and the numbers that its figures draw. A cell of a table is a number,
-a text, a truth value, None, or a mapping: a mean with ``sd``, or a mean or share with the ends ``low`` and ``high`` of
-its interval.
+a text, a truth value, None, or a mapping: a mean with ``sd``, or a mean or share from ``low`` to ``high``.
 """
 
 import math

@@ -67,9 +67,7 @@ Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, val
 
 
 def use_style() -> None:
-    """Set fonts, grid and resolution of all figures. In a notebook, output each with two pixels for each of a page, and
-    beside it the numbers that it draws.
-    """
+    """Set the look of figures. A notebook outputs each with two pixels for one of the page, and with its numbers."""
     if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):
         from matplotlib_inline.backend_inline import set_matplotlib_formats  # only here: it comes with IPython
         set_matplotlib_formats("retina")
@@ -603,9 +601,7 @@ def _numbers(values: Tensor) -> np.ndarray:
 
 
 def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
-    """``(count, pixels)``, or pictures in their shape, as ``(count, height, width)``, or colours in [0, 1] as
-    ``(count, height, width, 3)``.
-    """
+    """Images ``(count, ...)`` as ``(count, height, width)``, or colours in [0, 1] as ``(count, height, width, 3)``."""
     if images.dim() > 2:
         shape, images = shape or tuple(images.shape[1:]), images.flatten(1)
     if shape is None:
@@ -657,9 +653,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
 
 
 def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
-    """Draw every row, and means, joined or as bars. ``look``: of seaborn; categories go to the y axis. Returns handles
-    and names of a legend.
-    """
+    """Draw every row, and means, joined or as bars, by ``look`` of seaborn. Returns handles and names of a legend."""
     draw = sns.lineplot if joined else partial(sns.scatterplot, marker="|", s=400, linewidth=2)
     means = part.groupby([look["hue"], look["x"]], sort=False)[look["y"]].mean().reset_index()
     look = look if joined else look | {"x": look["y"], "y": look["x"]}
@@ -684,9 +678,7 @@ def _dashed(axis: Axes, levels: Mapping[str, float]) -> pd.DataFrame:
 
 
 def _title(axis: Axes, title: str, wide: int, scores: str) -> None:
-    """Give a panel of ``facets`` its title in lines so wide, and its axis of scores, x or y, room, but no share beyond
-    100 % a label.
-    """
+    """Give a panel of ``facets`` a title in lines so wide, its axis of scores room, and no label above 100 %."""
     axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), wide))      # units stay with their words
     axis.margins(**{"y": 0.12, scores: 0.12})
     low, high = getattr(axis, f"get_{scores}lim")()

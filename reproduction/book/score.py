@@ -22,9 +22,7 @@ OLDER = {"over_hopfield": "the Hopfield network", "over_boltzmann": "the Boltzma
 
 
 def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path) -> dict[str, str]:
-    """The files that prose pages include, by name. Writes small pictures into the staged book, ``source``. ``pages``:
-    those of the book, which alone are linked.
-    """
+    """The files that prose pages include, by name; small pictures go into ``source``. ``pages``: that are linked."""
     every, order = entries(judged, pages, root, source / "book/_static/score"), list(findings.LEADS)
     ranked = sorted(every, key=lambda entry: order.index(entry["one"].verdict))                # what holds first
     groups = {title: [entry for entry in ranked if entry["group"] == title] for title in (TRAINED, EXACT, BEYOND)}
@@ -69,9 +67,7 @@ def summary(group: Sequence[findings.Finding]) -> dict[str, Any]:
 
 
 def ticks(one: verdicts.Verdict) -> dict[str, Any]:
-    """Which checks of a claim hold and which fail, in a few words each, how many, and which guards fail; nothing for
-    exact ones.
-    """
+    """Which checks hold and which fail, in few words each, how many, and which guards fail; nothing for exact ones."""
     if one.claim.exact or not one.claim.comparable:
         return {"held": [], "failed": [], "guards": [], "count": ""}
     held, failed, guards = (list(one.named(*how)) for how in ((True,), (False,), (False, True)))

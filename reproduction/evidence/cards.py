@@ -1,6 +1,5 @@
-"""Cards: what a page needs of a trained model without its weights: its training and its answers. All weights together
-take gigabytes and days; a card takes kilobytes, so ``results/cards`` has them. One of other settings or other numbers
-does not count.
+"""Cards: what a page needs of a trained model, its training and its answers. All weights take gigabytes and days, cards
+kilobytes, so ``results/cards`` has them. One of other settings or other numbers does not count.
 """
 
 from base64 import b64decode, b64encode

@@ -283,9 +283,7 @@ def _read_so(name: str, reading: Reading, claim: Claim) -> str:
 
 
 def _beside_simple(rivals: Sequence[Beside]) -> list[str]:
-    """How the result compares with simple methods: a line per rival, digits before clothing, with two numbers in a
-    sentence.
-    """
+    """How the result compares with simple methods: a line per rival, digits first, with two numbers in a sentence."""
     words, told = load().words, {}                                          # rival -> level and task -> numbers
     order = list(words)
     for one in sorted(rivals, key=lambda one: [order.index(part) if part in order else 0 for part in one.about]):

@@ -111,9 +111,7 @@ def _in_decibels(graph: PCGraph, some: ImageSet, seed: int) -> dict[str, float]:
 
 
 def _recalled(graph: PCGraph, stored: Tensor, top: Tensor, seed: int) -> dict[str, float]:
-    """The share of stored images ``(batch, pixels)`` that come back: from the upper half, and from noise in [0, 1] and
-    scaled units after 2000 steps.
-    """
+    """The share of stored images that come back: from the upper half, and from noise in [0, 1] and scaled units."""
     recalls = {"from_half": memory.from_part(graph, stored.to(top.device), top)}
     for units, variance in _in_units(graph, OF_MEMORIES).items():
         noisy = datasets.noisy(stored, variance, datasets.noise_generator(seed)).to(top.device)
@@ -167,9 +165,7 @@ def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, profile: co
 
 
 def principal_auroc(spec: config.Model, seed: int, images: int, profile: str) -> float:
-    """How well the distance to 100 principal components of the training images finds foreign ones, among the images
-    that ``strangeness`` asks a graph of these settings about.
-    """
+    """How well the distance to 100 principal components of training images finds what is foreign in ``strangeness``."""
     settings = config.load_profile(profile)
     rest, held_out = zoo.split(spec, settings, torch.Generator().manual_seed(seed))
     both, strange = _with_foreign(held_out, settings, images)

@@ -48,9 +48,7 @@ class Record(strict.Strict):
 
 
 class Saved(strict.Strict):
-    """A file of records. ``parameters``: of the run. ``models``: by name and seed, their fingerprint and the SHA-256 of
-    their weights, which older cards lack.
-    """
+    """A file of records. ``models``: by name and seed, fingerprint, and SHA-256 of weights, which older cards lack."""
 
     notebook: Name
     profile: Name

@@ -263,9 +263,7 @@ def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]],
 
 
 def places_on_the_way(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataFrame:
-    """``places``, and those in denoising at the best of several steps, of which the setting says so; with the smallest
-    number of training_images and the number of epochs.
-    """
+    """``places``, and those of denoising at the best of several steps; with the smallest n and the number of epochs."""
     passing = places(rows, grid, IN_PASSING)
     both = pd.concat([places(rows, grid), passing.assign(setting=passing["setting"] + ", best step")])
     return both.assign(training_images=rows["n"].min(), epochs=int(rows["epoch"].max()))
@@ -295,9 +293,7 @@ def in_last_epoch(ends: pd.DataFrame) -> pd.DataFrame:
 
 
 def penalties(ranked: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """How much larger the widest graph's error is than the best one's: a row a case, a column a decay. ``ranked``: of
-    ``at_ends``, with dataset, model, n and decay.
-    """
+    """How much larger the widest graph's error is than the best one's, a column a decay. ``ranked``: of ``at_ends``."""
     grid = ranked.pivot(index=["dataset", "model", "seed", "n"], columns=["width", "decay"], values=measure)
     return grid["wide"] - grid["best"]
 
