@@ -411,7 +411,7 @@ def graph_picture(graph: PCGraph, names: Sequence[str], clamped: Sequence[int] =
     """A small graph drawn from the object: vertices, directed edges and weights. Clamped vertices are filled."""
     if len(names) != graph.topology.n:
         raise WrongShape(f"{len(names)} names for {graph.topology.n} vertices.")
-    drawn, weight = _digraph(graph.topology), graph.weight
+    drawn, weight = nx.from_numpy_array(graph.topology.mask().numpy(), create_using=nx.DiGraph), graph.weight
     figure, axis = plt.subplots(figsize=(4.2, 3.4))
     place = nx.circular_layout(drawn)
     colors = [COLORS[1] if k in clamped else "white" for k in drawn]
@@ -429,15 +429,14 @@ def network_picture(topologies: Mapping[str, Topology]) -> Figure:
     """Every edge of small topologies as a line, in layers if there are no cycles, else in a spring layout."""
     figure, axes = _grid(len(topologies), 9, 4.6, 4.0)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
-        drawn = _digraph(topology)
+        drawn = nx.from_numpy_array(topology.mask().numpy(), create_using=nx.DiGraph)
         if nx.is_directed_acyclic_graph(drawn):
             place = nx.multipartite_layout(drawn, dict(enumerate(nx.topological_generations(drawn))))
         else:
             place = nx.spring_layout(drawn, seed=0)
-        groups = {k: number for number, name in enumerate(topology.groups)
-                  for k in range(topology.slice(name).start, topology.slice(name).stop)}
-        nx.draw_networkx_nodes(drawn, place, node_color=[COLORS[groups[k] % 10] for k in drawn], node_size=70,
-                               edgecolors="white", linewidths=0.6, ax=axis)
+        colors = [COLORS[k % 10] for k, name in enumerate(topology.groups) for _ in range(topology.size(name))]
+        nx.draw_networkx_nodes(drawn, place, node_color=colors, node_size=70, edgecolors="white", linewidths=0.6,
+                               ax=axis)
         nx.draw_networkx_edges(drawn, place, arrows=False, edge_color="0.45", width=0.5, alpha=0.7, ax=axis)
         axis.set_title(title)
         axis.axis("off")
@@ -524,12 +523,6 @@ def _grid(count: int, most: int, width: float, height: float, margin: float = 0.
     for axis in axes.flat[max(0, count - columns):count]:                  # the lowest of each column
         axis.tick_params(labelbottom=True)
     return figure, list(axes.flat[:count])
-
-
-def _digraph(topology: Topology) -> nx.DiGraph:
-    graph = nx.empty_graph(topology.n, nx.DiGraph)
-    graph.add_edges_from(topology.mask().nonzero().tolist())
-    return graph
 
 
 def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, float]:
