@@ -415,9 +415,8 @@ def graph_picture(graph: PCGraph, names: Sequence[str], clamped: Sequence[int] =
     figure, axis = plt.subplots(figsize=(4.2, 3.4))
     place = nx.circular_layout(drawn)
     colors = [COLORS[1] if k in clamped else "white" for k in drawn]
-    nx.draw_networkx_nodes(drawn, place, node_color=colors, edgecolors="black", node_size=1100, ax=axis)
-    nx.draw_networkx_labels(drawn, place, dict(enumerate(names)), font_size=11, ax=axis)
-    nx.draw_networkx_edges(drawn, place, node_size=1100, connectionstyle="arc3,rad=0.12", arrowsize=16, ax=axis)
+    nx.draw_networkx(drawn, place, labels=dict(enumerate(names)), font_size=11, node_color=colors, edgecolors="black",
+                     node_size=1100, connectionstyle="arc3,rad=0.12", arrowsize=16, ax=axis)
     nx.draw_networkx_edge_labels(drawn, place, {(j, i): f"{float(weight[j, i]):.2f}" for j, i in drawn.edges},
                                  font_size=9, label_pos=0.4, connectionstyle="arc3,rad=0.12", ax=axis)
     axis.margins(0.25)
