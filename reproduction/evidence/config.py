@@ -123,7 +123,7 @@ class Profile(Strict):
 
 def notebook_names() -> list[str]:
     """The names of the notebooks in the order of the book. Raises BadFile: there is no folder ``notebooks``."""
-    names = sorted(path.stem for path in checkout.part("notebooks").glob("*.md"))
+    names = (path.stem for path in checkout.part("notebooks").glob("*.md"))
     return sorted(names, key=lambda name: (name[0].isalpha(), name))    # sections first, then the appendix
 
 
