@@ -17,7 +17,7 @@ PAPERS = ORDER[:4]                                                        # its 
 VARIED = ["data", "topology.constructor", "topology.labels", DECAY]       # by some sweeps of one task and not by others
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
 TABLES = strict.read_yaml(Path(__file__).with_suffix(".yaml"))
-FILLS, CLEANS, EASED, NOISE, FOREIGN, SEAM, CLASSIFIES = TABLES["chart"]  # its panels
+FILLS, CLEANS, EASED, *_, CLASSIFIES = TABLES["chart"]                    # its panels
 TITLED = {panel: one["axis"] for panel, one in TABLES["chart"].items()}
 WHOLE, RIVALS, READERS = (TABLES[name] for name in ("whole", "rivals", "readers"))
 TASKS = [*TABLES["some"], *WHOLE]
