@@ -21,9 +21,8 @@ SEEN = (3, 2)                                       # of a gallery: columns and 
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A captioned figure of a page, and the cell that drew it. ``numbers``: the series that it draws, as CSV; an empty
-    text if it draws none. ``alt``: the text for readers who do not see it, of the notebook, or else its caption without
-    markup.
+    """A captioned figure of a page, and the cell that drew it. ``numbers``: what it draws, as CSV; empty if it draws
+    none. ``alt``: the notebook's text for readers who do not see it, or else its caption without markup.
     """
 
     name: str

@@ -1,6 +1,5 @@
 """What a notebook hands over to the site: tables, and the numbers that its figures draw. A cell of a table is a number,
-a text, a truth value, None, or a mapping: a mean with ``sd``, or a mean or share with the ends ``low`` and ``high`` of
-its interval.
+a text, a truth value, None, or a mapping: a mean with ``sd``, or a mean or share from ``low`` to ``high``.
 """
 
 import math
@@ -14,8 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from pydantic import Field, model_validator
 
-from ..evidence import decimals
-from ..evidence.strict import Strict
+from ..evidence import decimals, strict
 
 KIND = "application/vnd.pcgraph.table+json"        # MIME type of a table in an executed notebook
 NUMBERS = "text/csv"                               # and of what a figure draws
@@ -24,7 +22,7 @@ Format = Annotated[str, Field(pattern=r"^(,|\.\d[fg])$")]
 Cell = None | bool | int | float | str | dict[str, float | None]
 
 
-class Table(Strict):
+class Table(strict.Strict):
     """A table that a notebook shows and the site renders. ``formats``: column -> format, if not four digits.
     ``settings``: it says how a page was made, so the site folds it away. ``paper``: the paper's own settings.
     """

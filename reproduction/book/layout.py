@@ -15,7 +15,6 @@ from nbformat.v4 import new_code_cell
 from ..evidence import claims, findings, records, words
 from ..evidence.findings import Finding
 from . import figures, live, render
-from .figures import Figure
 from .handover import KIND, NUMBERS, Table, text_of
 
 VERDICTS = "verdicts-"                             # how the name of a page's table of verdicts begins
@@ -68,7 +67,7 @@ class Page:
     run: Mapping[str, Any]
 
     @cached_property
-    def figures(self) -> dict[str, Figure]:
+    def figures(self) -> dict[str, figures.Figure]:
         """Its captioned figures, by name."""
         return figures.of(self.notebook)
 

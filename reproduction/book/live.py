@@ -26,11 +26,8 @@ def shares(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def place(root: Path, source: Path, scored: Mapping[str, str]) -> None:
-    """Copy scripts and data into a staged book, and write the parts that prose pages include. ``scored``: of
-    ``shares``.
-    """
+    """Copy scripts and data into a staged book, and write the parts of prose pages. ``scored``: of ``shares``."""
     shutil.copytree(root / "book/live", source / "vendor" / FOLDER, ignore=shutil.ignore_patterns("parts"))
-    shutil.rmtree(source / "book/live", ignore_errors=True)                # copied with the pages
     generated = source / "book/generated"
     generated.mkdir(parents=True, exist_ok=True)
     (generated / "home.md").write_text(markup(root, "memory", "../", scored | {"brief": "yes"}), encoding="utf-8")

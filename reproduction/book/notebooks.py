@@ -27,7 +27,6 @@ from pcgraph_lite.files import placed, read_text, ready, write_aside
 
 from .. import checkout
 from ..evidence import config, records, strict
-from ..evidence.config import Profile
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
@@ -65,13 +64,13 @@ def models(name: str, listed: Sequence[str] = ("models", "cards")) -> dict[str, 
     return found
 
 
-def seeds(name: str, settings: Profile, count: str = "seeds") -> list[int]:
+def seeds(name: str, settings: config.Profile, count: str = "seeds") -> list[int]:
     """The seeds that a notebook uses in a profile: as many as its parameter ``count`` says, or 1 without it."""
     values = resolve(name, settings, {})
     return list(range(values.get("seed", 0), values.get("seed", 0) + values.get(count, 1)))
 
 
-def weights(name: str, settings: Profile) -> list[tuple[str, int]]:
+def weights(name: str, settings: config.Profile) -> list[tuple[str, int]]:
     """The models and seeds whose weights a notebook needs in a profile. A committed card can replace them."""
     from ..evidence import cards, zoo
     wanted, asked = models(name), models(name, ["models"])
@@ -109,7 +108,7 @@ def parameters(name: str) -> dict[str, Parameter]:
     return found
 
 
-def resolve(name: str, settings: Profile, given: Mapping[str, object]) -> dict[str, Any]:
+def resolve(name: str, settings: config.Profile, given: Mapping[str, object]) -> dict[str, Any]:
     """The value of every parameter of a run: the given one, else the profile's, else the notebook's own. Text is read
     as the declared type. Raises UnknownName; BadInput: a value of another type.
     """

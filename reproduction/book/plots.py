@@ -67,9 +67,7 @@ Lines = Mapping[str, tuple[Sequence[float], Tensor]]    # name -> positions, val
 
 
 def use_style() -> None:
-    """Set fonts, grid and resolution of all figures. In a notebook, output each with two pixels for each of a page, and
-    beside it the numbers that it draws.
-    """
+    """Set the look of figures. A notebook outputs each with two pixels for one of the page, and with its numbers."""
     if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):
         from matplotlib_inline.backend_inline import set_matplotlib_formats  # only here: it comes with IPython
         set_matplotlib_formats("retina")
@@ -413,13 +411,12 @@ def graph_picture(graph: PCGraph, names: Sequence[str], clamped: Sequence[int] =
     """A small graph drawn from the object: vertices, directed edges and weights. Clamped vertices are filled."""
     if len(names) != graph.topology.n:
         raise WrongShape(f"{len(names)} names for {graph.topology.n} vertices.")
-    drawn, weight = _digraph(graph.topology), graph.weight
+    drawn, weight = nx.from_numpy_array(graph.topology.mask().numpy(), create_using=nx.DiGraph), graph.weight
     figure, axis = plt.subplots(figsize=(4.2, 3.4))
     place = nx.circular_layout(drawn)
     colors = [COLORS[1] if k in clamped else "white" for k in drawn]
-    nx.draw_networkx_nodes(drawn, place, node_color=colors, edgecolors="black", node_size=1100, ax=axis)
-    nx.draw_networkx_labels(drawn, place, dict(enumerate(names)), font_size=11, ax=axis)
-    nx.draw_networkx_edges(drawn, place, node_size=1100, connectionstyle="arc3,rad=0.12", arrowsize=16, ax=axis)
+    nx.draw_networkx(drawn, place, labels=dict(enumerate(names)), font_size=11, node_color=colors, edgecolors="black",
+                     node_size=1100, connectionstyle="arc3,rad=0.12", arrowsize=16, ax=axis)
     nx.draw_networkx_edge_labels(drawn, place, {(j, i): f"{float(weight[j, i]):.2f}" for j, i in drawn.edges},
                                  font_size=9, label_pos=0.4, connectionstyle="arc3,rad=0.12", ax=axis)
     axis.margins(0.25)
@@ -431,15 +428,14 @@ def network_picture(topologies: Mapping[str, Topology]) -> Figure:
     """Every edge of small topologies as a line, in layers if there are no cycles, else in a spring layout."""
     figure, axes = _grid(len(topologies), 9, 4.6, 4.0)
     for axis, (title, topology) in zip(axes, topologies.items(), strict=True):
-        drawn = _digraph(topology)
+        drawn = nx.from_numpy_array(topology.mask().numpy(), create_using=nx.DiGraph)
         if nx.is_directed_acyclic_graph(drawn):
             place = nx.multipartite_layout(drawn, dict(enumerate(nx.topological_generations(drawn))))
         else:
             place = nx.spring_layout(drawn, seed=0)
-        groups = {k: number for number, name in enumerate(topology.groups)
-                  for k in range(topology.slice(name).start, topology.slice(name).stop)}
-        nx.draw_networkx_nodes(drawn, place, node_color=[COLORS[groups[k] % 10] for k in drawn], node_size=70,
-                               edgecolors="white", linewidths=0.6, ax=axis)
+        colors = [COLORS[k % 10] for k, name in enumerate(topology.groups) for _ in range(topology.size(name))]
+        nx.draw_networkx_nodes(drawn, place, node_color=colors, node_size=70, edgecolors="white", linewidths=0.6,
+                               ax=axis)
         nx.draw_networkx_edges(drawn, place, arrows=False, edge_color="0.45", width=0.5, alpha=0.7, ax=axis)
         axis.set_title(title)
         axis.axis("off")
@@ -528,12 +524,6 @@ def _grid(count: int, most: int, width: float, height: float, margin: float = 0.
     return figure, list(axes.flat[:count])
 
 
-def _digraph(topology: Topology) -> nx.DiGraph:
-    graph = nx.empty_graph(topology.n, nx.DiGraph)
-    graph.add_edges_from(topology.mask().nonzero().tolist())
-    return graph
-
-
 def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, float]:
     """Where a neuron is drawn."""
     kind, i = neuron
@@ -603,9 +593,7 @@ def _numbers(values: Tensor) -> np.ndarray:
 
 
 def _pictures(images: Tensor, shape: tuple[int, ...] | None) -> np.ndarray:
-    """``(count, pixels)``, or pictures in their shape, as ``(count, height, width)``, or colours in [0, 1] as
-    ``(count, height, width, 3)``.
-    """
+    """Images ``(count, ...)`` as ``(count, height, width)``, or colours in [0, 1] as ``(count, height, width, 3)``."""
     if images.dim() > 2:
         shape, images = shape or tuple(images.shape[1:]), images.flatten(1)
     if shape is None:
@@ -657,9 +645,7 @@ def facets(frame: pd.DataFrame, x: str, y: str, panel: str, color: str,
 
 
 def _points(axis: Axes, part: pd.DataFrame, joined: bool, look: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
-    """Draw every row, and means, joined or as bars. ``look``: of seaborn; categories go to the y axis. Returns handles
-    and names of a legend.
-    """
+    """Draw every row, and means, joined or as bars, by ``look`` of seaborn. Returns handles and names of a legend."""
     draw = sns.lineplot if joined else partial(sns.scatterplot, marker="|", s=400, linewidth=2)
     means = part.groupby([look["hue"], look["x"]], sort=False)[look["y"]].mean().reset_index()
     look = look if joined else look | {"x": look["y"], "y": look["x"]}
@@ -684,9 +670,7 @@ def _dashed(axis: Axes, levels: Mapping[str, float]) -> pd.DataFrame:
 
 
 def _title(axis: Axes, title: str, wide: int, scores: str) -> None:
-    """Give a panel of ``facets`` its title in lines so wide, and its axis of scores, x or y, room, but no share beyond
-    100 % a label.
-    """
+    """Give a panel of ``facets`` a title in lines so wide, its axis of scores room, and no label above 100 %."""
     axis.set_title(textwrap.fill(title.replace(" (", "\N{NO-BREAK SPACE}("), wide))      # units stay with their words
     axis.margins(**{"y": 0.12, scores: 0.12})
     low, high = getattr(axis, f"get_{scores}lim")()

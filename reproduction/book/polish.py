@@ -97,9 +97,7 @@ def lighten(file: Path) -> None:
 
 
 def polished(page: str, folder: Path) -> str:
-    """The page with lazy images, without unused scripts, with icons from its style sheet and with a description.
-    ``folder``: of the page, to find the sizes of its images.
-    """
+    """The page with lazy images, a description, icons of its style sheet and no unused script. ``folder``: its own."""
     page = LIVE_CODE.sub("", ICONS.sub("", page))
     for unclear, clear in SPOKEN.items():
         page = page.replace(unclear, clear)
@@ -115,9 +113,7 @@ def polished(page: str, folder: Path) -> str:
 
 
 def _boxed(figure: re.Match[str]) -> str:
-    """The picture of a figure in a box that scrolls, and that knows how wide the picture is. The names of its rows, if
-    it has any, stay in sight.
-    """
+    """The picture of a figure in a box that scrolls and knows its width. Names of its rows, if any, stay in sight."""
     natural = re.search(r"--natural: \d+", figure[2])
     style = natural[0] if natural else "--natural: 0"
     names = "".join(_row_names(tag) for tag in re.findall(r"<img [^>]*--names[^>]*>", figure[2]))

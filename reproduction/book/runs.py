@@ -25,8 +25,16 @@ def of(record: Path) -> dict[str, str]:
     saved = json.loads(record.read_text(encoding="utf-8"))
     known = saved["provenance"]
     return {"profile": escaped(saved["profile"]), "device": escaped(known["device"]),
-            "seconds": f"{known['seconds']:.0f}", "memory": escaped(known["memory"]), "date": date(known["date"]),
-            "commit": commit(known), "versions": escaped(versions(known)), "numerics": f"`{known['numerics']}`"}
+            "seconds": f"{known['seconds']:.0f}", "memory": escaped(known["memory"]), **origin(known),
+            "numerics": f"`{known['numerics']}`"}
+
+
+def origin(run: Mapping[str, Any]) -> dict[str, str]:
+    """When and with what a run was made, in Markdown: its date to the minute, commit and versions."""
+    commit = re.sub(r"[^0-9a-z]", "", str(run["commit"]))[:9]
+    versions = ", ".join(f"{name} {run[name]}" for name in ("python", *PACKAGES) if name in run)
+    return {"date": str(run["date"])[:16].replace("T", " "),
+            "commit": f"`{commit}`" + " with changes" * bool(run.get("dirty")), "versions": escaped(versions)}
 
 
 def ledger(runs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -42,21 +50,6 @@ def ledger(runs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 def escaped(text: object) -> str:
     """The text on one line, escaped for Markdown."""
     return re.sub(r"([\\`*_\[\]<>${}#])", r"\\\1", " ".join(str(text).split()))
-
-
-def versions(run: Mapping[str, Any]) -> str:
-    """The versions of a run's packages."""
-    return ", ".join(f"{name} {run[name]}" for name in ("python", *PACKAGES) if name in run)
-
-
-def commit(run: Mapping[str, Any]) -> str:
-    """The commit of a run in Markdown."""
-    return f"`{re.sub(r'[^0-9a-z]', '', str(run['commit']))[:9]}`" + " with changes" * bool(run.get("dirty"))
-
-
-def date(moment: str) -> str:
-    """Date and time to the minute."""
-    return str(moment)[:16].replace("T", " ")
 
 
 def licences() -> pd.DataFrame:

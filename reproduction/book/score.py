@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..evidence import claims, findings, records, strict, words
-from ..evidence.findings import Finding
-from ..evidence.verdicts import Verdict
+from ..evidence import claims, findings, records, strict, verdicts, words
 from . import figures, render
 from .layout import Judged, Page
 
 TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, checked exactly"
 BEYOND = "Beyond the paper"
 PAGES = ("score.html", "dots.html", "conclusion.md", "scorecard.html", "why.md", "cite.md")
-WORDS = ("reproduced", "partly", "not reproduced", "not comparable", "not run")
 SMALL = 160                                        # pixels of a small picture, shown at half of it
 CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
 OLDER = {"over_hopfield": "the Hopfield network", "over_boltzmann": "the Boltzmann machine",
@@ -26,8 +23,8 @@ OLDER = {"over_hopfield": "the Hopfield network", "over_boltzmann": "the Boltzma
 
 def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path,
              committed: Path | None = None) -> dict[str, str]:
-    """The files that prose pages include, by name. Writes small pictures into the staged book, ``source``. ``pages``:
-    those of the book, which alone are linked. ``committed``: records of the paper's sizes, for a book of smaller runs.
+    """The files that prose pages include, by name; small pictures go into ``source``. ``pages``: that are linked.
+    ``committed``: records of the paper's sizes, for a book of smaller runs.
     """
     every, order = entries(judged, pages, root, source / "book/_static/score"), list(findings.LEADS)
     full = {name: one.verdict for name, one in findings.findings(records.read(committed)).items()} if committed else {}
@@ -67,17 +64,15 @@ def lead(judged: Judged) -> dict[str, bool]:
     return {network: all(passed for name, passed in ran if name == network) for network in dict(ran)}
 
 
-def summary(group: Sequence[Finding]) -> dict[str, Any]:
+def summary(group: Sequence[findings.Finding]) -> dict[str, Any]:
     """Counts of a group of claims: of all, by final verdict, and by remark."""
-    final = Counter(one.verdict for one in group)
-    return {"count": len(group), "final": [(word, final[word]) for word in WORDS if final[word]],
+    final = Counter(one.verdict for one in group if not one.verdict.startswith("preliminary"))
+    return {"count": len(group), "final": [(word, final[word]) for word in findings.LEADS if final[word]],
             "remarks": list(Counter(one.remark for one in group if one.remark).items())}
 
 
-def ticks(one: Verdict) -> dict[str, Any]:
-    """Which checks of a claim hold and which fail, in a few words each, how many, and which guards fail; nothing for
-    exact ones.
-    """
+def ticks(one: verdicts.Verdict) -> dict[str, Any]:
+    """Which checks hold and which fail, in few words each, how many, and which guards fail; nothing for exact ones."""
     if one.claim.exact or not one.claim.comparable:
         return {"held": [], "failed": [], "guards": [], "count": ""}
     held, failed, guards = (list(one.named(*how)) for how in ((True,), (False,), (False, True)))
@@ -117,7 +112,7 @@ def dots(judged: Judged) -> dict[str, Any] | None:
     return {"groups": groups, "low": low}
 
 
-def _accuracies(one: Verdict) -> list[dict[str, Any]]:
+def _accuracies(one: verdicts.Verdict) -> list[dict[str, Any]]:
     """The rows of one claim, in per cent: model, the paper's value, ours (None if not measured), deviations, seeds."""
     pairs, rows = re.findall(r"(\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)", one.claim.paper), []        # where it prints them
     for outcome in one.outcomes.values():

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import checkout
-from ..evidence import grid, words
-from ..evidence.strict import read_yaml
+from ..evidence import grid, strict, words
 from . import render
 
 OPEN = ("activation", "train.steps", "train.value_lr", "train.weight_lr", "train.weight_decay", "train.batch_size",
@@ -20,7 +19,7 @@ def includes() -> dict[str, str]:
     why = {name: " ".join(line.removeprefix("#").strip() for line in text.splitlines())
            for text, name in COMMENT.findall(file.read_text(encoding="utf-8"))}
     kinds, called = {}, words.load().words
-    for name, model in read_yaml(file).items():
+    for name, model in strict.read_yaml(file).items():
         own = f"{model['topology']['constructor']} graph" if model["kind"] == "pcgraph" else model["kind"]
         title, entry = grid.entry(model) or (called.get(own, own.replace("_", " ").replace("-", " ")), None)
         kind = kinds.setdefault(title, {"title": title, "entry": entry, "models": {}})

@@ -10,6 +10,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 from nbformat import NotebookNode
+from sphinx_external_toc.parsing import parse_toc_data
 
 from pcgraph_lite.errors import BadFile, PCGraphError
 from pcgraph_lite.files import read_text, ready
@@ -96,10 +97,7 @@ def notebook_names(toc: Path) -> list[str]:
 
 def listed(toc: Path) -> list[str]:
     """Every page of a table of contents, with those below others, in its order."""
-    content = read_yaml(toc)
-    chapters = [chapter for part in content["parts"] for chapter in part["chapters"]]
-    pages = [page for chapter in chapters for page in (chapter, *chapter.get("sections", []))]
-    return [content["root"], *(page["file"] for page in pages)]
+    return list(parse_toc_data(read_yaml(toc)))
 
 
 def read_notebook(path: Path, profile: str) -> NotebookNode:
@@ -123,7 +121,7 @@ def _copy_prose(root: Path, source: Path) -> Path:
     if package is None or package.origin is None:
         raise BadFile("MathJax is not installed. Run: pip install -r requirements.txt")
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(root / "book", source / "book", ignore=shutil.ignore_patterns("*.ipynb", "generated"))
+    shutil.copytree(root / "book", source / "book", ignore=shutil.ignore_patterns("*.ipynb", "generated", "live"))
     (source / "book/notebooks").mkdir(exist_ok=True)
     for name in ("_config.yml", "_toc.yml"):
         shutil.copy2(root / name, source / name)

@@ -41,9 +41,8 @@ def _part(heading: str, place: str, command: str, made: Path) -> dict[str, Any]:
     run = run.get("provenance", run)
     files = {file.name: file.read_text(encoding="utf-8") if file.suffix == ".csv" else ""
              for file in made.parent.glob("*.*")}
-    return {"heading": heading, "command": command, "device": runs.escaped(run["device"]),
-            "date": runs.date(run["date"]), "commit": runs.commit(run),
-            "versions": runs.escaped(runs.versions(run)), "folder": place, "files": files}
+    return {"heading": heading, "command": command, "device": runs.escaped(run["device"]), **runs.origin(run),
+            "folder": place, "files": files}
 
 
 def _found(targets: Path, where: str) -> str:

@@ -63,9 +63,8 @@ def _groups(frame: pd.DataFrame, by: Sequence[str], words: Mapping[str, str] | N
 
 def models(trained: Mapping[tuple, Trained | Card], words: Mapping[str, str] | None = None, name: str = "models",
            paper: Mapping[str, object] | None = None, **more: Callable[[Trained | Card], object]) -> Table:
-    """How models were trained: one row per data set and model of ``trained``, from its first seed. ``words``: readers'
-    names. ``paper``: the paper's settings, by column. ``more``: further columns -> the value of a trained model; ``_``
-    stands for a space.
+    """How models were trained: a row per data set and model of ``trained``, from its first seed. ``words``: readers'
+    names. ``paper``: its settings, by column. ``more``: further columns, with ``_`` for a space -> value of a model.
     """
     words, first = TITLES | dict(words or {}), {}
     for key, t in trained.items():

@@ -1,6 +1,5 @@
-"""Cards: what a page needs of a trained model without its weights: its training and its answers. All weights together
-take gigabytes and days; a card takes kilobytes, so ``results/cards`` has them. One of other settings or other numbers
-does not count.
+"""Cards: what a page needs of a trained model, its training and its answers. All weights take gigabytes and days, cards
+kilobytes, so ``results/cards`` has them. One of other settings or other numbers does not count.
 """
 
 from base64 import b64decode, b64encode
@@ -20,7 +19,6 @@ from .. import checkout
 from . import config, strict, zoo
 from .config import Model
 from .records import Name, Scalar
-from .strict import Strict
 from .zoo import ModelRun
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ USUAL = {"variance": 0.2, "steps": 2000}           # the paper's noise on scaled
 ASKED, SHOWN = 100, 8                              # the largest numbers of recalled images and of kept pictures
 
 
-class Recalled(Strict):
+class Recalled(strict.Strict):
     """Recalls in one way of asking: squared errors, whether queries converged, first pictures as bytes in base64."""
 
     mse: Annotated[list[Annotated[float, Field(ge=0, allow_inf_nan=False)]], Field(min_length=1)]
@@ -55,7 +53,7 @@ class Recalled(Strict):
         return trials.Trial(images, torch.arange(shown), each)
 
 
-class Card(Strict):
+class Card(strict.Strict):
     """A trained model. A classifier has ``answers``, the digit of each test image's class; a graph also the share of
     queries that ``converged`` and the largest ``energy`` left; one that can draw, the share ``drawn`` of the ten labels
     whose picture the judge reads as that class. A memory has ``recalled``, by way of asking.

@@ -103,9 +103,7 @@ class Needs(Strict):
 
 
 class Test(Strict):
-    """One of three: a ``reading`` under which every check holds, readings that were ``tried`` and fail, or what a
-    ``search`` of settings found.
-    """
+    """A ``reading`` under which all checks hold, readings ``tried`` that fail too, or what a ``search`` found."""
 
     reading: str = ""
     tried: list[str] = Field(default_factory=list)
@@ -129,9 +127,7 @@ class Test(Strict):
 
 
 class Cause(Strict):
-    """Why a claim is not reproduced, where the checks ``fails`` fail and ``holds`` hold. ``unmeasured``: without
-    records.
-    """
+    """Why a claim is not reproduced, where ``fails`` fail and ``holds`` hold. ``unmeasured``: without records."""
 
     kind: Literal["paper", "setting", "data", "means"]
     finding: list[str]
@@ -158,9 +154,7 @@ class Words(Strict):
 
 
 class Claim(Words):
-    """One row of the scorecard; the head of ``claims.yaml`` explains the keys. ``in_grid``: the same claim inside the
-    settings that the paper names.
-    """
+    """A row of the scorecard, see the head of ``claims.yaml``. ``in_grid``: the claim in the paper's settings."""
 
     section: str
     kind: str
@@ -252,9 +246,9 @@ def used(*sentences: str) -> set[str]:
     return {field.partition(".")[0] for text in sentences for _, field, _, _ in Formatter().parse(text) if field}
 
 
-def load_claims(path: Path = FILE) -> dict[str, Claim]:
+def load_claims() -> dict[str, Claim]:
     """Every claim by its id. Raises BadFile or BadInput where the file is not as it should be."""
-    return strict.validated(dict[str, Claim], strict.read_yaml(path), path)
+    return strict.validated(dict[str, Claim], strict.read_yaml(FILE), FILE)
 
 
 def rule(check: Check) -> str:

@@ -123,7 +123,7 @@ class Profile(Strict):
 
 def notebook_names() -> list[str]:
     """The names of the notebooks in the order of the book. Raises BadFile: there is no folder ``notebooks``."""
-    names = sorted(path.stem for path in checkout.part("notebooks").glob("*.md"))
+    names = (path.stem for path in checkout.part("notebooks").glob("*.md"))
     return sorted(names, key=lambda name: (name[0].isalpha(), name))    # sections first, then the appendix
 
 
@@ -158,8 +158,7 @@ def load_model(name: str, profile: Profile) -> Model:
 
 def entry(name: str, profile: Profile) -> Mapping[str, Any]:
     """The changes that a profile makes to a model. A copy under a new name gets those of its ``original``, except for
-    settings that it has changed itself. Raises BadInput: neither exists; nothing is trained at full size on the sample
-    unasked.
+    settings of its own. Raises BadInput: neither exists; nothing is trained at full size on the sample unasked.
     """
     if name in profile.models or not profile.data.sample:
         return profile.models.get(name, {})
@@ -173,9 +172,7 @@ def entry(name: str, profile: Profile) -> Mapping[str, Any]:
 
 
 def original(name: str, profile: Profile) -> str | None:
-    """The model of a profile from which a model was copied: of those with the same kind, data set and constructor, the
-    one with the most settings in common. None: there is no such model.
-    """
+    """The model of a profile that one was copied from: the most alike of the same kind, data and constructor."""
     every = {model: _flat(read_yaml(models_file())[model]) for model in (name, *profile.models)}
     mine, shared = every.pop(name), {}
     for model, settings in every.items():

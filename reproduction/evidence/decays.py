@@ -8,9 +8,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from . import strict, sweeps
-from .claims import Claim
-from .words import load
+from . import claims, strict, sweeps, words
 
 DECAY = "train.weight_decay"
 BEST = 0.01                                                               # of the paper's (appendix B.1)
@@ -19,15 +17,15 @@ PAPERS = ORDER[:4]                                                        # its 
 VARIED = ["data", "topology.constructor", "topology.labels", DECAY]       # by some sweeps of one task and not by others
 ALONE = r"base|(topology\.constructor = \w+(, )?)?(train\.weight_decay = [^,]*)?"     # nothing else differs
 TABLES = strict.read_yaml(Path(__file__).with_suffix(".yaml"))
-FILLS, CLEANS, EASED, NOISE, FOREIGN, SEAM, CLASSIFIES = TABLES["chart"]  # its panels
+FILLS, CLEANS, EASED, *_, CLASSIFIES = TABLES["chart"]                    # its panels
 TITLED = {panel: one["axis"] for panel, one in TABLES["chart"].items()}
 WHOLE, RIVALS, READERS = (TABLES[name] for name in ("whole", "rivals", "readers"))
 TASKS = [*TABLES["some"], *WHOLE]
-WORDS = load().graphs                                                     # graphs as records name them -> in words
-SHORTER = load().shorter                                                  # in a row of a figure
+WORDS = words.load().graphs                                               # graphs as records name them -> in words
+SHORTER = words.load().shorter                                            # in a row of a figure
 # measures of rows -> their titles in tables
 RANKED, OWN, RESTED, TOLD, BY, BACKGROUNDS = (
-    load().measures[name] for name in ("ranked", "own", "rested", "told", "by", "backgrounds"))
+    words.load().measures[name] for name in ("ranked", "own", "rested", "told", "by", "backgrounds"))
 
 
 def ingredients() -> pd.DataFrame:
@@ -60,9 +58,7 @@ def scores() -> pd.DataFrame:
 
 
 def autoencoder() -> pd.Series:
-    """Mean measures of the autoencoder of digits that saw all images, and of ridge regression. Neither has such a
-    decay.
-    """
+    """Means of the autoencoder that saw all digits, and of ridge regression, neither of which has such a decay."""
     rows = ends("grid-layers-autoencoder")
     rows = rows.assign(**{EASED: rows.eval(TABLES["chart"][EASED]["sweeps"]["grid-layered"])})
     return rows[rows["data"].fillna("mnist") == "mnist"].mean(numeric_only=True)
@@ -76,9 +72,7 @@ def levels() -> dict[str, dict[str, float]]:
 
 
 def best(every: pd.DataFrame) -> pd.DataFrame:
-    """One row per sentence of the paper that names the best decay: by the means over seeds of ``scores``, is it true,
-    and which decay is best.
-    """
+    """A row per sentence of the paper on the best decay: is it true by the means of ``scores``, and which is best."""
     means = every.groupby(["measure", "graph", "decay"], sort=False)["score"].mean()
     tasks = (("Completion", means[FILLS]), ("Denoising", -means[CLEANS]))
     layered = -means[CLASSIFIES]["layered classifier"]
@@ -97,9 +91,8 @@ def _best(errors: pd.Series) -> str:
 
 
 def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The runs of sweeps whose graphs were each chosen for one task; where a sweep varies the decay, those with the
-    paper's best. ``swept``: sweep -> rows of ``sweeps.finals``. A model is named by its sweep, its constructor where
-    that varies, and its labels.
+    """The runs of sweeps whose graphs were each chosen for one task, with the paper's best decay where sweeps vary it.
+    ``swept``: sweep -> rows of ``sweeps.finals``. A model is named by sweep, constructor where that varies, and labels.
     """
     ends = pd.concat([rows.query("status == 'ok'").assign(sweep=name, model=name) for name, rows in swept.items()])
     ends = ends.reindex(columns=list(dict.fromkeys([*ends, *VARIED])))
@@ -111,7 +104,7 @@ def own_task(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     ).rename(columns={name: f"swept_{name}" for name in sweeps.MEASURES})
 
 
-def asked(ends: pd.DataFrame, claim: Claim) -> list[tuple[pd.DataFrame, list[str]]]:
+def asked(ends: pd.DataFrame, claim: claims.Claim) -> list[tuple[pd.DataFrame, list[str]]]:
     """The runs of each model that the rules of a claim name, and which of its quantities they have all been asked."""
     return [(some, [name for name in claim.quantities() if name in some and some[name].notna().all()])
             for model, some in ends.groupby("model") if model in claim.models()]
@@ -143,9 +136,8 @@ def placed(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def readers(swept: Mapping[str, pd.DataFrame], plans: Mapping[str, sweeps.Run]) -> pd.DataFrame:
-    """The runs of sweeps of fully connected classifiers, ``plans`` being a run of each. A model is named by its sweep,
-    f, a learning rate that falls, and pixels that were set in training; to those no edge leads, so that it is the same
-    to observe them.
+    """The runs of sweeps of fully connected classifiers; ``plans``: a run of each. A model is named by its sweep, f, a
+    learning rate that falls, and pixels that were set in training: no edge leads to them, so to observe is the same.
     """
     read = pd.concat([rows.query("status == 'ok'").assign(
         sweep=name, claim=READERS[name], n=plans[name].spec.validation_count, dataset=plans[name].spec.data)
@@ -166,9 +158,7 @@ def stepped(swept: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def told(rows: pd.DataFrame, images: int) -> pd.DataFrame:
-    """Runs of grid-decay.yaml on so many images, named after it; "-labels" with strong first label weights, "-strong"
-    with these and none inside layers.
-    """
+    """Runs of grid-decay.yaml. "-labels": with strong first label weights; "-strong": and none inside layers."""
     first = rows["init_std"].replace("default", "")
     model = "grid-decay" + first.mask(first != "", "-labels").mask(first.str.contains("hidden2"), "-strong")
     return decayed(rows, model, images)
@@ -181,9 +171,7 @@ def decayed(rows: pd.DataFrame, model: str, images: int) -> pd.DataFrame:
 
 
 def edged(layered: pd.DataFrame, edges: pd.DataFrame, images: int) -> pd.DataFrame:
-    """Runs of grid-layered.yaml and of grid-edges.yaml on so many images, at the decays that both have, named as in
-    ``WORDS``.
-    """
+    """Runs of grid-layered.yaml and grid-edges.yaml at the decays that both have, named as in ``WORDS``."""
     some = layered[layered[DECAY].isin(edges[DECAY])]
     every = pd.concat([some.assign(model=some["topology.constructor"] + "-in-grid"),
                        edges.assign(model="recurrent-edges")])

@@ -35,9 +35,7 @@ def between(mean: float, low: float, high: float) -> str:
 
 
 def share_interval(hits: int, count: int) -> tuple[float, float]:
-    """Wilson's 95 % interval ``(low, high)`` of ``hits`` among ``count`` images, without slow scipy.stats. Raises
-    BadInput.
-    """
+    """Wilson's 95 % interval ``(low, high)`` of hits among images, without slow scipy.stats. Raises BadInput."""
     if not 0 <= hits <= count or count < 1:
         raise BadInput(f"{hits} hits of {count}; expected at most as many, of at least one.")
     z, share = NormalDist().inv_cdf(0.975), hits / count

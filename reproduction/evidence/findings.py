@@ -193,7 +193,7 @@ def rounded(value: float, check: Check, places: int = 1, digits: int = 3) -> str
         return f"{value:,.0f}{tail}"
     if check.percent:
         shown = f"{value:.{places}f}"
-        return (f"{value:.2f}" if shown in ("0.0", "100.0") else shown) + tail
+        return (f"{value:.{places + 1}f}" if float(shown) in (0, 100) else shown) + tail
     if abs(value) < 1e-6:
         return f"{value:.0e}".replace("e-0", "e-")
     if abs(value) < 1e-4:                                                  # Python would write a power of ten
@@ -283,9 +283,7 @@ def _read_so(name: str, reading: Reading, claim: Claim) -> str:
 
 
 def _beside_simple(rivals: Sequence[Beside]) -> list[str]:
-    """How the result compares with simple methods: a line per rival, digits before clothing, with two numbers in a
-    sentence.
-    """
+    """How the result compares with simple methods: a line per rival, digits first, with two numbers in a sentence."""
     words, told = load().words, {}                                          # rival -> level and task -> numbers
     order = list(words)
     for one in sorted(rivals, key=lambda one: [order.index(part) if part in order else 0 for part in one.about]):

@@ -51,9 +51,7 @@ def entry(settings: Settings) -> tuple[str, Entry] | None:
 
 
 def departures(settings: Settings, about: Collection[str] = ()) -> list[str]:
-    """Where a model leaves what the paper names, in words. None: it is inside the grid. What is unsaid is inside.
-    ``about``: dotted keys that may have any value.
-    """
+    """Where a model leaves what the paper names, in words. Unsaid settings are inside, and so are keys in ``about``."""
     if (found := entry(settings)) is None:
         return []
     return [f"{WORDS[key]} {in_words(given)} (the paper names {said})" for key, said in found[1].named().items()

@@ -10,14 +10,12 @@ from pcgraph_lite.baselines.rivals import mean_image, nearest_neighbour, princip
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.query import observed, query
-from pcgraph_lite.engine.solvers import WINDOW
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.judge import JUDGES, load_judge
 from pcgraph_lite.studies import memory, tasks, trials
 
 from . import config, zoo
-from .config import Model
 
 FOREIGN = {"mnist": "fashion", "fashion": "mnist"}                         # data that a graph has not seen
 VARIANCE, OF_MEMORIES = 0.5, 0.2                                           # of the noise on the pages
@@ -44,7 +42,7 @@ def measure(model: nn.Module, train: ImageSet, held_out: ImageSet, images: int, 
         takes["settling"] = lambda: _settling(model, truth, top)
         takes["start"] = lambda: _started(model, truth, top, steps)
         takes["strangeness"] = lambda: _strangeness(model, held_out, some, profile, top, seed)
-        takes["decibels"] = lambda: _in_decibels(model, some, truth, seed)
+        takes["decibels"] = lambda: _in_decibels(model, some, seed)
         takes["memories"] = lambda: _recalled(model, train.images[:images], top, seed)
         if "labels" in model.topology.groups:
             takes["accuracy"] = lambda: {"accuracy": learning.accuracy(model, (held_out.images, held_out.labels))}
@@ -84,9 +82,9 @@ def _read(some: ImageSet, images: Tensor, classes: Tensor | None = None) -> floa
     return float((tasks.judge_reads(load_judge(some.name), images) == wanted).double().mean())
 
 
-def _noisy(some: ImageSet, truth: Tensor, seed: int, variance: float = VARIANCE) -> Tensor:
+def _noisy(some: ImageSet, truth: Tensor, seed: int) -> Tensor:
     """The noisy pictures of denoising, where ``truth`` is."""
-    return datasets.noisy(some.images, variance, datasets.noise_generator(seed, "held-out")).to(truth.device)
+    return datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
 
 
 def _denoised(model: nn.Module, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
@@ -106,19 +104,14 @@ def _in_units(graph: PCGraph, variance: float) -> dict[str, float]:
     return {"": variance} | ({} if scale.unit == 1 else {"_scaled": scale.variance(variance)})
 
 
-def _in_decibels(graph: PCGraph, some: ImageSet, truth: Tensor, seed: int) -> dict[str, float]:
+def _in_decibels(graph: PCGraph, some: ImageSet, seed: int) -> dict[str, float]:
     """PSNR in dB of denoising by initialization at the best of LOOKS steps, with noise in [0, 1] and scaled units."""
-    found = {}
-    for units, variance in _in_units(graph, VARIANCE).items():
-        seen, _ = tasks.denoise_path(graph, _noisy(some, truth, seed, variance), LOOKS)
-        found[f"denoised{units}_db"] = max(float(metrics.psnr(cleaned, truth).mean()) for cleaned in seen.values())
-    return found
+    return {f"denoised{units}_db": max(trials.path(graph, some, variance, seed, LOOKS).psnr)
+            for units, variance in _in_units(graph, VARIANCE).items()}
 
 
 def _recalled(graph: PCGraph, stored: Tensor, top: Tensor, seed: int) -> dict[str, float]:
-    """The share of stored images ``(batch, pixels)`` that come back: from the upper half, and from noise in [0, 1] and
-    scaled units after 2000 steps.
-    """
+    """The share of stored images that come back: from the upper half, and from noise in [0, 1] and scaled units."""
     recalls = {"from_half": memory.from_part(graph, stored.to(top.device), top)}
     for units, variance in _in_units(graph, OF_MEMORIES).items():
         noisy = datasets.noisy(stored, variance, datasets.noise_generator(seed)).to(top.device)
@@ -140,8 +133,7 @@ def _at_rest(model: nn.Module, some: ImageSet, truth: Tensor, seed: int, steps: 
     if isinstance(model, PCGraph):
         seen, energy, _ = tasks.descend(model, noisy, [steps])
         cleaned = seen[steps]                                                                   # (batch, pixels)
-        rested = (energy[-1 - WINDOW] - energy[-1]).abs() <= 1e-6 * energy[0]                   # (batch,)
-        found = {"rested_share": float(rested.double().mean())}
+        found = {"rested_share": float(memory.at_rest(energy, 1e-6).double().mean())}
     else:
         cleaned = tasks.denoise(model, noisy, 1).clamp(0, 1)
     pictures = {"rest": cleaned, "noisy": noisy.clamp(0, 1), "blank": torch.zeros_like(truth)}
@@ -172,10 +164,8 @@ def _strangeness(graph: PCGraph, held_out: ImageSet, some: ImageSet, profile: co
             "auroc": metrics.auroc(distance, strange), "brightness_auroc": metrics.auroc(brightness, strange)}
 
 
-def principal_auroc(spec: Model, seed: int, images: int, profile: str) -> float:
-    """How well the distance to 100 principal components of the training images finds foreign ones, among the images
-    that ``strangeness`` asks a graph of these settings about.
-    """
+def principal_auroc(spec: config.Model, seed: int, images: int, profile: str) -> float:
+    """How well the distance to 100 principal components of training images finds what is foreign in ``strangeness``."""
     settings = config.load_profile(profile)
     rest, held_out = zoo.split(spec, settings, torch.Generator().manual_seed(seed))
     both, strange = _with_foreign(held_out, settings, images)

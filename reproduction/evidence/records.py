@@ -15,7 +15,6 @@ from pcgraph_lite.files import digest, read_text, write_aside
 
 from .. import checkout
 from . import claims, numerics, strict
-from .strict import Strict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +27,7 @@ Scalar = str | int | float | bool | None
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w-]*$", max_length=100)]
 
 
-class Record(Strict):
+class Record(strict.Strict):
     """One measured number. ``seed`` None: nothing was drawn. ``n``: the number of examples behind the value.
     ``parameters``: other differences between records of the same quantity (noise variance, steps, ...).
     """
@@ -48,10 +47,8 @@ class Record(Strict):
                 "" if self.seed is None else f"{self.seed:09d}", json.dumps(self.parameters, sort_keys=True))
 
 
-class Saved(Strict):
-    """A file of records. ``parameters``: of the run. ``models``: by name and seed, their fingerprint and the SHA-256 of
-    their weights, which older cards lack.
-    """
+class Saved(strict.Strict):
+    """A file of records. ``models``: by name and seed, fingerprint, and SHA-256 of weights, which older cards lack."""
 
     notebook: Name
     profile: Name

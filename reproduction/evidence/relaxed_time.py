@@ -1,13 +1,10 @@
-"""What the studies of training settings found, first of all of the relaxed time T x gamma that tasks need. ``sweeps``
-runs them and keeps their rows.
-"""
+"""What the studies of training settings found, first of all of the relaxed time T x gamma; ``sweeps`` runs them."""
 
 import pandas as pd
 
-from . import words
-from .sweeps import TABLES
+from . import sweeps, words
 
-SCORES = {(task, column): said for task, some in TABLES["scores"].items() for column, said in some.items()}
+SCORES = {(task, column): said for task, some in sweeps.TABLES["scores"].items() for column, said in some.items()}
 
 
 def scores(rows: pd.DataFrame) -> pd.DataFrame:
@@ -23,8 +20,7 @@ def scores(rows: pd.DataFrame) -> pd.DataFrame:
 
 def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of the study ``transfer`` that did not diverge, with new columns property (depth, vertices or density),
-    graph (in words), edges, and usual (its learning rate is that of most). The graph with all edges stands in two
-    series.
+    graph (in words), edges, and usual (has the learning rate of most). The graph with all edges is in two series.
     """
     vertices, edges = (rows["model"].str.extract(rf"(\d+) {word}")[0].astype(int) for word in ("vertices", "edges"))
     kinds = {"discriminative": ("depth", rows["model"].str.count("hidden").astype(str) + " hidden"),
@@ -41,9 +37,7 @@ def about_graphs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def transferred(asked: pd.DataFrame) -> pd.DataFrame:
-    """One row per graph of ``about_graphs``: its safe step size, and the step sizes and learning rates within
-    1 % of its best accuracy.
-    """
+    """A row per graph of ``about_graphs``: safe step size, and step sizes and learning rates within 1 % of the best."""
 
     def span(runs: pd.DataFrame, column: str) -> str:
         good = runs.loc[runs["accuracy"] >= runs["accuracy"].max() - 0.01, column]

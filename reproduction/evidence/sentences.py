@@ -34,9 +34,7 @@ def true_where(of: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def counted(rows: pd.DataFrame) -> pd.DataFrame:
-    """How many sentences of each part are true at every decay of ``true_where`` at which they were tried, at some, and
-    at none.
-    """
+    """How many sentences of each part are true at every decay of ``true_where``, at some of them, and at none."""
     share = rows.groupby(["part", "sentence"], sort=False)["true"].mean().reset_index()
     named = share["true"].map({1: "true at every decay", 0: "at none"}).fillna("at some")
     table = pd.crosstab(share["part"], named).reindex(index=[*SENTENCES], columns=[*HELD], fill_value=0)

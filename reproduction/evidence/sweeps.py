@@ -31,7 +31,6 @@ from pcgraph_lite.valid import Count
 from .. import checkout
 from . import config, records, strict, zoo
 from .config import Model
-from .strict import Strict
 
 TABLES = strict.read_yaml(Path(__file__).with_suffix(".yaml"))
 USUAL, PARTS = tuple(TABLES["usual"]), TABLES["usual"] | TABLES["further"]             # part -> measures
@@ -46,7 +45,7 @@ Rests = Annotated[int, Field(ge=WINDOW)]                                  # step
 Grid = Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], Field(min_length=1)]
 
 
-class ProfilePart(Strict):
+class ProfilePart(strict.Strict):
     """Changes of a sweep for one profile. ``base`` is merged; the others replace."""
 
     base: dict[str, Any] = Field(default_factory=dict)
@@ -80,7 +79,7 @@ class Task(Sweep):
     task: str
 
 
-class Study(Strict):
+class Study(strict.Strict):
     """A file of ``config/studies``."""
 
     description: str
@@ -264,9 +263,7 @@ def places(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]],
 
 
 def places_on_the_way(rows: pd.DataFrame, grid: Mapping[str, Sequence[object]]) -> pd.DataFrame:
-    """``places``, and those in denoising at the best of several steps, of which the setting says so; with the smallest
-    number of training_images and the number of epochs.
-    """
+    """``places``, and those of denoising at the best of several steps; with the smallest n and the number of epochs."""
     passing = places(rows, grid, IN_PASSING)
     both = pd.concat([places(rows, grid), passing.assign(setting=passing["setting"] + ", best step")])
     return both.assign(training_images=rows["n"].min(), epochs=int(rows["epoch"].max()))
@@ -296,9 +293,7 @@ def in_last_epoch(ends: pd.DataFrame) -> pd.DataFrame:
 
 
 def penalties(ranked: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """How much larger the widest graph's error is than the best one's: a row a case, a column a decay. ``ranked``: of
-    ``at_ends``, with dataset, model, n and decay.
-    """
+    """How much larger the widest graph's error is than the best one's, a column a decay. ``ranked``: of ``at_ends``."""
     grid = ranked.pivot(index=["dataset", "model", "seed", "n"], columns=["width", "decay"], values=measure)
     return grid["wide"] - grid["best"]
 

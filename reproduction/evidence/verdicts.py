@@ -305,8 +305,7 @@ def _holds(check: Check, values: np.ndarray, theirs: np.ndarray | None, n: Seque
     ``n``: of a comparison, the examples behind a value of either side.
     """
     if check.tested:
-        beyond = check.at_least - values if check.at_most is None else values - check.at_most
-        return not _falls(-beyond, check.level)
+        return not _falls(values - check.at_least if check.at_most is None else check.at_most - values, check.level)
     if not check.other:
         return _distance(check, values) <= (check.near.tolerance if check.near else 0)
     if check.close_to:

@@ -7,7 +7,6 @@ from pathlib import Path
 from pydantic import Field
 
 from . import strict
-from .strict import Strict
 
 FILE = Path(__file__).with_name("words.yaml")
 NAME = re.compile(r"(?<![\w-])[a-z]\w*(?:-\w+)*")                         # a name in the code
@@ -15,7 +14,7 @@ MEASURES = {"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM", "auroc": "AUROC", "fid
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
-class TableCell(Strict):
+class TableCell(strict.Strict):
     """A number of a table of a page: the first row whose cells are those of ``row``."""
 
     table: str
@@ -23,7 +22,7 @@ class TableCell(Strict):
     row: dict[str, str] = Field(default_factory=dict)
 
 
-class PageWords(Strict):
+class PageWords(strict.Strict):
     """The words for a page. ``finding``: with ``cells`` of its own tables in braces, in place of ``aim``."""
 
     figure: str
@@ -32,7 +31,7 @@ class PageWords(Strict):
     cells: dict[str, TableCell] = Field(default_factory=dict)
 
 
-class Book(Strict):
+class Book(strict.Strict):
     """The content of ``words.yaml``, whose head explains the keys."""
 
     words: dict[str, str]

@@ -84,9 +84,8 @@ class ModelRun:
         return split(self.spec, config.load_profile(self.profile), generator)
 
     def train(self, device: str = "auto", progress: bool = True, force: bool = False) -> Path:
-        """Train unless weights of the same settings and numerics exist, or anew by ``force``. A killed training
-        resumes. Returns the file. Raises BadInput: a wrong device. BadFile: missing or damaged data. UnstableStep: the
-        step size is too large.
+        """Train unless weights of the same settings and numerics exist, or anew by ``force``. A killed one resumes.
+        Returns the file. Raises BadInput: a wrong device. BadFile: missing or damaged data. UnstableStep: a large step.
         """
         target, picked = self.path, hardware.pick_device(device)           # checked before a folder is made
         version = numerics.version(self.spec)
@@ -103,9 +102,8 @@ class ModelRun:
         return target
 
     def load(self, device: str = "auto", progress: bool = True) -> "Trained":
-        """The trained model. It is trained first, with a message, if its weights are missing, of other settings or of
-        code that computes other numbers. Raises as ``train``, and BadFile, with the command that trains it again: the
-        file is damaged.
+        """The trained model, trained first, with a message, if weights are missing, of other settings or of code that
+        computes other numbers. Raises as ``train``, and BadFile, with the command that trains it again: a damaged file.
         """
         target = self.path
         if not target.is_file() or (read_header(target) and not self.is_done):              # no header: damaged, below
