@@ -40,6 +40,18 @@ def test_a_row_of_noise_hides_no_gallery() -> None:
     assert right - left == pytest.approx(3 / 10 * (drawn.width - left), rel=0.05)
 
 
+def test_noise_below_hides_no_frames_of_a_judge(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    noise, marks = torch.rand(10, 784), [True] * 5 + [False] * 5
+    figure = plots.image_rows({"digits": torch.zeros(10, 784), "clothing": noise},
+                              marks={"digits": marks, "clothing": marks})
+    figure.savefig(file := tmp_path / "rows.png", dpi=200, bbox_inches=figure.bbox_inches)
+    wide = figure.axes[0].get_window_extent().width * 200 / figure.dpi / 10
+    with Image.open(file) as picture:
+        left, _, right, _ = galleries.corner(picture, columns=3, rows=2) or (0, 0, 0, 0)
+    assert right - left == pytest.approx((3 - GAP) * wide, abs=4)
+
+
 def test_a_chart_and_a_plain_picture_are_no_gallery(tmp_path: Path) -> None:
     plots.curves({"a": ([1, 2, 3], torch.rand(3))}, "t", "E").savefig(file := tmp_path / "chart.png")
     plt.close("all")
