@@ -8,7 +8,6 @@ from scipy.linalg import hadamard
 
 from pcgraph_lite.baselines import hopfield
 from pcgraph_lite.baselines.hopfield import Hopfield, fit_hopfield
-from pcgraph_lite.errors import BadInput
 
 
 def signs(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -114,15 +113,3 @@ def test_choices_are_made_on_validation_images(rule: str):
     assert (row.threshold, row.level, row.tried, row.validation) == (0.5, 0.5, 8, 1.0)
     again.load_state_dict(model.state_dict())
     assert float(again.level) == 0.5 and torch.equal(again.classify(other[0]), other[1])
-
-
-@pytest.mark.parametrize(("change", "error", "says"), [
-    ({"sizes": [9]}, BadInput, "size 9 does not fit into 8 x 8"),
-    ({"thresholds": [0.1, 0.2]}, BadInput, "2 thresholds to choose from, but no validation"),
-    ({"labels": torch.zeros(40, dtype=torch.long)}, BadInput, "no training image of class 1"),
-])
-def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    images, labels = pictures()
-    arguments = {"images": images, "labels": labels, "sizes": [8], "progress": False} | change
-    with pytest.raises(error, match=says):
-        fit_hopfield(Hopfield((1, 8, 8), 3), **arguments)

@@ -12,8 +12,10 @@ from pcgraph_lite import PCGraph, observed, query, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
 from pcgraph_lite.engine.curvature import curvature
 from pcgraph_lite.engine.query import start_at_prediction
-from pcgraph_lite.errors import BadInput, BadValues, UnknownGroup, UnstableStep, WrongShape
+from pcgraph_lite.errors import UnstableStep
 from pcgraph_lite.studies import oracles
+
+GRAPH = PCGraph(topology.generative(3, [4], 6))
 
 
 @settings(max_examples=20)
@@ -259,36 +261,3 @@ def test_an_unstable_step_is_reported_with_the_bound():
             relax(graph, values(graph), torch.arange(13) < 6, steps=30, value_lr=5.0, trace=trace)
     told = float(str(caught.value).split("stable below ")[1].split()[0])
     assert told == pytest.approx(bound, rel=0.05)
-
-
-GRAPH = PCGraph(topology.generative(3, [4], 6))
-TWINS = PCGraph(GRAPH.topology, replicas=2)
-GOOD = torch.rand(2, 6)
-
-
-@pytest.mark.parametrize(("ask", "error", "says"), [
-    (lambda: query(GRAPH), BadInput, "nothing is asked"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, None, {"labels": GOOD[:, :3]}), BadInput,
-     "query: 4 arguments without names; expected at most graph, clamp, init"),
-    (lambda: query(GRAPH, {"pixles": GOOD}), UnknownGroup, "Did you mean 'pixels'"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, steps=1).to("cpu").values["label"], UnknownGroup, "Did you mean 'labels'"),
-    (lambda: query(GRAPH, {"pixels": torch.rand(2, 7)}), WrongShape, r"clamp\['pixels'\] is \(2, 7\).*\(batch, 6\)"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, {"labels": torch.rand(3, 3)}), WrongShape, "batch sizes differ"),
-    (lambda: query(GRAPH, {"pixels": GOOD[:1]}, {"pixels": torch.rand(3, 6)}), WrongShape,
-     r"clamp\['pixels'\] has 1, init\['pixels'\] has 3"),
-    (lambda: query(GRAPH, init={"pixels": GOOD / 0}), BadValues, r"init\['pixels'\].*, or say which.*pcg\.observed"),
-    (lambda: query(GRAPH, {"pixels": observed(torch.rand(5, 6), torch.ones(2, 6).bool())}), WrongShape,
-     r"expected \(6,\) or \(5, 6\)"),
-    (lambda: query(TWINS, {"pixels": observed(torch.rand(2, 5, 6), torch.ones(3, 6).bool())}), WrongShape,
-     r"expected \(6,\) or \(5, 6\)"),
-    (lambda: query(GRAPH, dict.fromkeys(GRAPH.topology.groups, GOOD)), WrongShape, "labels"),
-    (lambda: query(GRAPH, {"pixels": GOOD, "labels": torch.ones(2, 3), "hidden1": torch.ones(2, 4)}), BadInput,
-     "every vertex is clamped"),
-    (lambda: query(GRAPH, {"pixels": GOOD}, value_lr=torch.ones(2)), WrongShape, "one for each of . replicas"),
-    (lambda: relax(GRAPH, torch.full((2, 13), torch.nan), torch.zeros(13).bool()), BadValues, "NaN"),
-    (lambda: query(GRAPH, {"pixels": observed(torch.rand(2, 6), torch.ones(2, 2, 2) > 0)}), WrongShape,
-     r"mask of clamp\['pixels'\] is \(2, 2, 2\); expected \(6,\)"),
-])
-def test_bad_input_is_refused(ask, error, says):
-    with pytest.raises(error, match=says):
-        ask()

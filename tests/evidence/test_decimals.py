@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pcgraph_lite.errors import BadInput
 from reproduction.evidence import decimals
 
 numbers = st.floats(1e-6, 1e6)
@@ -33,9 +32,3 @@ def test_without_a_spread_four_digits_stay(sd):
 def test_the_interval_of_a_share_is_wilsons(hits: int, count: int) -> None:
     expected = stats.binomtest(hits, count).proportion_ci(0.95, method="wilson")
     assert decimals.share_interval(hits, count) == pytest.approx((expected.low, expected.high), abs=1e-9)
-
-
-@pytest.mark.parametrize("wrong", [(-1, 10), (11, 10), (0, 0)])
-def test_the_interval_of_a_share_needs_counts(wrong: tuple[int, int]) -> None:
-    with pytest.raises(BadInput, match=f"{wrong[0]} hits of {wrong[1]}; expected"):
-        decimals.share_interval(*wrong)

@@ -6,7 +6,6 @@ import torch
 from scipy import stats
 
 import pcgraph_lite as pcg
-from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import tasks, uncertainty
 
 KNOWN = torch.tensor([1, 1, 1, 0, 0, 0]).bool()
@@ -77,14 +76,3 @@ def test_ranks_are_those_of_scipy() -> None:
     one, other = torch.rand(2, 3, 20, generator=torch.Generator().manual_seed(0))
     expected = [stats.spearmanr(a, b).statistic for a, b in zip(one.numpy(), other.numpy(), strict=True)]
     assert uncertainty.rank_correlation(one, other).tolist() == pytest.approx(expected)
-
-
-def test_what_cannot_be_asked_is_refused() -> None:
-    full = pcg.PCGraph(pcg.topology.fully_connected(6, 2, 3), "linear", dtype=torch.float64)
-    for ask in (uncertainty.spread, uncertainty.linearised):
-        with pytest.raises(BadInput, match="pixels send edges"):
-            ask(full, IMAGES, KNOWN)
-    with pytest.raises(BadInput, match="at least 4 samples"):
-        uncertainty.spread(graph(), IMAGES, KNOWN, steps=10, chains=1)
-    with pytest.raises(WrongShape, match="same shape"):
-        uncertainty.rank_correlation(torch.rand(3), torch.rand(4))
