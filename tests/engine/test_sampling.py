@@ -131,16 +131,12 @@ def test_plain_steps_are_too_wide_by_what_is_said():
         pcg.sample(graph, **how | {"steps": 5000, "every": 5000, "chains": 1}, value_lr=50 * gamma)
 
 
-def test_the_noise_is_that_of_the_generator():
-    graph, given = linear(), torch.ones(1, 2, dtype=torch.float64)
+def test_the_noise_is_that_of_the_generator_and_samples_of_one_chain_follow_each_other():
+    """Chains one after the other; the steps of a longer walk begin with those of a shorter one."""
+    graph, given = linear(), torch.ones(2, 2, dtype=torch.float64)
     draws = [pcg.sample(graph, clamp={"a": given}, steps=20, burn_in=5, generator=torch.Generator().manual_seed(seed)).x
              for seed in (0, 0, 1)]
     assert draws[0].equal(draws[1]) and not draws[0].equal(draws[2]) and len(draws[0]) == 2
-
-
-def test_samples_of_one_chain_follow_each_other():
-    """Chains one after the other; the steps of a longer walk begin with those of a shorter one."""
-    graph, given = linear(), torch.ones(2, 2, dtype=torch.float64)
     long, short = (pcg.sample(graph, clamp={"a": given}, steps=steps, every=1, burn_in=3, chains=2) for steps in (4, 2))
     assert long.x.shape == (8, 2, 6) and torch.equal(long.x[[0, 1, 4, 5]], short.x)
     torch.testing.assert_close(long.energy.flatten(), graph.energy(long.x.flatten(0, 1)))
