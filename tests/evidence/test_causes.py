@@ -335,13 +335,6 @@ def test_no_setting_of_the_search_reaches_the_papers_accuracy_on_photographs() -
         f" Of {len(means)} settings in config/sweeps the best gets {100 * means.max():.1f} % of held-out images right.")
 
 
-def test_a_cause_names_readings_of_its_claim() -> None:
-    for name, claim in claims.load_claims().items():
-        for part in filter(None, (claim, claim.in_grid)):
-            if part.cause and (test := part.cause.tested):
-                assert {*test.tried, *filter(None, [test.reading])} <= set(part.readings), name
-
-
 def test_most_denoised_pictures_are_not_at_rest() -> None:
     """Gen-c says so of page 3a: on both data sets, mean over seeds."""
     assert "most pictures are not at rest" in " ".join(claims.load_claims()["gen-c"].cause.finding)
