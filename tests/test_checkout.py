@@ -28,8 +28,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def test_git_says_it_in_a_checkout_and_the_variable_elsewhere(root: Path, tmp_path: Path,
-                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_says_it_or_else_the_variable(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     head = git(root, "rev-parse", "HEAD")
     assert code.version() == (head, False)
     (root / "untracked.py").write_text("new\n")

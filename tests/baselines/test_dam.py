@@ -36,8 +36,7 @@ def test_the_gain_of_a_label_is_the_fall_of_the_energy(power: int):
 
 @pytest.mark.parametrize("rows", [2, 4, 250])   # images looked at together: all of them fit into 250
 @pytest.mark.parametrize(("power", "loss_power"), [(2, 1), (3, 4), (4, 2)])
-def test_the_closed_gradient_is_that_of_autograd(power: int, loss_power: int, rows: int,
-                                                     monkeypatch: pytest.MonkeyPatch):
+def test_the_gradient_is_that_of_autograd(monkeypatch: pytest.MonkeyPatch, power: int, loss_power: int, rows: int):
     monkeypatch.setattr(dam, "ROWS", rows)
     model, labels = small(power), torch.arange(6) % 3
     model.memory.requires_grad_()

@@ -115,8 +115,7 @@ def test_no_text_of_an_executed_notebook_reaches_the_book(root: Path, source: st
     assert passed.cells[3].metadata.mystnb.figure.caption == "A figure." and passed.cells[3].outputs[0].text == "done"
 
 
-def test_code_that_changed_shows_the_latest_source_that_has_the_code_that_ran(
-        root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_code_shows_the_source_that_ran(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = shutil.copytree(root, tmp_path / "root")
     path = root / "notebooks/page.md"
     old = path.read_text()

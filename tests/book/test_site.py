@@ -243,8 +243,7 @@ def test_the_page_on_speed_shows_the_committed_benchmark(built: Path) -> None:
     assert "fabricpc" in page and "pcx" in page
 
 
-def test_a_notebook_that_is_missing_or_stopped_with_an_error_is_named_with_the_command_that_makes_it(
-        tmp_path: Path) -> None:
+def test_a_notebook_that_is_missing_or_stopped_with_an_error_is_named_with_its_command(tmp_path: Path) -> None:
     path = small_book(tmp_path) / "_build/smoke/notebooks/02-pc-graphs.ipynb"
     broken = nbformat.read(path, as_version=4)
     broken.cells[1].outputs = [new_output("error", ename="ValueError", evalue="no such seed", traceback=[])]

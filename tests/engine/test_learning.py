@@ -211,8 +211,7 @@ def test_the_best_epoch_is_kept_and_patience_stops(tmp_path: Path, number: Calla
     (KeyboardInterrupt, None, 1, r"those of the last batch, and its attribute history has 1 row\."),
     (KeyboardInterrupt, None, 3, r"^training stopped in epoch 4 of 9: the model has weights, the best so far, of epoch "
                                  r"1, and its attribute history has 3 rows\.$")])
-def test_ctrl_c_and_errors_leave_the_best_weights_and_the_history(tmp_path: Path, error: type[BaseException],
-                                                                  file: str | None, epochs: int, says: str):
+def test_ctrl_c_keeps_weights_and_history(tmp_path: Path, error: type, file: str | None, epochs: int, says: str):
     """Of three epochs the first is the best. After one, there is no validation, and its weights are those reached."""
     seen, graph, scored = [], small(), epochs > 1
 

@@ -56,9 +56,8 @@ def test_what_is_saved_is_read_in_an_order_that_is_not_that_of_adding(root: Path
     ({"seed": 0, "n": 9, "variance": 0.5}, BadInput, "recorded twice"),    # but for another variance
     ({"claim": "gen-z"}, UnknownName, r"no claim 'gen-z'.*Did you mean 'gen-"),
     ({"quantity": "denoised_mes"}, UnknownName, r"'denoised_mes'.*Did you mean 'denoised_mse'.*claims\.yaml")])
-def test_what_cannot_be_kept_is_refused_where_it_is_added(root: Path, given: dict[str, object], error: type[Exception],
-                                                          says: str) -> None:
-    """Later it would lose all records of the page."""
+def test_what_cannot_be_kept_is_refused(root: Path, given: dict, error: type[Exception], says: str) -> None:
+    """Where it is added: later it would lose all records of the page."""
     recorder = filled([0])
     usual = {"claim": "gen-c", "quantity": "denoised_mse", "value": 1.0, "dataset": "mnist", "model": "tiny", "seed": 7}
     with pytest.raises(error, match=says):
