@@ -1,6 +1,5 @@
-"""The dense associative memory against its own energy, and its learning against autograd and the source's rule.
-Oracles: the energy as a sum over memories; autograd; memories that are the images themselves; the rule of the source
-written out for one memory at a time."""
+"""The dense associative memory. Oracles: its energy as a sum over memories; autograd; memories that are the images
+themselves; the rule of the source written out for one memory at a time."""
 
 import pytest
 import torch

@@ -1,6 +1,5 @@
-"""The Hopfield network: its rules against their sums written out, its dynamics against the theorem on its energy.
-Oracles: Storkey's rule and Hebb's as loops over their printed sums; orthogonal patterns, which Hebb's rule must keep;
-the energy, which no single update may raise; images for which the answer is plain."""
+"""The Hopfield network. Oracles: Hebb's and Storkey's rule as loops over their printed sums; orthogonal patterns, which
+Hebb's rule must keep; the energy, which no single update may raise; images for which the answer is plain."""
 
 import pytest
 import torch
@@ -104,8 +103,7 @@ def test_with_hebbs_rule_the_nearest_pattern_wins():
 
 @pytest.mark.parametrize("rule", ["hebb", "storkey"])
 def test_choices_are_made_on_validation_images(rule: str):
-    """Threshold 0.95 lies above every mean, so all patterns are alike; level 0.95 makes all images alike. With the
-    others, plain pictures are classified; the level is kept with the weights."""
+    """At threshold 0.95 all patterns are alike, at level 0.95 all images; the level is kept with the weights."""
     model, again, other = Hopfield((1, 8, 8), 3), Hopfield((1, 8, 8), 3), pictures(30, seed=1)
     history = fit_hopfield(model, *pictures(), validation=other, rule=rule, sizes=[4, 8], thresholds=[0.95, 0.5],
                            levels=[0.95, 0.5], progress=False)

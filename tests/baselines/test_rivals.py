@@ -1,6 +1,5 @@
-"""Simple rivals: closed forms of completion, denoising and telling foreign images. Oracle: loops over pixels, least
-squares by another route, and two equivalences: where the covariance of the images does not depend on the place (all
-cyclic shifts of a picture), the best linear map is the Wiener filter."""
+"""Closed forms of completion and denoising. Oracles: loops over pixels; least squares by another route; all cyclic
+shifts of a picture, for which the best linear map is the Wiener filter."""
 
 import pytest
 import torch

@@ -1,7 +1,5 @@
-"""Of an executed notebook only the outputs of its code reach the book; text, captions and settings are the source's.
-
-Oracle: the source, cell by cell; outputs and text that a browser or the builder would execute, made by the test.
-"""
+"""Of an executed notebook only the outputs of its code reach the book. Oracles: the source, cell by cell; outputs and
+text that a browser or the builder would execute, made by the test."""
 
 import base64
 import copy

@@ -61,9 +61,8 @@ def test_every_reference_is_cited() -> None:
 
 @pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
 def test_a_published_page_has_figures_no_warning_no_folder_of_one_machine_and_its_parameters(page: Path) -> None:
-    """A cell with a caption shows a picture. The run was given a folder relative to the checkout, see
-    results/README.md; no cell warned, which would name the file of the cell. What papermill noted stands against the
-    parameters of the profile and of its key `published`; a page that ran with earlier code may have had others then."""
+    """No cell warned, which would name the file of the cell, and the folder is relative, see results/README.md. What
+    papermill noted are the parameters of the profile, but of a page that ran with earlier code."""
     notebook = nbformat.read(page, as_version=4)
     for cell in notebook.cells:
         if figure := cell.metadata.get("mystnb", {}).get("figure"):
@@ -99,8 +98,7 @@ def test_a_page_shows_what_it_asks(page: str) -> None:
 
 @pytest.mark.parametrize("page", ASKING)
 def test_what_a_page_shows_runs_by_itself(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a notebook of the reader's own: an empty folder, nothing but the cell, which imports what it uses. The smoke
-    run of the page passes over these cells. Fewer images, epochs and steps show as well whether it runs."""
+    """In an empty folder, with nothing but the cell; fewer images, epochs and steps show as well whether it runs."""
     load, fit, query = datasets.load, pcg.fit, pcg.query
     monkeypatch.setattr(datasets, "load", lambda *asked, **options: load(*asked, **options).subset(ENOUGH))
     monkeypatch.setattr(pcg, "fit", lambda *given, **settings: fit(*given, **settings | {"epochs": 1}))

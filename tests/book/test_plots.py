@@ -35,8 +35,7 @@ def closed() -> Iterator[None]:
 
 
 def test_curves_draw_mean_band_levels_and_labels():
-    """A zero stands on a logarithmic axis, one place before the rest. A single line without a name has no legend, and a
-    long label has lines."""
+    """A zero stands on a logarithmic axis, one place before the rest; a line without a name has no legend."""
     values = torch.tensor([[1.0, 3.0], [2.0, 6.0]])
     lines = {"a": ([0, 1], values), "b": ([0, 1], values[:, 0])}
     axis = plots.curves(lines, "t", "E", log=True, levels={"low": 0.5}, marks={"here": 0.7}).axes[0]

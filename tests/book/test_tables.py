@@ -106,8 +106,7 @@ def test_seeds_of_a_group_become_one_row_under_its_words() -> None:
 
 
 def test_a_table_of_models_has_a_row_a_model_and_says_how_a_learning_rate_falls() -> None:
-    """Two models that differ in their learning rate; a row is that of the first seed. The rate is a number where it
-    stays the same; what baselines without one have is left empty."""
+    """A row is that of the first seed. A rate that stays the same is a number; what baselines lack is left empty."""
     def trained(weight_lr: float) -> SimpleNamespace:
         spec = SimpleNamespace(kind="pcgraph", activation="tanh", train=SimpleNamespace(steps=5, weight_lr=weight_lr))
         history = pd.DataFrame({"epoch": [1, 2], "value_lr": [0.3, 0.25]})
@@ -203,9 +202,8 @@ def test_long_titles_and_words_have_a_class_for_the_phone() -> None:
 
 
 def test_names_of_the_code_are_words_and_nothing_else_changes() -> None:
-    """``fid`` is a claim in one column and a measure in another; settings that a sweep keeps as JSON are words, too. A
-    page that ran before the words of today says them, where it means a size.
-    """
+    """``fid`` is a claim in one column and a measure in another; settings kept as JSON are words, too. A page that ran
+    before the words of today says them, where it means a size."""
     settings = ["base: weight_lr = 0.1, no_such = 2", "weight step = 0.1, 9 value steps"]
     page = html(model=["rbm", "rbm, 256"], setting=settings, **{"noisy psnr": [1, 2]})
     assert cells(page)[0] == ["model", "setting", "noisy input: PSNR (dB)"]

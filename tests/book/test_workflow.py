@@ -119,8 +119,7 @@ def test_only_what_is_missing_is_trained(project: Project) -> None:
 
 
 def test_progress_says_what_runs_and_why_it_failed(project: Project) -> None:
-    """The message of each job, and the log of one that failed: with the options of the Makefile. The next run tries it
-    again, whether or not anything was mended."""
+    """With the options of the Makefile. The next run tries it again, whether or not anything was mended."""
     with edited(project, {"notebooks/01-tiny.md": ("if fail:", "if True:")}):
         output = project.snakemake(*QUIET, code=1)
         assert "running 01-tiny" in output and "asked to fail" in output

@@ -103,8 +103,7 @@ def test_float32_goes_where_float64_goes(name):
 
 
 def test_conditioning_holds_and_initialization_lets_go():
-    """eqs. 5 and 6, several groups at once, on parts of groups, with a mask for each example; what is unknown may be
-    NaN."""
+    """eqs. 5 and 6, on several groups and parts of groups, with a mask for each example; what is unknown may be NaN."""
     graph = PCGraph(topology.fully_connected(6, 2, 5), "tanh", dtype=torch.float64)
     images, labels = torch.rand(4, 6, dtype=torch.float64), torch.eye(2, dtype=torch.float64)[[0, 1, 0, 1]]
     known = torch.rand(4, 6, generator=seeded(3)) < 0.5
@@ -175,8 +174,7 @@ def test_an_error_that_nothing_can_change_does_not_end_a_query(apart: float, mom
 
 @pytest.mark.parametrize("momentum", [0.0, 0.95])
 def test_small_changes_are_not_lost_beside_a_large_input(momentum: float):
-    """Held at 30,000, an input leaves an energy in whose last float32 digit all others vanish. The answer is that of a
-    forward pass."""
+    """An input of 30,000 has an energy in whose last digit all others vanish; the answer is that of a forward pass."""
     made = topology.Topology({"in": 4, "hidden": 256, "out": 2}, [topology.Edges("in", "hidden"),
                              topology.Edges("hidden", "out")], sensory=["in", "out"])
     graph = PCGraph(made, "linear", generator=seeded())
@@ -197,8 +195,7 @@ def test_what_one_example_alone_knows_stays_to_the_last_digit():
 
 
 def test_a_prediction_leaves_what_is_known():
-    """The second layer is half known in one example: that half stays, and the other is f(x) W of the first (eq. 1).
-    From a first layer that another example does not know, nothing starts."""
+    """The half of a layer that is known stays, the other is that of eq. 1; from an unknown layer nothing starts."""
     graph = PCGraph(topology.generative(3, [4], 6), "tanh", bias=True, dtype=torch.float64)
     graph.bias.fill_(0.5)
     x, known = torch.zeros(3, 13, dtype=torch.float64), torch.zeros(3, 13, dtype=torch.bool)

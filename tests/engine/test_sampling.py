@@ -1,6 +1,5 @@
-"""Samples of the free vertices. Oracles: the exact Gaussian posterior for linear f (its errors below are those of as
-many independent draws); numerical integration over one free vertex for others; the closed form of the bias of plain
-Langevin steps."""
+"""Samples of the free vertices. Oracles: the exact Gaussian posterior for linear f, with the errors of as many
+independent draws; numerical integration over one free vertex for others; closed forms of the bias of plain steps."""
 
 import math
 

@@ -151,8 +151,7 @@ def test_a_device_is_no_file_and_none_is_told_to_delete_it(tmp_path: Path):
 
 @pytest.mark.parametrize(("kept", "loaded"), list(product(PLANS, PLANS)))
 def test_weights_in_a_file_know_their_edges(tmp_path: Path, kept: str, loaded: str):
-    """safetensors holds tensors alone. As many other edges, and some of the same edges: both are another graph. Weights
-    from before they knew their edges are taken up."""
+    """As many other edges, and some of the same, are another graph. Weights from before they knew them are taken up."""
     ends = {"one": [[0, 1, 2], [1, 2, 3]], "other": [[0, 1, 3], [1, 2, 4]], "fewer": [[0, 1], [1, 2]]}
     masks = {name: torch.sparse_coo_tensor(pairs, torch.ones(len(pairs[0])), (6, 6), check_invariants=True)
              for name, pairs in ends.items()}
@@ -196,8 +195,7 @@ def test_names_and_weights_of_a_connectome_are_kept(tmp_path: Path, plan: str):
 
 @given(st.integers(0, 10**6), st.sampled_from([nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]))
 def test_any_networkx_graph_keeps_its_weights(seed: int, kind: type[nx.Graph]):
-    """With parallel edges and loops: as networkx's matrix, which adds parallel edges up. Many vertices are read by
-    their links, and nothing as large as all pairs is made."""
+    """As networkx's matrix, which adds parallel edges up. Many vertices are read by links, without all their pairs."""
     generator, wires = torch.Generator().manual_seed(seed), kind()
     wires.add_nodes_from((f"n{k}", {"group": "ab"[k % 2]}) for k in range(7))
     for a, b in torch.randint(7, (12, 2), generator=generator).tolist():

@@ -59,8 +59,7 @@ def test_many_pairs_and_rare_edges_are_drawn_as_a_list(monkeypatch, pairs, rows,
 
 @pytest.mark.parametrize("std", [None, {"cluster1 -> cluster1": 0.5, "labels -> cluster1": 0.25}])
 def test_lists_of_edges_beside_whole_blocks_are_drawn_alone(monkeypatch, std):
-    """The labels of assemblies send edges to a whole cluster, which is no reason to make matrices of the others. These
-    are as many as Bernoulli ones within five standard deviations, and none of them is a self-loop."""
+    """Labels send edges to a whole cluster; the others are as many as Bernoulli ones (5 sigma), without self-loops."""
     monkeypatch.setattr(topology, "PAIRS", 0)
     made = topology.assemblies(clusters=4, size=200, p=0.05, pixels=50, labels=10, generator=torch.Generator())
     pairs = 7 * 200 * 200 - 4 * 200

@@ -104,8 +104,7 @@ def test_assemblies_have_bernoulli_edges_inside_and_along_the_chain():
 
 
 def test_small_world_links_go_both_ways_and_keep_their_number() -> None:
-    """They are drawn from many rings: degrees and closed triangles do not change with the places on the ring, so they
-    tell rings apart."""
+    """Drawn from many rings, which degrees and closed triangles tell apart, wherever vertices stand on them."""
     t = topology.small_world(20, 4, 26, neighbours=6, rewire=0.2, generator=seeded())
     mask = t.mask()
     assert torch.equal(mask, mask.T) and not mask.diagonal().any()

@@ -1,7 +1,4 @@
-"""What the paper names, and what leaves it.
-
-Oracle: models whose settings are written down by hand; the paper's own values.
-"""
+"""What the paper names, and what leaves it. Oracle: models whose settings are written by hand; the paper's values."""
 
 import pytest
 

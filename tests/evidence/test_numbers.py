@@ -1,12 +1,8 @@
-"""Numbers of the smoke run against committed ones: this detects change and proves nothing.
-
-Oracle: ``tests/notebooks/NAME.records.json``, renewed by ``make smoke-outputs`` in a commit of its own that says why.
-A number may differ by what it moves when all first weights change by a millionth of themselves, which is stored beside
-it. The smoke profile computes in float64, where processors and threads differ by far less.
-
-The run is that of nbval (``make test`` makes it before). Other processors' arithmetic has a test of its own here, which
-takes many minutes and runs by itself: ``pytest -m arithmetic``.
-"""
+"""Numbers of the smoke run against committed ones: this detects change and proves nothing. Oracle:
+``tests/notebooks/NAME.records.json``, renewed by ``make smoke-outputs`` in a commit of its own that says why. A number
+may differ by what it moves when all first weights change by a millionth of themselves, which is stored beside it. The
+smoke profile computes in float64, where processors and threads differ by far less. The run is that of nbval (``make
+test`` makes it before); other processors' arithmetic runs by itself, for many minutes: ``pytest -m arithmetic``."""
 
 import json
 import math
@@ -142,8 +138,7 @@ def test_one_of_many_images_may_change_its_class(images: int, value: float, coun
 
 
 def test_a_renewal_keeps_what_hardly_moved() -> None:
-    """Within the spread, which is how far the changed run is, the committed row stays, digit for digit; so does a time,
-    which has no spread. What moved or is new is taken."""
+    """Within the spread the committed row stays, digit for digit, and so does a time; what moved or is new is taken."""
     timed, other = ROW | {"quantity": "training_seconds", "spread": None}, ROW | {"value": 1.0}
     assert 1 < renew.spread(ROW, other) < 1.2 and renew.spread(ROW, ROW) == 0 and renew.spread(timed, other) is None
     before = [ROW, ROW | {"seed": 1}, timed]

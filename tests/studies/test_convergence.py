@@ -1,6 +1,5 @@
-"""Copies trained side by side: each must do what it would do alone, and divergence must be told, not refused. Oracles:
-``learning.fit`` with the same steps on the same images; the spectrum of (I - W)(I - W)^T where f is linear; energies
-written by the test."""
+"""Copies trained side by side. Oracles: ``fit`` with the same steps on the same images; the spectrum of
+(I - W)(I - W)^T where f is linear; energies written by the test."""
 
 import pytest
 import torch

@@ -18,10 +18,8 @@ def graph(activation: str = "linear", **more: object) -> pcg.PCGraph:
 
 
 def conditioned(made: pcg.PCGraph) -> torch.Tensor:
-    """Deviation of the predictions of the missing pixels: that of the pixels less their own error of variance 1.
-
-    Under a flat prior a label may be anything: its variance is as good as infinite.
-    """
+    """Deviation of the predictions of the missing pixels: that of the pixels less their own error of variance 1. Under
+    a flat prior a label may be anything: its variance is as good as infinite."""
     effects = torch.linalg.inv(torch.eye(made.topology.n, dtype=torch.float64) - made.weight)
     if made.prior == "flat":
         effects[made.topology.slice("labels")] *= 1e4
