@@ -180,11 +180,14 @@ def test_of_settings_everything_shared_is_told_below_with_what_the_paper_says() 
         "In all rows: 1,000 parameters; T 5.", "The paper's: learning rate 0.0001; T 20."]
 
 
-def test_points_of_numbers_stand_below_one_another() -> None:
+def test_points_of_numbers_stand_below_one_another_and_long_texts_have_a_class_for_the_phone() -> None:
     page = html(steps=[{"mean": 9.5, "sd": 1.4}, 1024.2, None, 100.0], name=["1", "two", "3", "4"])
     space = render.FIGURE_SPACE
     assert [row[0] for row in cells(page)[1:]] == [f"{3 * space}9.5 ± 1.4", "1024", "—", f"{space}100"]
     assert page.find_all("td")[0]["class"] == ["number"] and not page.find_all("td")[1].get("class")
+    page = html(model=["a", "b" * 40], **{"at the end of the query: PSNR": [0.5, 0.25]})
+    assert [one.get("class") for one in page.find_all("th")] == [None, ["long"]]
+    assert [one.get("class") for one in page.find_all("td")] == [["long"], ["number"]] * 2
 
 
 def test_what_a_table_shows_stands_above_it_and_is_its_description() -> None:
@@ -193,12 +196,6 @@ def test_what_a_table_shows_stands_above_it_and_is_its_description() -> None:
     said = page.find("p", class_="table-says")
     assert said.text == "B is < A." and page.find("table")["aria-describedby"] == said["id"]
     assert page.find("a", href="x.csv").has_attr("download")
-
-
-def test_long_titles_and_words_have_a_class_for_the_phone() -> None:
-    page = html(model=["a", "b" * 40], **{"at the end of the query: PSNR": [0.5, 0.25]})
-    assert [one.get("class") for one in page.find_all("th")] == [None, ["long"]]
-    assert [one.get("class") for one in page.find_all("td")] == [["long"], ["number"]] * 2
 
 
 def test_names_of_the_code_are_words_and_nothing_else_changes() -> None:

@@ -132,7 +132,7 @@ def made_up(hidden: arguments.Sizes, labels: arguments.CountOrZero = 10,
 
 
 def test_a_schema_is_the_signature() -> None:
-    """Defaults, lists for sequences, names, one value where replicas may have several, and nothing else."""
+    """Defaults, lists for sequences, names, one value where replicas may have several, nothing else; so is fit's."""
     schema = config.schema("made_up", config.Strict, made_up, {"generator"})
     assert schema(hidden=[2]).model_dump() == {"hidden": [2], "labels": 10, "rate": 0.5, "name": "one", "pairs": None,
                                                "score": "auto"}
@@ -144,9 +144,6 @@ def test_a_schema_is_the_signature() -> None:
             schema(**wrong)
     with pytest.raises(ValidationError, match="no key 'generator'"):
         schema(hidden=[2], generator=None)
-
-
-def test_training_schema_matches_fit() -> None:
     settings = {field.name for field in fields(learning.Training)}
     assert config.SPECS["pcgraph"].model_fields["train"].annotation.model_fields.keys() == settings | {"score"}
 
