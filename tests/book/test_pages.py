@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 import pcgraph_lite as pcg
 from pcgraph_lite.images import datasets
 from reproduction import checkout
-from reproduction.book import gate, notebooks
+from reproduction.book import gate, notebooks, site
 from reproduction.evidence import claims, config
 
 
@@ -63,7 +63,7 @@ def test_every_reference_is_cited() -> None:
 def test_a_published_page_has_figures_no_warning_no_folder_of_one_machine_and_its_parameters(page: Path) -> None:
     """No cell warned, which would name the file of the cell, and the folder is relative, see results/README.md. What
     papermill noted are the parameters of the profile, but of a page that ran with earlier code."""
-    notebook = nbformat.read(page, as_version=4)
+    notebook = site.read_notebook(page, "paper")
     for cell in notebook.cells:
         if figure := cell.metadata.get("mystnb", {}).get("figure"):
             assert any("image/png" in out.get("data", {}) for out in cell.outputs), figure["name"]
