@@ -5,9 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import networkx as nx
+import pandas as pd
 import pytest
 import torch
+import train_judges
 from pictures import seeded
+from strategies import connectome
 from torch import nn
 from torch.utils.data import ChainDataset, DataLoader, Subset, SubsetRandomSampler, TensorDataset
 
@@ -21,13 +24,15 @@ from pcgraph_lite.errors import BadInput, BadValues, PCGraphError, UnknownGroup,
 from pcgraph_lite.images import datasets, judge, metrics
 from pcgraph_lite.studies import circuits, structure, tasks, uncertainty
 from pcgraph_lite.studies.convergence import watch
-from reproduction.evidence import decimals
+from reproduction.book import plots
+from reproduction.evidence import decimals, records
 
 GRAPH = PCGraph(topology.generative(3, [4], 6))
 TWINS = PCGraph(GRAPH.topology, replicas=2)
 CHAIN = PCGraph(Topology({"a": 1, "b": 1, "c": 1}, [Edges("a", "b"), Edges("b", "c")]), "linear")
 IMAGES, LABELS, ONE, NAN = torch.rand(10, 6), torch.arange(10) % 3, torch.ones(1, 1), float("nan")
 GOOD, KNOWN, DIGITS = IMAGES[:2], torch.arange(6) < 3, torch.rand(128, 784)
+TWO, FRAME = PCGraph(topology.from_mask(torch.ones(2, 2))), pd.DataFrame({"seed": [0], "mse": [0.1]})
 Case = tuple[Callable[[], object], type[PCGraphError], str]
 
 
@@ -43,6 +48,13 @@ def drawn(**settings: object) -> Callable[[], object]:
     return lambda: sample(GRAPH, clamp={"pixels": GOOD[:1]}, **settings)
 
 
+def wired(change: Callable[[nx.DiGraph], object] = len, **arguments: object) -> Callable[[], object]:
+    def call() -> object:
+        change(wires := connectome())
+        return topology.from_networkx(wires, **arguments)
+    return call
+
+
 def stored(**settings: object) -> Callable[[], object]:
     usual = {"images": torch.rand(10, 64), "labels": LABELS, "sizes": [8], "progress": False}
     return lambda: fit_hopfield(Hopfield((1, 8, 8), 3), **usual | settings)
@@ -54,6 +66,20 @@ TOPOLOGIES: list[Case] = [
     (lambda: topology.from_mask(torch.sparse_coo_tensor([[0], [1]], [0.5], (3, 3))), BadInput, "other than 0 and 1"),
     (lambda: topology.from_mask(torch.ones(2, 2), {"a": 3}), WrongShape, "groups hold 3 vertices, the mask 2"),
     (lambda: topology.from_networkx(nx.Graph()), BadInput, "no nodes"),
+    (wired(attribute="Group"), UnknownName, "no node attribute 'Group'.*Did you mean 'group'"),
+    (wired(weight="wieght"), UnknownName, "no edge attribute 'wieght'.*Did you mean 'weight'"),
+    (wired(nodelist=["a", "b", "c", "D"]), UnknownName, "no node 'D'"),
+    (wired(nodelist=["a", "b", "c"]), BadInput, "leaves out 1 nodes, the first of them 'd'"),
+    (wired(nodelist=["a", "b", "c", "d", "a"]), BadInput, "nodes names 'a' twice"),
+    (wired(sensory=["sean"], weight="weight"), UnknownGroup, "no vertex group 'sean'.*Did you mean 'seen'"),
+    *((wired(lambda wires, weight=weight: wires["b"]["a"].update(weight=weight), weight="weight"), error, says)
+      for weight, error, says in ((None, BadInput, "tensor of numbers"), ("x", BadInput, "tensor of numbers"),
+                                  (float("inf"), BadValues, "infinite"))),
+    (wired(lambda wires: wires["b"]["a"].clear(), weight="weight"), BadInput, "the edge 'b' -> 'a' has no 'weight'"),
+    (wired(lambda wires: (wires.nodes["a"].update(group=1), wires.nodes["b"].update(group="1"))), BadInput,
+     "'group' has 1 and '1', which are the same name of a group"),
+    (lambda: topology.to_networkx(TWINS), BadInput, "2 replicas"),
+    (lambda: topology.to_networkx(nx.Graph()), BadInput, "expected a PCGraph or a Topology"),
     (lambda: Topology({"a": 2}, [Edges("a", "a", weights=torch.ones(3))]), WrongShape,
      r"first weights of 'a' -> 'a' are \(3,\); expected \(4,\)"),
     (lambda: Topology({"a": 2}, [], nodes=["x"]), WrongShape, "nodes names 1 vertices; expected 2"),
@@ -218,6 +244,8 @@ OTHERS: list[Case] = [
      r"\(2, 24\); give shape=\(channels, height, width\)"),
     (lambda: datasets.ImageSet("mine", torch.rand(2, 8, 8, 3), LABELS[:2]), WrongShape,
      r"images of 'mine' are \(2, 8, 8, 3\), channels last"),
+    (lambda: train_judges.train("mnist", epochs=0), BadInput, "epochs = 0; expected a whole number of at least 1"),
+    (lambda: train_judges.train("cifar10"), UnknownName, r"no judge 'cifar10'. Known: mnist, fashion"),
     (stored(sizes=[9]), BadInput, "size 9 does not fit into 8 x 8"),
     (stored(thresholds=[0.1, 0.2]), BadInput, "2 thresholds to choose from, but no validation"),
     (stored(labels=torch.zeros(10, dtype=torch.long)), BadInput, "no training image of class 1"),
@@ -243,7 +271,17 @@ OTHERS: list[Case] = [
     (lambda: structure.measure(topology.from_mask(torch.eye(2))), BadInput, "falls into 2 parts"),
     (lambda: structure.brain_regions(3, 4, 0.0, generator=seeded()), BadInput, r"rewire = 0\.0.*fall apart"),
     *((lambda wrong=wrong: decimals.share_interval(*wrong), BadInput, f"{wrong[0]} hits of {wrong[1]}; expected")
-      for wrong in ((-1, 10), (11, 10), (0, 0)))]
+      for wrong in ((-1, 10), (11, 10), (0, 0))),
+    *((lambda asked=asked: records.Recorder("n", "laptop", "cpu").add_frame(FRAME, claim="gen-c", **asked), BadInput,
+       "no column 'psnr'; it has seed, mse") for asked in (
+           {"quantities": ["psnr"]}, {"quantities": ["mse"], "parameters": ["psnr"]})),
+    (lambda: plots.image_rows({"a": DIGITS, "b": DIGITS[:2]}), WrongShape, "differ in length"),
+    (lambda: plots.image_rows({"mine": torch.rand(2, 35)}), WrongShape,
+     r"pictures of 35 pixels are not square.*give shape=\(height, width\)"),
+    *((lambda draw=draw: draw({}), BadInput, "at least one") for draw in (
+        plots.mask_picture, lambda parts: plots.panels(parts, "x", "y"), plots.differences,
+        lambda parts: plots.dots(parts, "x"), plots.mistakes)),
+    (lambda: plots.graph_picture(TWO, ["a"]), WrongShape, "1 names for 2 vertices")]
 
 
 @pytest.mark.parametrize(("call", "error", "says"), [

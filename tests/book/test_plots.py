@@ -22,7 +22,6 @@ from matplotlib.text import Text
 from PIL import Image
 
 from pcgraph_lite import PCGraph, topology
-from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import circuits
 from reproduction.book import handover, plots, polish
 from reproduction.book.plots import RIGHT, WRONG
@@ -220,8 +219,6 @@ def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
 def test_image_rows_draw_square_pictures_of_any_size(pixels, shape):
     figure = plots.image_rows({"mine": torch.rand(2, pixels)})
     assert figure.axes[0].images[0].get_array().shape == shape
-    with pytest.raises(WrongShape, match=r"pictures of 35 pixels are not square.*give shape=\(height, width\)"):
-        plots.image_rows({"mine": torch.rand(2, 35)})
     assert plots.image_rows({"mine": torch.rand(2, 35)}, shape=(5, 7)).axes[0].images[0].get_array().shape == (5, 7)
     for known in ((2, 5, 7), (2, 1, 5, 7)):                                # pictures that have their shape
         assert plots.image_rows({"mine": torch.rand(known)}).axes[0].images[0].get_array().shape == (5, 7)
@@ -252,17 +249,6 @@ def test_pictures_of_a_graph_and_of_its_energy_have_names():
     start = torch.zeros(3, dtype=torch.float64)
     figure = plots.landscape(graph, start, (1, 2), {"p": torch.zeros(2, 3)}, ["a", "b", "c"])
     assert figure.axes[0].get_xlabel() == "value of b" and figure.axes[1].get_ylabel() == "log10 of the energy E"
-
-
-def test_bad_input_is_refused():
-    with pytest.raises(WrongShape, match="differ in length"):
-        plots.image_rows({"a": torch.rand(2, 784), "b": torch.rand(3, 784)})
-    for draw in (plots.mask_picture, lambda parts: plots.panels(parts, "x", "y"), plots.differences,
-                 lambda parts: plots.dots(parts, "x"), plots.mistakes):
-        with pytest.raises(BadInput, match="at least one"):
-            draw({})
-    with pytest.raises(WrongShape, match="1 names for 2 vertices"):
-        plots.graph_picture(PCGraph(topology.from_mask(torch.ones(2, 2))), ["a"])
 
 
 def test_network_picture_draws_every_edge_of_the_object():

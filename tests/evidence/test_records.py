@@ -134,13 +134,6 @@ def test_a_frame_is_recorded_row_by_row(root: Path) -> None:
     assert [record.n for record in shared.rows.values()] == [7, 7]
 
 
-@pytest.mark.parametrize("asked", [{"quantities": ["psnr"]}, {"quantities": ["mse"], "parameters": ["psnr"]}])
-def test_a_frame_without_the_column_is_refused(root: Path, asked: dict) -> None:
-    frame = pd.DataFrame({"seed": [0], "mse": [0.1]})
-    with pytest.raises(BadInput, match="no column 'psnr'; it has seed, mse"):
-        records.Recorder("n", "laptop", "cpu").add_frame(frame, claim="gen-c", **asked)
-
-
 def test_two_runs_are_compared_by_what_both_recorded(root: Path) -> None:
     """Means over seeds; a number of one run alone is left out. The folder of a run stands for its records."""
     for name, values in (("mine", {0: 1.0, 1: 3.0}), ("theirs", {5: 5.0})):
