@@ -16,7 +16,7 @@ from reproduction import checkout
 torch.set_num_threads(1)
 # These take longest, so that no worker waits for another at the end. The numbers of the notebooks are compared last.
 FIRST = ("test_browser_pages.py", "test_how_to.py", "*.ipynb", "test_site.py", "test_workflow.py",
-         "test_browser_live.py", "test_hostile.py", "test_thin.py", "test_bench.py", "test_notebooks_run.py",
+         "test_browser_live.py", "test_hostile.py", "test_pages.py", "test_bench.py", "test_notebooks_run.py",
          "test_wheel.py", "test_sparse.py", "test_cluster.py")
 LAST = "test_numbers.py"
 STARTED = pytest.StashKey[float]()
@@ -26,14 +26,10 @@ settings.load_profile("book")
 
 
 @pytest.fixture(autouse=True)
-def _denormals() -> None:
-    """`hardware.prepare` flushes denormals for the whole process; hypothesis refuses to draw floats after that."""
+def _alike() -> None:
+    """`hardware.prepare` flushes denormals for the whole process; hypothesis refuses to draw floats after that. And a
+    seed for inputs that a test draws without a generator of its own; the package never uses the global one."""
     torch.set_flush_denormal(False)
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    """For inputs that a test draws without a generator of its own; the package never uses the global one."""
     torch.manual_seed(0)
 
 

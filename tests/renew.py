@@ -65,7 +65,7 @@ def _key(row: dict[str, Any]) -> str:
 
 def keep_notebook(executed: Path, target: Path) -> None:
     """Without times, which would change at every renewal, prose and pictures, which nbval does not compare. nbval
-    passes over the cells tagged ``science``: they record nothing, and ``book/test_thin.py`` runs each by itself."""
+    passes over the cells tagged ``science``: they record nothing, and ``book/test_pages.py`` runs each by itself."""
     notebook = nbformat.read(executed, as_version=4)
     notebook.metadata.pop("papermill", None)
     notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -2,6 +2,7 @@
 
 from inspect import signature
 
+import networkx as nx
 import torch
 from hypothesis import strategies as st
 from pictures import seeded
@@ -72,3 +73,11 @@ def chain(activation: str, first: float, second: float, **settings: object) -> P
     graph = PCGraph(topology.from_mask([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), activation, dtype=torch.float64, **settings)
     graph.set_weight([[0, first, 0], [0, 0, second], [0, 0, 0]])
     return graph
+
+
+def connectome() -> nx.DiGraph:
+    """Four neurons with names, groups and weights; one is a loop."""
+    wires = nx.DiGraph()
+    wires.add_weighted_edges_from([("b", "a", 0.5), ("d", "a", -2.0), ("d", "b", 0.25), ("c", "c", 0.125)])
+    nx.set_node_attributes(wires, {"a": "seen", "b": "hidden", "c": "hidden", "d": "seen"}, "group")
+    return wires

@@ -328,8 +328,7 @@ def test_a_fitted_exponent_is_that_of_the_law() -> None:
     assert scaling.Curve(x="N", label="", at=[1, 2], seconds=[1, 4]).exponent == pytest.approx(2)
 
 
-def test_a_quick_run_through_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                         monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quick_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every part: JSON that reads back as what was measured, a line in each table, figures, nothing half written. Edges
     are measured in this process; `test_a_large_parent_does_not_hide_the_memory_of_edges` has one of its own."""
     monkeypatch.setattr(edges, "_apart", edges.one)
@@ -360,9 +359,8 @@ def test_a_run_that_is_stopped_keeps_the_rows_that_it_measured(tmp_path: Path, m
 @pytest.mark.parametrize(("arguments", "folder"), [
     ([], "cpu"), (["--quick"], "cpu-quick"), (["--only", "memory"], "cpu-part"),
     (["--only", "memory", "--tf32"], "cpu-tf32-part"), (["--tf32", "--cuda-graphs"], "cpu-tf32-graphs")])
-def test_no_run_replaces_one_of_other_rows_or_switches(arguments: list[str], folder: str, tmp_path: Path,
-                                                       monkeypatch: pytest.MonkeyPatch) -> None:
-    """--tf32 reaches ``hardware.prepare``, --cuda-graphs the rows; both are noted, and name the folder."""
+def test_runs_stay_apart(arguments: list[str], folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--tf32 reaches ``hardware.prepare``, --cuda-graphs the rows; both name the folder, so no run replaces another."""
     made, prepare = tmp_path / "_build/bench", mock.Mock(return_value={"threads": 1})
     measured = mock.Mock(return_value=rows.Row(name="memory", title="nothing", quantities={"bytes": 1.0}))
     monkeypatch.setattr(checkout, "from_checkout", lambda package, name: {"suite": suite, "report": report}[name])

@@ -63,9 +63,8 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["book", "--profile", "smoek"], ["Did you mean 'smoke'"]),
     (["info", "--profile", "smoek"], ["Did you mean 'smoke'"]),
 ])
-def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str],
-                                              words: list[str]) -> None:
-    """No traceback; the message names the value, what was expected, and the nearest right name."""
+def test_bad_calls(root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]) -> None:
+    """Code 2 and no traceback; the message names the value, what was expected, and the nearest right name."""
     assert call(*(one.format(root=root) for one in arguments)) == 2
     text = capsys.readouterr().err
     assert all(word in text for word in words), text
@@ -81,9 +80,9 @@ def test_bad_calls_are_one_message_and_code_2(root: Path, capsys: pytest.Capture
     ("_build/smoke/notebooks/01-tiny.ipynb/", ["run", "01-tiny", "--profile", "smoke"]),
     ("_build/smoke/records/01-tiny.json/", ["run", "01-tiny", "--profile", "smoke"]),
     ("card/", ["scorecard", "--csv", "{root}/card"])])
-def test_what_cannot_be_written_is_said_in_one_line_before_any_work(
-        root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str,
-        arguments: list[str]) -> None:
+def test_what_cannot_be_written(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+                                place: str, arguments: list[str]) -> None:
+    """It is said in one line, before any work."""
     for module, name in ((zoo, "fit"), (papermill, "execute_notebook"), (verdicts, "verdicts"), (site, "stage")):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("the work was begun"))
     monkeypatch.setattr(site, "ROOT", root)
@@ -145,8 +144,7 @@ def test_train_prints_where_the_weights_and_the_card_are(root: Path, capsys: pyt
     assert capsys.readouterr().out.strip() == "tiny: _build/smoke/models/tiny-seed0.safetensors"
 
 
-def test_many_models_train_in_one_process(root: Path, monkeypatch: pytest.MonkeyPatch,
-                                          capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_models_at_once(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Every model with every seed; one that stops is told of at the end, and the others are trained."""
     def train(one: zoo.ModelRun, *rest: object, **options: object) -> Path:
         if (one.name, one.seed) == ("tiny", 1):
@@ -163,8 +161,7 @@ def test_many_models_train_in_one_process(root: Path, monkeypatch: pytest.Monkey
     assert [zoo.ModelRun("tiny", "smoke", seed).is_done for seed in (0, 1)] == [True, False]
 
 
-def test_info_data_and_version(root: Path, monkeypatch: pytest.MonkeyPatch,
-                               capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_and_data(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """They name commit, threads, data sets and the version. Large data sets, where they are, would take seconds."""
     for variable in ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(root))
@@ -183,9 +180,8 @@ def test_info_data_and_version(root: Path, monkeypatch: pytest.MonkeyPatch,
     (["--published", "-p", "seed", "4"], ("paper", {"seed": "4"}, "")),
     (["--published", "--out", "mine"], ("paper", {"seed": 3}, "mine")),
     (["--profile", "paper", "-p", "seed", "4"], ("paper", {"seed": "4"}, "")), ([], ("laptop", {}, ""))])
-def test_a_published_run_takes_the_parameters_that_the_profile_keeps_for_it(
-        root: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], ran: tuple[object, ...]) -> None:
-    """Other parameters go to a folder of their own, so what make publish copies is what the profile says."""
+def test_a_published_run(root: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], ran: tuple) -> None:
+    """With the parameters that the profile keeps for it. Others go to a folder that make publish does not copy."""
     laptop = (root / "config/profiles/laptop.yaml").read_text()
     (root / "config/profiles/paper.yaml").write_text(f"{laptop}\npublished:\n  01-tiny: {{seed: 3}}\n")
     monkeypatch.setattr(notebooks, "run", run := mock.Mock(return_value=root))
@@ -213,9 +209,8 @@ def test_what_is_no_screen_gets_whole_plain_lines(environment: dict[str, str]) -
     assert told.splitlines() == [f"BadInput: {LONG}"] and "\x1b" not in said
 
 
-def test_a_run_of_other_parameters_than_the_claims_says_that_it_decides_nothing(
-        root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Seeds and the device are no such parameters: how many seeds there are, the verdict counts itself."""
+def test_what_decides_nothing(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run of other parameters than the claims, but not of other seeds, which the verdict counts itself."""
     known = notebooks.parameters("01-tiny")
     monkeypatch.setattr(notebooks, "parameters", lambda _: known | {"variance": notebooks.Parameter("float", 0.5, "")})
     assert notebooks.other_than_claimed("01-tiny", "smoke", {"variance": "0.3"}) == {"variance": (0.3, 0.5)}

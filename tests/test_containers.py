@@ -129,8 +129,7 @@ def test_pictures_scaled_by_hand_are_refused_where_there_is_no_scale(door: str, 
 
 @pytest.mark.parametrize("door", SCALED)
 @pytest.mark.parametrize("name", ["[-1, 1]", "[-2, 2]", "standardized"])
-def test_a_graph_with_a_scale_takes_clean_and_noisy_pictures_and_none_that_are_scaled(
-        monkeypatch: pytest.MonkeyPatch, door: str, name: str) -> None:
+def test_graphs_with_a_scale_take_pictures_without_one(monkeypatch: pytest.MonkeyPatch, door: str, name: str) -> None:
     scale, images = named(name, "fashion"), torch.rand(8, 16, generator=seeded()).square()
     monkeypatch.setattr(doors, "graph", partial(doors.graph, pixel_scale=scale))
     answer(door, images=images)

@@ -68,8 +68,7 @@ def test_a_file_is_looked_for_where_its_user_means(home: Path, door: str, name: 
 
 @pytest.mark.parametrize("variable", VARIABLES)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_variable_means_what_its_user_means(home: Path, monkeypatch: pytest.MonkeyPatch, variable: str,
-                                              name: str) -> None:
+def test_variables_mean_what_users_mean(home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, name: str) -> None:
     assert sources.cache() == home / ".cache/pcgraph"                      # as long as none is set
     monkeypatch.setenv(variable, name)
     try:

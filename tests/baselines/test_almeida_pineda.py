@@ -1,6 +1,5 @@
-"""Recurrent backpropagation against autograd through the relaxation itself, a linear solve, and a layered network.
-Oracles: 400 steps of the dynamics unrolled by autograd in float64; the adjoint equation solved by linear algebra; a
-multilayer perceptron, which is a network without cycles."""
+"""Recurrent backpropagation. Oracles: 400 steps of the dynamics unrolled by autograd in float64; the adjoint equation
+solved by linear algebra; a multilayer perceptron, which is a network without cycles."""
 
 import pytest
 import torch

@@ -1,6 +1,5 @@
-"""The Boltzmann machine against enumeration of all its states, where it is small enough. Oracles: the exact likelihood
-of a machine of 6 vertices and its autograd gradient; the variational free energy, a bound whose stationary points are
-the mean-field fixed points; independent vertices, for which mean field is exact."""
+"""The Boltzmann machine. Oracles: all states of 6 vertices, with their likelihood and its autograd gradient; the free
+energy, a bound that is stationary at mean-field fixed points; independent vertices, for which mean field is exact."""
 
 from itertools import product
 

@@ -1,6 +1,5 @@
-"""The dense associative memory against its own energy, and its learning against autograd and the source's rule.
-Oracles: the energy as a sum over memories; autograd; memories that are the images themselves; the rule of the source
-written out for one memory at a time."""
+"""The dense associative memory. Oracles: its energy as a sum over memories; autograd; memories that are the images
+themselves; the rule of the source written out for one memory at a time."""
 
 import pytest
 import torch
@@ -36,8 +35,7 @@ def test_the_gain_of_a_label_is_the_fall_of_the_energy(power: int):
 
 @pytest.mark.parametrize("rows", [2, 4, 250])   # images looked at together: all of them fit into 250
 @pytest.mark.parametrize(("power", "loss_power"), [(2, 1), (3, 4), (4, 2)])
-def test_the_closed_gradient_is_that_of_autograd(power: int, loss_power: int, rows: int,
-                                                     monkeypatch: pytest.MonkeyPatch):
+def test_the_gradient_is_that_of_autograd(monkeypatch: pytest.MonkeyPatch, power: int, loss_power: int, rows: int):
     monkeypatch.setattr(dam, "ROWS", rows)
     model, labels = small(power), torch.arange(6) % 3
     model.memory.requires_grad_()

@@ -1,6 +1,5 @@
-"""The Hopfield network: its rules against their sums written out, its dynamics against the theorem on its energy.
-Oracles: Storkey's rule and Hebb's as loops over their printed sums; orthogonal patterns, which Hebb's rule must keep;
-the energy, which no single update may raise; images for which the answer is plain."""
+"""The Hopfield network. Oracles: Hebb's and Storkey's rule as loops over their printed sums; orthogonal patterns, which
+Hebb's rule must keep; the energy, which no single update may raise; images for which the answer is plain."""
 
 import pytest
 import torch
@@ -8,7 +7,6 @@ from scipy.linalg import hadamard
 
 from pcgraph_lite.baselines import hopfield
 from pcgraph_lite.baselines.hopfield import Hopfield, fit_hopfield
-from pcgraph_lite.errors import BadInput
 
 
 def signs(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -105,8 +103,7 @@ def test_with_hebbs_rule_the_nearest_pattern_wins():
 
 @pytest.mark.parametrize("rule", ["hebb", "storkey"])
 def test_choices_are_made_on_validation_images(rule: str):
-    """Threshold 0.95 lies above every mean, so all patterns are alike; level 0.95 makes all images alike. With the
-    others, plain pictures are classified; the level is kept with the weights."""
+    """At threshold 0.95 all patterns are alike, at level 0.95 all images; the level is kept with the weights."""
     model, again, other = Hopfield((1, 8, 8), 3), Hopfield((1, 8, 8), 3), pictures(30, seed=1)
     history = fit_hopfield(model, *pictures(), validation=other, rule=rule, sizes=[4, 8], thresholds=[0.95, 0.5],
                            levels=[0.95, 0.5], progress=False)
@@ -114,15 +111,3 @@ def test_choices_are_made_on_validation_images(rule: str):
     assert (row.threshold, row.level, row.tried, row.validation) == (0.5, 0.5, 8, 1.0)
     again.load_state_dict(model.state_dict())
     assert float(again.level) == 0.5 and torch.equal(again.classify(other[0]), other[1])
-
-
-@pytest.mark.parametrize(("change", "error", "says"), [
-    ({"sizes": [9]}, BadInput, "size 9 does not fit into 8 x 8"),
-    ({"thresholds": [0.1, 0.2]}, BadInput, "2 thresholds to choose from, but no validation"),
-    ({"labels": torch.zeros(40, dtype=torch.long)}, BadInput, "no training image of class 1"),
-])
-def test_bad_input_is_refused(change: dict[str, object], error: type[Exception], says: str):
-    images, labels = pictures()
-    arguments = {"images": images, "labels": labels, "sizes": [8], "progress": False} | change
-    with pytest.raises(error, match=says):
-        fit_hopfield(Hopfield((1, 8, 8), 3), **arguments)

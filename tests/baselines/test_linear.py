@@ -51,8 +51,7 @@ def test_the_gradient_vanishes(method: str, decay: float):
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_discriminant_analysis_compares_normal_densities(decay: float):
-    """Of two classes, the scores differ as the logarithms of their shares and densities do; the last pixel says
-    nothing."""
+    """Scores of two classes differ as logarithms of their shares and densities do; the last pixel says nothing."""
     (images, labels), model = data(), trained("discriminant-analysis", weight_decay=decay)
     seen, classes = images[:, :-1], [images[labels == k, :-1] for k in range(4)]
     within = sum((one - one.mean(0)).T @ (one - one.mean(0)) for one in classes) / len(seen) + decay * torch.eye(8)

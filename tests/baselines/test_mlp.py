@@ -1,6 +1,5 @@
-"""The perceptron against the PC graph of the same weights, and what backpropagation has in common with it. Oracles: the
-graph's own prediction and energy; the theorem of Whittington and Bogacz (2017) that predictive coding at rest
-backpropagates the error of its labels, as that error vanishes."""
+"""The perceptron. Oracles: prediction and energy of the PC graph of the same weights; the theorem of Whittington and
+Bogacz (2017) that predictive coding at rest backpropagates the error of its labels, as that error vanishes."""
 
 import pytest
 import torch

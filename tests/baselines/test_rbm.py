@@ -1,6 +1,5 @@
-"""The restricted Boltzmann machine against enumeration of all its states, where it is small enough. Oracles: sums over
-all states of a machine of 4 pixels, one label of 3 and 3 hidden vertices; the autograd gradient of its exact
-likelihood; the exact distribution, which Gibbs sampling must not leave."""
+"""The restricted Boltzmann machine. Oracles: sums over all states of 4 pixels, one label of 3 and 3 hidden vertices;
+autograd of the exact likelihood; the exact distribution, which Gibbs sampling must not leave."""
 
 from itertools import product
 

@@ -35,16 +35,12 @@ def test_the_csv_of_a_page_holds_its_records_to_the_last_digit(csv: Path, path: 
             for key, value in record["parameters"].items() if value is not None)
 
 
-def test_the_first_cell_does_nothing_where_the_package_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: pytest.fail("something was run"))
-    exec(render.template("install.py.txt"), {})
-
-
-def test_where_it_is_not_the_first_cell_installs_the_folder_beside_it(tmp_path: Path,
-                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_cell_installs_what_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[list[str]] = []
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr(subprocess, "run", lambda command, check: ran.append(command))
+    exec(render.template("install.py.txt"), {})
+    assert not ran
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr("sys.path", ["here"])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="beside this notebook"):

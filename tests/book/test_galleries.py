@@ -15,8 +15,7 @@ from reproduction.book.galleries import GAP
 
 
 @pytest.mark.parametrize("count", [6, 10])
-def test_the_names_of_rows_end_where_the_first_frame_begins_and_the_corner_is_cut_along_frames(tmp_path: Path,
-                                                                                              count: int) -> None:
+def test_names_of_rows_end_at_the_first_frame_and_the_corner_is_cut_along_frames(tmp_path: Path, count: int) -> None:
     """Dark pictures draw upright lines of their own."""
     plots.use_style()
     torch.manual_seed(0)

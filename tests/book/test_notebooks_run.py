@@ -33,8 +33,7 @@ def values(path: Path) -> list[float]:
 
 
 def test_parameters_are_read_and_given_values_come_before_the_profile_and_the_notebook(root: Path) -> None:
-    """Names, types and defaults of the parameters cell; models of the front matter. Text is read as the declared
-    type; a whole number is fine where a float is declared."""
+    """Names, types and defaults of the first cell, models of the front matter; text is read as the declared type."""
     known = notebooks.parameters(NAME)
     assert (known["images"].type, known["images"].default, known["images"].help) == ("int", 50, "test images")
     assert known["sizes"].default == [1, 2]
@@ -116,8 +115,7 @@ def test_what_other_runs_recorded_is_not_written_over(root: Path, given: dict[st
 
 
 def test_plain_papermill_gives_the_same_numbers(project: Project) -> None:
-    """One way is as good as another: with other parameters, which get a folder of their own, and the pipe jupytext |
-    papermill, pasted from a page."""
+    """With other parameters, which get a folder of their own, and the pipe that a page shows, pasted from it."""
     given = ("run", NAME, "--profile", "smoke", "-p", "variance", "0.3")
     said, place = project.pcgraph(*given, "-p", "device", "cpu"), "_build/runs/01-tiny/smoke_device-cpu_variance-0.3"
     own = project.root / place

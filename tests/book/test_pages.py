@@ -1,5 +1,5 @@
-"""The commands that each page shows are there, and they work as they stand. Oracle: the shell itself, run on the line
-of the page."""
+"""Pages say why, show the query or the training that they are about, and what was published of them is whole. Oracles:
+the cells themselves; a fresh interpreter's namespace, for what runs by itself."""
 
 import re
 from pathlib import Path
@@ -8,14 +8,25 @@ import jupytext
 import nbformat
 import pytest
 import renew_published
+from nbformat import NotebookNode
 
+import pcgraph_lite as pcg
+from pcgraph_lite.images import datasets
 from reproduction import checkout
-from reproduction.book import gate, notebooks
+from reproduction.book import gate, notebooks, site
 from reproduction.evidence import claims, config
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    return cell.metadata.get("tags", [])
+
 
 PUBLISHED = sorted((checkout.ROOT / "book" / "notebooks").glob("*.ipynb"))
 PAGES = sorted((checkout.ROOT / "notebooks").glob("*.md"))
+ASKING = [page.stem for page in PAGES if any("science" in tags(cell) for cell in notebooks.cells(page.stem))]
 SERVES = {claim.notebook for claim in claims.load_claims().values()}       # the others have no claim to begin with
+LONGEST, VISIBLE = 25, 12                                  # lines of a cell that are not blank
+ENOUGH, STEPS = 200, 100                                   # images, and steps of a query
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -36,7 +47,7 @@ def test_what_ci_executes_is_the_page_s_code(page: Path) -> None:
     """Of the smoke outputs; text may differ, because nothing of it is compared."""
     kept = nbformat.read(checkout.ROOT / "tests/notebooks" / f"{page.stem}.ipynb", as_version=4)
     ran = [cell.source.strip() for cell in kept.cells
-           if cell.cell_type == "code" and "injected-parameters" not in cell.metadata.get("tags", [])]
+           if cell.cell_type == "code" and "injected-parameters" not in tags(cell)]
     assert ran == [cell.source.strip() for cell in jupytext.read(page).cells if cell.cell_type == "code"], (
         f"run python tests/renew.py {page.stem} and commit the result alone")
 
@@ -50,10 +61,9 @@ def test_every_reference_is_cited() -> None:
 
 @pytest.mark.parametrize("page", PUBLISHED, ids=lambda page: page.stem)
 def test_a_published_page_has_figures_no_warning_no_folder_of_one_machine_and_its_parameters(page: Path) -> None:
-    """A cell with a caption shows a picture. The run was given a folder relative to the checkout, see
-    results/README.md; no cell warned, which would name the file of the cell. What papermill noted stands against the
-    parameters of the profile and of its key `published`; a page that ran with earlier code may have had others then."""
-    notebook = nbformat.read(page, as_version=4)
+    """No cell warned, which would name the file of the cell, and the folder is relative, see results/README.md. What
+    papermill noted are the parameters of the profile, but of a page that ran with earlier code."""
+    notebook = site.read_notebook(page, "paper")
     for cell in notebook.cells:
         if figure := cell.metadata.get("mystnb", {}).get("figure"):
             assert any("image/png" in out.get("data", {}) for out in cell.outputs), figure["name"]
@@ -71,3 +81,30 @@ def test_a_published_page_has_figures_no_warning_no_folder_of_one_machine_and_it
 def test_the_readme_shows_a_published_figure() -> None:
     if renew_published.PICTURE.read_bytes() != renew_published.picture():
         pytest.fail("the README's picture is not that of the published page; run python scripts/renew_published.py")
+
+
+def lines(code: str) -> int:
+    return sum(bool(line.strip()) for line in code.splitlines())
+
+
+@pytest.mark.parametrize("page", ASKING)
+def test_a_page_shows_what_it_asks(page: str) -> None:
+    """The cell tagged science is short and not folded away; no cell is long."""
+    cells = notebooks.cells(page)
+    shown = [cell for cell in cells if "science" in tags(cell)]
+    assert shown and all("hide-input" not in tags(cell) and lines(cell.source) <= VISIBLE for cell in shown)
+    assert max(lines(cell.source) for cell in cells) <= LONGEST
+
+
+@pytest.mark.parametrize("page", ASKING)
+def test_what_a_page_shows_runs_by_itself(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an empty folder, with nothing but the cell; fewer images, epochs and steps show as well whether it runs."""
+    load, fit, query = datasets.load, pcg.fit, pcg.query
+    monkeypatch.setattr(datasets, "load", lambda *asked, **options: load(*asked, **options).subset(ENOUGH))
+    monkeypatch.setattr(pcg, "fit", lambda *given, **settings: fit(*given, **settings | {"epochs": 1}))
+    monkeypatch.setattr(pcg, "query", lambda *given, **settings: query(*given, **settings | {
+        "steps": min(settings.get("steps", STEPS), STEPS)}))
+    monkeypatch.chdir(tmp_path)
+    for cell in notebooks.cells(page):
+        if "science" in tags(cell):
+            exec(compile(cell.source, page, "exec"), {"__name__": "reader"})

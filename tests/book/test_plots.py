@@ -1,28 +1,40 @@
-"""Figures are made from objects: what they draw is what the objects hold, and every axis has a name."""
+"""Figures are made from objects: what they draw is what the objects hold, every axis has a name, and a reader downloads
+the numbers beside the figure. Oracles: the numbers that the figure was made from, and its drawn lines."""
 
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from io import BytesIO, StringIO
 from itertools import pairwise
 from types import SimpleNamespace
 
 import matplotlib
 
 matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
 from matplotlib.text import Text
+from PIL import Image
 
 from pcgraph_lite import PCGraph, topology
-from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import circuits
-from reproduction.book import handover, plots
+from reproduction.book import handover, plots, polish
 from reproduction.book.plots import RIGHT, WRONG
 
 
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
 def test_curves_draw_mean_band_levels_and_labels():
-    """A zero stands on a logarithmic axis, one place before the rest. A single line without a name has no legend, and a
-    long label has lines."""
+    """A zero stands on a logarithmic axis, one place before the rest; a line without a name has no legend."""
     values = torch.tensor([[1.0, 3.0], [2.0, 6.0]])
     lines = {"a": ([0, 1], values), "b": ([0, 1], values[:, 0])}
     axis = plots.curves(lines, "t", "E", log=True, levels={"low": 0.5}, marks={"here": 0.7}).axes[0]
@@ -207,8 +219,6 @@ def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
 def test_image_rows_draw_square_pictures_of_any_size(pixels, shape):
     figure = plots.image_rows({"mine": torch.rand(2, pixels)})
     assert figure.axes[0].images[0].get_array().shape == shape
-    with pytest.raises(WrongShape, match=r"pictures of 35 pixels are not square.*give shape=\(height, width\)"):
-        plots.image_rows({"mine": torch.rand(2, 35)})
     assert plots.image_rows({"mine": torch.rand(2, 35)}, shape=(5, 7)).axes[0].images[0].get_array().shape == (5, 7)
     for known in ((2, 5, 7), (2, 1, 5, 7)):                                # pictures that have their shape
         assert plots.image_rows({"mine": torch.rand(known)}).axes[0].images[0].get_array().shape == (5, 7)
@@ -239,17 +249,6 @@ def test_pictures_of_a_graph_and_of_its_energy_have_names():
     start = torch.zeros(3, dtype=torch.float64)
     figure = plots.landscape(graph, start, (1, 2), {"p": torch.zeros(2, 3)}, ["a", "b", "c"])
     assert figure.axes[0].get_xlabel() == "value of b" and figure.axes[1].get_ylabel() == "log10 of the energy E"
-
-
-def test_bad_input_is_refused():
-    with pytest.raises(WrongShape, match="differ in length"):
-        plots.image_rows({"a": torch.rand(2, 784), "b": torch.rand(3, 784)})
-    for draw in (plots.mask_picture, lambda parts: plots.panels(parts, "x", "y"), plots.differences,
-                 lambda parts: plots.dots(parts, "x"), plots.mistakes):
-        with pytest.raises(BadInput, match="at least one"):
-            draw({})
-    with pytest.raises(WrongShape, match="1 names for 2 vertices"):
-        plots.graph_picture(PCGraph(topology.from_mask(torch.ones(2, 2))), ["a"])
 
 
 def test_network_picture_draws_every_edge_of_the_object():
@@ -387,7 +386,7 @@ def test_a_legend_of_facets_has_numbers_by_size_and_words_as_they_come():
         assert named == (words if words[0] == "0.0" else list(frame["by"]))
 
 
-def test_facets_with_more_words_than_colours_have_a_legend_in_each_panel():
+def test_facets_with_more_words_than_colours_have_a_legend_in_each_panel_or_colours_for_all_that_panels_share():
     words = [f"{part}{k}" for part in "ab" for k in range(6)]
     frame = pd.DataFrame({"x": 1.0, "y": 2.0, "part": [word[0] for word in words], "by": words})
     figure = plots.facets(frame, "x", "y", "part", "by")
@@ -395,9 +394,67 @@ def test_facets_with_more_words_than_colours_have_a_legend_in_each_panel():
     assert told == [words[:6], words[6:]] and not figure.legends
     colors = [[handle.get_markerfacecolor() for handle in axis.get_legend().legend_handles] for axis in figure.axes]
     assert colors[0] == colors[1] and len(set(colors[0])) == 6
-
-
-def test_facets_that_share_many_words_have_a_colour_for_each():
     frame = pd.DataFrame([{"x": 1.0, "y": 2.0, "part": part, "by": f"{k}"} for part in "ab" for k in range(12)])
-    [told] = plots.facets(frame, "x", "y", "part", "by").legends
-    assert len({to_hex(handle.get_markerfacecolor()) for handle in told.legend_handles}) == 12
+    [shared] = plots.facets(frame, "x", "y", "part", "by").legends
+    assert len({to_hex(handle.get_markerfacecolor()) for handle in shared.legend_handles}) == 12
+
+
+# what a reader downloads beside a figure
+
+SEEDS = torch.tensor([[1.0, 3.0], [2.0, 6.0]])                             # (positions, seeds)
+BOTH = {"m": torch.tensor([1.0, 2.0]), "n": torch.tensor([3.0])}
+FRAME = pd.DataFrame({"k": [1, 1, 2], "v": [1.0, 2.0, 3.0], "part": ["A", "A", "B"], "f": ["u", "u", "u"]})
+COUNTS = {"half": {3: [1.0, 2.0]}, "noise": {3: [3.0], 10: [2.0]}}
+
+
+def rows(figure: Figure) -> list[dict[str, object]]:
+    """The rows of a figure as a reader's own program gets them, without empty cells."""
+    table = pd.read_csv(StringIO(handover.csv(figure)))
+    return [{key: value for key, value in row.items() if value == value} for row in table.to_dict("records")]
+
+
+def test_what_is_kept_is_what_is_drawn() -> None:
+    """Oracle: the lines on the axes, read back."""
+    figure = plots.panels({"A": {"a": ([0, 1], SEEDS), "b": ([2, 3], SEEDS)}, "B": {"a": ([5], torch.tensor([7.0]))}},
+                          "t", "E", {"A": {"level": 4.0}})
+    table = pd.DataFrame(rows(figure))
+    for axis in figure.axes:
+        for line in axis.lines:
+            kept = table[(table["panel"] == axis.get_title()) & (table["series"] == line.get_label())]
+            assert set(kept["E"]) == set(np.asarray(line.get_ydata(), float))
+            assert kept["t"].isna().all() or list(kept["t"]) == list(line.get_xdata())
+
+
+@pytest.mark.parametrize(("draw", "head", "lines"), [
+    (lambda: plots.curves({"a": ([0, 1], SEEDS), "b": ([0, 1], SEEDS[:, 0])}, "t", "E", levels={"low": 0.5},
+                          marks={"here": 0.7}), ("series", "t", "E", "low", "high"), [
+        ("a", 0, 2, 1, 3), ("a", 1, 4, 2, 6), ("b", 0, 1), ("b", 1, 2), ("low", None, 0.5), ("here", 0.7)]),
+    (lambda: plots.dots({"P": BOTH}, "right (%)", {"P": {"n": 4.0}}), ("panel", "series", "right (%)", "whose"), [
+        ("P", "m", 1), ("P", "m", 2), ("P", "n", 3), ("P", "n", 4, "the paper's")]),
+    (lambda: plots.differences({"gain": BOTH}), ("panel", "setting", "difference"), [
+        ("gain", "m", 1), ("gain", "m", 2), ("gain", "n", 3)]),
+    (lambda: plots.counts({"P": COUNTS}, "k", "found"), ("panel", "series", "k", "found", "low", "high"), [
+        ("P", "half", 3, 1.5, 1, 2), ("P", "noise", 3, 3, 3, 3), ("P", "noise", 10, 2, 2, 2)]),
+    (lambda: plots.mistakes({"P": (torch.tensor([0, 1, 1, 1]), torch.tensor([0, 0, 1, 1]), ["a", "b"])}),
+     ("panel", "true class", "answered", "%"), [("P", "a", "b", 50), ("P", "b", "a", 0)]),
+    (lambda: plots.roc({"s": torch.tensor([3.0, 2.0, 1.0])}, torch.tensor([True, False, True])),
+     ("series", "share of familiar images called foreign", "share of foreign images found"), [
+        ("s", 0, 0), ("s", 0, 0.5), ("s", 1, 0.5), ("s", 1, 1)]),
+    (lambda: plots.facets(FRAME, "k", "v", "part", "f"), ("part", "f", "k", "v"), [
+        ("A", "u", 1, 1), ("A", "u", 1, 2), ("B", "u", 2, 3)])])
+def test_figures_keep_their_points(draw: Callable[[], Figure], head: tuple[str, ...], lines: list[tuple]) -> None:
+    assert rows(draw()) == [{key: value for key, value in zip(head, line, strict=False) if value is not None}
+                            for line in lines]
+
+
+def test_a_shown_figure_carries_its_numbers_and_its_picture() -> None:
+    shell = InteractiveShell.instance()
+    try:
+        plots.use_style()
+        shown, _ = shell.display_formatter.format(plots.curves({"a": ([0], torch.tensor([2.0]))}, "t", "E"))
+        assert shown[handover.NUMBERS] == "series,t,E\na,0,2\n"
+        with Image.open(BytesIO(b64decode(shown["image/png"]))) as picture:
+            assert picture.info["dpi"] == pytest.approx((2 * polish.DPI,) * 2, abs=0.1)
+        assert handover.NUMBERS not in shell.display_formatter.format(plots.image_rows({"a": torch.rand(2, 784)}))[0]
+    finally:
+        InteractiveShell.clear_instance()

@@ -40,8 +40,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def test_the_home_page_has_a_row_for_each_trained_claim_and_concludes(written: dict[str, str]) -> None:
-    """What was measured stands first, under its finding; the others under their names. No final verdict in these
-    records, and no equation but the first: only what they say is said."""
+    """What was measured stands first, with its finding, the others under their names. Only what records say is said."""
     page = BeautifulSoup(written["score.html"], "html.parser")
     trained = [claim for claim in RULES.values() if claim.needs.profile != "any" and not claim.beyond]
     beyond = [claim for claim in RULES.values() if claim.beyond]
@@ -98,8 +97,7 @@ def test_dots_stand_where_the_numbers_are(written: dict[str, str]) -> None:
 
 
 def test_every_claim_has_a_row_with_its_rule_record_command_and_changes(written: dict[str, str]) -> None:
-    """Every anchor of the page of changes is a claim's, and its row leads there; the others lead to the runs. A row
-    says where its graphs leave the paper."""
+    """A row leads to its changes, or else to those of all runs, and says where its graphs leave the paper."""
     text = written["scorecard.html"]
     rows = dict(re.findall(r'<tr id="([^"]+)"(.*?)</tr>', text, re.DOTALL))
     assert list(rows) == sorted(RULES, key=lambda name: RULES[name].needs.profile == "any")     # trained ones first

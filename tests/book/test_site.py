@@ -171,8 +171,6 @@ def test_pages_and_pictures_describe_themselves(built: Path, page: str) -> None:
     assert re.search(r'<meta name="description" content="The printed rule swaps the two indices', page)
     assert "fontawesome.js" not in page
     assert not list((built / "_static/scripts").glob("fontawesome*"))
-    assert all("loading=" in image for image in re.findall(r"<img [^>]*>", page.partition("<article")[2])
-               if "result-figure" not in image)
 
 
 def test_records_reach_the_pages_and_causes_those_of_what_is_not_reproduced(built: Path, page: str) -> None:
@@ -204,10 +202,7 @@ def test_inner_links_and_anchors_lead_somewhere(built: Path) -> None:
             assert not anchor or target not in anchors or anchor in anchors[target], (page.name, address)
 
 
-def test_a_page_offers_its_numbers_and_a_notebook_that_installs_what_it_needs(built: Path, page: str) -> None:
-    assert 'href="../../records/02-pc-graphs.csv"' in page
-    assert "3e-15" in (built / "records/02-pc-graphs.csv").read_text()
-    assert "Equation 3" not in (built / "records/scorecard.csv").read_text().partition("\n")[0]
+def test_the_notebook_of_a_page_installs_what_it_needs(built: Path, page: str) -> None:
     first = nbformat.read(built / "_sources/book/notebooks/02-pc-graphs.ipynb", as_version=4).cells[0]
     assert "find_spec" in first.source and "find_spec" not in page
 
@@ -243,8 +238,7 @@ def test_the_page_on_speed_shows_the_committed_benchmark(built: Path) -> None:
     assert "fabricpc" in page and "pcx" in page
 
 
-def test_a_notebook_that_is_missing_or_stopped_with_an_error_is_named_with_the_command_that_makes_it(
-        tmp_path: Path) -> None:
+def test_a_notebook_that_is_missing_or_stopped_with_an_error_is_named_with_its_command(tmp_path: Path) -> None:
     path = small_book(tmp_path) / "_build/smoke/notebooks/02-pc-graphs.ipynb"
     broken = nbformat.read(path, as_version=4)
     broken.cells[1].outputs = [new_output("error", ename="ValueError", evalue="no such seed", traceback=[])]

@@ -102,8 +102,7 @@ TRAINED, SHOWN, JUDGED = {"models_of_01_tiny_0_1": 1}, {"notebook": 1}, {"scorec
     ({"config/profiles/smoke.yaml": ("images: 20", "images: 21")}, SHOWN | JUDGED),
 ], ids=["words, code and numbers of others", "engine", "records", "another page's rule", "a rule of this page",
         "one model", "numbers", "parameter"])
-def test_an_edit_reruns_its_dependents_only(project: Project, changes: dict[str, tuple[str, str]],
-                                            plan: dict[str, int]) -> None:
+def test_edits_rerun_what_depends(project: Project, changes: dict[str, tuple[str, str]], plan: dict[str, int]) -> None:
     """What decides a result is read as Python and YAML read it; weights depend on settings, not on files."""
     with edited(project, changes):
         assert project.planned() == plan
@@ -120,8 +119,7 @@ def test_only_what_is_missing_is_trained(project: Project) -> None:
 
 
 def test_progress_says_what_runs_and_why_it_failed(project: Project) -> None:
-    """The message of each job, and the log of one that failed: with the options of the Makefile. The next run tries it
-    again, whether or not anything was mended."""
+    """With the options of the Makefile. The next run tries it again, whether or not anything was mended."""
     with edited(project, {"notebooks/01-tiny.md": ("if fail:", "if True:")}):
         output = project.snakemake(*QUIET, code=1)
         assert "running 01-tiny" in output and "asked to fail" in output

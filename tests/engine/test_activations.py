@@ -37,15 +37,6 @@ def test_kinks_are_where_the_slope_jumps_by_one_and_say_to_which_side(name):
     assert {float(x): float(jump) for x, jump in zip(points, jumps, strict=True) if jump.abs() > 0.999} == kinks
 
 
-@pytest.mark.parametrize(("given", "says"), [
-    *(((torch.sin, torch.cos, kinks), r"kinks = .*expected pairs of a place and a side") for kinks in (
-        0.0, (0.0,), [(0.0, 1)], ((0.0, 0.99),), ((0.0, 1, 2),))),
-    *((given, r"f = .*, slope = .*; expected two functions") for given in (("tanh", torch.cos), (torch.tanh, None)))])
-def test_what_is_no_function_with_its_kinks_is_refused(given, says):
-    with pytest.raises(BadInput, match=says):
-        Activation(*given)
-
-
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_values_and_slopes_are_those_of_torch(name):
     f, x = ACTIVATIONS[name], drawn(4, 50)

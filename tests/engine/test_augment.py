@@ -8,7 +8,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 import pcgraph_lite as pcg
 from pcgraph_lite.baselines.mlp import MLP, fit_mlp
 from pcgraph_lite.engine.augment import SHIFT, shift_and_mirror
-from pcgraph_lite.errors import BadInput
 
 
 def every_move(image: torch.Tensor) -> set[bytes]:
@@ -47,13 +46,3 @@ def test_graphs_and_baselines_see_changed_images_of_unchanged_labels() -> None:
     for images, alike in ((torch.full((4, 9), 0.5), True), (varied, False)):
         for plain, moved in zip(trained(images, "none"), trained(images, "shift and mirror"), strict=True):
             assert torch.allclose(plain, moved, atol=1e-6) == alike
-
-
-def test_what_is_no_square_picture_is_refused() -> None:
-    for pixels in (4, 35):
-        with pytest.raises(BadInput, match=f"images of {pixels} pixels cannot be shifted"):
-            shift_and_mirror(torch.zeros(2, pixels), torch.Generator())
-    graph = pcg.PCGraph(pcg.Topology({"a": 4, "b": 2}, [pcg.Edges("a", "b")], ["a", "b"]), "linear")
-    with pytest.raises(BadInput, match="changes the group 'pixels', and the data has only a, b"):
-        pcg.fit(graph, {"a": torch.rand(3, 4), "b": torch.rand(3, 2)}, epochs=1, progress=False,
-                augment="shift and mirror")

@@ -1,6 +1,5 @@
 """Values and weights after T steps of every solver, on every plan and device, with and without replicas. Oracle:
-``pcgraph_lite.equations`` in float64 (itself held against autograd in test_equations.py). The solvers with guards
-follow the rules that their docstrings give, example by example."""
+``equations.py`` in float64 (see test_equations.py); solvers with guards follow the rules of their docstrings."""
 
 import copy
 import gc

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pictures import seeded
 from strategies import EXACT, constructed, graphs, values
-from torch import nn
 
 from pcgraph_lite import Activation, PCGraph, Scale, topology
 from pcgraph_lite.engine.activations import ACTIVATIONS
-from pcgraph_lite.errors import BadInput, BadValues, UnknownName, WrongShape
+from pcgraph_lite.errors import BadInput
 from pcgraph_lite.studies import oracles
 
 
@@ -127,35 +126,6 @@ def test_initial_weights_between_two_groups_can_have_a_scale_of_their_own(listed
     expected[c, b] *= 2 * made.in_degree()[b].sqrt()                       # instead of 1 / sqrt(incoming edges)
     torch.testing.assert_close(own.weight, expected)
     assert usual.weight[b, a].any() and usual.weight[c, b].any()
-
-
-@pytest.mark.parametrize(("arguments", "error", "says"), [
-    ({"activation": "hardtan"}, UnknownName, "'hardtan'.*Did you mean 'hardtanh'"),
-    ({"replica": 2}, UnknownName, "Did you mean 'replicas'"),
-    ({"activations": "tanh"}, UnknownName, "no argument of PCGraph 'activations'.*plan.*Did you mean 'activation'"),
-    ({"activation": torch.tanh}, BadInput, "no slope; give pcg.Activation.*Did you mean 'tanh'"),
-    ({"activation": nn.ReLU()}, BadInput, "Did you mean 'relu'"),
-    ({"dtype": torch.float16}, BadInput, r"dtype = torch\.float16"),
-    ({"init_std": {"labels -> hidden1": -1.0}}, BadInput, "hidden1'. = -1.0"),
-    ({"init_std": {"labels -> hiden1": 1.0}}, UnknownName, "Did you mean 'labels -> hidden1'"),
-    (lambda graph: graph.energy(torch.zeros(1, 5, 9)), WrongShape, "batch, 9"),
-    (lambda graph: graph.energy(torch.zeros(5, 9, dtype=torch.float64)), WrongShape, r"float64.*float32"),
-    *((lambda graph, x=x: graph.group_prediction(x, "pixels"), error, says) for x, error, says in (
-        (torch.zeros(5, 8), WrongShape, "batch, 9"), ([[0.0] * 9], BadInput, "x is a list; expected a tensor"))),
-    (lambda graph: graph.energy(torch.zeros(5, 9).numpy()), BadInput, "x is a ndarray; expected a tensor"),
-    (lambda graph: graph.set_weight(torch.ones(9, 9)), BadInput, "no edge"),
-    (lambda graph: PCGraph(graph.topology, "tanh", 0.5), BadInput,
-     "PCGraph: 3 arguments without names; expected at most topology, activation, and"),
-    (lambda graph: graph.set_edge_weights([None]), WrongShape, "1 weights; expected .* each of the 2 entries"),
-    (lambda graph: graph.set_edge_weights(None), BadInput, "weights = None is .*; expected a list"),
-    (lambda graph: graph.set_edge_weights([torch.tensor(1.0), None]), WrongShape, r"are \(\); expected \(6,\)"),
-    (lambda graph: graph.set_edge_weights([None, [torch.nan] * 12]), BadValues, "the weights of 'hidden1 -> pixels'"),
-    (lambda graph: graph(torch.zeros(5, 9)), BadInput, r"pcg\.query\(graph, clamp="),
-])
-def test_bad_arguments_values_and_weights_are_refused(arguments, error, says):
-    graph = PCGraph(topology.generative(2, [3], 4))
-    with pytest.raises(error, match=says):
-        arguments(graph) if callable(arguments) else PCGraph(graph.topology, **arguments)
 
 
 @pytest.mark.parametrize(("activation", "says"), [("sine", "sine"), (Activation(torch.sin, torch.cos), "your own")])

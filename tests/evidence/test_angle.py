@@ -20,13 +20,9 @@ def problem(activation: str = "linear") -> tuple[PCGraph, torch.Tensor, torch.Te
 
 
 def equilibrium_error(weights: list[torch.Tensor], error: torch.Tensor) -> torch.Tensor:
-    """The error at the labels of a linear chain at equilibrium, from that of the forward pass. ``(batch, classes)``.
-
-    Each hidden layer moves so that eps_l = eps_{l+1} W_{l+1}^T; what reaches the labels is then the sum over layers of
-    eps_L P^T P with P the product of the weights from that layer to the labels, so eps_L = e (I + sum P^T P)^-1.
-
-    ``weights``: from the pixels on; that of the pixels, which are held, has no part in it.
-    """
+    """The error at the labels of a linear chain at equilibrium, from that of the forward pass: each hidden layer moves
+    so that eps_l = eps_{l+1} W_{l+1}^T; what reaches the labels is the sum over layers of eps_L P^T P, P the product of
+    the weights from that layer to the labels, so eps_L = e (I + sum P^T P)^-1. The pixels are held."""
     product, total = torch.eye(weights[-1].shape[1], dtype=error.dtype), torch.eye(error.shape[1], dtype=error.dtype)
     for weight in reversed(weights[1:]):
         product = weight @ product                                         # (layer, classes)

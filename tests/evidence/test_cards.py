@@ -129,8 +129,7 @@ def test_a_damaged_card_is_named(root: Path, name: str, damage: dict[str, object
 
 @pytest.mark.parametrize("file", sorted((checkout.ROOT / "results" / "cards").glob("*.json")), ids=lambda at: at.stem)
 def test_a_committed_card_is_whole(file: Path) -> None:
-    """It is of the model and seed of its name, in the paper profile, of committed code, and answers all test images, or
-    tells of every way of asking for up to 100 of those that it stored."""
+    """Of the model of its name, of committed code, it answers all test images, or asks for up to 100 that it stored."""
     card = cards._read(file)
     assert file == cards.committed_path(ModelRun(card.model, card.profile, card.seed))
     assert card.profile == cards.PUBLISHED

@@ -34,8 +34,7 @@ def sweep(name: str) -> pd.DataFrame:
 
 
 def test_beyond_the_papers_grid_a_larger_learning_rate_does_better_and_neither_stronger_decay_nor_hardtanh() -> None:
-    """Hyper: both tasks, means over seeds; of three functions, with centred pixels, HardTanh is best in neither, and
-    level with tanh in filling in, to a hundredth of the error."""
+    """Hyper: both tasks, means over seeds; HardTanh is best in neither, and level with tanh in filling in."""
     ends = sweep("hyper").groupby("setting")[["completion_mse", "rest_psnr"]].mean() * [1, -1]      # errors both
     assert (ends.loc["train.weight_lr = 0.0005"] < ends.loc["base"]).all()
     assert all((ends.loc[f"train.weight_decay = {decay}"] > ends.loc["base"]).all() for decay in (0.03, 0.1))
@@ -57,9 +56,8 @@ def test_the_strong_decay_cleans_best_on_the_way_and_worst_at_the_end() -> None:
 
 
 def test_what_page_l_says_beside_its_chart_of_decays() -> None:
-    """Filling in stays behind ridge regression; with no decay layers denoise better than the autoencoder. Graphs of the
-    search for filling in stop early and are read less often at rest. With few images layers fill in better at one decay
-    and denoise worse at each. The decay decides fewer than a quarter of the paper's sentences."""
+    """Of ridge regression, of the autoencoder, of the graphs of the search for filling in, which stop early, of layers
+    that saw few images, and of the paper's sentences, fewer than a quarter of which the decay decides."""
     means, simple = decays.scores().groupby(["measure", "graph", "decay"])["score"].mean(), decays.levels()
     assert means[decays.FILLS].min() > simple[decays.FILLS]["ridge regression"]
     layers = means[decays.CLEANS][["feedforward", "recurrent"]].unstack("graph")
@@ -79,8 +77,7 @@ def test_what_page_l_says_beside_its_chart_of_decays() -> None:
 
 
 def test_small_first_weights_matter_most_inside_the_grid_and_no_other_setting_reads_a_point_more_digits() -> None:
-    """Class-mnist: on 10,000 digits, and its end near least squares; every graph of the paper's size and f that the
-    search trained on all digits, at its best epoch."""
+    """Class-mnist: on 10,000 digits, and every graph of the paper's size and f on all digits, at its best epoch."""
     rows = pd.read_csv(ROOT / "results/sweeps/grid-classes.csv")
     large = rows[(rows["topology.internal"] == 1206) & (rows["data"] == "mnist") & (rows["activation"] == "hardtanh")]
     best = large.groupby("identity")["validation"].max()
@@ -125,8 +122,7 @@ def test_layers_chosen_for_filling_in_denoise_no_better_than_all_edges() -> None
 
 
 def test_on_clothing_one_bad_seed_puts_the_fully_connected_graph_behind_recurrent_layers() -> None:
-    """Any-rec: its cause says how the seeds lie, and that with what held-out clothing prefers they are ahead in each;
-    gen-c: how much the gain of recognised pictures of clothing varies."""
+    """Any-rec: with what held-out clothing prefers they are ahead in each seed. Gen-c: how much its gain varies."""
     theirs, ours = (sweep(name).set_index(["data", "seed"])["rest_psnr"].dropna().loc["fashion"]
                     for name in ("grid-denoising", "grid-denoising-recurrent"))
     bad = theirs.idxmin()
@@ -148,8 +144,7 @@ SEARCHED = {"grid-denoising": ("grid-search-denoising", "`topology.internal` == 
 
 @pytest.mark.parametrize("name", SEARCHED)
 def test_graphs_that_denoise_have_what_their_search_prefers(name: str) -> None:
-    """Gen-c, any-ff, any-rec, page L: by the picture at the end of the query, of images that no deciding seed has. The
-    fully connected graph prefers the same for clothing as for digits."""
+    """Gen-c, any-ff, any-rec, page L: by the picture at the end of the query, of images that no deciding seed has."""
     search, which = SEARCHED[name]
     ends = sweep(search).query(which).query("seed == 5")
     chosen, best = sweeps.plan(name, "paper"), ends.loc[ends["rest_psnr"].idxmax()]
@@ -187,8 +182,7 @@ def test_sizes_beside_each_other_are_those_of_the_graphs() -> None:
 
 
 def test_ridge_regression_repeats_itself_as_the_measure_has_it() -> None:
-    """Rbm: "more than half of its completions"; page E: stopped in time, the graph denoises as well, at the end of its
-    query much worse, and it fills in worse."""
+    """Rbm; page E: stopped in time the graph denoises as well, at the end much worse, and it fills in worse."""
     assert 0.5 < mean("rbm", "repeated_share", "linear") < mean("rbm", "repeated_share", "generative")
     models = ("linear", "chosen generative", "generative")
     linear, stopped, ended = (mean("rbm", "denoised_psnr", model) for model in models)
@@ -266,9 +260,8 @@ def test_one_pair_of_steps_transfers_and_the_papers_value_step_does_not() -> Non
 
 
 def test_the_widest_graphs_are_not_equally_trained_and_the_epoch_alone_makes_them_the_best() -> None:
-    """Width and width-rec: the best epoch of four, by held-out images; which feedforward graph overfits; and the best
-    width by the same images and the same choice, which the other seeds make. After the last epoch width costs the
-    recurrent graphs more."""
+    """Width and width-rec: the best epoch of four, by held-out images, which feedforward graph overfits, and the best
+    width by the choice of the other seeds. After the last epoch width costs the recurrent graphs more."""
     rows = sweep("width-depth")
     widest = rows[rows["topology.hidden"] == "1024 and 1024"]
     course = widest.groupby(["topology.constructor", "train.weight_decay", "epoch"])[["validation", "energy"]].mean()
@@ -287,8 +280,7 @@ def test_the_widest_graphs_are_not_equally_trained_and_the_epoch_alone_makes_the
 
 
 def test_one_number_that_is_said() -> None:
-    """Memo: queries from noise do not come to rest. Page 6: assemblies draw nothing, of both data sets. Linear:
-    discriminant analysis reads within a point of the paper's linear classifier."""
+    """Memo: queries from noise do not rest. Page 6: assemblies draw nothing. Linear: by discriminant analysis."""
     assert mean("memo", "converged_share", "fully-connected", corruption="noise") < 0.05
     drawn = kept(quantity="generated_agreement", model="assemblies")
     assert set(drawn["dataset"]) == {"mnist", "fashion"} and (drawn["value"] == 0).all()
@@ -305,8 +297,7 @@ def test_a_small_learning_rate_alone_makes_the_rivals_as_weak_as_the_papers() ->
 
 
 def test_what_a_judge_reads_in_completions_and_their_originals() -> None:
-    """Gen-b: of the clothes' originals no more than the rule asks of completions; of digits more in the completions of
-    page 3a than in those of the chosen graph, and too few."""
+    """Gen-b: of clothes no more than the rule asks of completions; of digits most on page 3a, and too few."""
     assert kept(quantity="original_judge_agreement", dataset="fashion")["value"].mean() < 0.9
     read = kept(claim="gen-b", dataset="mnist").groupby(["quantity", "model"])["value"].mean()
     theirs, originals = read["judge_agreement"].max(), read["original_judge_agreement"].max()
@@ -333,13 +324,6 @@ def test_no_setting_of_the_search_reaches_the_papers_accuracy_on_photographs() -
     assert means.max() < asked.value - asked.tolerance
     assert claim.cause.tested.search.endswith(
         f" Of {len(means)} settings in config/sweeps the best gets {100 * means.max():.1f} % of held-out images right.")
-
-
-def test_a_cause_names_readings_of_its_claim() -> None:
-    for name, claim in claims.load_claims().items():
-        for part in filter(None, (claim, claim.in_grid)):
-            if part.cause and (test := part.cause.tested):
-                assert {*test.tried, *filter(None, [test.reading])} <= set(part.readings), name
 
 
 def test_most_denoised_pictures_are_not_at_rest() -> None:
@@ -378,8 +362,7 @@ def test_a_third_hidden_layer_hardly_changes_a_score() -> None:
 
 
 def test_an_autoencoder_leaves_a_blank_half_nearly_blank_and_denoised_digits_are_harder_to_recognise() -> None:
-    """Any-ae: farther from the truth than the mean image, with hardly any ink where the originals have none. Harder to
-    recognise is also what layers chosen for filling in denoise."""
+    """Any-ae: hardly any ink where the originals have none. Harder to recognise is what layers denoise, too."""
     ends = sweeps.finals(sweep("grid-layers-autoencoder"))
     assert (ends["completion_mse"] > 1.5 * ends["mean_image_mse"]).all() and len(ends) == 10
     theirs, graphs = (some.groupby("data")["completion_background"].mean()

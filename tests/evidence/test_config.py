@@ -1,11 +1,13 @@
-"""Settings files: what is wrong is refused, naming file, key, expectation and the nearest right name. Oracle: the files
-of a small project and edits of them made by the test; signatures of the functions that settings feed."""
+"""Settings files, and identities, which name weights. Oracles: a small project and edits of it made by the test;
+signatures of the functions that settings feed; identities.json, settings of models as they were when these identities
+were first given out. Settings files may change; that file never does, because weights with these names exist."""
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from project import edit
@@ -18,6 +20,8 @@ from reproduction.book import notebooks
 from reproduction.evidence import config
 
 NAMES = {"one": 1, "two": 2}
+FILE = Path(__file__).with_name("identities.json")
+KNOWN = json.loads(FILE.read_text())
 
 
 @pytest.mark.parametrize("profile", config.profile_names())
@@ -128,7 +132,7 @@ def made_up(hidden: arguments.Sizes, labels: arguments.CountOrZero = 10,
 
 
 def test_a_schema_is_the_signature() -> None:
-    """Defaults, lists for sequences, names, one value where replicas may have several, and nothing else."""
+    """Defaults, lists for sequences, names, one value where replicas may have several, nothing else; so is fit's."""
     schema = config.schema("made_up", config.Strict, made_up, {"generator"})
     assert schema(hidden=[2]).model_dump() == {"hidden": [2], "labels": 10, "rate": 0.5, "name": "one", "pairs": None,
                                                "score": "auto"}
@@ -140,8 +144,36 @@ def test_a_schema_is_the_signature() -> None:
             schema(**wrong)
     with pytest.raises(ValidationError, match="no key 'generator'"):
         schema(hidden=[2], generator=None)
-
-
-def test_training_schema_matches_fit() -> None:
     settings = {field.name for field in fields(learning.Training)}
     assert config.SPECS["pcgraph"].model_fields["train"].annotation.model_fields.keys() == settings | {"score"}
+
+
+def identity(known: dict[str, Any], **train: object) -> str:
+    """Of these settings, with changes of the training."""
+    settings = known["settings"] | {"description": "any"}
+    changed = {"train": settings["train"] | train} if train else {}
+    return config.checked("a model", settings | changed, FILE).identity(known["seed"], known["sample"])
+
+
+def test_settings_keep_their_identity() -> None:
+    """Neither a schema, a default, nor an argument added to a signature may change one."""
+    for known in KNOWN:
+        assert identity(known) == known["identity"], known["settings"]
+
+
+@pytest.mark.parametrize("kind", ["pcgraph", "mlp", "autoencoder"])
+def test_a_new_setting_of_training_is_another_identity(kind: str) -> None:
+    """It decides the weights; without it they are what all had before there was a choice."""
+    known = next(known for known in KNOWN if known["settings"]["kind"] == kind)
+    assert identity(known, anneal="none", warm_up=0, augment="none") == known["identity"]
+    changed = [{"anneal": "cosine"}, {"anneal": "linear"}, {"warm_up": 0.5}, {"augment": "shift and mirror"}]
+    assert len({identity(known), *(identity(known, **one) for one in changed)}) == 5
+
+
+def test_every_kind_and_constructor_was_recorded() -> None:
+    """What the file does not hold it cannot guard."""
+    kinds = {known["settings"]["kind"] for known in KNOWN}
+    assert kinds >= {"pcgraph", "autoencoder", "hopfield", "boltzmann", "almeida-pineda", "linear", "mlp", "rbm", "dam"}
+    constructors = {known["settings"]["topology"]["constructor"] for known in KNOWN if "topology" in known["settings"]}
+    assert constructors >= {"fully_connected", "discriminative", "generative", "recurrent", "lateral", "assemblies",
+                            "small_world"}

@@ -1,7 +1,4 @@
-"""At which weight decays the paper's sentences are true, and which decay is best.
-
-Oracle: scores and measures written by hand, whose best decays can be seen.
-"""
+"""At which weight decays the paper's sentences are true, and which is best. Oracle: scores and measures by hand."""
 
 import pandas as pd
 import pytest

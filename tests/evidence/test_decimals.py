@@ -5,9 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
-from pcgraph_lite.errors import BadInput
 from reproduction.evidence import decimals
 
 numbers = st.floats(1e-6, 1e6)
@@ -27,15 +25,3 @@ def test_what_is_shown_is_within_half_a_digit_of_the_spread(mean, sd):
 @pytest.mark.parametrize("sd", [0.0, math.nan, math.inf])
 def test_without_a_spread_four_digits_stay(sd):
     assert decimals.spread(0.123456, sd) == "0.1235" and decimals.between(0.123456, 0.1, 0.1) == "0.1235 (0.1 to 0.1)"
-
-
-@pytest.mark.parametrize(("hits", "count"), [(0, 10), (7, 10), (100, 100), (450, 500)])
-def test_the_interval_of_a_share_is_wilsons(hits: int, count: int) -> None:
-    expected = stats.binomtest(hits, count).proportion_ci(0.95, method="wilson")
-    assert decimals.share_interval(hits, count) == pytest.approx((expected.low, expected.high), abs=1e-9)
-
-
-@pytest.mark.parametrize("wrong", [(-1, 10), (11, 10), (0, 0)])
-def test_the_interval_of_a_share_needs_counts(wrong: tuple[int, int]) -> None:
-    with pytest.raises(BadInput, match=f"{wrong[0]} hits of {wrong[1]}; expected"):
-        decimals.share_interval(*wrong)

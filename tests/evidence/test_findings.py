@@ -173,7 +173,7 @@ def test_a_reading_of_one_check_shows_its_numbers() -> None:
                                                "0 compared with 0.125, which the test does not tell apart.")
 
 
-def test_a_sentence_asks_of_its_checks_what_they_have() -> None:
+def test_a_sentence_asks_of_its_checks_what_they_have_and_a_cause_of_readings_that_are_there() -> None:
     """The other side of a comparison, or the number that the paper prints."""
     for name, claim in RULES.items():
         assert len(claim.name) <= 60, name
@@ -184,6 +184,9 @@ def test_a_sentence_asks_of_its_checks_what_they_have() -> None:
                     check = claim.checks[one]
                     assert {"theirs": check.other, "beside": check.near, "paper": check.near}.get(what, True), (
                         name, field)
+        for part in filter(None, (claim, claim.in_grid)):
+            if part.cause and (test := part.cause.tested):
+                assert {*test.tried, *filter(None, [test.reading])} <= set(part.readings), name
 
 
 def test_every_claim_that_can_fail_has_a_cause_and_every_figure_and_table_is_there() -> None:
@@ -227,8 +230,7 @@ def test_a_claim_without_a_sentence_or_with_one_of_no_check_is_refused(change: d
 
 
 def test_committed_records_give_sentences_without_gaps_and_show_every_rival() -> None:
-    """Of every claim that has a verdict; the numbers of one are looked up in its records. A rule that asks for records
-    of another model than those that are there would say nothing at all of a rival."""
+    """Of every claim with a verdict. A rule that asks for records that are not there would say nothing of a rival."""
     kept = records.read(ROOT / "results/records")
     found = findings.findings(kept)
     for one in found.values():

@@ -46,8 +46,7 @@ WEIGHT_GRADIENT = learning.Spreading.weight_gradient
                                  lambda self, share: WEIGHT_GRADIENT(self, -share)), ["pcgraph", "dam"]),
     (lambda patch: patch.setitem(topology.CONSTRUCTORS, "recurrent", topology.lateral),
      ["topology recurrent", "topology small_world"])], ids=["a baseline", "the engine", "a constructor"])
-def test_a_change_moves_the_first_of_these_alone(monkeypatch: pytest.MonkeyPatch, change: Callable,
-                                                 parts: list[str]) -> None:
+def test_a_change_moves_its_part_alone(monkeypatch: pytest.MonkeyPatch, change: Callable, parts: list[str]) -> None:
     change(monkeypatch)
     assert [part for part in parts if golden.moved(part, [golden.numbers(one) for one in TRAININGS[part]])] == parts[:1]
 
@@ -67,9 +66,7 @@ def test_a_version_follows_what_a_model_is_made_of(monkeypatch: pytest.MonkeyPat
 
 def test_published_pages_compute_the_same_numbers() -> None:
     """Each names the digest of its commit's numbers, which today's code computes: pages of several commits compare.
-
-    Part by part, so that a new constructor, activation or baseline leaves them as they are.
-    """
+    Part by part, so that a new constructor, activation or baseline leaves them as they are."""
     places, now = (numerics.FILE.relative_to(ROOT), "pcgraph_lite/evidence/numerics.json"), numerics.committed()
     known = {}
     for file in (ROOT / "results/records").glob("*.json"):

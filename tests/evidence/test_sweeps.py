@@ -283,8 +283,7 @@ def test_pictures_at_the_end_of_a_query_stand_beside_simple_ones(root: Path) -> 
         {name: float(value) for name, value in expected.items()}, rel=1e-4)
 
 
-def test_a_seed_gives_every_setting_the_same_images(root: Path, trainings: mock.Mock,
-                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_a_seed_share_images(root: Path, trainings: mock.Mock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where graphs draw different numbers of weights."""
     edit(root / "config/sweeps/tiny.yaml", "activation: [linear]", "topology.hidden: [[5]]")
     monkeypatch.setattr(zoo, "fit", fit := mock.Mock(side_effect=zoo.fit))

@@ -155,8 +155,7 @@ def test_models_whose_pictures_page_l_shows_are_those_of_the_sweeps_that_decide(
         assert zoo.spec(f"{model}-{data}", "paper").model_dump(exclude={"description"}) in runs
 
 
-def test_weights_of_code_that_computes_other_numbers_are_trained_again(
-        root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_other_numbers_are_trained_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = zoo.ModelRun("tiny", "smoke")
     made = tiny.train(**QUIET).stat().st_mtime_ns
     assert tiny.is_done and tiny.load(**QUIET) and tiny.path.stat().st_mtime_ns == made

@@ -18,7 +18,7 @@ from pictures import seeded
 from PIL import Image
 from torchvision import datasets as vision
 
-from pcgraph_lite.errors import BadFile, UnknownName, WrongShape
+from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images import datasets, sources
 
 # As other projects publish them: first hexadecimal digits of the unpacked files' SHA-256, in the order train images,
@@ -77,16 +77,9 @@ def test_sample_is_balanced_and_normalised(name, split, a_class):
     assert data.shape == (1, 28, 28) and data.source == "bundled sample"
 
 
-def test_a_sample_names_the_sets_that_it_has_and_is_refused_where_it_is_damaged(tmp_path, monkeypatch):
-    """It writes nothing."""
+def test_a_sample_writes_nothing_and_is_refused_where_it_is_damaged(tmp_path, monkeypatch):
     datasets.load("mnist", "test", sample=True)
     assert not (tmp_path / "cache").exists()
-    with pytest.raises(UnknownName, match=r"no bundled sample 'cifar10'. Known: mnist, fashion"):
-        datasets.load("cifar10", sample=True)
-    with pytest.raises(UnknownName, match=r"no split 'tests'.*Did you mean 'test'"):
-        datasets.load("mnist", "tests", sample=True)
-    with pytest.raises(UnknownName, match=r"no data set 'minst'.*Did you mean 'mnist'"):
-        datasets.load("minst")
     copy = tmp_path / "sample"
     shutil.copytree(sources.SAMPLE, copy)
     monkeypatch.setattr(sources, "SAMPLE", copy)
@@ -299,10 +292,6 @@ def test_image_set_takes_pictures_as_fit_does(size, shape):
     assert torch.equal(made.images, pictures.flatten(1)) and made.shape == shape and len(made) == 2
     assert made.take(torch.tensor([1])).labels.tolist() == [0]
     assert torch.equal(datasets.ImageSet("mine", pictures, labels.to(torch.uint16)).labels, labels)
-    with pytest.raises(WrongShape, match=r"\(2, 24\); give shape=\(channels, height, width\)"):
-        datasets.ImageSet("mine", torch.rand(2, 24), labels)
-    with pytest.raises(WrongShape, match=r"images of 'mine' are \(2, 8, 8, 3\), channels last"):
-        datasets.ImageSet("mine", torch.rand(2, 8, 8, 3), labels)
 
 
 def test_noise_has_the_variance_asked_for():

@@ -1,15 +1,17 @@
-"""The judge. Oracles: the bar set for it, images that were never trained on, and weights that the test spoils."""
+"""The judge, and how judges are trained. Oracles: the bar set for it, images that were never trained on, weights that
+the test spoils, and what the recipe says."""
 
 import json
 
 import pytest
 import torch
+import train_judges
 from pictures import Says, seeded
+from safetensors import safe_open
 from safetensors.torch import load, save_file
 
-from pcgraph_lite.errors import BadFile, UnknownName
-from pcgraph_lite.images import calibration as pictures_of
-from pcgraph_lite.images import datasets, judge, sources
+from pcgraph_lite.errors import BadFile, PCGraphError, UnknownName
+from pcgraph_lite.images import calibration, datasets, judge, sources
 
 
 @pytest.mark.parametrize("name", judge.JUDGES)
@@ -48,7 +50,7 @@ def test_committed_judge_finds_pictures_of_nothing_unreadable(name):
     network, black = judge.load_judge(name), torch.zeros(500, 784)
     pictures = {"grey": torch.rand(500, 1, generator=seeded(9)).expand(500, 784),
                 "uniform": torch.rand(500, 784, generator=seeded(9)),
-                "salt": pictures_of.specks(black, 0.15, seeded(9))}
+                "salt": calibration.specks(black, 0.15, seeded(9))}
     pictures |= {variance: datasets.noisy(black, variance, seeded(9), clip=True) for variance in (0.05, 0.3, 1.0)}
     for kind, images in pictures.items():
         assert (judge.read(network, images) == judge.UNREADABLE).float().mean() >= 0.98, kind
@@ -99,3 +101,52 @@ def test_a_file_that_is_not_the_judge_says_what_it_is(tmp_path, name, content, s
     content(judge.weights_path("mnist").read_bytes(), tmp_path / "cut")
     with pytest.raises(UnknownName if name == "mnsit" else BadFile, match=says):
         judge.load_judge(name, path=tmp_path / "cut")
+
+
+def shrink(monkeypatch, images: int, held_out: int, test: int) -> None:
+    """Let training see a few bundled images: seconds, not minutes."""
+    def load(name, split="train"):
+        count = images + held_out if split == "train" else test
+        return datasets.load(name, split, sample=True).subset(count, seeded())
+
+    monkeypatch.setattr(train_judges, "load", load)
+    monkeypatch.setattr(train_judges, "HELD_OUT", held_out)
+    monkeypatch.setattr(calibration, "COUNT", 20)
+
+
+def test_training_learns_and_writes_its_provenance(monkeypatch, tmp_path):
+    shrink(monkeypatch, images=640, held_out=100, test=300)
+    path = train_judges.train("mnist", seed=3, epochs=4, progress=False, out=tmp_path / "new" / "judge.safetensors")
+    network = judge.load_judge("mnist", path=path)
+    test = datasets.load("mnist", "test", sample=True).subset(300, seeded())
+    share = (judge.read(network, test.images) == test.labels).double().mean().item()
+    assert share > 0.6 and float(network.provenance["test"]) == pytest.approx(share)
+    assert (network.provenance["seed"], network.provenance["epochs"]) == ("3", "4")
+    assert {file.name for file in path.parent.iterdir()} == {"judge.safetensors", "judge.json"}, "nothing half-written"
+    beside = json.loads(path.with_suffix(".json").read_text())
+    assert beside["weights_sha256"] == network.provenance["weights_sha256"]
+    assert beside["calibration"][0] | {"commonest": 0, "unreadable": 0} == {
+        "pictures": "originals", "count": 300, "right": pytest.approx(share), "commonest": 0, "unreadable": 0}
+    assert [row["epoch"] for row in beside["history"]] == [1, 2, 3, 4]
+    assert beside["history"][3]["loss"] < beside["history"][0]["loss"]
+
+
+def test_same_seed_same_judge(monkeypatch, tmp_path):
+    shrink(monkeypatch, images=128, held_out=50, test=100)
+    monkeypatch.setattr(calibration, "table", lambda *_: [])
+    digests = []
+    for seed, file in ((0, "a"), (0, "b"), (1, "c")):
+        path = train_judges.train("fashion", seed=seed, epochs=1, progress=False, out=tmp_path / file)
+        with safe_open(path, "pt") as opened:
+            digests.append(opened.metadata()["weights_sha256"])
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_judge_below_its_bar_never_replaces_the_committed_one(monkeypatch, tmp_path):
+    shrink(monkeypatch, images=128, held_out=50, test=100)
+    monkeypatch.setattr(judge, "WEIGHTS", tmp_path)
+    (tmp_path / "judge-mnist.safetensors").write_bytes(b"the committed one")
+    with pytest.raises(PCGraphError, match="less than 99%: the committed judge was kept"):
+        train_judges.train("mnist", epochs=1, progress=False)
+    assert (tmp_path / "judge-mnist.safetensors").read_bytes() == b"the committed one"
+    assert len(list(tmp_path.iterdir())) == 1

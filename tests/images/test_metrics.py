@@ -11,7 +11,7 @@ from torch import nn
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 
 from pcgraph_lite import files
-from pcgraph_lite.errors import BadFile, BadInput, BadValues, WrongShape
+from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images import datasets, judge, metrics
 
 NAN = float("nan")
@@ -56,23 +56,12 @@ def test_roc_counts_what_is_at_or_above_each_level():
     assert float(torch.trapezoid(true_rate, false_rate)) == pytest.approx(metrics.auroc(scores, positive))
 
 
-@pytest.mark.parametrize("measure", [metrics.auroc, metrics.roc])
-def test_one_class_alone_has_no_roc_curve(measure):
-    for count in (2, 0):
-        with pytest.raises(BadInput, match=f"both positive and negative.*{count} positive of {count}"):
-            measure(torch.rand(count), torch.ones(count, dtype=torch.bool))
-
-
 def test_seam_is_the_step_between_the_halves():
     """Rows 0 to 3 of two columns; known rows 2 and 3. The steps from row 1 to row 2 are 0.5 and 0.25."""
     image = torch.tensor([[0, 0], [0.25, 0.5], [0.75, 0.75], [0, 1]]).reshape(1, 8)
     known = datasets.bottom_half((1, 4, 2))
     assert metrics.seam(image, known, (1, 4, 2)).tolist() == [0.375]
     assert metrics.seam(image, ~known, (1, 4, 2)).tolist() == [0.375]     # whichever half is known
-    with pytest.raises(BadInput, match="no seam"):
-        metrics.seam(image, torch.ones(8, dtype=torch.bool), (1, 4, 2))
-    with pytest.raises(WrongShape, match=r"known is \(4,\)"):
-        metrics.seam(image, known[:4], (1, 4, 2))
 
 
 def test_mse_and_psnr_of_a_known_offset():
@@ -86,8 +75,7 @@ def test_mse_and_psnr_of_a_known_offset():
 
 
 def test_ssim_is_that_of_each_image():
-    """Without variance it is (2ab + C1) / (a^2 + b^2 + C1), C1 = 0.01^2. It is 1 for equal images alone, and asks for
-    shapes that fit."""
+    """Without variance it is (2ab + C1) / (a^2 + b^2 + C1), C1 = 0.01^2. It is 1 for equal images alone."""
     a, b, c1 = 0.3, 0.6, 0.01 ** 2
     value = metrics.ssim(torch.full((2, 784), a), torch.full((2, 784), b))
     assert value.tolist() == pytest.approx([(2 * a * b + c1) / (a * a + b * b + c1)] * 2, rel=1e-4)
@@ -97,10 +85,6 @@ def test_ssim_is_that_of_each_image():
     other[2] = 1 - other[2]
     value = metrics.ssim(other, images)
     assert value[2] < 0 and torch.allclose(value[[0, 1, 3]], torch.ones(3))
-    with pytest.raises(WrongShape, match="do not have the shape"):
-        metrics.ssim(pictures(), pictures(), (1, 28, 27))
-    with pytest.raises(WrongShape, match="too small"):
-        metrics.ssim(pictures()[:, :280], pictures()[:, :280], (1, 10, 28))
     assert metrics.ssim(pictures()[:, :308], pictures()[:, :308], (1, 11, 28)).tolist() == [1] * len(pictures())
 
 
@@ -109,8 +93,6 @@ def test_background_energy_is_the_mean_square_where_the_original_is_0():
     original = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.5, 0.5]])
     images = torch.tensor([[0.6, -0.8, 0.3], [0.0, 0.9, 0.9]])
     assert metrics.background_energy(images, original) == pytest.approx(1 / 3)
-    with pytest.raises(BadInput, match="none of the 2 originals has a pixel of 0"):
-        metrics.background_energy(images, original + 0.1)
 
 
 class FourPixels(nn.Module):
@@ -138,12 +120,7 @@ def test_frechet_distance_of_a_shift_and_of_a_scale():
     trace = real[:, :4].double().var(0).sum().item()
     distance = metrics.frechet_judge_distance(FourPixels(), real, mean + 3 * (real - mean))
     assert distance == pytest.approx(4 * trace, rel=1e-3)
-    network = judge.load_judge("mnist")
-    enough, few = pictures(128), pictures(127)
-    for real, fake in ((few, enough), (enough, few)):
-        with pytest.raises(BadInput, match=r"64 features needs at least 128 images in each set.*got 127"):
-            metrics.frechet_judge_distance(network, real, fake)
-    assert metrics.frechet_judge_distance(network, enough, enough) >= 0
+    assert metrics.frechet_judge_distance(judge.load_judge("mnist"), pictures(128), pictures(128)) >= 0    # are enough
 
 
 @pytest.mark.slow
@@ -199,19 +176,6 @@ def test_foreign_inception_weights_are_refused_without_running_them(tmp_path, mo
         metrics.fid(pictures(128), pictures(128), path, feature=64)
 
 
-@pytest.mark.parametrize(("change", "error", "says"), [
-    *(({"feature": feature}, BadInput, rf"64, 192, 768, 2048\); got {feature}") for feature in (0, 193, 2049)),
-    ({"feature": 2048}, BadInput, "2048 features needs at least 4096 images"),
-    ({"shape": (2, 14, 28)}, WrongShape, "1 or 3 channels"),
-    ({"shape": (1, 28, 27)}, WrongShape, "do not have the shape")])
-def test_fid_refuses_other_layers_too_few_images_and_other_shapes(change, error, says):
-    """The widths of the four layers are those of the original FID code, as torchmetrics lists them."""
-    with pytest.raises(error, match=says):
-        metrics.fid(pictures(128), pictures(128), **{"feature": 64} | change)
-    with pytest.raises(BadValues):
-        metrics.fid(pictures(128), pictures(128) * NAN, feature=64)
-
-
 @pytest.mark.parametrize("level", [0.95, 0.9])
 def test_interval_is_students_t(level):
     """Of 1 to 5: mean 3, standard error sqrt(2.5 / 5), four degrees of freedom. One value has none."""
@@ -232,8 +196,3 @@ def test_diversity_and_the_nearest_others() -> None:
     assert metrics.diversity(torch.stack([images[0], torch.zeros(9)])) == pytest.approx(1)           # one is blank
     images = torch.tensor([[1.0, 0, 0], [0.2, 0, 0], [0.5, 0.75 ** 0.5, 0], [0, 0, 1.3]])
     torch.testing.assert_close(metrics.nearest_distances(images), torch.tensor([0, 0, 1, 2]).double())
-    for wrong in (images[:1], images[0]):
-        with pytest.raises(WrongShape):
-            metrics.nearest_distances(wrong)
-        with pytest.raises(WrongShape):
-            metrics.diversity(wrong)

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from pcgraph_lite import PCGraph, topology
-from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import circuits, oracles
 from pcgraph_lite.studies.circuits import Wire
 
@@ -44,13 +43,3 @@ def test_the_wires_of_one_edge() -> None:
     apical = [(wire.source, wire.weight) for wire in circuit.wires if wire.target == ("apical", 0)]
     assert sorted(apical) == [(("interneuron", 1), -2), (("value", 1), 2)]
     assert len(circuit.wires) == 3 * 2 + 4
-
-
-@pytest.mark.parametrize("settings", [{"bias": True}, {"replicas": 2}, {"prior": "flat"}, {"top_k": 0.5}])
-def test_what_cannot_be_wired_and_circuits_of_another_graph_are_refused(settings: dict) -> None:
-    graph = PCGraph(topology.discriminative(2, [2], 2), **settings)
-    for make in MAKERS.values():
-        with pytest.raises(BadInput, match="without replicas, biases, top-k and flat prior"):
-            make(graph)
-    with pytest.raises(WrongShape, match="2 vertices, the graph 6"):
-        circuits.updates(circuits.standard(one_edge()), PCGraph(graph.topology), torch.zeros(1, 6))
