@@ -77,7 +77,7 @@ def brain_regions(regions: AtLeast2 = 6, size: AtLeast2 = 10, rewire: Share = 0.
     """
     drawn = _connected(lambda seed: nx.relaxed_caveman_graph(regions, size, rewire, seed=seed), generator,
                        f"regions = {regions}, size = {size}, rewire = {rewire}")
-    drawn.remove_edges_from(list(nx.selfloop_edges(drawn)))                # networkx may rewire a link to its own vertex
+    drawn.remove_edges_from(list(nx.selfloop_edges(drawn)))                # a rewired link may end where it began
     nx.set_node_attributes(drawn, {v: f"region{v // size + 1}" for v in drawn}, "group")
     return from_networkx(drawn)
 
