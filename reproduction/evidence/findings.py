@@ -192,8 +192,8 @@ def rounded(value: float, check: Check, places: int = 1, digits: int = 3) -> str
     if whole or abs(value) >= 1000:
         return f"{value:,.0f}{tail}"
     if check.percent:
-        shown = f"{value:.{places}f}"
-        return (f"{value:.{places + 1}f}" if float(shown) in (0, 100) else shown) + tail
+        finer = (f"{value:.{digit}f}" for digit in range(places, 20))
+        return next(shown for shown in finer if float(shown) not in (0, 100)) + tail
     if abs(value) < 1e-6:
         return f"{value:.0e}".replace("e-0", "e-")
     if abs(value) < 1e-4:                                                  # Python would write a power of ten

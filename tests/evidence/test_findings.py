@@ -115,7 +115,8 @@ def test_words_follow_the_check_and_both_sides_of_it_stand_beside_each_other() -
 
 def test_ranks_are_words_numbers_are_short_and_limits_are_as_the_rule_has_them() -> None:
     share, plain = (Check(quantity="q", at_least=0, percent=percent) for percent in (True, False))
-    assert [findings.rounded(value, share) for value in (1, 0, 0.929, 0.9996)] == ["100 %", "0 %", "92.9 %", "99.96 %"]
+    assert [findings.rounded(value, share) for value in (1, 0, 0.929, 0.9996, 0.99997, 0.0000004)] == [
+        "100 %", "0 %", "92.9 %", "99.96 %", "99.997 %", "0.00004 %"]
     assert [findings.rounded(value, plain) for value in (0, 9.2e-17, 0.03858, 15.63, 1234.5)] == [
         "0", "9e-17", "0.0386", "15.6", "1,234"]
     # Python writes 0.00007349 as 7.35e-05, and 0.0001412 without a power

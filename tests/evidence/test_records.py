@@ -3,6 +3,7 @@
 import json
 import re
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -66,15 +67,15 @@ def test_what_cannot_be_kept_is_refused(root: Path, given: dict, error: type[Exc
     assert len(records.read(recorder.save().parent)) == 2
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "[1]", "true", '"1"'])
-@pytest.mark.parametrize("place", ['"value": ', '"variance": ', '"seconds": ', '"n": '])
+@pytest.mark.parametrize(("place", "number"), [
+    *product(['"value": ', '"variance": ', '"seconds": ', '"n": '], ["NaN", "Infinity", "-Infinity", "1e999", "[1]"]),
+    *product(['"value": ', '"n": '], ["true", '"1"'])])                  # parameters may be words
 def test_numbers_that_are_none_are_refused_where_they_are_read(root: Path, place: str, number: str) -> None:
     """By whatever hand they came into the file."""
     path = filled([1]).save()
     path.write_text(re.sub(rf"{place}[\d.]+", place + number, path.read_text()))
-    if place in ('"value": ', '"n": ') or number not in ("true", '"1"'):   # a parameter may be a word
-        with pytest.raises(BadFile, match="not a records file"):
-            records.read(path.parent)
+    with pytest.raises(BadFile, match="not a records file"):
+        records.read(path.parent)
 
 
 @pytest.mark.parametrize(("given", "error", "says"), [
