@@ -72,11 +72,21 @@ class Page:
         return figures.of(self.notebook)
 
 
-def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
-    """Turn a notebook's outputs into what readers see, and write their downloads into ``source``, the staged book."""
+Drawn = Mapping[str, tuple[str, figures.Figure]]
+
+
+def drawn(pages: Mapping[str, Page]) -> Drawn:
+    """Name of a figure -> its page, and the figure."""
+    return {name: (page.name, figure) for page in pages.values() for name, figure in page.figures.items()}
+
+
+def lay_out(page: Page, judged: Judged, root: Path, source: Path, every: Drawn | None = None) -> None:
+    """Turn a notebook's outputs into what readers see, and write their downloads into ``source``, the staged book.
+    ``every``: the figures of all pages; None: the page has those of no other.
+    """
     found, recorded = judged.of(page.name), any(row["notebook"] == page.name for row in judged.records)
     _describe_figures(page, found, source / "vendor/records/figures")
-    _put_result(page, found, recorded, source)
+    _put_result(page, found, recorded, source, every or drawn({page.name: page}))
     _show_tables(page, found, source / "vendor/records/tables")
     for cell in page.notebook.cells:
         _label(cell)
@@ -85,20 +95,24 @@ def lay_out(page: Page, judged: Judged, root: Path, source: Path) -> None:
     page.notebook.cells.insert(0, first)                                   # the site does not show it
 
 
-def _put_result(page: Page, found: Sequence[Finding], recorded: bool, source: Path) -> None:
-    """Put the findings and the figure that shows them below the title, and a line about the run below the claim."""
+def _put_result(page: Page, found: Sequence[Finding], recorded: bool, source: Path, every: Drawn) -> None:
+    """Put the findings and the figure that shows them, perhaps another page's, below the title, and a line about the
+    run below the claim.
+    """
     title = next((cell for cell in page.notebook.cells if cell.source.startswith("# ")), None)
     if title is None:
         return
     told = words.load().pages.get(page.name)
-    shown = page.figures.get(told.figure if told else "") or next(iter(page.figures.values()), None)
-    if shown:                                          # on top, and no longer below the code that drew it
+    own = next(((page.name, figure) for figure in page.figures.values()), ("", None))
+    home, shown = every.get(told.figure if told else "", own)
+    if shown:
         (folder := source / "book/generated/figures").mkdir(parents=True, exist_ok=True)
         (folder / f"{shown.name}.png").write_bytes(shown.png)
+    if home == page.name:                              # on top, and no longer below the code that drew it
         shown.cell.metadata.tags = [*shown.cell.metadata.get("tags", []), "remove-output"]
     first, _, rest = title.source.partition("\n")
-    title.source = render.template("result.md", title=first, rest=rest.strip(), page=page, figure=shown, found=found,
-                                   aim=_aim(page), recorded=recorded)
+    title.source = render.template("result.md", title=first, rest=rest.strip(), page=page, figure=shown, home=home,
+                                   found=found, aim=_aim(page), recorded=recorded)
 
 
 def _aim(page: Page) -> str:

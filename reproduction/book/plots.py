@@ -138,6 +138,18 @@ def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words
                    for key, row in rows.items() if (key[0], key[2]) == (name, seed)}, count)
 
 
+def side_by_side(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], count: int = 5) -> Figure:
+    """``gallery`` with ``count`` pictures of each data set next to each other; every row has all data sets."""
+    seed, names = min(key[2] for key in rows), list(dict.fromkeys(key[0] for key in rows))
+    rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
+    parts = {what: [rows[name, what, seed] for name in names] for what in dict.fromkeys(key[1] for key in rows)}
+    pictures = {what: torch.cat([(one.images if isinstance(one, Trial) else one)[:count] for one in of])
+                for what, of in parts.items()}
+    marks = {what: [bool(agrees) for one in of for agrees in one.each["agrees"][:count]]
+             for what, of in parts.items() if isinstance(of[0], Trial)}
+    return image_rows(pictures, marks=marks)
+
+
 def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = False,
            levels: Mapping[str, float] | None = None, marks: Mapping[str, float] | None = None) -> Figure:
     """Lines through the means of repeats, with a band from their minimum to their maximum. ``levels``: name -> height

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..evidence import claims, findings, records, strict, verdicts, words
 from . import figures, render
-from .layout import Judged, Page
+from .layout import Judged, Page, drawn
 
 TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, checked exactly"
 BEYOND = "Beyond the paper"
@@ -43,11 +43,10 @@ def entries(judged: Judged, pages: Mapping[str, Page], root: Path, folder: Path)
     """What the pages say of each claim, with the figure that shows it, if it was run, its page, and a small picture of
     it in ``folder``; of no chart, which is grey dust at this size.
     """
-    every, told = [], (root / "book/changes.md").read_text(encoding="utf-8")
-    drawn = {name: (page.name, figure) for page in pages.values() for name, figure in page.figures.items()}
+    every, told, places = [], (root / "book/changes.md").read_text(encoding="utf-8"), drawn(pages)
     for one in judged.found.values():
         claim, anchor = one.claim, f"change-{one.name.lower()}"
-        place, figure = drawn.get(one.figure, ("", None)) if one.verdict != "not run" else ("", None)
+        place, figure = places.get(one.figure, ("", None)) if one.verdict != "not run" else ("", None)
         figure = None if figure and figure.numbers else figure
         every.append({
             "one": one, "group": BEYOND if claim.beyond else EXACT if claim.exact else TRAINED, "place": place,

@@ -19,7 +19,7 @@ from ..checkout import ROOT, relative
 from ..evidence import records
 from ..evidence.strict import read_yaml
 from . import gate, live, polish, runs, score, settings, speed
-from .layout import Judged, Page, lay_out
+from .layout import Judged, Page, drawn, lay_out
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 LARGEST = 2**26                                              # bytes of an executed notebook
@@ -48,8 +48,9 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     texts["licences.csv"] = runs.licences().to_csv(index=False)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
+    every = drawn(pages)
     for name, page in pages.items():
-        lay_out(page, judged, root, source)
+        lay_out(page, judged, root, source, every)
         nbformat.write(page.notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
 
