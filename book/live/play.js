@@ -328,7 +328,7 @@
       }
       const error = best / PIXELS < 1e-4 ? "below 0.0001" : number(best / PIXELS, 4), name = this.gallery.labels[which];
       if (best / PIXELS >= RETRIEVED) return `No stored digit comes back. The nearest is ${article(name)}, with a mean squared error of ${error}; below ${RETRIEVED} counts as retrieved.`;
-      return `It returns ${!this.strange && which === this.digit ? `the ${name} that you asked for` : `a stored ${name}, but another one`} (mean squared error ${error}).`;
+      return `It returns ${!this.strange && which === this.digit ? `the stored ${name}` : `a stored ${name}, but another one`} (mean squared error ${error}).`;
     }
   }
 

@@ -117,7 +117,7 @@ def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judg
         one = Page("l-settings", page(*cells).notebook, True, False, {})
         layout.lay_out(one, judged, ROOT, tmp_path)
         aims.append(one.notebook.cells[1].source)
-    assert "7 of them are true" in aims[0] and "9 at none" in aims[0] and "the other 8." in aims[0]
+    assert "7 of them are true" in aims[0] and "9 at none" in aims[0] and "The other 8 depend" in aims[0]
     assert "tests no claim" in aims[1] and "{every}" not in aims[1]
 
 

@@ -299,7 +299,7 @@ def test_a_finger_hides_pixels_and_settles(opened: Opened) -> None:
     assert tap() < before and page.evaluate(pans) == "none"                # ... until a tool is chosen
     page.tap(".pc-main")
     said = settled(page)
-    assert "that you asked for" in said and "below 0.0001" in said
+    assert "returns the stored" in said and "below 0.0001" in said
 
 
 def test_a_memory_comes_back_from_noise_as_the_page_says(opened: Opened) -> None:
@@ -309,7 +309,7 @@ def test_a_memory_comes_back_from_noise_as_the_page_says(opened: Opened) -> None
     page.evaluate("PCLive.shown.memory.steps.set(6)")                      # 500 of its 2000 steps are enough here
     page.click(".pc-main")
     said = settled(page)
-    assert "that you asked for" in said and "99.4 % of the stored digits come back" in said
+    assert "returns the stored" in said and "99.4 % of the stored digits come back" in said
     page.click("text=Add noise")
     assert page.inner_text(".pc-say") == "Press Settle."
 

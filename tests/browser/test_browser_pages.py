@@ -337,7 +337,7 @@ def test_the_home_page_opens_with_a_memory_that_has_come_back_and_the_conclusion
     """From its upper third and with no click; then what works, what does not and what simple methods do, on one screen;
     then a row for each claim."""
     page = show(window, built, "index")
-    page.wait_for_function("() => /that you asked for/.test(document.querySelector('.pc-say')?.textContent)")
+    page.wait_for_function("() => /returns the stored/.test(document.querySelector('.pc-say')?.textContent)")
     said = page.locator("section > ul.simple").first
     assert page.locator(".pc-live").bounding_box()["y"] < said.bounding_box()["y"]
     assert said.bounding_box()["y"] + said.bounding_box()["height"] < ENDS and said.locator("li").count() == 3
