@@ -153,7 +153,8 @@ def _show_tables(page: Page, found: Sequence[Finding], folder: Path) -> None:
                 html = render.table(table, " ".join(says), link)
             output.data = NotebookNode({"text/html": html})
             if table.settings:
-                cell.metadata["tags"] = [tag for tag in cell.metadata.tags if tag != "hide-input"] + ["hide-cell"]
+                shown = [tag for tag in cell.metadata.get("tags", []) if tag != "hide-input"]
+                cell.metadata["tags"] = [*shown, "hide-cell"]
                 _prompt(cell, "Settings")
 
 
@@ -168,7 +169,8 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
         if numbers := figure.numbers:
             file = folder / f"{page.name}-{figure.name.removeprefix('fig-')}.csv"
             file.write_text(numbers, encoding="utf-8")
-            figure.cell.metadata.mystnb.figure.caption += render.template("numbers.md", file=file.name)
+            about = figure.cell.metadata.mystnb.figure
+            about["caption"] = about.get("caption", "") + render.template("numbers.md", file=file.name)
         for output in figure.cell.outputs:
             output.get("data", {}).pop(NUMBERS, None)                  # the builder knows no such output
 
