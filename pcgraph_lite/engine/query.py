@@ -93,7 +93,8 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
             ``clamp``, but these vertices pay for no error, so nothing runs back against the arrows into them: it is as
             if those edges were cut. Their errors are left out of the energies.
         steps: T, the most value steps; 2000 is the paper's.
-        value_lr, momentum, tolerance: as in Settings.
+        value_lr, momentum, tolerance: as in Settings. A query that starts at noise has much energy at first, of which a
+            millionth is not little: 1e-9 lets it go on.
         start: where all other vertices begin: "zeros", "random" (normal, 0.1), or "prediction" (each group
             at its prediction from the groups already known, outwards from the clamped ones; where edges only lead on
             from those, this is the answer itself, which a query from zeros may not reach in ``steps``).
