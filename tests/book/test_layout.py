@@ -16,6 +16,7 @@ from reproduction.checkout import ROOT
 from reproduction.evidence import records
 from reproduction.evidence.claims import load_claims
 from reproduction.evidence.findings import Finding
+from reproduction.evidence.words import load
 
 NAME = "03a-fully-connected"
 RUN = {"profile": "paper", "device": "a CPU", "seconds": "7", "commit": "`0123`"}
@@ -76,6 +77,18 @@ def test_a_page_opens_with_its_finding_and_its_figure_which_stands_nowhere_else(
     assert all(line.startswith("```") for line in fences) and len(fences) % 2 == 0   # else raw HTML swallows the rest
     assert "remove-output" in drawn.metadata.tags and "image/png" in drawn.outputs[0].data
     assert drawn.metadata.mystnb.code_prompt_show == layout.TOP
+
+
+def test_a_page_may_open_with_the_figure_of_another_page(judged: Judged, tmp_path: Path) -> None:
+    """Without its label, which stays with the other page, and with a link there; its own figure keeps its place."""
+    lent = new_code_cell("plot()", outputs=[new_output("display_data", {"image/png": PIXEL})], metadata={
+        "mystnb": {"figure": {"caption": "Lent.", "name": load().pages[NAME].figure}}})
+    other = Page("l-settings", new_notebook(cells=[new_markdown_cell("# Other"), lent]), True, False, RUN)
+    one = page(figure())
+    layout.lay_out(one, judged, ROOT, tmp_path, layout.drawn({NAME: one, "l-settings": other}))
+    top, own = one.notebook.cells[1:]
+    assert "Lent. From {doc}`l-settings`." in top.source and ":name:" not in top.source
+    assert "remove-output" not in own.metadata.tags and (tmp_path / "book/generated/figures").is_dir()
 
 
 def test_a_page_without_pictures_gets_its_box_alone_and_one_without_title_nothing(laid) -> None:

@@ -23,6 +23,7 @@ from PIL import Image
 
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.studies import circuits
+from pcgraph_lite.studies.trials import Trial
 from reproduction.book import handover, plots, polish
 from reproduction.book.plots import RIGHT, WRONG
 
@@ -213,6 +214,19 @@ def test_a_gallery_goes_through_data_sets_and_shows_the_first_seed():
     assert torch.equal(shown.flatten(), rows["x", "b", 1][0])
     alone = plots.gallery({key: row for key, row in rows.items() if key[0] == "x"}, cases, {"b": "second"}, 2)
     assert [label.get_text() for label in alone.axes[0].get_yticklabels()] == ["a", "second", "original"]
+
+
+def test_data_sets_side_by_side_share_their_rows_and_keep_their_marks():
+    kept = {name: Trial(torch.rand(4, 784), torch.zeros(4), pd.DataFrame({"agrees": agrees}))
+            for name, agrees in (("x", [True, False, False, False]), ("y", [False, True, True, True]))}
+    rows = {(name, "noisy", 1): torch.rand(4, 784) for name in kept}
+    rows |= {(name, "a", 1): one for name, one in kept.items()}
+    cases = {name: SimpleNamespace(test=SimpleNamespace(images=torch.rand(4, 784))) for name in kept}
+    axis = plots.side_by_side(rows, cases, 2).axes[0]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["noisy", "a", "original"]
+    shown = [torch.as_tensor(np.asarray(image.get_array())).flatten() for image in axis.images]
+    assert torch.equal(torch.stack(shown[4:8]), torch.cat([kept["x"].images[:2], kept["y"].images[:2]]))
+    assert [mark.get_text() for mark in axis.texts] == ["✓", "✗", "✗", "✓"]
 
 
 @pytest.mark.parametrize(("pixels", "shape"), [(64, (8, 8)), (3 * 64, (8, 8, 3))])
