@@ -75,7 +75,8 @@ def fit(graph: PCGraph, data: Data, *,
     looked at. A loop of one's own can keep some of them fixed (the book's page on images and a graph of your own).
 
     If the last epoch's energy is more than twice that of the first epoch or of the first batch, a warning says so: the
-    learning rate is too large.
+    learning rate is too large. Under a zero prior these energies include what held vertices without incoming edges pay
+    (eq. 2), which no step can change and which can hide such a rise; ``prior="flat"`` leaves it out.
 
     Whatever stops it, Ctrl-C or an error, the graph keeps the best weights so far where there is validation data, and
     ``graph.history`` holds the rows of the epochs that ended.

@@ -449,7 +449,7 @@ def from_networkx(graph: "nx.Graph", attribute: str | None = None, *, nodelist: 
         attribute: of nodes, which holds their group; a node without it joins ``"vertices"``. None: ``"group"`` where
             any node has it, else all nodes are one group.
         nodelist: all nodes, in the order wanted. None: the order of the graph.
-        sensory: as of ``Topology``.
+        sensory: as of ``Topology``: names of groups, not of nodes.
         weight: of edges, an attribute that holds the first weight of each; parallel edges add up. None: a graph draws
             its first weights.
 

@@ -580,7 +580,7 @@ def _shapes(column: str, names: Sequence[object]) -> dict[str, Any]:
 
 def _scale(axis: Axes, places: Set[float], log: bool) -> None:
     """Scale and label the x axis of some places: logarithmic, or with whole numbers if all places are."""
-    if not log:
+    if not log or places == {0}:
         axis.xaxis.get_major_locator().set_params(integer=all(place.is_integer() for place in places))
         return
     if 0 in places:

@@ -16,7 +16,7 @@ TRAINED, EXACT = "Claims about trained models", "Equations, masks and drawings, 
 BEYOND = "Beyond the paper"
 PAGES = ("score.html", "dots.html", "conclusion.md", "scorecard.html", "why.md", "cite.md")
 SMALL = 160                                        # pixels of a small picture, shown at half of it
-CLASSIFIERS = {"class-mnist", "class-fashion", "class-svhn"}
+CLASSIFIERS = ("class-mnist", "class-fashion", "class-svhn")
 OLDER = {"over_hopfield": "the Hopfield network", "over_boltzmann": "the Boltzmann machine",
          "over_almeida_pineda": "recurrent backpropagation"}
 
@@ -58,7 +58,7 @@ def entries(judged: Judged, pages: Mapping[str, Page], root: Path, folder: Path)
 
 def lead(judged: Judged) -> dict[str, bool]:
     """Older network -> whether the fully connected graph beats it on every data set that was run. Empty: none was."""
-    ran = [(OLDER[check], bool(outcome.passed)) for claim in CLASSIFIERS & judged.found.keys()
+    ran = [(OLDER[check], bool(outcome.passed)) for claim in CLASSIFIERS if claim in judged.found
            for check, outcome in judged.found[claim].outcomes.items() if check in OLDER and outcome.cases]
     return {network: all(passed for name, passed in ran if name == network) for network in dict(ran)}
 

@@ -117,7 +117,8 @@ def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
 
 def refuse_unknown(path: Path, kind: str, given: Iterable[str], known: Collection[str]) -> None:
     """Raise BadInput, naming the file and the nearest name, if one of the given names is unknown."""
-    for wrong in set(given) - set(known):
+    wrong = next((name for name in given if name not in known), None)
+    if wrong is not None:
         raise in_file(path, unknown(kind, wrong, known))
 
 
