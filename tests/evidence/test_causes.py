@@ -353,12 +353,22 @@ def test_few_pictures_decide_whether_clothes_are_drawn_from_their_labels() -> No
     assert classifier < drawn["value"].mean() - 0.1 and set(drawn["quantity"]) == {"judge_agreement"}
 
 
-def test_a_third_hidden_layer_hardly_changes_a_score() -> None:
+@pytest.mark.parametrize("deeper", ["grid-layers-deep", "grid-layers-deepest"])
+def test_a_third_and_a_fourth_hidden_layer_hardly_change_a_score(deeper: str) -> None:
     """Point 12 of the ambiguities: of the same seeds, by 0.0005 of squared error, 0.1 dB and 0.05 of the pictures."""
     keys, measures = ["data", "seed"], ["completion_mse", "rest_psnr", "rest_agreement"]
-    two, three = (sweeps.finals(sweep(name)) for name in ("grid-layers", "grid-layers-deep"))
-    two, three = (ends.set_index(keys)[measures] for ends in (two[two["topology.constructor"] == "generative"], three))
-    assert len(three) == 6 and ((three - two).dropna().abs() < [0.0005, 0.1, 0.05]).all(axis=None)
+    two, more = (sweeps.finals(sweep(name)) for name in ("grid-layers", deeper))
+    two, more = (ends.set_index(keys)[measures] for ends in (two[two["topology.constructor"] == "generative"], more))
+    assert len(more) == 6 and ((more - two).dropna().abs() < [0.0005, 0.1, 0.05]).all(axis=None)
+
+
+@pytest.mark.parametrize("deeper", ["grid-layers-autoencoder-deep", "grid-layers-autoencoder-deepest"])
+def test_a_deeper_autoencoder_denoises_digits_worse_and_fills_in_no_better(deeper: str) -> None:
+    """Point 12 of the ambiguities, seed by seed."""
+    shallow, deep = (sweeps.finals(sweep(name)).set_index(["data", "seed"]) for name in ("grid-layers-autoencoder", deeper))
+    shallow, digits = shallow.loc[deep.index], deep.index.get_level_values("data") == "mnist"
+    assert len(deep) == 6 and (deep["rest_psnr"] < shallow["rest_psnr"])[digits].all()
+    assert (deep["completion_mse"] > 0.98 * shallow["completion_mse"]).all()
 
 
 def test_an_autoencoder_leaves_a_blank_half_nearly_blank_and_denoised_digits_are_harder_to_recognise() -> None:
