@@ -18,7 +18,7 @@ HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engin
          "observed": ".engine.query", "query": ".engine.query", "Scale": ".engine.scale", "load": ".engine.saving",
          "save": ".engine.saving", "counterfactual": ".engine.counterfactual", "Samples": ".engine.sampling",
          "sample": ".engine.sampling"}
-ROOMS = ("baselines", "errors", "images", "studies")       # modules and packages of their own, which pcg.errors opens
+ROOMS = ("baselines", "engine", "errors", "images", "studies")             # modules and packages of their own
 __all__ = list(HOMES)
 
 

@@ -98,6 +98,9 @@ TOPOLOGIES: list[Case] = [
     (lambda: Topology({"a": 2}, [], pools=[["a"], []]), BadInput, "none may be empty"),
     (lambda: Topology({"a": 2}, [], ["a", "a"]), BadInput, r"\('a', 'a'\); expected each group once"),
     (lambda: Topology({"a": 2}, [], nodes=[[1], [2]]), BadInput, r"nodes = \(\[1\], \[2\]\): unhashable"),
+    (lambda: Edges("a", "b").pairs(), BadInput, r"'a' -> 'b' are all pairs.*ask topology\.pairs"),
+    (lambda: GRAPH.topology.outwards("labels"), UnknownGroup, "no vertex group 'l'"),
+    (lambda: topology.generative().leads_on(["label"]), UnknownGroup, "Did you mean 'labels'"),
     (lambda: topology.generative().slice("pixles"), UnknownGroup,
      r"'pixles'\. Known: pixels, labels, hidden1, .*Did you mean 'pixels'"),
     (lambda: Topology({f"g{k}": 1 for k in range(1000)}, []).slice("x"), UnknownGroup, "g199 and 800 more"),
@@ -123,6 +126,13 @@ GRAPHS: list[Case] = [
            0.0, (0.0,), [(0.0, 1)], ((0.0, 0.99),), ((0.0, 1, 2),))),
     *((lambda given=given: Activation(*given), BadInput, r"f = .*, slope = .*; expected two functions") for given in (
         ("tanh", torch.cos), (torch.tanh, None))),
+    *((made(activation=Activation(*given)), BadInput, says) for given, says in (
+        ((torch.tanh, lambda x: 1.0), r"slope\(x\) is 1\.0; expected a tensor of the shape"),
+        ((torch.tanh, lambda x: torch.ones(1)), r"slope\(x\) is <Tensor \(1,\)"),
+        ((lambda x: x.double(), torch.ones_like), r"f\(x\) is <Tensor .* torch\.float64>; .* type of x"),
+        ((torch.sqrt, torch.ones_like), "f is not finite everywhere"),
+        ((lambda x: x.clamp_(-1, 1), torch.ones_like), "f changes its argument"),
+        ((torch.tanh, lambda x: 1 - x.tanh() ** 2, (), lambda g, x, fx: g.mul_(fx)), "is not gradient . slope"))),
     (lambda: GRAPH.energy(torch.zeros(1, 5, 13)), WrongShape, "batch, 13"),
     (lambda: GRAPH.energy(torch.zeros(5, 13, dtype=torch.float64)), WrongShape, r"float64.*float32"),
     (lambda: GRAPH.energy(torch.zeros(5, 13).numpy()), BadInput, "x is a ndarray; expected a tensor"),
@@ -133,6 +143,8 @@ GRAPHS: list[Case] = [
     (lambda: GRAPH.set_edge_weights(None), BadInput, "weights = None is .*; expected a list"),
     (lambda: GRAPH.set_edge_weights([torch.tensor(1.0), None]), WrongShape, r"are \(\); expected \(12,\)"),
     (lambda: GRAPH.set_edge_weights([None, [NAN] * 24]), BadValues, "the weights of 'hidden1 -> pixels'"),
+    (lambda: PCGraph(GRAPH.topology, bias=True).load_state_dict(
+        PCGraph(GRAPH.topology, bias=True).state_dict() | {"bias": torch.full((1, 13), NAN)}), BadValues, "bias"),
     (lambda: GRAPH(torch.zeros(5, 13)), BadInput, r"pcg\.query\(graph, clamp=")]
 
 QUERIES: list[Case] = [
@@ -207,6 +219,11 @@ TRAININGS: list[Case] = [
                        [*[(IMAGES[0], 1)] * 2, (IMAGES[0, :5], 1)])),
     (learned(DataLoader([(IMAGES[0], 1)] * 60)), BadInput, "batch_size = 1, the default of torch"),
     (learned(graph=PCGraph(GRAPH.topology, replicas=3), weight_lr=(1e-3, 1e-2)), WrongShape, "weight_lr has 2 numbers"),
+    *((learned(data, augment="shift and mirror", graph=PCGraph(topology.generative(0, [4], 36))), BadInput,
+       "pictures of 4 x 9 pixels cannot be shifted") for data in (
+           {"pixels": torch.rand(2, 4, 9)}, datasets.ImageSet("wide", torch.rand(2, 36), torch.arange(2), (1, 4, 9)))),
+    (learned({"b": IMAGES[:, :4]}, validation=0.5, score="completion", graph=PCGraph(
+        topology.from_mask(torch.ones(8, 8), {"a": 4, "b": 4}))), BadInput, "'completion' asks for the group 'a'"),
     (learned({"a": torch.rand(3, 4), "b": torch.rand(3, 2)}, augment="shift and mirror", graph=PCGraph(
         Topology({"a": 4, "b": 2}, [Edges("a", "b")], ["a", "b"]))), BadInput,
      "changes the group 'pixels', and the data has only a, b"),

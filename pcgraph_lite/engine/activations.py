@@ -87,8 +87,11 @@ class Activation:
         return self.f(x).tolist(), self.slope(x).tolist()
 
     def check(self) -> None:
-        """Warn where the slope differs from the differences of f. Raises BadInput: f is not element-wise."""
+        """Warn where the slope differs from the differences of f. Raises BadInput: f is not element-wise or changes its
+        argument, or f, the slope or ``backward`` make no numbers of the shape and type of x, or not those of f'.
+        """
         x, step = torch.linspace(-3, 3, 25, dtype=torch.float64) + 0.01, 1e-6                # beside usual kinks
+        self._check_outputs(x)
         alone = torch.cat([self.f(one) for one in x.split(1)])
         if (fx := self.f(x)).shape != x.shape or not torch.allclose(fx, alone):
             raise BadInput("f of a vector is not f of each of its entries; expected an element-wise function, as the "
@@ -98,6 +101,21 @@ class Activation:
         if abs(rise[worst] - slope[worst]) > 1e-3 * (1 + abs(rise[worst])):
             warnings.warn(f"slope({x[worst]:.3g}) = {slope[worst]:.3g}, but f rises by {rise[worst]:.3g} there. Unless "
                           "a surrogate is meant, give the derivative of f.", stacklevel=2)
+
+    def _check_outputs(self, x: Tensor) -> None:
+        for made, asked, name in ((self.f, x.clone(), "f"), (self.slope, x, "slope"), (self.f, x.float(), "f")):
+            found = made(asked)
+            if not isinstance(found, Tensor) or (found.shape, found.dtype) != (asked.shape, asked.dtype):
+                raise BadInput(f"{name}(x) is {shown(found)}; expected a tensor of the shape and type of x.")
+            if not found.isfinite().all():
+                raise BadInput(f"{name} is not finite everywhere in [-3, 3]; a vertex can take any value.")
+            if name == "f" and not torch.equal(asked, x.to(asked)):
+                raise BadInput("f changes its argument; expected a function that returns a new tensor.")
+        if self.backward is None:
+            return
+        fx = self.f(x, out=torch.empty_like(x))
+        if not torch.allclose(self.backward(torch.ones_like(x), x, fx), self.slope(x)):
+            raise BadInput("backward(gradient, x, f(x)) is not gradient * slope(x); expected that product, in place.")
 
     def registered(self) -> str | None:
         """Its name in ``ACTIVATIONS``, if this very one is there."""

@@ -1,6 +1,6 @@
 """Changes of training images that leave their class alone, drawn anew for every batch. The paper names none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import isqrt
 
 import torch
@@ -37,6 +37,15 @@ def shift_and_mirror(images: Tensor, generator: Generator) -> Tensor:
     every, rows, columns = (some.to(images.device) for some in (
         torch.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]))
     return wide[every, rows, columns].movedim(-1, 1).reshape(images.shape)     # (batch, side, side, planes) before
+
+
+def refuse_oblong(data: object) -> None:
+    """Raise BadInput if training data has pictures, not flattened yet, that are not square."""
+    images = data.get("pixels") if isinstance(data, Mapping) else data[0] if isinstance(data, tuple | list) else data
+    shape = tuple(getattr(images, "shape", ()))                            # (..., height, width); flat: (batch, pixels)
+    if len(shape) > 2 and shape[-2] != shape[-1]:
+        raise BadInput(f"pictures of {shape[-2]} x {shape[-1]} pixels cannot be shifted and mirrored; expected square "
+                       "ones, or augment='none'.")
 
 
 AUGMENTATIONS: dict[str, Callable[[Tensor, Generator], Tensor]] = {

@@ -100,7 +100,7 @@ class State:
     def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,
                  facts: Mapping[str, object], rates: float | Tensor = 1.0, data: Sequence[Tensor] = ()) -> None:
         self.model, self.schedule, self.generator = model, schedule, generator
-        self.path = valid.file(path, "checkpoint") if path else None
+        self.path = valid.file(path, "checkpoint") if path is not None else None
         self.parameters, self.facts = dict(model.named_parameters()), dict(facts)
         self.data = {"generator": generator.get_state(), **{str(k): tensor for k, tensor in enumerate(data)}}
         self.rates = rates if isinstance(rates, Tensor) else None

@@ -121,7 +121,9 @@ class PCGraph(Exact):
         """mu of one vertex group alone, ``(..., batch, size)``. Raises UnknownGroup; else as ``prediction``."""
         self.check_values(x)
         where, (segment, columns) = self.topology.slice(group), self.home[group]
-        mu = torch.zeros_like(x[..., where]) if self.bias is None else self.bias[..., where].expand_as(x[..., where])
+        mu = torch.zeros_like(x[..., where])
+        if self.bias is not None:
+            mu += self.bias[..., where]
         for block, weight in zip(self.blocks, self.matrices(), strict=True):
             if block.target == segment:
                 fx = self.activations[block.source](x[..., self.segments[block.source]])
@@ -273,13 +275,16 @@ class PCGraph(Exact):
         if len(weights) != len(self.topology.edges):
             raise WrongShape(f"{len(weights)} weights; expected one tensor, or None, for each of the "
                              f"{len(self.topology.edges)} entries of topology.edges.")
+        checked = []                                                       # all of them, before the first is taken
         for e, given in zip(self.topology.edges, weights, strict=True):
             if given is not None:
                 now, stored, where = self._of_edges(e)
                 made = valid.finite(given, what := f"the weights of {_pair(e)!r}", self.dtype)
                 if made.shape not in (now.shape, now.shape[-1:]):
                     raise WrongShape(f"{what} are {tuple(made.shape)}; expected {tuple(now.shape)}.")
-                stored[..., *where] = made.to(stored)
+                checked.append((stored, where, made))
+        for stored, where, made in checked:
+            stored[..., *where] = made.to(stored)
 
     def _of_edges(self, e: Edges) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
         """The weights between two groups ``(..., edges)``, the parameter that holds them, and where in it."""
@@ -308,7 +313,7 @@ class PCGraph(Exact):
         except RuntimeError as error:                                      # torch's has a line for each name
             why = " ".join(str(error).partition(":")[2].split())
             raise BadInput(f"these weights do not fit {self.topology}: {why} They should be the state_dict() of a "
-                           "graph of the same topology.") from error
+                           "graph of the same topology and plan; pcg.save and pcg.load cross plans.") from error
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
         """Take up weights whichever plan wrote them: as a matrix, or of existing edges alone."""
@@ -323,6 +328,8 @@ class PCGraph(Exact):
                     raise BadInput(f"{key} is non-zero where the topology has no edge; these weights belong to another "
                                    "graph.")
                 state_dict[key] = block.adopted(saved)
+        if (key := f"{prefix}bias") in state_dict:
+            valid.finite(state_dict[key], key, self.dtype)
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @torch.no_grad()

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from numbers import Real
 from pathlib import Path
@@ -19,6 +19,7 @@ from .. import valid
 from ..errors import BadInput, UnstableStep, WrongShape, shown
 from ..files import tensor_digest
 from ..valid import Count, Damping, OneOf, Rate
+from .augment import refuse_oblong
 from .epochs import Callback, Schedule, State, run
 from .graph import PCGraph
 from .inference import Settings, of_replicas, settle
@@ -31,6 +32,7 @@ SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # fil
 ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
 READ = 1024                                                                # examples of a data set at a time
 RISEN = 2                                              # times the energy at the beginning: a warning
+FEW = 5                                                # fewer examples do not stand for the others
 CURVATURE_EVERY = 20                                                       # updates between looks at the safe step
 
 
@@ -127,8 +129,11 @@ def fit(graph: PCGraph, data: Data, *,
     settings = _with_batch_size(data, settings)
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
+    if training.augment != "none":
+        refuse_oblong(data)
     measure = _measure(score, held_out)
-    facts = _facts(graph) | {"score": None if held_out is None else _known_as(measure)}
+    facts = _facts(graph) | {"score": None if held_out is None else _known_as(measure),
+                             "clamped": [sorted(part) for part in (train, held_out or {})]}
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
     rates = of_replicas(graph, training.weight_lr, "weight_lr")
     state = State(graph, training, generator, checkpoint, facts, rates, tensors)
@@ -136,7 +141,8 @@ def fit(graph: PCGraph, data: Data, *,
 
     def learn(rows: Tensor) -> dict[str, float]:
         found = _learn(graph, _drawn(train, rows, state), state)
-        untrained.setdefault("energy", found["energy"])
+        if len(rows) >= FEW:
+            untrained.setdefault("energy", found["energy"])
         return found
 
     scored = None if held_out is None else lambda: _as_score(measure, measure(graph, held_out))
@@ -176,6 +182,7 @@ def accuracy(graph: PCGraph, batch: Data) -> float:
 
 
 @valid.checked
+@torch.no_grad()
 def minus_energy(graph: PCGraph, batch: Data) -> float:
     """Minus the mean energy with all sensory groups clamped, after at most 100 accelerated steps: the graph's own
     energy, of pixels given in [0, 1].
@@ -200,6 +207,9 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
     squared units of [0, 1].
     """
     batch, name = as_batch(graph, batch), graph.topology.sensory[0]
+    if name not in batch:
+        raise BadInput(f"the score 'completion' asks for the group {name!r}; the data has {', '.join(batch)}. Use "
+                       "another score, or make one of these the topology's first sensory group.")
     size, unit = graph.topology.size(name), graph.pixel_scale.unit if name == "pixels" else 1.0
     known = torch.arange(size) < size // 2
     answer = query(graph, {name: observed(batch[name], known)}, **ASKED).x[..., graph.topology.slice(name)]
@@ -408,7 +418,10 @@ def _split(graph: PCGraph, data: object, validation: object,
 
 def _known_as(measure: Callable) -> str:
     """What a checkpoint calls a score: its name, and what a function of the caller's does, as lambdas share a name."""
-    name, code = getattr(measure, "__qualname__", str(measure)), getattr(measure, "__code__", None)
+    if isinstance(measure, partial):
+        return f"{_known_as(measure.func)} of {measure.args} {measure.keywords}"
+    called = measure if hasattr(measure, "__qualname__") else type(measure)
+    name, code = called.__qualname__, getattr(measure, "__code__", None) or getattr(called.__call__, "__code__", None)
     return name if code is None or measure in SCORES.values() else f"{name}: {_does(code)}"
 
 

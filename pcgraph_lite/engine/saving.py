@@ -147,7 +147,7 @@ def _activation(path: Path, about: Mapping[str, Any], given: str | Activation | 
                        "pcg.load(path, activation=pcg.Activation(f, slope)).")
     f = named(saved if given is None else given)
     same = f.name == saved if values is None else torch.allclose(
-        torch.tensor(f.values()), torch.tensor(values), rtol=ALIKE, atol=ALIKE)
+        *(torch.tensor(some, dtype=torch.float64) for some in (f.values(), values)), rtol=ALIKE, atol=ALIKE)
     if not same:
         raise BadInput(f"activation = {f.name if f.name in ACTIVATIONS else _called(f)} is not that of the graph in "
                        f"{path}, which is {saved}; hand over the same one.")

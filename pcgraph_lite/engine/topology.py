@@ -59,6 +59,9 @@ class Edges:
     weights: Tensor | None = None
 
     def __post_init__(self) -> None:
+        for name in ("mask", "weights"):                                   # whoever gave them may change them later
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, given.detach().clone())
         if self.mask is None or self.mask.layout == torch.strided or self.mask.dtype != torch.bool:
             return                                                         # a topology looks at it
         mask = self.mask.to_sparse_coo()
@@ -80,7 +83,10 @@ class Edges:
         return self.mask.to_dense() if self.listed else self.mask
 
     def pairs(self) -> Tensor:
-        """Rows and columns of the edges of a mask, row by row, ``(2, edges)``."""
+        """Rows and columns of the edges of a mask, row by row, ``(2, edges)``. Raises BadInput: there is no mask."""
+        if self.mask is None:
+            raise BadInput(f"{self.source!r} -> {self.target!r} are all pairs, and only a topology knows how many; ask "
+                           "topology.pairs(edges).")
         return self.mask.indices() if self.listed else self.mask.nonzero().T
 
 
@@ -223,8 +229,13 @@ class Topology:
         return degree
 
     def outwards(self, known: Iterable[str]) -> list[list[str]]:
-        """The other groups in the order in which predictions reach them: an edge leads to each from an earlier one."""
+        """The other groups in the order in which predictions reach them: an edge leads to each from an earlier one.
+
+        Raises UnknownGroup.
+        """
         reached, waves = set(known), []
+        for name in reached:
+            self.slice(name)                                               # that it is there
         while wave := [name for name in self.groups if name not in reached and any(
                 e.target == name and e.source in reached for e in self.edges)]:
             waves.append(wave)
@@ -232,10 +243,13 @@ class Topology:
         return waves
 
     def leads_on(self, known: Iterable[str]) -> bool:
-        """Whether edges only lead on, from the known groups to all others: then each can be at its prediction."""
-        waves = [list(known), *self.outwards(known)]
+        """Whether edges only lead on, from the known groups to all others: then each can be at its prediction. Edges
+        among the known groups change nothing. Raises UnknownGroup.
+        """
+        waves = [known := list(known), *self.outwards(known)]
         rank = {name: k for k, wave in enumerate(waves) for name in wave}
-        return rank.keys() == self.groups.keys() and all(rank[e.source] < rank[e.target] for e in self.edges)
+        return rank.keys() == self.groups.keys() and all(
+            rank[e.source] < rank[e.target] for e in self.edges if rank[e.source] or rank[e.target])
 
     def __repr__(self) -> str:
         groups = ", ".join(f"{name} {size}" for name, size in self.groups.items())

@@ -11,7 +11,7 @@ from strategies import EXACT, constructed, graphs, values
 
 from pcgraph_lite import Activation, PCGraph, Scale, topology
 from pcgraph_lite.engine.activations import ACTIVATIONS
-from pcgraph_lite.errors import BadInput
+from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.studies import oracles
 
 
@@ -135,3 +135,17 @@ def test_repr_says_what_the_graph_is(monkeypatch, activation, says):
     told = repr(PCGraph(topology.generative(2, [3], 4), activation, top_k=0.5, pixel_scale=Scale("[-1, 1]", 0.5, 0.5)))
     assert ("Topology(9 vertices: pixels 4, labels 2, hidden1 3; 18 edges), "
             f"activation={says}, top_k=0.5, bias=False, prior=zero, pixel_scale=[-1, 1], replicas=None\n") in told
+
+
+def test_a_prediction_is_not_the_bias_itself() -> None:
+    graph = PCGraph(topology.generative(2, [3], 4), bias=True)
+    graph.group_prediction(torch.zeros(1, 9), "labels").add_(1)
+    assert not graph.bias.any()
+
+
+def test_weights_of_which_some_do_not_fit_are_not_taken_in_part() -> None:
+    graph = PCGraph(topology.generative(3, [4], 6))
+    before = graph.weight
+    with pytest.raises(WrongShape):
+        graph.set_edge_weights([torch.ones(12), torch.ones(3)])
+    assert torch.equal(graph.weight, before)

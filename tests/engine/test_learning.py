@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -405,3 +406,40 @@ def test_a_graph_without_edges_learns_its_biases_alone():
     torch.testing.assert_close(graph.bias[0], images.mean(0))
     with pytest.raises(BadInput, match="nothing to learn"):
         fit(PCGraph(alone, "linear", dtype=torch.float64), images, progress=False)
+
+
+def test_the_same_numbers_on_other_groups_are_another_training(tmp_path: Path) -> None:
+    alike, images = topology.from_mask(torch.ones(8, 8), {"a": 4, "b": 4}), torch.rand(6, 4)
+    settings = {"epochs": 2, "batch_size": 3, "progress": False, "checkpoint": tmp_path / "c.safetensors"}
+    fit(PCGraph(alike), {"a": images}, **settings)
+    with pytest.raises(BadFile, match="another"):
+        fit(PCGraph(alike), {"b": images}, **settings)
+
+
+def test_a_score_with_arguments_filled_in_is_known_again() -> None:
+    def score(graph: PCGraph, batch: dict, share: float) -> float:
+        return share
+
+    half, again, all_of_it = (partial(score, share=share) for share in (0.5, 0.5, 1.0))
+    assert _known_as(half) == _known_as(again) != _known_as(all_of_it)
+
+
+def test_one_thin_image_at_the_beginning_is_no_measure_of_what_follows(recwarn: pytest.WarningsRecorder) -> None:
+    images, _ = toy(40)
+    images[torch.randperm(40, generator=torch.Generator().manual_seed(0))[0]] = 0
+    for seed in range(40):                                                 # each image comes first in some
+        fit(PCGraph(topology.generative(0, [4], 6)), images.float(), epochs=1, batch_size=1, steps=3,
+            generator=torch.Generator().manual_seed(seed), progress=False)
+    assert not recwarn.list
+
+
+def test_edges_among_what_is_held_do_not_change_how_accuracy_asks() -> None:
+    """From zeros a hundred steps do not get through four layers of large weights."""
+    base = topology.discriminative(6, [8, 8, 8, 8], 3)
+    joined = topology.Topology(base.groups, [*base.edges, topology.Edges("pixels", "pixels")], base.sensory)
+    plain = PCGraph(base, "tanh", init_std=1.5, generator=torch.Generator().manual_seed(1))
+    other = PCGraph(joined, "tanh")
+    other.set_edge_weights([*plain.edge_weights(), None])
+    images = torch.rand(50, 6, generator=torch.Generator().manual_seed(0))
+    labels = query(plain, {"pixels": images}, start="prediction").values["labels"].argmax(-1)
+    assert accuracy(other, (images, labels)) == 1

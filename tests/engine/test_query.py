@@ -349,3 +349,13 @@ def test_at_rest_no_shorter_step_goes_down(seed):
     for share in (1 / 2, 1 / 4, 1 / 8):
         fall = energy - graph.energy(relaxed.x - share * relaxed.value_lr * downhill)
         assert (fall <= 1.001e-6 * relaxed.initial_energy)[relaxed.converged].all()
+
+
+def test_a_small_error_beside_large_values_elsewhere_is_not_rest() -> None:
+    """Half of 0.5 falls to each end of an edge of weight 1: h = 0.25, whatever p is."""
+    apart = topology.Topology(dict.fromkeys("pqth", 1), [topology.Edges("p", "q"), topology.Edges("h", "t")])
+    graph = PCGraph(apart, "linear")
+    graph.set_edge_weights([torch.zeros(1), torch.ones(1)])
+    for p in (1.0, 101325.0):
+        answer = query(graph, {"p": [[p]], "t": [[0.5]]}, start="prediction")
+        assert answer.steps and abs(float(answer.values["h"]) - 0.25) < 1e-3

@@ -365,7 +365,8 @@ def test_a_third_and_a_fourth_hidden_layer_hardly_change_a_score(deeper: str) ->
 @pytest.mark.parametrize("deeper", ["grid-layers-autoencoder-deep", "grid-layers-autoencoder-deepest"])
 def test_a_deeper_autoencoder_denoises_digits_worse_and_fills_in_no_better(deeper: str) -> None:
     """Point 12 of the ambiguities, seed by seed."""
-    shallow, deep = (sweeps.finals(sweep(name)).set_index(["data", "seed"]) for name in ("grid-layers-autoencoder", deeper))
+    both = (sweeps.finals(sweep(name)) for name in ("grid-layers-autoencoder", deeper))
+    shallow, deep = (ends.set_index(["data", "seed"]) for ends in both)
     shallow, digits = shallow.loc[deep.index], deep.index.get_level_values("data") == "mnist"
     assert len(deep) == 6 and (deep["rest_psnr"] < shallow["rest_psnr"])[digits].all()
     assert (deep["completion_mse"] > 0.98 * shallow["completion_mse"]).all()
