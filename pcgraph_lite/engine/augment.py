@@ -39,11 +39,11 @@ def shift_and_mirror(images: Tensor, generator: Generator) -> Tensor:
     return wide[every, rows, columns].movedim(-1, 1).reshape(images.shape)     # (batch, side, side, planes) before
 
 
-def refuse_oblong(data: object) -> None:
-    """Raise BadInput if training data has pictures, not flattened yet, that are not square."""
+def refuse_oblong(data: object, augment: str) -> None:
+    """Raise BadInput if pictures are to change, and those of training data, not flattened yet, are not square."""
     images = data.get("pixels") if isinstance(data, Mapping) else data[0] if isinstance(data, tuple | list) else data
     shape = tuple(getattr(images, "shape", ()))                            # (..., height, width); flat: (batch, pixels)
-    if len(shape) > 2 and shape[-2] != shape[-1]:
+    if augment != "none" and len(shape) > 2 and shape[-2] != shape[-1]:
         raise BadInput(f"pictures of {shape[-2]} x {shape[-1]} pixels cannot be shifted and mirrored; expected square "
                        "ones, or augment='none'.")
 

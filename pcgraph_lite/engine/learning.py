@@ -129,11 +129,9 @@ def fit(graph: PCGraph, data: Data, *,
     settings = _with_batch_size(data, settings)
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
-    if training.augment != "none":
-        refuse_oblong(data)
+    refuse_oblong(data, training.augment)
     measure = _measure(score, held_out)
-    facts = _facts(graph) | {"score": None if held_out is None else _known_as(measure),
-                             "clamped": [sorted(part) for part in (train, held_out or {})]}
+    facts = _facts(graph) | _asked(train, held_out, measure)
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
     rates = of_replicas(graph, training.weight_lr, "weight_lr")
     state = State(graph, training, generator, checkpoint, facts, rates, tensors)
@@ -229,6 +227,12 @@ def _facts(graph: PCGraph) -> dict[str, object]:
     return {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
             "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
             "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None} | pools
+
+
+def _asked(train: Batch, held_out: Batch | None, measure: Callable) -> dict[str, object]:
+    """Which groups hold data and how the graph is scored, for the same fingerprint."""
+    return {"clamped": [sorted(part) for part in (train, held_out or {})],
+            "score": None if held_out is None else _known_as(measure)}
 
 
 def _learn(graph: PCGraph, batch: Batch, state: State) -> dict[str, float]:

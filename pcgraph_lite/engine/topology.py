@@ -233,9 +233,9 @@ class Topology:
 
         Raises UnknownGroup.
         """
-        reached, waves = set(known), []
-        for name in reached:
+        for name in (known := list(known)):
             self.slice(name)                                               # that it is there
+        reached, waves = set(known), []
         while wave := [name for name in self.groups if name not in reached and any(
                 e.target == name and e.source in reached for e in self.edges)]:
             waves.append(wave)
