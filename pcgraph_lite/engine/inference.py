@@ -91,6 +91,10 @@ def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None 
         errorless: which vertices pay for no error, of the same shapes as ``clamped``. Where they are clamped as well it
             is an intervention (``query(..., do=...)``). None: none but those that a flat prior frees.
 
+    Returns:
+        what an ``Answer`` holds but for ``values``, and the ``problem`` as the last step left it, whose
+        ``weight_gradient()`` is eq. 4.
+
     Raises:
         WrongShape, BadValues, BadInput: arguments that do not fit the graph.
         UnstableStep: the energy rose or left the finite numbers; the message estimates a stable step.

@@ -105,7 +105,7 @@ def fit(graph: PCGraph, data: Data, *,
             the same result as an undisturbed run. One of other settings, data, score or seed of the generator is
             refused; the first weights are not compared, because those of the checkpoint take their place. A score
             function of one's own is known by its name and its code, not by what it reads from elsewhere.
-        generator: shuffles the data. None: a new one seeded with 0.
+        generator: shuffles the data. None: a new one seeded with 0. To resume, hand over one seeded as at first.
         callback: called as ``callback(graph, row)`` when an epoch has ended, with a copy of its row of the history.
             What it returns or writes into the row changes nothing; an error that it raises ends the training.
         settings: fields of Training.

@@ -58,6 +58,7 @@ class Answer(Relaxation):
         steps: how many were taken.
         value_lr: the step that was used (the first of several).
         values: group -> the values of its vertices, ``(..., batch, size)``; pixels in the units of [0, 1], not cut.
+            They are views of ``x`` where no scale lies between: copy what you change.
 
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.generative(labels=2, hidden=[3], pixels=4))
@@ -98,7 +99,9 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         start: where all other vertices begin: "zeros", "random" (normal, 0.1), or "prediction" (each group
             at its prediction from the groups already known, outwards from the clamped ones; where edges only lead on
             from those, this is the answer itself, which a query from zeros may not reach in ``steps``).
-        batch_size: relax this many examples at a time. None: all at once.
+        batch_size: relax this many examples at a time. None: all at once. Where examples hold different vertices, the
+            safe step is one for all that are relaxed together, so that other companions lead to the same end by other
+            steps.
         generator: for ``start="random"``. None: a new one seeded with 0.
 
     Raises:
