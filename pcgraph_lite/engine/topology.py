@@ -408,7 +408,8 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
     """Any directed graph from its adjacency matrix, self-loops and cycles included.
 
     Args:
-        mask: ``(n, n)`` of zeros and ones (any dtype); rows are sources.
+        mask: ``(n, n)`` of zeros and ones (any dtype); rows are sources. A sparse one, of torch or scipy, is never made
+            a matrix.
         groups: how to cut the n vertices into groups: name -> size, in the order of the matrix. None: one group called
             ``"vertices"``. ``"pixels"`` and ``"labels"`` are the groups that take images and class numbers.
         sensory, pools: as of ``Topology``.
@@ -417,6 +418,10 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
         >>> pcg.topology.from_mask([[0, 1, 0], [0, 0, 1], [1, 0, 0]])        # a ring of three
         Topology(3 vertices: vertices 3; 3 edges)
     """
+    if hasattr(mask, "tocoo"):                                             # scipy's, as connectomes come
+        coo = mask.tocoo()
+        ends = torch.stack([torch.as_tensor(ends).long() for ends in (coo.row, coo.col)])
+        mask = torch.sparse_coo_tensor(ends, torch.as_tensor(coo.data), coo.shape)
     sparse = isinstance(mask, Tensor) and mask.layout != torch.strided
     mask = mask.to_sparse_coo().cpu() if sparse else valid.tensor(mask, "mask").cpu()
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
@@ -433,7 +438,7 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
         return Topology(groups, _between(groups, groups, mask._indices()[:, entries != 0]), sensory, pools)
     mask, cut = mask.bool(), slices(groups)
     blocks = ((a, b, mask[cut[a], cut[b]]) for a in groups for b in groups)
-    edges = [Edges(a, b, None if block.all() else block.clone()) for a, b, block in blocks if block.any()]
+    edges = [Edges(a, b, None if block.all() else block) for a, b, block in blocks if block.any()]
     return Topology(groups, edges, sensory, pools)
 
 

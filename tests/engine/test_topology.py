@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from pictures import seeded
+from scipy import sparse
 from strategies import masks
 
 from pcgraph_lite import topology
@@ -41,6 +42,13 @@ def test_a_sparse_mask_of_any_layout_has_its_true_entries_as_edges(stored):
     assert made.edges[0].listed and torch.equal(made.mask(), same.mask())
     assert made.edge_count() == 3 and torch.equal(made.in_degree(), same.in_degree())
     assert torch.equal(made.edges[0].pairs(), mask.nonzero().T)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
+@given(masks(3))
+def test_a_sparse_matrix_of_scipy_is_a_list_of_edges(form, mask):
+    made = topology.from_mask(sparse.coo_matrix(mask).asformat(form))
+    assert all(e.listed for e in made.edges) and torch.equal(made.mask(), mask)
 
 
 NAMES = st.sampled_from("dbca")
