@@ -315,7 +315,8 @@ def _joined_pairs(arguments: list[str]) -> list[str]:
     joined, rest = [], list(arguments)
     while rest:
         joined.append(rest.pop(0))
-        if joined[-1] in ("-p", "--parameter") and len(rest) >= 2 and "=" not in rest[0] and rest[1][:2] != "--":
+        apart = len(rest) >= 2 and "=" not in rest[0] and rest[1][:2] not in ("--", "-p")
+        if joined[-1] in ("-p", "--parameter") and apart:
             joined.append(f"{rest.pop(0)}={rest.pop(0)}")
     return joined
 

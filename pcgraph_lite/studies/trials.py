@@ -18,6 +18,7 @@ from ..baselines.autoencoder import Autoencoder
 from ..engine.graph import PCGraph
 from ..engine.query import Answer
 from ..engine.solvers import WINDOW
+from ..errors import BadInput
 from ..images import datasets, metrics
 from ..images.datasets import ImageSet
 from . import tasks
@@ -40,8 +41,13 @@ class Case:
         return datasets.noisy(self.test.images, variance, datasets.noise_generator(seed))
 
     def of_classes(self, classes: Sequence[int], count: int, seed: int = 0) -> "Case":
-        """The case with at most ``count`` test images, drawn from some classes; others for another seed."""
+        """The case with at most ``count`` test images, drawn from some classes; others for another seed. Raises
+        BadInput: there are none.
+        """
         rows = torch.isin(self.test.labels, torch.tensor(classes)).nonzero().flatten()
+        if not len(rows):
+            raise BadInput(f"none of the {len(self.test)} test images is of class {', '.join(map(str, classes))}; "
+                           "take more images, or other classes.")
         order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))
         return replace(self, test=self.test.take(rows[order[:count]]))
 

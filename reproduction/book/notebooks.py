@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from yaml import YAMLError
 
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, shown, unknown
-from pcgraph_lite.files import placed, read_text, ready, write_aside
+from pcgraph_lite.files import FULL, placed, read_text, ready, write_aside
 
 from .. import checkout
 from ..evidence import config, records, strict
@@ -32,6 +32,8 @@ TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list
          "list[str]": list[str]}
 PLACES = ("PCGRAPH_DATA", "PCGRAPH_CACHE", "XDG_CACHE_HOME", "PCGRAPH_INCEPTION")
 FREE = ("device", "seed", "seeds")                                         # may differ from the claims' run
+OF_THE_CHECKOUT = ("benchmarks", "book", "config", "notebooks", "pcgraph_lite", "reproduction", "results", "scripts",
+                   "tests")
 OWN_OPTION = {"profile": "--profile", "out": "--out"}      # parameters with an option of their own
 MOST = 10**9                                                               # of every number
 LONGEST_NAME = 120                                                         # of a folder; systems allow 255 bytes
@@ -153,7 +155,8 @@ def other_than_claimed(name: str, profile: str, given: Mapping[str, object]) -> 
 
 def records_of(made: Path) -> Path:
     """The folder of the records that ``run`` wrote. ``made``: what it returned."""
-    return (made.parent.parent if made.parent.name == "notebooks" else made.parent) / "records"
+    usual = [checkout.ROOT / "_build" / one / "notebooks" for one in config.profile_names()]
+    return (made.parent.parent if made.parent in usual else made.parent) / "records"
 
 
 def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:
@@ -168,9 +171,11 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
         typed = TypeAdapter(TYPES[wanted]).validate_python(read, strict=True)
         if number and not all(least <= one <= MOST for one in (typed if isinstance(typed, list) else [typed])):
             raise ValueError
+        if typed in ("", []) and known[key].default:                       # a page has nothing to show of nothing
+            raise ValueError
         return typed
     except (ValidationError, ValueError, SyntaxError, RecursionError, MemoryError):
-        limits = f" from {least} to {MOST:g}" * number
+        limits = f" from {least} to {MOST:,}" * number + ", not empty" * (value in ("", [], "[]"))
         raise BadInput(f"{origin}: parameter {key!r} = {shown(value)}; expected {wanted}{limits}, for example "
                        f"{known[key].default!r}.") from None
 
@@ -183,10 +188,10 @@ def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Pat
         raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")
     usual = checkout.ROOT / "_build" / profile
     folder = placed(out, "--out") if str(out) else _named_after(name, profile, given) if given else usual
-    taken = {checkout.ROOT / "results", *(checkout.ROOT / "_build" / one for one in config.profile_names())}
-    if folder in (taken if given else taken - {usual}):
-        raise BadInput(f"--out {checkout.relative(folder)} is where other runs keep their records. Leave out --out, "
-                       "or name a folder of the run's own.")
+    taken = [checkout.ROOT / one for one in (*OF_THE_CHECKOUT, *(f"_build/{one}" for one in config.profile_names()))]
+    if any(folder.is_relative_to(one) for one in taken) and (given or folder != usual):
+        raise BadInput(f"--out {checkout.relative(folder)} is where other runs keep their records, or part of the "
+                       "project. Leave out --out, or name a folder of the run's own.")
     return folder
 
 
@@ -214,6 +219,8 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
                                                   stderr_file=sys.stderr,          # what a cell trains
                                                   extra_arguments=["--log-level=CRITICAL"])
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in FULL:         # what ran could not be written whole
+                raise OSError(error.errno, error.strerror, str(part)) from error
             if ran := part.exists():
                 part.replace(failed)
             raise PCGraphError(_failure(name, error, failed if ran else None)) from error

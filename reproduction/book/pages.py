@@ -8,8 +8,8 @@ import pandas as pd
 import torch
 
 from pcgraph_lite import hardware
-from pcgraph_lite.errors import BadInput
-from pcgraph_lite.images import metrics, sources
+from pcgraph_lite.errors import BadInput, UnknownName
+from pcgraph_lite.images import datasets, metrics, sources
 from pcgraph_lite.images.datasets import ImageSet
 from pcgraph_lite.images.judge import load_judge
 from pcgraph_lite.studies.trials import Case, Key
@@ -40,6 +40,10 @@ class Page:
         """
         kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
+        for name in data:
+            if (count[name] or 0) > len(self.seeds):
+                print(f"{', '.join(kinds)} ({name}): {len(self.seeds)} of {count[name]} seeds, as the page has no more "
+                      "(parameter seeds).")
         found = {(name, called, s): zoo.ModelRun(f"{kind}-{name}", self.profile, s).load(
             str(self.device.type), progress=False)
                  for name in data for called, kind in kinds.items() for s in self.seeds[:count[name]]}
@@ -64,6 +68,10 @@ class Page:
                 self.test_images(name)
             except sources.NotFound:
                 missing[name] = "its files are not here"
+            except UnknownName:
+                if name not in datasets.SHAPES:
+                    raise
+                missing[name] = f"profile {self.profile} uses the bundled sample, which has none"
         if missing:
             print("Not run:", ", ".join(f"{name} ({missing[name]})" for name in counts if name in missing))
         return [name for name in counts if name not in missing]

@@ -179,9 +179,15 @@ def read(*folders: Path | str) -> list[dict[str, Any]]:
             why = strict.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
             raise BadFile(f"{checkout.relative(path)} is not a records file ({type(error).__name__}: {why}). Expected "
                           "a folder of records such as results/records; a records file that is damaged is made again "
-                          f"by its notebook: pcgraph run {path.stem}") from error
+                          f"by its notebook: pcgraph run {path.stem}{_profile_of(path)}") from error
         files[saved.notebook, saved.profile] = [row.model_dump() | common for row in saved.records]
     return [row for key in sorted(files) for row in files[key]]
+
+
+def _profile_of(path: Path) -> str:
+    """The option that makes a file of ``_build/PROFILE/records`` again."""
+    profile = path.parent.parent
+    return f" --profile {profile.name}" if profile.parent == checkout.ROOT / "_build" else ""
 
 
 def compared(mine: Path, theirs: Path) -> "pd.DataFrame":

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -66,10 +65,11 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):              # lib
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Called for every mapping, and again for one that another merges; by then it may have merged a key twice."""
-        keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
-        twice = [key for key, times in keys.items() if times > 1]
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        twice = [key for k, key in enumerate(keys) if key.value in {other.value for other in keys[:k]}]
         if twice and not hasattr(node, "checked"):
-            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is given twice", node.start_mark)
+            said = f"the key {twice[0].value!r} is given twice"
+            raise yaml.constructor.ConstructorError(None, None, said, twice[0].start_mark)
         node.checked = True
         super().flatten_mapping(node)
 

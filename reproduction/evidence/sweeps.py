@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 import torch
 from filelock import FileLock
+from pandas.api.types import is_numeric_dtype
 from pydantic import Field
 
 from pcgraph_lite import hardware
@@ -353,6 +354,8 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
         rows = pd.read_csv(place, dtype={"identity": str, "commit": str, "run_seconds": float})
         if lacking := {"seed", "status", *records.PROVENANCE, "identity"} - {"seconds"} - set(rows.columns):
             raise ValueError(f"no column {sorted(lacking)[0]!r}")
+        if text := [name for name in (*EPOCHS, *MEASURES) if name in rows and not is_numeric_dtype(rows[name])]:
+            raise ValueError(f"text in the column of numbers {text[0]!r}")
     except (OSError, ValueError) as error:
         raise BadFile(f"{checkout.relative(place)} is not a file of sweep rows ({error}). Delete it and run it again: "
                       f"pcgraph sweep {name} --profile {profile}") from error

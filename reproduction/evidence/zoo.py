@@ -220,8 +220,15 @@ def images(data: str, split: str, profile: config.Profile) -> ImageSet:
 
 def split(settings: Model, profile: config.Profile,
           generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
-    """Training images and, if the settings ask for them, validation images. The test set is never read."""
+    """Training images and, if the settings ask for them, validation images. The test set is never read.
+
+    Raises BadInput: none would be left to train on.
+    """
     data, held_out = images(settings.data, "train", profile), None
+    if settings.validation_count >= len(data):
+        raise BadInput(f"validation_count = {settings.validation_count} of a model of {settings.data}; profile "
+                       f"{profile.name} has {len(data)} training images. Give it a smaller one in "
+                       f"config/profiles/{profile.name}.yaml, under models.")
     if settings.validation_count:
         data, held_out = datasets.split_off(data, settings.validation_count, generator)
     if settings.train_count is not None and settings.train_count < len(data):

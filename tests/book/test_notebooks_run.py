@@ -107,7 +107,8 @@ def test_parameters_of_any_text_are_told_apart(root: Path, values: tuple[str, st
 
 
 @pytest.mark.parametrize(("given", "out"), [({"images": 7}, "_build/smoke"), ({"images": 7}, "results"),
-                                            ({}, "results/"), ({}, "_build/laptop")])
+                                            ({}, "results/"), ({}, "_build/laptop"), ({}, "book/notebooks"),
+                                            ({}, "results/records"), ({"images": 7}, "_build/smoke/notebooks")])
 def test_what_other_runs_recorded_is_not_written_over(root: Path, given: dict[str, int], out: str) -> None:
     with pytest.raises(BadInput, match=f"--out {out.strip('/')} is where other runs keep their records"):
         notebooks.run(NAME, "smoke", given, root / out)

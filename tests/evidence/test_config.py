@@ -80,7 +80,7 @@ PROFILE, MODELS = "config/profiles/smoke.yaml", "config/models.yaml"
     (PROFILE, "epochs: 3", "epocs: 3", ["models.tiny", "train", "'epocs'", "Did you mean 'epochs'"]),
     (PROFILE, "epochs: 3", "epochs: -1", ["models.tiny", "train.epochs", "greater than or equal to 1"]),
     (PROFILE, "01-tiny: ", "01-tinny: ", ["notebook '01-tinny'", "Did you mean '01-tiny'"]),
-    (PROFILE, "models:", "threads: 1\nthreads: 2\nmodels:", ["threads", "given twice"]),
+    (PROFILE, "models:", "threads: 1\nthreads: 2\nmodels:", ["'threads' is given twice", "line 4"]),
     (PROFILE, "description: for tests", "description: [", ["not valid YAML"]),
     (MODELS, "data: mnist", "data: minst", ["tiny", "data", "'mnist'", "'minst'"]),
     (MODELS, "constructor: generative", "constructor: generativ", ["tiny", "topology", "generative"]),

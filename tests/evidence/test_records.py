@@ -100,11 +100,15 @@ def test_later_folder_counts(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"notebook": "n", "profile": "p"}'])
-def test_damaged_file_is_named(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(("place", "option"), [("mine", ""), ("_build/smoke/records", " --profile smoke")])
+def test_damaged_file_is_named(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, option: str, content: str) -> None:
     """With the command that makes it again. It may be no damage but another folder's good file, which is to stay."""
-    (tmp_path / "02-pc-graphs.json").write_text(content)
-    with pytest.raises(BadFile, match=r"02-pc-graphs\.json is not a records file.*pcgraph run 02-pc-graphs") as caught:
-        records.read(tmp_path)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    (tmp_path / place).mkdir(parents=True)
+    (tmp_path / place / "02-pc-graphs.json").write_text(content)
+    with pytest.raises(BadFile, match=rf"graphs\.json is not a records file.* run 02-pc-graphs{option}$") as caught:
+        records.read(tmp_path / place)
     assert "Expected a folder of records" in str(caught.value) and "elete" not in str(caught.value)
 
 

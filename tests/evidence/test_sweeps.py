@@ -22,7 +22,7 @@ from pcgraph_lite.images import datasets, scale
 from pcgraph_lite.images.judge import load_judge
 from pcgraph_lite.studies import tasks
 from reproduction import checkout
-from reproduction.evidence import config, measures, relaxed_time, sweeps, zoo
+from reproduction.evidence import config, measures, records, relaxed_time, sweeps, zoo
 
 TIMES = ["run_seconds", "seconds", "date"]
 STUDY = """
@@ -478,7 +478,8 @@ def test_damaged_rows_are_named(root: Path) -> None:
     """With the command that makes them anew."""
     target = sweeps.path("tiny", "smoke")
     target.parent.mkdir(parents=True)
-    for damage in ("", "identity,seed\na,1\n"):
+    for damage in ("", "identity,seed\na,1\n",
+                   "identity,seed,status,completion_mse," + ",".join(records.PROVENANCE) + "\na,1,ok,oops\n"):
         target.write_text(damage)
         with pytest.raises(BadFile, match=r"(?s)sweeps/tiny\.csv is not a file.*pcgraph sweep tiny --profile smoke"):
             sweeps.load("tiny", "smoke")
