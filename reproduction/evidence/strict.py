@@ -127,7 +127,7 @@ def explain(error: Mapping[str, Any], prefix: str) -> str:
     where = prefix + ".".join(str(part) for part in error["loc"])
     message = error["msg"].removeprefix("Value error, ")
     got = "" if isinstance(error["input"], Mapping) else f"; got {shown(error['input'])}"
-    return f"{where}: {message[0].lower()}{message[1:]}{got}"
+    return f"{where}: " * bool(where) + f"{message[0].lower()}{message[1:]}{got}"
 
 
 def in_file(path: Path, *problems: object) -> BadInput:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 import torch
-from filelock import FileLock
+from filelock import AcquireReturnProxy, FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
@@ -91,7 +91,7 @@ class ModelRun:
         version = numerics.version(self.spec)
         checkpoint = target.with_suffix(f".{self.identity[:12]}-{version[:8]}.checkpoint")
         lock, _ = map(ready, (target.with_suffix(".lock"), target))
-        with FileLock(lock):                           # two notebooks may want the same model at once
+        with _alone(lock, self.name):                  # two notebooks may want the same model at once
             if force:
                 checkpoint.unlink(missing_ok=True)
             elif self.is_done:
@@ -245,6 +245,15 @@ def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | 
     train, data = (learning.fit, [(rest.images, rest.labels)]) if settings.kind == "pcgraph" else (
         KINDS[settings.kind].fit, [rest.images, rest.labels])
     return train(model, *data, validation=seen, **settings.train.model_dump(), **options)
+
+
+def _alone(lock: Path, name: str) -> AcquireReturnProxy:
+    """A lock, held until its ``with`` ends. Says so while it waits for another process."""
+    try:
+        return FileLock(lock).acquire(timeout=1)
+    except Timeout:
+        print(f"{name} is being trained by another process: waiting for it.", file=sys.stderr, flush=True)
+        return FileLock(lock).acquire()
 
 
 def _train_and_save(training: ModelRun, device: torch.device, progress: bool, checkpoint: Path) -> None:

@@ -1,11 +1,14 @@
 """The zoo: trained once, found again, damaged or stale files noticed, a killed training resumed. Oracles: the same
 training undisturbed; files damaged by the test."""
 
+import threading
+import time
 from pathlib import Path
 from unittest import mock
 
 import pytest
 import torch
+from filelock import FileLock
 from project import edit
 from safetensors import safe_open
 from safetensors.torch import save_file
@@ -185,3 +188,19 @@ def test_a_profile_says_in_which_precision_its_models_compute(root: Path) -> Non
     drawn = zoo.build(double.spec, 0, torch.device("cpu"), "float64")[0].weight
     assert drawn.dtype == torch.float64 and not drawn.float().double().equal(drawn)
     assert zoo.ModelRun("tiny", "smoke").identity != single.spec.identity(0, True)
+
+
+def test_waiting_for_another_process_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And the lock is free afterwards. Another thread stands for the process."""
+    place, taken = tmp_path / "x.lock", threading.Event()
+
+    def other() -> None:
+        with FileLock(place):
+            taken.set()
+            time.sleep(1.5)
+
+    threading.Thread(target=other).start()
+    taken.wait()
+    for says in ("tiny is being trained by another process: waiting for it.\n", ""):
+        with zoo._alone(place, "tiny"):
+            assert capsys.readouterr().err == says
