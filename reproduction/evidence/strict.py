@@ -65,8 +65,9 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):              # lib
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Called for every mapping, and again for one that another merges; by then it may have merged a key twice."""
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        twice = [key for k, key in enumerate(keys) if key.value in {other.value for other in keys[:k]}]
+        first: dict[str, yaml.ScalarNode] = {}
+        twice = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)
+                 and first.setdefault(key.value, key) is not key]
         if twice and not hasattr(node, "checked"):
             said = f"the key {twice[0].value!r} is given twice"
             raise yaml.constructor.ConstructorError(None, None, said, twice[0].start_mark)

@@ -2,9 +2,12 @@
 records that a run leaves."""
 
 import json
+import os
 import re
 import subprocess
+from errno import ENOSPC
 from pathlib import Path
+from unittest import mock
 
 import nbformat
 import pytest
@@ -12,7 +15,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 from project import HERE, Project
 
-from pcgraph_lite.errors import BadFile, BadInput, UnknownName
+from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
 from reproduction.book import notebooks
 from reproduction.evidence import cards, config, zoo
 
@@ -113,6 +116,14 @@ def test_what_other_runs_recorded_is_not_written_over(root: Path, given: dict[st
     with pytest.raises(BadInput, match=f"--out {out.strip('/')} is where other runs keep their records"):
         notebooks.run(NAME, "smoke", given, root / out)
     assert notebooks._folder(NAME, "smoke", {}, root / "_build/smoke") == root / "_build/smoke"
+
+
+def test_a_full_disk_is_no_failed_cell(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ran could not be kept either."""
+    monkeypatch.setattr("papermill.execute_notebook", mock.Mock(side_effect=OSError(ENOSPC, os.strerror(ENOSPC))))
+    with pytest.raises(PCGraphError, match=r"No space left on device.*Free space"):
+        notebooks.run(NAME, "smoke")
+    assert not list(root.rglob("*.ipynb"))
 
 
 def test_plain_papermill_gives_the_same_numbers(project: Project) -> None:

@@ -3,6 +3,7 @@ the cells themselves; a fresh interpreter's namespace, for what runs by itself."
 
 import re
 from pathlib import Path
+from unittest import mock
 
 import jupytext
 import nbformat
@@ -13,7 +14,7 @@ from nbformat import NotebookNode
 import pcgraph_lite as pcg
 from pcgraph_lite.images import datasets
 from reproduction import checkout
-from reproduction.book import gate, notebooks, site
+from reproduction.book import gate, notebooks, pages, site
 from reproduction.evidence import claims, config
 
 
@@ -108,3 +109,14 @@ def test_what_a_page_shows_runs_by_itself(page: str, tmp_path: Path, monkeypatch
     for cell in notebooks.cells(page):
         if "science" in tags(cell):
             exec(compile(cell.source, page, "exec"), {"__name__": "reader"})
+
+
+def test_what_a_page_leaves_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A data set of which the sample has nothing, and seeds beyond its own."""
+    page = pages.start("03b-classification", "smoke", "cpu", tmp_path)
+    assert page.here({"mnist": 1, "svhn": 1, "fashion": 0}) == ["mnist"]
+    with mock.patch.object(pages.zoo, "ModelRun", mock.MagicMock()):
+        assert len(page.models(["a", "b"], ["mnist"], 3)) == 2
+    assert capsys.readouterr().out == (
+        "Not run: svhn (profile smoke uses the bundled sample, which has none), fashion (no seeds asked for)\n"
+        "a, b (mnist): 1 of 3 seeds, as the page has no more (parameter seeds).\n")
