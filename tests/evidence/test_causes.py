@@ -462,3 +462,11 @@ def test_setting_the_pixels_helps_with_digits_and_harms_with_clothing() -> None:
                   for quantity in ("accuracy", "do_accuracy"))
     trained = pd.Series({data: mean("do-reads", "do_accuracy", "read-by-do", dataset=data) for data in seen.index})
     assert 0 < (done - seen)["mnist"] < 0.02 and (done - seen)["fashion"] < 0 and (trained < seen).all()
+
+
+def test_longer_queries_help_the_recurrent_graph_s_clothes_and_spoil_the_fully_connected_one_s() -> None:
+    """Any-rec. The longer ones are asked about test images, the others about held-out ones."""
+    change = {model: mean("any-rec", "resting_psnr", model, dataset="fashion")
+              - mean("any-rec", "swept_rest_psnr", model, dataset="fashion")
+              for model in ("grid-denoising-recurrent", "grid-denoising")}
+    assert change["grid-denoising-recurrent"] > 0.2 and change["grid-denoising"] < -0.2
