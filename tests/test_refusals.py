@@ -132,7 +132,9 @@ GRAPHS: list[Case] = [
         ((lambda x: x.double(), torch.ones_like), r"f\(x\) is <Tensor .* torch\.float64>; .* type of x"),
         ((torch.sqrt, torch.ones_like), "f is not finite everywhere"),
         ((lambda x: x.clamp_(-1, 1), torch.ones_like), "f changes its argument"),
-        ((torch.tanh, lambda x: 1 - x.tanh() ** 2, (), lambda g, x, fx: g.mul_(fx)), "is not gradient . slope"))),
+        *(((torch.tanh, lambda x: 1 - x.tanh() ** 2, (), wrong), "does not multiply gradient by slope") for wrong in (
+            lambda g, x, fx: g.mul_(fx), lambda g, x, fx: g * (1 - fx**2))),
+        ((lambda x: x.tanh(), lambda x: 1 - x.tanh() ** 2, (), torch.mul), "takes other arguments"))),
     (lambda: GRAPH.energy(torch.zeros(1, 5, 13)), WrongShape, "batch, 13"),
     (lambda: GRAPH.energy(torch.zeros(5, 13, dtype=torch.float64)), WrongShape, r"float64.*float32"),
     (lambda: GRAPH.energy(torch.zeros(5, 13).numpy()), BadInput, "x is a ndarray; expected a tensor"),

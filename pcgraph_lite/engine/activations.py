@@ -87,8 +87,10 @@ class Activation:
         return self.f(x).tolist(), self.slope(x).tolist()
 
     def check(self) -> None:
-        """Warn where the slope differs from the differences of f. Raises BadInput: f is not element-wise or changes its
-        argument, or f, the slope or ``backward`` make no numbers of the shape and type of x, or not those of f'.
+        """Warn where the slope differs from the differences of f.
+
+        Raises BadInput: f is not element-wise, or changes its argument; f or the slope returns another shape, or
+        numbers that are not finite; or ``backward`` does not multiply its gradient by the slope.
         """
         x, step = torch.linspace(-3, 3, 25, dtype=torch.float64) + 0.01, 1e-6                # beside usual kinks
         self._check_outputs(x)
@@ -105,7 +107,8 @@ class Activation:
     def _check_outputs(self, x: Tensor) -> None:
         for made, asked, name in ((self.f, x.clone(), "f"), (self.slope, x, "slope"), (self.f, x.float(), "f")):
             found = made(asked)
-            if not isinstance(found, Tensor) or (found.shape, found.dtype) != (asked.shape, asked.dtype):
+            same = isinstance(found, Tensor) and found.shape == asked.shape
+            if not same or (name == "f" and found.dtype != asked.dtype):
                 raise BadInput(f"{name}(x) is {shown(found)}; expected a tensor of the shape and type of x.")
             if not found.isfinite().all():
                 raise BadInput(f"{name} is not finite everywhere in [-3, 3]; a vertex can take any value.")
@@ -113,9 +116,13 @@ class Activation:
                 raise BadInput("f changes its argument; expected a function that returns a new tensor.")
         if self.backward is None:
             return
-        fx = self.f(x, out=torch.empty_like(x))
-        if not torch.allclose(self.backward(torch.ones_like(x), x, fx), self.slope(x)):
-            raise BadInput("backward(gradient, x, f(x)) is not gradient * slope(x); expected that product, in place.")
+        try:
+            self.backward(gradient := torch.ones_like(x), x, self.f(x, out=torch.empty_like(x)))
+        except TypeError as error:
+            raise BadInput(f"f or backward takes other arguments ({error}); expected f(x, out=...) and "
+                           "backward(gradient, x, f(x)).") from error
+        if not torch.allclose(gradient, self.slope(x).to(x.dtype)):
+            raise BadInput("backward(gradient, x, f(x)) does not multiply gradient by slope(x) in place, as it should.")
 
     def registered(self) -> str | None:
         """Its name in ``ACTIVATIONS``, if this very one is there."""

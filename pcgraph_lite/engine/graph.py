@@ -316,7 +316,7 @@ class PCGraph(Exact):
         except RuntimeError as error:                                      # torch's has a line for each name
             why = " ".join(str(error).partition(":")[2].split())
             raise BadInput(f"these weights do not fit {self.topology}: {why} They should be the state_dict() of a "
-                           "graph of the same topology and plan; pcg.save and pcg.load cross plans.") from error
+                           "graph of the same topology and plan; pcg.save and pcg.load take any plan.") from error
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
         """Take up weights whichever plan wrote them: as a matrix, or of existing edges alone."""

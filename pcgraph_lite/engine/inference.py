@@ -139,7 +139,7 @@ def settle(problem: Conditioned, settings: Settings) -> Settled:
 def _at_rest(problem: Conditioned, settings: Settings) -> bool:
     """Whether no step is needed: nothing is free, or no energy is left. Raises UnstableStep: nothing can be done."""
     if problem.free:
-        # segment by segment: a small error is one beside large values elsewhere, too
+        # segment by segment, so that large values elsewhere hide no small error
         return settings.tolerance is not None and all(
             bool((nodes.error.square().sum(-1) / 2 <= _rounding(problem, [nodes])).all()) for nodes in problem.changing)
     if not ((energy := problem.energy()) < inf).all():                     # a training without internal vertices

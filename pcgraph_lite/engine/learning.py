@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
+from itertools import chain
 from numbers import Real
 from pathlib import Path
 from types import CodeType
@@ -76,9 +77,10 @@ def fit(graph: PCGraph, data: Data, *,
     outwards from those, and relax, sensory or not, and the weights take a step. All weights do; no ``requires_grad`` is
     looked at. A loop of one's own can keep some of them fixed (the book's page on images and a graph of your own).
 
-    If the last epoch's energy is more than twice that of the first epoch or of the first batch, a warning says so: the
-    learning rate is too large. Under a zero prior these energies include what held vertices without incoming edges pay
-    (eq. 2), which no step can change and which can hide such a rise; ``prior="flat"`` leaves it out.
+    If the last epoch's energy is more than twice that of the first epoch or of the first batch (of five examples or
+    more), a warning says so: the learning rate is too large. Under a zero prior these energies include what held
+    vertices without incoming edges pay (eq. 2), which no step can change and which can hide such a rise;
+    ``prior="flat"`` leaves it out.
 
     Whatever stops it, Ctrl-C or an error, the graph keeps the best weights so far where there is validation data, and
     ``graph.history`` holds the rows of the epochs that ended.
@@ -104,8 +106,9 @@ def fit(graph: PCGraph, data: Data, *,
         checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, with
             the same result as an undisturbed run. One of other settings, data, score or seed of the generator is
             refused; the first weights are not compared, because those of the checkpoint take their place. A score
-            function of one's own is known by its name and its code, not by what it reads from elsewhere.
-        generator: shuffles the data. None: a new one seeded with 0. To resume, hand over one seeded as at first.
+            function of one's own is known by its name, its code and what a ``partial`` fills in, not by what it reads
+            from elsewhere, such as the state of an object.
+        generator: shuffles the data. None: a new one seeded with 0. To resume, pass one with the original seed.
         callback: called as ``callback(graph, row)`` when an epoch has ended, with a copy of its row of the history.
             What it returns or writes into the row changes nothing; an error that it raises ends the training.
         settings: fields of Training.
@@ -129,7 +132,7 @@ def fit(graph: PCGraph, data: Data, *,
     settings = _with_batch_size(data, settings)
     training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
-    refuse_oblong(data, training.augment)
+    refuse_oblong(data := _in_memory(data), training.augment)
     measure = _measure(score, held_out)
     facts = _facts(graph) | _asked(train, held_out, measure)
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
@@ -285,7 +288,7 @@ def as_batch(graph: PCGraph, data: Data) -> dict[str, Tensor]:
     Raises:
         UnknownGroup, WrongShape, BadValues, BadInput.
     """
-    data = gathered(data) if isinstance(data, Dataset | DataLoader) else data
+    data = _in_memory(data)
     if hasattr(data, "images") and hasattr(data, "labels"):                # an ImageSet
         data = (data.images, data.labels)
     if hasattr(data, "__array__") and "labels" not in graph.topology.groups:        # a tensor or array
@@ -333,6 +336,10 @@ def _with_batch_size(data: object, settings: Mapping[str, object]) -> Mapping[st
         raise BadInput("the DataLoader has batch_size = 1, the default of torch, and a weight update for each example "
                        "is seldom meant. Say fit(..., batch_size=...), 1 if it is, or give the loader another one.")
     return {"batch_size": data.batch_size} | settings
+
+
+def _in_memory(data: object) -> Any:
+    return gathered(data) if isinstance(data, Dataset | DataLoader) else data
 
 
 def gathered(data: Dataset | DataLoader) -> Data:
@@ -423,10 +430,18 @@ def _split(graph: PCGraph, data: object, validation: object,
 def _known_as(measure: Callable) -> str:
     """What a checkpoint calls a score: its name, and what a function of the caller's does, as lambdas share a name."""
     if isinstance(measure, partial):
-        return f"{_known_as(measure.func)} of {measure.args} {measure.keywords}"
+        filled = [*measure.args, *chain(*sorted(measure.keywords.items()))]
+        return f"{_known_as(measure.func)} of {[_argument(one) for one in filled]}"
     called = measure if hasattr(measure, "__qualname__") else type(measure)
     name, code = called.__qualname__, getattr(measure, "__code__", None) or getattr(called.__call__, "__code__", None)
     return name if code is None or measure in SCORES.values() else f"{name}: {_does(code)}"
+
+
+def _argument(given: object) -> str:
+    """An argument that a score has already."""
+    if isinstance(given, Tensor):
+        return tensor_digest({"": given})
+    return _known_as(given) if callable(given) else repr(given)
 
 
 def _does(code: CodeType) -> str:

@@ -58,7 +58,7 @@ class Answer(Relaxation):
         steps: how many were taken.
         value_lr: the step that was used (the first of several).
         values: group -> the values of its vertices, ``(..., batch, size)``; pixels in the units of [0, 1], not cut.
-            They are views of ``x`` where no scale lies between: copy what you change.
+            They are views of ``x`` unless a pixel scale converts them: copy what you change.
 
     Example:
         >>> graph = pcg.PCGraph(pcg.topology.generative(labels=2, hidden=[3], pixels=4))
@@ -100,8 +100,7 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
             at its prediction from the groups already known, outwards from the clamped ones; where edges only lead on
             from those, this is the answer itself, which a query from zeros may not reach in ``steps``).
         batch_size: relax this many examples at a time. None: all at once. Where examples hold different vertices, the
-            safe step is one for all that are relaxed together, so that other companions lead to the same end by other
-            steps.
+            safe step is one for all that are relaxed together: the steps, though not the end, depend on who they are.
         generator: for ``start="random"``. None: a new one seeded with 0.
 
     Raises:

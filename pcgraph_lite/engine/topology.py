@@ -418,10 +418,10 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
         >>> pcg.topology.from_mask([[0, 1, 0], [0, 0, 1], [1, 0, 0]])        # a ring of three
         Topology(3 vertices: vertices 3; 3 edges)
     """
-    if hasattr(mask, "tocoo"):                                             # scipy's, as connectomes come
+    if hasattr(mask, "tocoo") and mask.ndim == 2:                          # scipy's
         coo = mask.tocoo()
-        ends = torch.stack([torch.as_tensor(ends).long() for ends in (coo.row, coo.col)])
-        mask = torch.sparse_coo_tensor(ends, torch.as_tensor(coo.data), coo.shape)
+        ends = torch.stack([torch.tensor(coo.row).long(), torch.tensor(coo.col).long()])
+        mask = torch.sparse_coo_tensor(ends, torch.tensor(coo.data.astype(float)), coo.shape, check_invariants=False)
     sparse = isinstance(mask, Tensor) and mask.layout != torch.strided
     mask = mask.to_sparse_coo().cpu() if sparse else valid.tensor(mask, "mask").cpu()
     if mask.ndim != 2 or mask.shape[0] != mask.shape[1]:

@@ -182,14 +182,15 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
 
 def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Path) -> Path:
     """The folder of a run: ``out``, else the usual one, or with parameters of its own one named after them. Raises
-    BadInput: parameters that have an option, or a folder where other runs keep their records.
+    BadInput: parameters that have an option, or a folder of other runs or of the project.
     """
     for key in OWN_OPTION.keys() & given.keys():
         raise BadInput(f"the parameter {key!r} is given by the option {OWN_OPTION[key]}, not by -p.")
     usual = checkout.ROOT / "_build" / profile
     folder = placed(out, "--out") if str(out) else _named_after(name, profile, given) if given else usual
     taken = [checkout.ROOT / one for one in (*OF_THE_CHECKOUT, *(f"_build/{one}" for one in config.profile_names()))]
-    if any(folder.is_relative_to(one) for one in taken) and (given or folder != usual):
+    within = any(folder.is_relative_to(one) for one in taken)
+    if folder == checkout.ROOT or (within and (given or folder != usual)):
         raise BadInput(f"--out {checkout.relative(folder)} is where other runs keep their records, or part of the "
                        "project. Leave out --out, or name a folder of the run's own.")
     return folder
@@ -220,7 +221,7 @@ def _run_papermill(name: str, values: Mapping[str, Any], target: Path) -> Path:
                                                   extra_arguments=["--log-level=CRITICAL"])
         except Exception as error:
             if isinstance(error, OSError) and error.errno in FULL:         # what ran could not be written whole
-                raise OSError(error.errno, error.strerror, str(part)) from error
+                raise
             if ran := part.exists():
                 part.replace(failed)
             raise PCGraphError(_failure(name, error, failed if ran else None)) from error

@@ -1,6 +1,6 @@
 """Start a page in one call (style of figures, device, seeds, recorder), and load what it needs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,13 +40,10 @@ class Page:
         """
         kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
-        for name in data:
-            if (count[name] or 0) > len(self.seeds):
-                print(f"{', '.join(kinds)} ({name}): {len(self.seeds)} of {count[name]} seeds, as the page has no more "
-                      "(parameter seeds).")
+        some = {name: self._first(count[name], kinds, name) for name in data}
         found = {(name, called, s): zoo.ModelRun(f"{kind}-{name}", self.profile, s).load(
             str(self.device.type), progress=False)
-                 for name in data for called, kind in kinds.items() for s in self.seeds[:count[name]]}
+                 for name in data for called, kind in kinds.items() for s in some[name]}
         for one in found.values():
             self.recorder.uses(one.name, one.seed, one.fingerprint, one.weights)
         return found
@@ -54,11 +51,19 @@ class Page:
     def cards(self, kinds: Sequence[str], data: Sequence[str], seeds: int, images: int = 0,
               **asked: float) -> dict[Key, Card]:
         """Cards by ``(dataset, kind, seed)``. ``images`` and ``asked``: as ``cards.load`` has them."""
+        some = {name: self._first(seeds, kinds, name) for name in data}
         found = {(name, kind, s): cards.load(f"{kind}-{name}", self.profile, s, str(self.device.type), images, **asked)
-                 for name in data for kind in kinds for s in self.seeds[:seeds]}
+                 for name in data for kind in kinds for s in some[name]}
         for one in found.values():
             self.recorder.uses(one.model, one.seed, one.fingerprint, one.weights)
         return found
+
+    def _first(self, count: int | None, kinds: Iterable[str], name: str) -> list[int]:
+        """So many seeds of the page, all for None. Prints a line where it has fewer."""
+        if count and count > len(self.seeds):
+            print(f"{', '.join(kinds)} ({name}): {len(self.seeds)} of {count} seeds, as the page has no more "
+                  "(parameter seeds).")
+        return self.seeds[:count]
 
     def here(self, counts: Mapping[str, int]) -> list[str]:
         """The data sets with at least one seed whose files are here. Prints a line that names the others."""

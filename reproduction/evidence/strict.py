@@ -65,9 +65,9 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):              # lib
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Called for every mapping, and again for one that another merges; by then it may have merged a key twice."""
-        first: dict[str, yaml.ScalarNode] = {}
-        twice = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)
-                 and first.setdefault(key.value, key) is not key]
+        seen: set[str] = set()
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        twice = [key for key in keys if key.value in seen or seen.add(key.value)]
         if twice and not hasattr(node, "checked"):
             said = f"the key {twice[0].value!r} is given twice"
             raise yaml.constructor.ConstructorError(None, None, said, twice[0].start_mark)
@@ -118,9 +118,9 @@ def validated(schema: Any, values: Any, path: Path, prefix: str = "") -> Any:
 
 def refuse_unknown(path: Path, kind: str, given: Iterable[str], known: Collection[str]) -> None:
     """Raise BadInput, naming the file and the nearest name, if one of the given names is unknown."""
-    wrong = next((name for name in given if name not in known), None)
-    if wrong is not None:
-        raise in_file(path, unknown(kind, wrong, known))
+    for name in given:
+        if name not in known:
+            raise in_file(path, unknown(kind, name, known))
 
 
 def explain(error: Mapping[str, Any], prefix: str) -> str:

@@ -354,7 +354,7 @@ def _rows(name: str, profile: str) -> pd.DataFrame:
         rows = pd.read_csv(place, dtype={"identity": str, "commit": str, "run_seconds": float})
         if lacking := {"seed", "status", *records.PROVENANCE, "identity"} - {"seconds"} - set(rows.columns):
             raise ValueError(f"no column {sorted(lacking)[0]!r}")
-        if text := [name for name in (*EPOCHS, *MEASURES) if name in rows and not is_numeric_dtype(rows[name])]:
+        if text := [one for one in (*EPOCHS, *MEASURES) if one in rows and not is_numeric_dtype(rows[one])]:
             raise ValueError(f"text in the column of numbers {text[0]!r}")
     except (OSError, ValueError) as error:
         raise BadFile(f"{checkout.relative(place)} is not a file of sweep rows ({error}). Delete it and run it again: "

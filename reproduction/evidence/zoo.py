@@ -226,9 +226,8 @@ def split(settings: Model, profile: config.Profile,
     """
     data, held_out = images(settings.data, "train", profile), None
     if settings.validation_count >= len(data):
-        raise BadInput(f"validation_count = {settings.validation_count} of a model of {settings.data}; profile "
-                       f"{profile.name} has {len(data)} training images. Give it a smaller one in "
-                       f"config/profiles/{profile.name}.yaml, under models.")
+        raise BadInput(f"validation_count = {settings.validation_count} for {settings.data}; profile {profile.name} "
+                       f"has {len(data)} training images. Give the model or the sweep a smaller one for this profile.")
     if settings.validation_count:
         data, held_out = datasets.split_off(data, settings.validation_count, generator)
     if settings.train_count is not None and settings.train_count < len(data):

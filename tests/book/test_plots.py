@@ -43,6 +43,7 @@ def test_curves_draw_mean_band_levels_and_labels():
     assert len(axis.collections) == 1                                      # a band only where there are repeats
     assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_yscale()) == ("t", "E", "log")
     assert [text.get_text() for text in axis.figure.legends[0].get_texts()] == ["a", "b", "here", "low"]
+    assert plots.curves({"a": ([0.0], torch.ones(1))}, "decay", "E", log_x=True).axes[0].get_xscale() == "linear"
     axis = plots.curves({"a": ([0, 1e-3, 1e-2], torch.ones(3))}, "decay", "E", log_x=True).axes[0]
     at = axis.transData.transform([(place, 1) for place in (0, 1e-3, 1e-2)])[:, 0]
     assert at[1] - at[0] == pytest.approx(at[2] - at[1])
