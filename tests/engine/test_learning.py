@@ -426,10 +426,8 @@ def test_a_score_with_arguments_filled_in_is_known_again() -> None:
 
 def test_one_thin_image_at_the_beginning_is_no_measure_of_what_follows(recwarn: pytest.WarningsRecorder) -> None:
     images, _ = toy(40)
-    images[torch.randperm(40, generator=torch.Generator().manual_seed(0))[0]] = 0
-    for seed in range(40):                                                 # each image comes first in some
-        fit(PCGraph(topology.generative(0, [4], 6)), images.float(), epochs=1, batch_size=1, steps=3,
-            generator=torch.Generator().manual_seed(seed), progress=False)
+    images[torch.randperm(40, generator=torch.Generator().manual_seed(0))[0]] = 0           # the first that fit draws
+    fit(PCGraph(topology.generative(0, [4], 6)), images.float(), epochs=1, batch_size=1, steps=3, progress=False)
     assert not recwarn.list
 
 

@@ -197,7 +197,7 @@ def test_waiting_for_another_process_is_said(tmp_path: Path, capsys: pytest.Capt
     def other() -> None:
         with FileLock(place):
             taken.set()
-            time.sleep(1.5)
+            time.sleep(1.2)
 
     threading.Thread(target=other).start()
     taken.wait()
