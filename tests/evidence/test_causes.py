@@ -475,3 +475,11 @@ def test_longer_queries_help_the_recurrent_graph_s_clothes_and_spoil_the_fully_c
     change = {tuple(row[:2]): row[3]["mean"] - row[2]["mean"] for row in table["rows"]}
     assert change["clothing", "recurrent layers, chosen for denoising"] > 0.3
     assert change["clothing", "fully connected, denoising"] < -0.3
+
+
+def test_of_the_graphs_that_denoise_feedforward_ones_alone_are_not_at_rest_within_the_paper_s_steps() -> None:
+    """Page L, above its table of longer queries."""
+    rested = {name: sweeps.finals(sweep(name))["rested_share"] for name in (
+        "grid-denoising-feedforward", "grid-denoising-recurrent", "grid-denoising")}
+    assert (rested.pop("grid-denoising-feedforward") == 0).all()
+    assert all((share > 0.99).all() and len(share) == 10 for share in rested.values())
