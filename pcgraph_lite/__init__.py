@@ -7,6 +7,36 @@ models and studies are in ``pcgraph_lite.images``, ``baselines`` and ``studies``
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:                                                          # what editors and type checkers see
+    from . import baselines as baselines
+    from . import engine as engine
+    from . import equations as equations
+    from . import errors as errors
+    from . import hardware as hardware
+    from . import images as images
+    from . import studies as studies
+    from .engine import topology as topology
+    from .engine.activations import Activation as Activation
+    from .engine.counterfactual import counterfactual as counterfactual
+    from .engine.graph import PCGraph as PCGraph
+    from .engine.inference import Settings as Settings
+    from .engine.inference import relax as relax
+    from .engine.learning import Training as Training
+    from .engine.learning import accuracy as accuracy
+    from .engine.learning import fit as fit
+    from .engine.learning import minus_energy as minus_energy
+    from .engine.query import Answer as Answer
+    from .engine.query import observed as observed
+    from .engine.query import query as query
+    from .engine.sampling import Samples as Samples
+    from .engine.sampling import sample as sample
+    from .engine.saving import load as load
+    from .engine.saving import save as save
+    from .engine.scale import Scale as Scale
+    from .engine.topology import Edges as Edges
+    from .engine.topology import Topology as Topology
 
 __version__ = "0.1.0"
 HOMES = {"equations": ".equations", "hardware": ".hardware", "topology": ".engine.topology",
@@ -27,7 +57,7 @@ def __dir__() -> list[str]:
     return [*HOMES, *ROOMS]
 
 
-def __getattr__(name: str) -> object:
+def _imported(name: str) -> Any:
     """A public name is imported when it is first used: commands that need no torch start in a tenth of the time."""
     if name in ROOMS:
         return import_module(f".{name}", __name__)
@@ -36,3 +66,7 @@ def __getattr__(name: str) -> object:
     module = import_module(HOMES[name], __name__)
     globals()[name] = getattr(module, name, module)            # something in a module, or the module itself
     return globals()[name]
+
+
+if not TYPE_CHECKING:                                                      # to whom an unknown name is an error
+    __getattr__ = _imported

@@ -7,9 +7,17 @@ from difflib import get_close_matches
 from reprlib import Repr
 
 LISTED = 200                                       # names that an error says, of those that are known
-brief = Repr()
+
+
+class _Brief(Repr):
+    """The ``repr`` of a value as messages show it, cut where it is long."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        return str(x) if x.bit_length() < 200 else f"<a {x.bit_length()}-bit int>"
+
+
+brief = _Brief()
 brief.maxstring = brief.maxother = 60
-brief.repr_int = lambda value, level: str(value) if value.bit_length() < 200 else f"<a {value.bit_length()}-bit int>"
 
 
 class PCGraphError(Exception):
@@ -72,13 +80,13 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def unknown(kind: str, name: object, known: Iterable[str], cls: type[BadInput] = UnknownName) -> BadInput:
+def unknown(kind: str, name: object, known: Iterable[object], cls: type[BadInput] = UnknownName) -> BadInput:
     """Build the error for a name that is not among the known ones, with the nearest as a suggestion."""
-    known = list(map(str, known))
-    near = get_close_matches(str(name)[:200], known, n=1) if isinstance(name, str) else []
+    names = list(map(str, known))
+    near = get_close_matches(str(name)[:200], names, n=1) if isinstance(name, str) else []
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
-    return cls(f"no {kind} {shown(name)}. Known: {', '.join(known[:LISTED]) or 'none'}{more}.{hint}")
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return cls(f"no {kind} {shown(name)}. Known: {', '.join(names[:LISTED]) or 'none'}{more}.{hint}")
 
 
 def one_of(kind: str, name: object, known: Collection[str]) -> str:

@@ -50,7 +50,7 @@ def peak_memory() -> float:
     own; the kernel's high-water mark does not.
     """
     if STATUS.is_file():
-        return int(re.search(r"VmHWM:\s+(\d+)", STATUS.read_text()).group(1)) / 2**10
+        return int(re.findall(r"VmHWM:\s+(\d+)", STATUS.read_text())[0]) / 2**10
     import resource  # not on Windows
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss              # macOS counts in bytes, others in KiB
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
@@ -84,7 +84,7 @@ def prepare(threads: Threads | None = None, *, tf32: bool = False) -> dict[str, 
     if threads is not None:
         torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
-    products = torch.backends.mkldnn.matmul                                # the CPU alone: TF32 on a GPU is not unasked
+    products = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]  # the CPU alone: TF32 on a GPU is not unasked
     for precision in PRECISIONS:
         products.fp32_precision = precision
         if (error := _product_error()) <= LARGEST_ERROR:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from .errors import BadInput, shown
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 EXACT = (torch.float32, torch.float64)
 
 

@@ -24,7 +24,8 @@ from .errors import BadInput, BadValues, WrongShape, shown, unknown
 from .files import placed
 from .precision import exactly
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 BYTES = 100.0          # no pixel in [0, 1], scaled or noisy, comes near; images of 0 to 255 go beyond
 WHITE = 1.5            # what a pixel may reach where none is below 0: noise would take some there
 OUTSIDE = 0.1          # what rounding, or resampling, may add to clean pixels on either side of [0, 1]
@@ -227,12 +228,16 @@ Inside = Annotated[float, Gt(0), Lt(1)]
 Rate = Annotated[float, Gt(0)]
 NotNegative = Annotated[float, Ge(0)]
 
-MOST = {Integral: (("", operator.le, 10**9),), Real: (("", operator.le, 1e30),)}           # of what has limits
-LIMITS = {Gt: ("above", operator.gt), Ge: ("of at least", operator.ge), Lt: ("below", operator.lt),
-          Le: ("of at most", operator.le), MinLen: ("of at least", lambda held, least: len(held) >= least),
-          MaxLen: ("of at most", lambda held, most: len(held) <= most)}
-WORDS = {Integral: "a whole number", Real: "a number", NoneType: "None", str: "text", bool: "True or False",
-         Tensor: "a tensor", Sequence: "a list or tuple", Mapping: "a mapping", torch.Generator: "a torch.Generator"}
+Limit = tuple[str, Callable[[Any, Any], bool], Any]                        # a word, a comparison, a bound
+MOST: dict[type, tuple[Limit, ...]] = {Integral: (("", operator.le, 10**9),), Real: (("", operator.le, 1e30),)}
+LIMITS: dict[type, tuple[str, Callable[[Any, Any], bool]]] = {
+    Gt: ("above", operator.gt), Ge: ("of at least", operator.ge), Lt: ("below", operator.lt),
+    Le: ("of at most", operator.le), MinLen: ("of at least", lambda held, least: len(held) >= least),
+    MaxLen: ("of at most", lambda held, most: len(held) <= most)}
+WORDS: dict[type, str] = {
+    Integral: "a whole number", Real: "a number", NoneType: "None", str: "text", bool: "True or False",
+    Tensor: "a tensor", Sequence: "a list or tuple", Mapping: "a mapping", torch.Generator: "a torch.Generator"}
+OWN: dict[type, Callable[[Any], Any]] = {Integral: int, Real: float}       # Python's, for those of numpy, pandas, torch
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
@@ -244,7 +249,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     ``Annotated[object, Other]`` of ``**more`` says that the arguments of ``Other`` may be given as well.
     """
     if isinstance(function, type):
-        function.__init__ = checked(function.__init__)
+        function.__init__ = checked(function.__init__)  # type: ignore[misc]  # a class of ours, not its instance
         return function
     parameters = signature(function).parameters
     wanted = {name: _allowed(one.annotation) for name, one in parameters.items() if one.kind not in (2, 4)}  # no *, **
@@ -275,14 +280,14 @@ class _Allowed:
     """One of the things that an annotation allows: a class, limits of its values, and what a list or mapping holds."""
 
     kind: type
-    limits: tuple[tuple[str, Callable[[Any, Any], bool], float], ...] = ()
+    limits: tuple[Limit, ...] = ()
     names: Collection[str] | None = None
     entries: "tuple[_Allowed, ...] | None" = None                          # None: any
 
     def is_kind(self, value: object) -> bool:
         if isinstance(value, bool | str | bytes):      # which Python takes for a number, and for a list of letters
             return type(value) is self.kind
-        if self.kind is Real and isinstance(value, Integral) and abs(value) > MOST[Real][0][2]:
+        if self.kind is Real and isinstance(value, Integral) and abs(int(value)) > MOST[Real][0][2]:
             return False                               # and no float comes near
         return isinstance(value, self.kind)
 
@@ -305,7 +310,7 @@ def _fitting(title: str, name: str, value: Any, allowed: tuple[_Allowed, ...] | 
     listed = not isinstance(value, type) and getattr(value, "ndim", 2) < 2      # np.float32 itself has an ndim, too
     own = value.tolist() if listed and not any(one.is_kind(value) for one in allowed) else value
     if fitting := next((one for one in allowed if one.fits(own)), None):
-        return {Integral: int, Real: float}.get(fitting.kind, lambda other: other)(own)
+        return OWN.get(fitting.kind, lambda other: other)(own)
     if not isinstance(value, type) and any(one.kind is Tensor for one in allowed) and (
             hasattr(value, "__array__") or isinstance(value, list | tuple)) and not isinstance(value, Tensor):
         return tensor(value, name)
@@ -317,7 +322,7 @@ def _fitting(title: str, name: str, value: Any, allowed: tuple[_Allowed, ...] | 
             _fitting(title, f"{name}[{place!r}]", entry, close[0].entries)
     words = sorted({str(one) for one in (close if not names else allowed) or allowed}, key="None".__eq__)
     kind = "" if close else f" is a {type(value).__name__}"
-    most = " (and not as large)" if close and isinstance(own, Real) and own > 10**9 else ""
+    most = " (and not as large)" if close and isinstance(own, Real) and float(own) > 10**9 else ""
     raise BadInput(f"{title}: {name} = {shown(value)}{kind}; expected {' or '.join(words)}{most}.")
 
 
@@ -325,13 +330,15 @@ def _allowed(hint: Any) -> tuple[_Allowed, ...] | None:
     """What an annotation allows; None: anything."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        limits = [limit for part in parts[1:] for limit in (part if isinstance(part, GroupedMetadata) else [part])]
+        limits: list[Any] = [limit for part in parts[1:]
+                             for limit in (part if isinstance(part, GroupedMetadata) else [part])]
         names = next((part.names for part in limits if isinstance(part, OneOf)), None)
-        known = tuple((*LIMITS[type(limit)], astuple(limit)[0]) for limit in limits if type(limit) in LIMITS)
-        return tuple(replace(one, limits=known + MOST.get(one.kind, ()), names=names) for one in _allowed(parts[0]))
+        bounds = tuple((*LIMITS[type(limit)], astuple(limit)[0]) for limit in limits if type(limit) in LIMITS)
+        of = _allowed(parts[0])
+        return of and tuple(replace(one, limits=bounds + MOST.get(one.kind, ()), names=names) for one in of)
     if origin in (Union, UnionType):
         found = [_allowed(part) for part in parts]
-        return None if None in found else tuple(one for some in found for one in some)
+        return None if None in found else tuple(one for some in found for one in some or ())
     if origin is Literal:
         return (_Allowed(str, names=parts),)
     listed = origin in (Sequence, Mapping) and Tensor not in (parts[-1], *get_args(parts[-1]))   # else numbers will do

@@ -65,7 +65,8 @@ def _code() -> dict[str, ast.Module]:
 @cache
 def _importers() -> dict[str, set[str]]:
     """File -> the files that import it."""
-    graph, found = grimp.build_graph(*PACKAGES, cache_dir=None), defaultdict(set)
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True, cache_dir=None)
+    found = defaultdict(set)
     home = {module: _file(module) for module in graph.modules}
     home |= {Path(place).stem: place for place in _code() if place.startswith(FOLDERS)}
     for module in graph.modules:

@@ -4,6 +4,7 @@ The paper does not say how it is trained or how it is given half an image (ambig
 copy clean images; it denoises by copying the noisy one, and completes by copying one whose unknown pixels are 0.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -27,12 +28,15 @@ class Autoencoder(Baseline):
         generator: draws the initial weights, N(0, 2 / inputs); biases start at 0. None: a new one seeded with 0.
     """
 
+    layers: Sequence[nn.Linear]
+
     @valid.checked
     def __init__(self, pixels: Count = 784, hidden: Layers = (512, 512),
                  generator: torch.Generator | None = None) -> None:
         super().__init__()
         generator, self.pixels = generator or torch.Generator().manual_seed(0), pixels
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise([pixels, *hidden, pixels]))
+        self.layers = nn.ModuleList(  # type: ignore[assignment]
+            nn.Linear(a, b) for a, b in pairwise([pixels, *hidden, pixels]))
         with torch.no_grad():
             for layer in self.layers:
                 layer.bias.zero_()

@@ -112,7 +112,7 @@ class Scaled(torch.optim.Optimizer):
         super().__init__(parameters, {"lr": lr, "momentum": momentum})
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:
+    def step(self, closure: None = None) -> None:  # type: ignore[override]  # it takes none
         """Update every parameter that has a gradient."""
         for group in self.param_groups:
             for p in (p for p in group["params"] if p.grad is not None):

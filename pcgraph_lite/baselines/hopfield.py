@@ -64,6 +64,9 @@ class Hopfield(Classifier):
         labels: number of classes.
     """
 
+    labels: int
+    level: Tensor
+
     @valid.checked
     def __init__(self, shape: Shape = (1, 28, 28), labels: Count = 10) -> None:
         super().__init__()

@@ -29,6 +29,7 @@ class Baseline(Exact, ABC):
 
     pixels: int
     labels: int | None = None
+    learn: Callable[[Tensor, Tensor, State], dict[str, float]]
 
     def prepare(self, images: Tensor, labels: Tensor) -> None:
         """Read the training images once before the first epoch."""
@@ -100,7 +101,7 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
 
     def fit(model: Baseline, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
             checkpoint: Path | str | None = None, generator: torch.Generator | None = None, progress: bool = True,
-            callback: Callback | None = None, **settings: Annotated[object, training]) -> pd.DataFrame:
+            callback: Callback | None = None, **settings: Annotated[Any, training]) -> pd.DataFrame:
         """Train in place. With validation images, keep the epoch with their best score.
 
         Args:

@@ -7,7 +7,7 @@ analysis takes classes for normal distributions with one covariance, and scores 
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -68,9 +68,10 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
     images, labels = model.check((images, labels))
     validation = None if validation is None else model.check(validation)
     began = time.perf_counter()
-    solve = {"least-squares": _least_squares, "logistic-regression": partial(_logistic, iterations=iterations),
-             "discriminant-analysis": _discriminant}[method]
-    loss = solve(model, images.to(model.weight), labels.to(model.weight.device), weight_decay)
+    solvers: dict[str, Callable[..., float]] = {
+        "least-squares": _least_squares, "logistic-regression": partial(_logistic, iterations=iterations),
+        "discriminant-analysis": _discriminant}
+    loss = solvers[method](model, images.to(model.weight), labels.to(model.weight.device), weight_decay)
     if not math.isfinite(loss):
         raise BadValues(f"the loss is {loss} with weight_decay = {weight_decay:g}; expected a finite number. Take a "
                         "smaller weight_decay.")

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -155,7 +156,7 @@ ACTIVATIONS = {
 }
 
 
-def named(activation: str | Activation) -> Activation:
+def named(activation: Any) -> Activation:
     """The activation of that name, or the one given. Raises UnknownName, BadInput (a function without its slope)."""
     if isinstance(activation, str):
         one_of("activation", activation, ACTIVATIONS)

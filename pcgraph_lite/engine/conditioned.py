@@ -109,7 +109,8 @@ class Conditioned:
         """Find the edges from free vertices, as ``incoming`` of their targets and ``outgoing`` of their sources."""
         self._blocks = [(self.nodes[block.source], self.nodes[block.target], matrix)
                         for block, matrix in zip(self.graph.blocks, self.graph.matrices(), strict=True)]
-        self.incoming, self.outgoing = ({nodes: [] for nodes in self.nodes} for _ in range(2))
+        self.incoming: dict[Nodes, Edges] = {nodes: [] for nodes in self.nodes}
+        self.outgoing: dict[Nodes, Edges] = {nodes: [] for nodes in self.nodes}
         for source, target, matrix in self._blocks:
             if source.free is not None:
                 rows = matrix.rows(source.free)                            # a view where they are contiguous
@@ -133,7 +134,7 @@ class Conditioned:
                 target.fold(fx, matrix)
         self.constant_energy = torch.zeros(self.x.shape[:-1], dtype=self.graph.dtype, device=self.graph.device)
         for nodes in self.nodes:
-            if nodes not in self.changing and not nodes.errorless:
+            if nodes.known is not None and nodes not in self.changing and not nodes.errorless:
                 nodes.error = nodes.known if nodes.pays is None else nodes.known * nodes.pays
                 self.constant_energy += torch.linalg.vector_norm(nodes.error, dim=-1) ** 2 / 2
 

@@ -34,11 +34,12 @@ def _length(parts: list[Tensor]) -> Tensor:
 
     The square of a length overflows long before the length does, and would then be divided by.
     """
-    plain = sum(part.square().sum((-2, -1), keepdim=True) for part in parts).sqrt()
+    zero = parts[0].new_zeros(())
+    plain = sum((part.square().sum((-2, -1), keepdim=True) for part in parts), zero).sqrt()
     if not plain.is_cuda and plain.isfinite().all():                       # to ask a GPU would mean to wait for it
         return plain
     largest = torch.stack([part.abs().amax((-2, -1), keepdim=True) for part in parts]).amax(0)
-    scaled = sum((part / largest).square().sum((-2, -1), keepdim=True) for part in parts).sqrt()
+    scaled = sum(((part / largest).square().sum((-2, -1), keepdim=True) for part in parts), zero).sqrt()
     return torch.where(plain.isfinite(), plain, largest * scaled)
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from math import cos, isfinite, pi
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pandas as pd
 import torch
@@ -27,7 +27,8 @@ OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch
 HEADER = ("fingerprint", "history", "steps")                               # of a checkpoint
 CHECKPOINT_SHARE = 0.1                                                     # of the time may go into checkpoints
 UNSAID = (("anneal", "none"), ("warm_up", 0.0), ("augment", "none"))      # by checkpoints from before these settings
-FALLS = {"none": lambda t: 1.0, "linear": lambda t: 1 - t, "cosine": lambda t: (1 + cos(pi * t)) / 2}
+FALLS: dict[str, Callable[[float], float]] = {
+    "none": lambda t: 1.0, "linear": lambda t: 1 - t, "cosine": lambda t: (1 + cos(pi * t)) / 2}
 
 
 @valid.checked
@@ -82,7 +83,10 @@ class Schedule:
         return OPTIMIZERS[self.optimizer](parameters, lr=lr, weight_decay=self.weight_decay, fused=True)
 
 
-class State:
+S = TypeVar("S", bound=Schedule)
+
+
+class State(Generic[S]):
     """Everything that a killed run needs to go on: weights, optimizer, generator, history, best weights.
 
     ``steps`` counts the weight updates since the first epoch; ``carried`` is what one leaves to the next besides.
@@ -97,7 +101,7 @@ class State:
         rates: ``(replica, 1, 1)``, a learning rate for each replica. A number: all have that of the schedule.
     """
 
-    def __init__(self, model: nn.Module, schedule: Schedule, generator: torch.Generator, path: Path | str | None,
+    def __init__(self, model: nn.Module, schedule: S, generator: torch.Generator, path: Path | str | None,
                  facts: Mapping[str, object], rates: float | Tensor = 1.0, data: Sequence[Tensor] = ()) -> None:
         self.model, self.schedule, self.generator = model, schedule, generator
         self.path = valid.file(path, "checkpoint") if path is not None else None
@@ -109,7 +113,8 @@ class State:
         self.best: dict[str, Tensor] = {}
         self.rate = 1.0                                                    # factor on the learning rate
         self.problem: Any = None                                           # of the last batch: its memory serves again
-        self.steps, self.carried = 0, {}                                   # the latter: name -> tensor
+        self.steps = 0
+        self.carried: dict[str, Tensor] = {}
         self.saved = self.writing = 0.0                                    # seconds: end and length of the last save
 
     def pace(self, share: float, batch: float) -> None:
@@ -126,11 +131,13 @@ class State:
     def step(self) -> None:
         """One step of all weights along the gradients that they hold, which are gone then; replicas by their rates."""
         self.steps += 1
-        before = None if self.rates is None else [p.clone() for p in self.parameters.values()]
+        rates = self.rates
+        before = [] if rates is None else [p.clone() for p in self.parameters.values()]
         self.optimizer.step()
         self.optimizer.zero_grad()                                         # not held through the next relaxation
-        for old, p in zip(before or (), self.parameters.values(), strict=False):
-            torch.lerp(old, p, self.rates * self.rate, out=p)              # a step is proportional to its rate
+        if rates is not None:
+            for old, p in zip(before, self.parameters.values(), strict=True):
+                torch.lerp(old, p, rates * self.rate, out=p)               # a step is proportional to its rate
 
     @property
     def epoch(self) -> int:
@@ -163,7 +170,7 @@ class State:
         self.history.append(row)
         began = time.perf_counter()                    # a small data set has epochs shorter than the writing
         if self.path and (self.ended() or CHECKPOINT_SHARE * (began - self.saved) >= self.writing):
-            self._save()
+            self._save(self.path)
             self.saved = time.perf_counter()
             self.writing = self.saved - began
 
@@ -174,14 +181,14 @@ class State:
             del settings["epochs"]
         return json.dumps(self.facts | {"settings": settings, "data": tensor_digest(self.data)}, sort_keys=True)
 
-    def _save(self) -> None:
+    def _save(self, path: Path) -> None:
         tensors = {"generator": self.generator.get_state()}
         for part, named in (("weights", self.parameters), ("best", self.best), ("carried", self.carried)):
             tensors |= {f"{part}/{name}": tensor for name, tensor in named.items()}
         for k, moments in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer/{k}/{name}": torch.as_tensor(v) for name, v in moments.items() if v is not None}
         header = (self._fingerprint, json.dumps(self.history), str(self.steps))
-        save_tensors(self.path, tensors, dict(zip(HEADER, header, strict=True)))
+        save_tensors(path, tensors, dict(zip(HEADER, header, strict=True)))
 
     @torch.no_grad()
     def resume(self) -> None:
@@ -293,7 +300,8 @@ def one_pass(state: State, count: int, learn: Learn, progress: bool) -> dict[str
     Returns:
         the row of the history: epoch, the means of those numbers, seconds, and what the last batch carries on.
     """
-    began, sums = time.perf_counter(), {}
+    began = time.perf_counter()
+    sums: dict[str, float] = {}
     batches = torch.randperm(count, generator=state.generator).split(state.schedule.batch_size)
     for k, rows in enumerate(tqdm(batches, desc=f"epoch {state.epoch + 1}", leave=False,
                                   disable=no_bar(progress) or len(batches) == 1)):

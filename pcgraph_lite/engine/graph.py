@@ -25,7 +25,7 @@ from .layout import Layout, homes
 from .scale import PLAIN, Scale
 from .topk import TopK
 from .topology import Edges, Topology
-from .weights import Matrix, Sparse
+from .weights import Dense, Matrix, Sparse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +64,10 @@ class PCGraph(Exact):
     """
 
     history: "pd.DataFrame | None" = None                                  # of the last training, one row an epoch
+    blocks: Sequence[Dense]
+    bias: nn.Parameter | None
+    sources: Tensor | None
+    scale: Tensor
 
     @valid.checked
     def __init__(self, topology: Topology,
@@ -71,14 +75,14 @@ class PCGraph(Exact):
                  top_k: PartOf | None = None, bias: bool = False, prior: Literal["zero", "flat"] = "zero",
                  init_std: NotNegative | Mapping[str, NotNegative | None] | None = None,
                  generator: torch.Generator | None = None, pixel_scale: Scale = PLAIN,
-                 **layout: Annotated[object, Layout]) -> None:
+                 **layout: Annotated[Any, Layout]) -> None:
         super().__init__()
         stds = _stds(init_std, topology)
         self.topology, self.prior, self.layout = topology, prior, Layout(**layout)
         self.activation, self.top_k = activations.named(activation), top_k
         self.pixel_scale = pixel_scale
         self.segments = self.layout.segments(topology)
-        self.blocks = nn.ModuleList(self.layout.blocks(topology, self.segments))
+        self.blocks = nn.ModuleList(self.layout.blocks(topology, self.segments))  # type: ignore[assignment]
         self.home = homes(topology, self.segments)
         self.activations = self._functions(self.activation, top_k)
         self.weights = nn.ParameterList(self._zeros(*block.stored) for block in self.blocks)
@@ -289,7 +293,7 @@ class PCGraph(Exact):
         for stored, where, made in checked:
             stored[..., *where] = made.to(stored)
 
-    def _of_edges(self, e: Edges) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+    def _of_edges(self, e: Edges) -> tuple[Tensor, Tensor, Any]:
         """The weights between two groups ``(..., edges)``, the parameter that holds them, and where in it."""
         (s, rows), (t, columns) = self.home[e.source], self.home[e.target]
         block, stored = next((b, w) for b, w in zip(self.blocks, self.weights, strict=True)
@@ -326,8 +330,8 @@ class PCGraph(Exact):
         for k, block in enumerate(self.blocks):
             if (key := f"{prefix}weights.{k}") in state_dict:
                 saved = valid.finite(state_dict[key], key, self.dtype)
-                whole = saved.shape[-2:] == block.shape and block.mask is not None
-                if whole and bool(saved[..., ~block.mask.to(saved.device)].any()):
+                mask = block.mask if saved.shape[-2:] == block.shape else None
+                if mask is not None and bool(saved[..., ~mask.to(saved.device)].any()):
                     raise BadInput(f"{key} is non-zero where the topology has no edge; these weights belong to another "
                                    "graph.")
                 state_dict[key] = block.adopted(saved)
@@ -350,19 +354,20 @@ class PCGraph(Exact):
             drawn = torch.randn(shape, generator=generator, dtype=self.dtype)
             std = stds.get(_pair(e))
             drawn *= degree[self.topology.slice(e.target)].rsqrt() if std is None else std
-            matrix[s, t][..., rows, columns] = drawn if e.mask is None else drawn * e.dense()
+            matrix[s, t][..., rows, columns] = drawn if (mask := e.dense()) is None else drawn * mask
         for block, weight in zip(self.blocks, self.weights, strict=True):
             whole = matrix.get((block.source, block.target))
-            weight.copy_(self._drawn(block, stds, degree, generator) if whole is None else block.cut(whole))
+            weight.copy_(self._drawn(block, stds, degree, generator)  # type: ignore[arg-type]  # a sparse one
+                         if whole is None else block.cut(whole))
         self.set_edge_weights([e.weights for e in self.topology.edges])
 
     def _drawn(self, block: Sparse, stds: Mapping[str, float | None], degree: Tensor,
                generator: torch.Generator) -> Tensor:
         """First weights of existing edges alone, ``(edges,)``; ``degree`` ``(n,)``."""
         scale = degree[self.segments[block.target]].rsqrt()[block.columns.long()]                # (edges,)
-        for e in (e for e in self.topology.edges if (std := stds.get(_pair(e))) is not None):
+        for e in self.topology.edges:
             (s, source), (t, target) = self.home[e.source], self.home[e.target]
-            if (s, t) == (block.source, block.target):
+            if (s, t) == (block.source, block.target) and (std := stds.get(_pair(e))) is not None:
                 scale[block.inside(source, target)] = std
         return torch.randn(block.edges, generator=generator, dtype=self.dtype) * scale
 

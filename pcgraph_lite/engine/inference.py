@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
@@ -81,7 +81,7 @@ class Settled(Relaxation):
 @valid.checked
 @torch.no_grad()
 def relax(graph: PCGraph, x: Tensor, clamped: Tensor, settings: Settings | None = None, *,
-          errorless: Tensor | None = None, **changes: Annotated[object, Settings]) -> Settled:
+          errorless: Tensor | None = None, **changes: Annotated[Any, Settings]) -> Settled:
     """Run down the energy from ``x``, holding the clamped vertices.
 
     Args:
@@ -124,13 +124,11 @@ def settle(problem: Conditioned, settings: Settings) -> Settled:
         energy = problem.energy()
         return Settled(problem.assembled(), energy, energy[None], torch.ones_like(energy, dtype=torch.bool), 0, 1.0,
                        problem)
-    safe = isinstance(settings.value_lr, str)
-    step = of_replicas(problem.graph, _safe_step(problem) if safe else settings.value_lr, "value_lr")
-    if settings.momentum:
-        solver = Accelerated(problem, step, settings.momentum)
-    else:
-        recorded = problem.graph.layout.cuda_graphs and problem.x.is_cuda and settings.steps > 3
-        solver = (Backtracking if safe else Recorded if recorded else Plain)(problem, step)
+    given = settings.value_lr
+    step = of_replicas(problem.graph, _safe_step(problem) if isinstance(given, str) else given, "value_lr")
+    recorded = problem.graph.layout.cuda_graphs and problem.x.is_cuda and settings.steps > 3
+    plain = Backtracking if given == "safe" else Recorded if recorded else Plain
+    solver = Accelerated(problem, step, settings.momentum) if settings.momentum else plain(problem, step)
     energies, converged, steps = _descend(problem, solver, settings)
     return Settled(problem.assembled(), energies[0], torch.stack(energies[1:]), converged, steps,
                    step if isinstance(step, float) else step.flatten(), problem)

@@ -63,12 +63,14 @@ class Layout:
 
     def blocks(self, topology: Topology, segments: list[slice]) -> list[Dense]:
         """The edges, gathered by the segments that they join."""
-        home, pairs = homes(topology, segments), {}
+        home = homes(topology, segments)
+        pairs: dict[tuple[int, int], list[Edges]] = {}
         for e in topology.edges:
             pairs.setdefault((home[e.source][0], home[e.target][0]), []).append(e)
-        blocks, whole = [], self.lead or self.plan == "dense"
+        blocks: list[Dense] = []
+        whole = bool(self.lead) or self.plan == "dense"
         for (s, t), some in pairs.items():
-            shape = tuple(segments[k].stop - segments[k].start for k in (s, t))
+            shape = (segments[s].stop - segments[s].start, segments[t].stop - segments[t].start)
             if whole:
                 self._require(*shape)
             if any(e.listed for e in some) and not whole:
@@ -118,5 +120,5 @@ def _merged(edges: list[Edges], shape: tuple[int, int], home: dict[str, tuple[in
     require_memory(math.prod(shape), f"the mask of {shape[0]} x {shape[1]} vertices", size=1)
     mask = torch.zeros(shape, dtype=torch.bool)
     for e in edges:
-        mask[home[e.source][1], home[e.target][1]] = True if e.mask is None else e.dense()
+        mask[home[e.source][1], home[e.target][1]] = True if (some := e.dense()) is None else some
     return mask

@@ -26,11 +26,12 @@ from .graph import PCGraph
 from .inference import Settings, of_replicas, settle
 from .query import Observed, flattened, observed, query
 from .spreading import Spreading
+from .topk import TopK
 
 Batch = Mapping[str, Tensor]
 Data = Any                                             # (images, labels), a Batch, a torch Dataset, ...: ``as_batch``
 SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # filled below
-ASKED = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
+ASKED: dict[str, Any] = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
 READ = 1024                                                                # examples of a data set at a time
 RISEN = 2                                              # times the energy at the beginning: a warning
 FEW = 5                                                # fewer examples do not stand for the others
@@ -55,7 +56,7 @@ class Training(Schedule):
         0.5
     """
 
-    weight_lr: Rate | Sequence[Rate] = 1e-4
+    weight_lr: Rate | Sequence[Rate] = 1e-4  # type: ignore[assignment]  # one for each replica
     steps: Count = 20
     value_lr: Literal["safe"] | Rate | Sequence[Rate] = "safe"
     momentum: Damping = 0.0
@@ -72,7 +73,7 @@ def fit(graph: PCGraph, data: Data, *,
         score: Literal["auto"] | Annotated[str, OneOf(SCORES)] | Callable[[PCGraph, Batch], float] = "auto",
         checkpoint: Path | str | None = None,
         generator: torch.Generator | None = None, progress: bool = True, callback: Callback | None = None,
-        **settings: Annotated[object, Training]) -> pd.DataFrame:
+        **settings: Annotated[Any, Training]) -> pd.DataFrame:
     """Train a graph in place: the groups in ``data`` are clamped to each batch, the rest start at their predictions,
     outwards from those, and relax, sensory or not, and the weights take a step. All weights do; no ``requires_grad`` is
     looked at. A loop of one's own can keep some of them fixed (the book's page on images and a graph of your own).
@@ -129,8 +130,8 @@ def fit(graph: PCGraph, data: Data, *,
         tensor([[0., 1.],
                 [1., 0.]])
     """
-    settings = _with_batch_size(data, settings)
-    training, generator = Training(**settings), generator or torch.Generator().manual_seed(0)
+    training = Training(**_with_batch_size(data, settings))
+    generator = generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
     refuse_oblong(data := _in_memory(data), training.augment)
     measure = _measure(score, held_out)
@@ -177,7 +178,7 @@ def accuracy(graph: PCGraph, batch: Data) -> float:
         raise BadInput("accuracy asks which vertex of 'labels' is largest, and this graph has only one; use "
                        "minus_energy, or a score function of your own.")
     clamp = {name: values for name, values in batch.items() if name != "labels"}
-    start = "prediction" if graph.topology.leads_on(clamp) else "zeros"
+    start: Literal["prediction", "zeros"] = "prediction" if graph.topology.leads_on(clamp) else "zeros"
     answer = query(graph, clamp, start=start, **ASKED).values["labels"]
     return float((answer.argmax(-1) == batch["labels"].to(answer.device).argmax(-1)).double().mean())
 
@@ -226,10 +227,10 @@ def _facts(graph: PCGraph) -> dict[str, object]:
     kept = (e.pairs() if e.listed else e.mask for e in graph.topology.edges)
     edges = [(e.source, e.target, None if mask is None else tensor_digest({"mask": mask}))
              for e, mask in zip(graph.topology.edges, kept, strict=True)]
-    pools = {} if graph.top_k is None else {"pools": graph.topology.pools}
-    return {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
-            "activations": [repr(getattr(f, "base", f).name) for f in graph.activations],
-            "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None} | pools
+    pools: dict[str, object] = {} if graph.top_k is None else {"pools": graph.topology.pools}
+    return pools | {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
+            "activations": [repr((f.base if isinstance(f, TopK) else f).name) for f in graph.activations],
+            "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
 
 
 def _asked(train: Batch, held_out: Batch | None, measure: Callable) -> dict[str, object]:
@@ -267,15 +268,15 @@ def started(graph: PCGraph, batch: Batch, count: int, used: Spreading | None = N
             batch is as large: new memory costs more than a value step of a small graph.
     """
     shape = (*graph.layout.lead, count, graph.topology.n)
-    fits = used is not None and used.x.shape == shape
-    x = used.x if fits else torch.empty(shape, dtype=graph.dtype, device=graph.device)
+    again = used if used is not None and used.x.shape == shape else None
+    x = torch.empty(shape, dtype=graph.dtype, device=graph.device) if again is None else again.x
     clamped = torch.zeros(graph.topology.n, dtype=torch.bool, device=graph.device)
     for name in graph.topology.groups:                                     # every replica sees the same batch
         where, held = graph.topology.slice(name), name in batch
         x[..., where], clamped[where] = batch[name].to(graph.device, non_blocking=True) if held else 0, held
-    if fits:
-        used.restart()
-    problem = used if fits else Spreading(graph, x, clamped)
+    if again is not None:
+        again.restart()
+    problem = Spreading(graph, x, clamped) if again is None else again
     problem.start_at_prediction(graph.topology.outwards(batch))
     return problem
 
@@ -315,8 +316,8 @@ def _placed(graph: PCGraph, pair: object) -> dict[str, object]:
         has = "this graph has labels, and " if named else ""
         raise BadInput(f"{has}the data is a {type(pair).__name__}; expected (images, labels), a tensor or array of "
                        "images for a graph without labels, or a mapping of group to tensor such as {'pixels': images}.")
-    into = [next((name for name in sensory if name != "labels"), None), "labels"] if named else sensory
-    if None in into or len(into) > 2:
+    into = [*[name for name in sensory if name != "labels"][:1], "labels"] if named else list(sensory)
+    if (named and len(into) < 2) or len(into) > 2:
         raise BadInput("it is not plain which groups (images, labels) are for: the graph's groups of data are "
                        f"{', '.join(map(repr, sensory))}. Give {{group: values}}.")
     if len(into) == 1:
@@ -328,14 +329,14 @@ def _placed(graph: PCGraph, pair: object) -> dict[str, object]:
     return dict(zip(into, pair, strict=False))
 
 
-def _with_batch_size(data: object, settings: Mapping[str, object]) -> Mapping[str, object]:
+def _with_batch_size(data: object, settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """The settings of a training, with a loader's batch size where none is set. Raises BadInput: it is torch's 1."""
     if not isinstance(data, DataLoader) or data.batch_size is None or "batch_size" in settings:
         return settings
     if data.batch_size == 1:
         raise BadInput("the DataLoader has batch_size = 1, the default of torch, and a weight update for each example "
                        "is seldom meant. Say fit(..., batch_size=...), 1 if it is, or give the loader another one.")
-    return {"batch_size": data.batch_size} | settings
+    return {"batch_size": data.batch_size, **settings}
 
 
 def _in_memory(data: object) -> Any:
@@ -369,7 +370,7 @@ def _joined(batches: Sequence[Any]) -> Data:
     if isinstance(batches[0], Mapping):
         return {name: torch.cat([batch[name] for batch in batches]) for name in batches[0]}
     if isinstance(batches[0], Tensor):
-        return torch.cat(batches)
+        return torch.cat(list(batches))
     parts = tuple(map(torch.cat, zip(*batches, strict=True)))
     return parts[0] if len(parts) == 1 else parts
 
@@ -418,10 +419,10 @@ def _split(graph: PCGraph, data: object, validation: object,
     data = pictures(graph, data)
     if not isinstance(validation, Real):                                   # numpy's, too
         return scaled(graph, data), None if validation is None else pictures(graph, validation)
-    if not 0 < validation < 1:
+    if not 0 < (share := float(validation)) < 1:
         raise BadInput(f"validation = {validation}; a share lies between 0 and 1.")
     order = torch.randperm(_count(data), generator=generator)
-    if (cut := max(1, round(validation * len(order)))) == len(order):
+    if (cut := max(1, round(share * len(order)))) == len(order):
         raise BadInput(f"validation = {validation} holds out {cut} of {len(order)} examples, none is left to train on; "
                        "expected at least one on either side. Give a smaller share, or more data.")
     return scaled(graph, _rows(data, order[cut:])), _rows(data, order[:cut])
@@ -432,7 +433,7 @@ def _known_as(measure: Callable) -> str:
     if isinstance(measure, partial):
         filled = [*measure.args, *chain(*sorted(measure.keywords.items()))]
         return f"{_known_as(measure.func)} of {[_argument(one) for one in filled]}"
-    called = measure if hasattr(measure, "__qualname__") else type(measure)
+    called: Any = measure if hasattr(measure, "__qualname__") else type(measure)
     name, code = called.__qualname__, getattr(measure, "__code__", None) or getattr(called.__call__, "__code__", None)
     return name if code is None or measure in SCORES.values() else f"{name}: {_does(code)}"
 
@@ -454,7 +455,9 @@ def _does(code: CodeType) -> str:
 def _as_score(measure: Callable, found: Any) -> float:
     """What a score function returned, as a float. Raises BadInput: it is not one number."""
     try:
-        return float(None if isinstance(found, str | bytes) else found)
+        if isinstance(found, str | bytes):
+            raise TypeError                                                # which ``float`` would read
+        return float(found)
     except (TypeError, ValueError, RuntimeError):
         name = getattr(measure, "__qualname__", type(measure).__name__)
         raise BadInput(f"the score function {name} returned {shown(found)}; expected one number.") from None
@@ -466,7 +469,7 @@ def _classes(batch: Batch) -> bool:
     return bool(labels.shape[-1] > 1 and ((labels == 0) | (labels == 1)).all() and (labels.sum(-1) == 1).all())
 
 
-def _measure(score: object, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
+def _measure(score: Any, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
     if score == "auto":
         score = "accuracy" if held_out and len(held_out) > 1 and _classes(held_out) else "energy"
     if callable(score):

@@ -35,6 +35,10 @@ class Nodes:
             so, and a product with a few columns takes a quarter of the time.
     """
 
+    free: Index | None
+    clamped: Index | None
+    moves: Tensor | None
+
     def __init__(self, graph: PCGraph, k: int, start: Tensor, clamped: Tensor, errorless: Tensor | None) -> None:
         leaving = [block for block in graph.blocks if block.source == k]
         arriving = [block for block in graph.blocks if block.target == k]

@@ -1,8 +1,8 @@
 """Queries in one call: clamp vertices (eq. 5), start them somewhere (eq. 6), intervene on them, or all of these."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from ..valid import Count, Damping, Rate
 from .graph import PCGraph
 from .inference import Relaxation, Settings, ValueStep, relax
 
+Start = Literal["zeros", "random", "prediction"]
 START_STD = 0.1                                                            # of a random start
 
 
@@ -71,7 +72,8 @@ class Answer(Relaxation):
 
     def to(self, device: torch.device | str) -> "Answer":
         """The same on another device."""
-        moved = {f.name: v.to(device) for f in fields(self) if isinstance(v := getattr(self, f.name), Tensor)}
+        moved: dict[str, Any] = {
+            f.name: v.to(device) for f in fields(self) if isinstance(v := getattr(self, f.name), Tensor)}
         return replace(self, values=Values({name: v.to(device) for name, v in self.values.items()}), **moved)
 
 
@@ -80,7 +82,7 @@ def query(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
           init: Mapping[str, Tensor | Observed] | None = None, *,
           do: Mapping[str, Tensor | Observed] | None = None, steps: Count = 2000,
           value_lr: ValueStep = "safe", momentum: Damping = 0.0, tolerance: Rate | None = 1e-6,
-          start: Literal["zeros", "random", "prediction"] = "zeros", batch_size: Count | None = None,
+          start: Start = "zeros", batch_size: Count | None = None,
           generator: torch.Generator | None = None) -> Answer:
     """Ask a trained graph: hold some vertices, start others somewhere, and let the rest settle.
 
@@ -270,7 +272,7 @@ def by_group(graph: PCGraph, x: Tensor) -> Values:
     return values
 
 
-def _answer(graph: PCGraph, chunks: list[Relaxation]) -> Answer:
+def _answer(graph: PCGraph, chunks: Sequence[Relaxation]) -> Answer:
     """Join chunks; a trace that stopped early stays at its last energy."""
     steps, looks = max(c.steps for c in chunks), max(len(c.energy) for c in chunks)          # at rest at once: 0, 1
     energy = torch.cat([torch.cat([c.energy, c.energy[-1:].expand(looks - len(c.energy), *c.energy.shape[1:])])

@@ -7,7 +7,7 @@ Hessian of the energy over the free vertices.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from .inference import relax
 from .query import Observed, Values, by_group, posed, uniform
 
 ACCEPTED = 0.574                       # share at which Langevin steps mix best (Roberts, Rosenthal 1998)
-START = {"steps": 200, "momentum": 0.9, "tolerance": 1e-4}                 # chains begin near a mode
+START: dict[str, Any] = {"steps": 200, "momentum": 0.9, "tolerance": 1e-4}                 # chains begin near a mode
 SMALL = 0.1                            # plain steps: gamma times the largest curvature; adds 5 % of variance there
 
 
@@ -137,7 +137,7 @@ class _Walk:
         self.lr = self._first(value_lr)                                    # (..., batch, 1)
         self.accepted, self.chance = torch.zeros_like(self.lr), torch.ones_like(self.lr)
 
-    def _first(self, value_lr: float | str) -> Tensor:
+    def _first(self, value_lr: Any) -> Tensor:
         if value_lr == "tuned":
             largest = curvature(self.problem)[..., None, None]
             free = sum(nodes.x.shape[-1] for nodes in self.problem.free)

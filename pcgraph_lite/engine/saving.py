@@ -57,7 +57,7 @@ def save(graph: PCGraph, path: Path | str) -> None:
 
 @valid.checked
 def load(path: Path | str, activation: str | Activation | None = None,
-         **layout: Annotated[object, Layout]) -> PCGraph:
+         **layout: Annotated[Any, Layout]) -> PCGraph:
     """Read a graph that ``save`` wrote; its weights are equal to the last bit in the same dtype.
 
     Args:
@@ -83,8 +83,8 @@ def load(path: Path | str, activation: str | Activation | None = None,
         raise BadInput("replicas are those of the file; leave the argument out.")
     with torch.no_grad():
         first = next((value for key, value in tensors.items() if key.startswith("weights/")), torch.zeros(()))
-        layout = Layout(**{"dtype": first.dtype} | layout, replicas=about.get("replicas"))
-        return _graph(about, tensors, _activation(path, about, activation), vars(layout))
+        whole = Layout(**{"dtype": first.dtype} | layout, replicas=about.get("replicas"))
+        return _graph(about, tensors, _activation(path, about, activation), vars(whole))
 
 
 def _about(graph: PCGraph) -> dict[str, Any]:
@@ -146,9 +146,8 @@ def _activation(path: Path, about: Mapping[str, Any], given: str | Activation | 
         raise BadInput(f"the graph in {path} has an activation of its own, {saved}; hand it over: "
                        "pcg.load(path, activation=pcg.Activation(f, slope)).")
     f = named(saved if given is None else given)
-    same = f.name == saved if values is None else torch.allclose(
-        *(torch.tensor(some, dtype=torch.float64) for some in (f.values(), values)), rtol=ALIKE, atol=ALIKE)
-    if not same:
+    own, its = (torch.tensor(some, dtype=torch.float64) for some in (f.values(), values or f.values()))
+    if not (f.name == saved if values is None else torch.allclose(own, its, rtol=ALIKE, atol=ALIKE)):
         raise BadInput(f"activation = {f.name if f.name in ACTIVATIONS else _called(f)} is not that of the graph in "
                        f"{path}, which is {saved}; hand over the same one.")
     return f

@@ -23,7 +23,8 @@ class Plain:
     looks = WINDOW                                     # steps from one energy to the next if no trace is kept
 
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
-        self.problem, self.nodes, self.lr = problem, problem.free, step
+        self.problem, self.nodes = problem, problem.free
+        self.lr: Tensor | float = step                                     # gamma
 
     def step(self) -> None:
         """Move the free values once, and evaluate the errors there."""
@@ -58,7 +59,8 @@ class Recorded(Plain):
 
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
         super().__init__(problem, step)
-        self.graph, self.warm = None, False
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.warm = False
 
     def step(self) -> None:
         """One value step: the first is run, the second recorded, and the recording is replayed from then on."""
@@ -80,6 +82,7 @@ class Backtracking(Plain):
     """
 
     growth, reach, looks = GROWTH, 1.0, 1
+    lr: Tensor                                                             # (..., batch, 1)
 
     def __init__(self, problem: Conditioned, step: Tensor | float) -> None:
         super().__init__(problem, step)

@@ -24,7 +24,7 @@ class Spreading(Conditioned):
     unreached: Mapping[Nodes, Tensor] = {}                                 # of each problem its own, once begun
 
     @property
-    def spreads(self) -> bool:
+    def spreads(self) -> bool:  # type: ignore[override]
         return bool(self.unreached)
 
     def start_at_prediction(self, waves: Iterable[Sequence[str]]) -> None:
@@ -34,7 +34,9 @@ class Spreading(Conditioned):
             waves: names of free groups, in the order in which predictions reach them (``Topology.outwards``). Their
                 values must be 0.
         """
-        stale, seen, exact = set(self.changing), set(), set()              # stale: whose errors are not those of x
+        stale = set(self.changing)                                         # whose errors are not those of x
+        seen: set[Nodes] = set()
+        exact: set[Nodes] = set()
         for wave in waves:
             reached = self._columns(wave)
             for nodes in reached:
@@ -62,9 +64,9 @@ class Spreading(Conditioned):
         columns: dict[Nodes, Tensor | None] = dict.fromkeys(places)
         for nodes, some in places.items():
             if sum(where.stop - where.start for where in some) < (size := nodes.start.shape[-1]):
-                columns[nodes] = self.x.new_zeros(size)
+                columns[nodes] = ones = self.x.new_zeros(size)
                 for where in some:
-                    columns[nodes][where] = 1
+                    ones[where] = 1
         return columns
 
     def evaluate(self) -> None:

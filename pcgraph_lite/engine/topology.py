@@ -80,14 +80,14 @@ class Edges:
 
     def dense(self) -> Tensor | None:
         """The mask as a matrix, ``(source, target)``."""
-        return self.mask.to_dense() if self.listed else self.mask
+        return self.mask.to_dense() if self.mask is not None and self.mask.is_sparse else self.mask
 
     def pairs(self) -> Tensor:
         """Rows and columns of the edges of a mask, row by row, ``(2, edges)``. Raises BadInput: there is no mask."""
         if self.mask is None:
             raise BadInput(f"{self.source!r} -> {self.target!r} are all pairs, and only a topology knows how many; ask "
                            "topology.pairs(edges).")
-        return self.mask.indices() if self.listed else self.mask.nonzero().T
+        return self.mask.indices() if self.mask.is_sparse else self.mask.nonzero().T
 
 
 def listed(pairs: Tensor, shape: tuple[int, int]) -> Tensor:
@@ -204,7 +204,7 @@ class Topology:
         require_memory(self.n**2, f"the mask of {self.n} vertices as a matrix", size=2)
         mask = torch.zeros(self.n, self.n, dtype=torch.bool)
         for edges in self.edges:
-            mask[self.slice(edges.source), self.slice(edges.target)] = True if edges.mask is None else edges.dense()
+            mask[self.slice(edges.source), self.slice(edges.target)] = True if (some := edges.dense()) is None else some
         return mask
 
     def edge_count(self) -> int:
@@ -500,7 +500,7 @@ def from_networkx(graph: "nx.Graph", attribute: str | None = None, *, nodelist: 
     nodes = [node for some in members.values() for node in some]
     wires = _wires(graph, nodes, weight)                                   # (n, n) sparse
     _say_what_is_left_out(graph, said - {attribute}, weight)
-    there = listed(wires.indices(), tuple(wires.shape))
+    there = listed(wires.indices(), (len(nodes), len(nodes)))
     made = from_mask(there if len(nodes) > MATRIX else there.to_dense(), {name: len(some) for name, some in
                                                                           members.items()}, sensory)
     if weight is None:

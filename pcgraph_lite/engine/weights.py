@@ -29,6 +29,7 @@ class Dense(nn.Module):
     """
 
     cuts_rows = True                                                       # whether rows can be cut out of a matrix
+    mask: Tensor | None                                                    # (source, target) bool; None: all are there
 
     def __init__(self, source: int, target: int, mask: Tensor) -> None:
         super().__init__()
@@ -81,6 +82,11 @@ class Sparse(Dense):
     """
 
     cuts_rows = False
+    starts: Tensor
+    columns: Tensor
+    order: Tensor
+    starts_t: Tensor
+    columns_t: Tensor
 
     def _keep(self, mask: Tensor) -> None:
         rows, columns = mask.indices() if mask.is_sparse else mask.nonzero().T     # (edges,)
@@ -95,7 +101,7 @@ class Sparse(Dense):
         return (self.edges,)
 
     @property
-    def mask(self) -> Tensor:
+    def mask(self) -> Tensor:  # type: ignore[override]  # made when it is asked for
         return self.dense(torch.ones(self.stored, dtype=torch.bool, device=self.order.device))
 
     def cut(self, matrix: Tensor) -> Tensor:
@@ -178,7 +184,7 @@ class SparseMatrix(Matrix):
     def mT(self) -> "SparseMatrix":
         return SparseMatrix(self.block, self.values, not self.turned)
 
-    def rows(self, some: slice) -> "SparseMatrix":
+    def rows(self, some: slice | Tensor) -> "SparseMatrix":
         return self                                                        # callers ask for all of them (``cuts_rows``)
 
     def multiply(self, x: Tensor, out: Tensor, *, scale: float = 1, add: bool = True) -> None:

@@ -43,7 +43,7 @@ def table(judge: nn.Module, train: ImageSet, test: ImageSet, foreign: Tensor) ->
 def with_class(train: ImageSet, test: ImageSet, seed: int = 0) -> dict[str, Pictures]:
     """Pictures of a class, and completions. ``seed``: of the noise; the rest: see ``table``."""
     generator, images, labels = torch.Generator().manual_seed(seed), test.images, test.labels
-    known, mean = top_half(test.shape), train.images.mean(0)
+    known, mean = top_half(test.shape), train.images.mean(0)  # type: ignore[arg-type]  # it has one
     classes = train.labels.unique()
     found = {
         "originals": images,

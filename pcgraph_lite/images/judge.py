@@ -47,7 +47,7 @@ class Judge(Exact):
         for layer in self.modules():
             if isinstance(layer, nn.Conv2d | nn.Linear):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
-                nn.init.zeros_(layer.bias)                 # torch would draw it from its global generator
+                nn.init.zeros_(layer.bias)  # type: ignore[arg-type]  # torch would draw it from its global generator
 
     @exactly
     def features(self, images: Tensor) -> Tensor:

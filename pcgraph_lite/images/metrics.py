@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import torch
@@ -132,8 +132,10 @@ def ssim(images: Tensor, originals: Tensor, shape: Shape = (1, 28, 28)) -> Tenso
     if min(shape[1:]) < SSIM_WINDOW:
         raise WrongShape(f"SSIM looks through a window of {SSIM_WINDOW} pixels; images of {shape} are too small. "
                          "Compare them by mse or psnr.")
-    pair = (part.double().reshape(-1, *shape) for part in (images, originals))    # float32 loses the variance of flats
-    return structural_similarity_index_measure(*pair, data_range=1.0, reduction="none").to(images.dtype)
+    # float32 would lose the variance of flat parts
+    seen, true = (part.double().reshape(-1, *shape) for part in (images, originals))
+    found: Any = structural_similarity_index_measure(seen, true, data_range=1.0, reduction="none")
+    return found.to(images.dtype)
 
 
 @valid.checked
@@ -181,7 +183,7 @@ def _normed(images: Tensor) -> Tensor:
 class _JudgeFeatures(nn.Module):
     """The judge as a feature extractor for torchmetrics: it scales inside and knows its width."""
 
-    def __init__(self, judge: nn.Module) -> None:
+    def __init__(self, judge: Any) -> None:
         super().__init__()
         self.num_features, self.forward = int(judge.feature_size), judge.features
 

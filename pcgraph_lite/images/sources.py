@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -38,7 +39,7 @@ DEBIAN_FASHION = Path("/usr/share/datasets/fashion-mnist")      # where the pack
 TIMEOUT = 30                                                    # seconds without an answer before a server is given up
 
 SPLITS = ("train", "test")
-OPEN = {".gz": gzip.open, ".xz": lzma.open, "": open}                      # by the ending of an idx file
+OPEN: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open, "": open}     # by the ending of an idx file
 LARGEST = 2**26                                                            # bytes of one, unpacked; more is a bomb
 LARGEST_MAT = 2**28                                                        # bytes of a .mat file
 TORCHVISION = {"mnist": "MNIST", "fashion": "FashionMNIST", "cifar10": "CIFAR10", "svhn": "SVHN"}   # its classes
@@ -207,7 +208,7 @@ def _from_torchvision(name: str, split: str, scratch: Path) -> Path:
     return scratch if name in ("svhn", "cifar10") else scratch / HOMES[name][0]
 
 
-def _torchvision(name: str) -> type:
+def _torchvision(name: str) -> Any:
     """torchvision's class of a data set, imported here because the sample does not need it."""
     with needing("torchvision's reader"):
         from torchvision import datasets
@@ -223,7 +224,7 @@ def _refuse(path: Path | str, expected: str, found: str, name: str = "") -> BadF
                    "It was not used; delete or replace it.")
 
 
-def _check(path: Path | str, content: bytes | np.ndarray, expected: str, name: str = "") -> None:
+def _check(path: Path | str, content: Any, expected: str, name: str = "") -> None:
     if (found := hashlib.sha256(content).hexdigest()) != expected:
         raise _refuse(path, f"SHA-256 {expected}", found, name)
 
@@ -253,10 +254,10 @@ def _idx(folder: Path, name: str, digests: dict[str, str]) -> np.ndarray:
 def _content(folder: Path, name: str, digests: dict[str, str]) -> bytes:
     """The unpacked and checked content of an idx file."""
     names = (name, name.replace("-idx", ".idx"))                           # unpackers make a dot of it
-    path, unpack = next(((p, OPEN[kind]) for kind in OPEN for one in names if (p := folder / (one + kind)).is_file()),
-                        (None, None))
-    if path is None:
+    here = [(p, OPEN[kind]) for kind in OPEN for one in names if (p := folder / (one + kind)).is_file()]
+    if not here:
         raise NotFound(f"{folder} has no {name}, {name}.gz or {name}.xz")
+    path, unpack = here[0]
     try:
         with unpack(path, "rb") as file:
             content = file.read(LARGEST)

@@ -6,6 +6,7 @@ linear graph assumes. So the answers of a graph can be held against linear algeb
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ from ..engine.query import query
 from ..engine.topology import Edges, Topology
 
 VALUE, SEEN = 2.0, 1.0                     # what is observed or set; and in a counterfactual, what all vertices were
-EXACT = {"steps": 5000, "momentum": 0.9, "tolerance": 1e-14}
+EXACT: dict[str, Any] = {"steps": 5000, "momentum": 0.9, "tolerance": 1e-14}
 
 
 @dataclass(frozen=True)

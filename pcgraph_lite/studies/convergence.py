@@ -97,7 +97,8 @@ def watch(graph: PCGraph, data: Data, value_lr: Sequence[Rate], weight_lr: Seque
 
 
 @torch.no_grad()
-def _learn(problem: Conditioned, state: State, value_lr: Tensor, steps: int, count: int) -> tuple[Tensor, Tensor]:
+def _learn(problem: Conditioned, state: State, value_lr: Tensor | float, steps: int,
+           count: int) -> tuple[Tensor, Tensor]:
     """T value steps and one weight update. Returns the mean energy before and after the value steps, ``(replica,)``."""
     solver = Plain(problem, value_lr)
     before = problem.energy().mean(-1)                                     # (replica,)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..engine.graph import PCGraph
 from ..engine.inference import WINDOW
-from ..engine.query import Answer, observed, query
+from ..engine.query import Answer, Start, observed, query
 from ..engine.scale import PLAIN, Scale
 from ..images import datasets
 from .tasks import descend
@@ -44,7 +44,7 @@ def from_part(graph: PCGraph, memories: Tensor, known: Tensor, steps: int = 2000
     return Recall(images, {answer.steps: images}, trace, answer.converged, answer.steps, answer)
 
 
-def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: str = "zeros") -> Recall:
+def from_start(graph: PCGraph, start: Tensor, looks: Sequence[int], internal: Start = "zeros") -> Recall:
     """Query by initialization: see ``tasks.descend``."""
     seen, trace, last = descend(graph, start, looks, internal)
     return Recall(seen[looks[-1]], seen, trace, at_rest(trace), looks[-1], last)

@@ -5,6 +5,7 @@ The tests and the page on section 2 compare the engine with these. Nothing here 
 
 from collections.abc import Iterator, Sequence
 from itertools import cycle
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -130,8 +131,9 @@ def masked_difference(topology: Topology, activation: str, generator: torch.Gene
     block.set_weight(weight * topology.mask())
     x = torch.randn(5, topology.n, generator=generator, dtype=torch.float64)
     clamped = torch.rand(topology.n, generator=generator) < 0.25
-    pairs = [(g.energy(x), g.value_gradient(x), g.weight_gradient(x), relax(g, x, clamped, steps=50, value_lr=0.05).x)
-             for g in (full, block)]
+    pairs: list[Any] = [
+        (g.energy(x), g.value_gradient(x), g.weight_gradient(x), relax(g, x, clamped, steps=50, value_lr=0.05).x)
+        for g in (full, block)]
     outer = [pairs[0][2]["weights.0"][block.segments[b.source], block.segments[b.target]] * (
         1 if b.mask is None else b.mask) for b in block.blocks]
     errors = [relative_error(a, b) for a, b in zip(outer, pairs[1][2].values(), strict=True)]

@@ -5,7 +5,7 @@ depend on the path (ambiguity log, point 14), so they are plain descent; the pag
 validation images. Images are in units of [0, 1].
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from ..baselines import autoencoder
 from ..baselines.autoencoder import Autoencoder
 from ..engine.graph import PCGraph
-from ..engine.query import Answer, observed, query
+from ..engine.query import Answer, Observed, Start, observed, query
 from ..errors import BadInput
 from ..images.judge import read
 
-SETTLE = {"steps": 400, "momentum": 0.95}                                  # a query by conditioning: accelerated
+SETTLE: dict[str, Any] = {"steps": 400, "momentum": 0.95}                  # a query by conditioning: accelerated
 FEW = 600                                                                  # plain steps that most completions need
 
 
@@ -48,7 +48,7 @@ def complete(model: PCGraph | Autoencoder, images: Tensor, known: Tensor, labels
 
 def completion(graph: PCGraph, images: Tensor, known: Tensor, labels: Tensor | None = None) -> Answer:
     """The query of ``complete``, which holds the known pixels and, if given, the labels."""
-    clamp = {"pixels": observed(images, known)}
+    clamp: dict[str, Tensor | Observed] = {"pixels": observed(images, known)}
     if labels is not None:
         clamp["labels"] = labels
     return query(graph, clamp, **SETTLE)
@@ -66,7 +66,7 @@ def complete_by_start(graph: PCGraph, images: Tensor, known: Tensor, steps: int)
 
 
 def descend(graph: PCGraph, start: Tensor, looks: Sequence[int],
-            internal: str = "zeros") -> tuple[dict[int, Tensor], Tensor, Answer]:
+            internal: Start = "zeros") -> tuple[dict[int, Tensor], Tensor, Answer]:
     """Query by initialization with intermediate images: the pixels start at ``start``, and all vertices are free.
 
     Args:
@@ -80,7 +80,8 @@ def descend(graph: PCGraph, start: Tensor, looks: Sequence[int],
     """
     if not looks or sorted(set(looks)) != list(looks) or looks[0] < 1:
         raise BadInput(f"looks = {list(looks)}; expected whole numbers of at least 1 in rising order.")
-    values, seen, traces, done, begin = {"pixels": start}, {}, [], 0, internal
+    values: Mapping[str, Tensor] = {"pixels": start}
+    seen, traces, done, begin = {}, [], 0, internal
     for until in looks:
         answer = query(graph, init=values, steps=until - done, tolerance=None, start=begin)
         traces.append(answer.energy if done else torch.cat([answer.initial_energy[None], answer.energy]))

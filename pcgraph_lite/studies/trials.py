@@ -4,7 +4,7 @@ For graphs and baselines alike, a trial has the pictures, the judge's readings, 
 one column per measure, so that models can be compared.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ..baselines import rivals as simple
 from ..baselines.autoencoder import Autoencoder
+from ..baselines.kinds import Classifier
 from ..engine.graph import PCGraph
 from ..engine.query import Answer
 from ..engine.solvers import WINDOW
@@ -81,7 +82,7 @@ def draw(graph: PCGraph, about: Case) -> Trial:
     return judged(answer.values["pixels"].clamp(0, 1), about, classes, answer)
 
 
-def complete(model: nn.Module, about: Case, known: Tensor, held: Tensor | None = None) -> Trial:
+def complete(model: PCGraph | Autoencoder, about: Case, known: Tensor, held: Tensor | None = None) -> Trial:
     """Hold the known pixels ``(pixels,)`` bool (gen-b), and labels ``(batch,)`` int if given (gen-d). Measures: of
     ``part``, and for graphs converged. Raises BadInput: labels for an autoencoder.
     """
@@ -93,18 +94,19 @@ def complete(model: nn.Module, about: Case, known: Tensor, held: Tensor | None =
     return part(tasks.filled(truth, known, answer), about, known, held, answer)
 
 
-def denoise(model: nn.Module, about: Case, noisy: Tensor, steps: int) -> Trial:
+def denoise(model: PCGraph | Autoencoder, about: Case, noisy: Tensor, steps: int) -> Trial:
     """Start the pixels at noisy images ``(batch, pixels)`` and take plain steps (gen-c); an autoencoder takes none.
     Measures: those of ``whole``.
     """
     return whole(tasks.denoise(model, noisy.to(next(model.parameters()).device), steps).cpu(), about)
 
 
-def classify(model: nn.Module, test: ImageSet, **settings: Any) -> Trial:
+def classify(model: PCGraph | Classifier, test: ImageSet, **settings: Any) -> Trial:
     """Query the class of images, a thousand at a time. ``settings``: those of ``tasks.classify``. Measures: agrees,
     whether the model answers the label; for graphs also converged and the remaining energy.
     """
-    device, more = next(iter(model.state_dict().values())).device, {}
+    device = next(iter(model.state_dict().values())).device
+    more: dict[str, Any] = {}
     parts = [images.to(device) for images in test.images.split(1000)]
     if isinstance(model, PCGraph):
         answers = [tasks.classify(model, images, **settings).to("cpu") for images in parts]
@@ -134,7 +136,7 @@ def recalled(recall: Recall, memories: Tensor) -> Trial:
 def part(images: Tensor, about: Case, known: Tensor, held: Tensor | None = None,
          answer: Answer | None = None) -> Trial:
     """Any completion ``(batch, pixels)``. Measures: mse and ssim on the missing rows; agrees, on the whole image."""
-    truth, (channels, _, width) = about.test.images, about.test.shape
+    truth, (channels, _, width) = about.test.images, about.test.shape  # type: ignore[misc]
     rows = int((~known).sum()) // (channels * width)
     hidden = images[:, ~known], truth[:, ~known]
     return judged(images, about, about.test.labels if held is None else held, answer, mse=metrics.mse(*hidden),
@@ -178,10 +180,12 @@ def filtered(about: Case, variance: float, seeds: Sequence[int], kinds: Iterable
     """Simple denoisings of the test images with each seed's noise, fitted on the training images, by
     ``(dataset, kind, seed)``. ``kinds``: keys of ``FILTERS``.
     """
-    train, shape = about.train.images, about.test.shape
-    makers = {"box filter": lambda: partial(simple.box_filter, shape=shape),
-              "Wiener filter": lambda: simple.wiener_filter(train, variance, shape),
-              "best linear map": lambda: simple.best_linear(train, variance)}
+    train = about.train.images
+    shape: Any = about.test.shape                                          # of a set of images, never None
+    makers: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
+        "box filter": lambda: partial(simple.box_filter, shape=shape),
+        "Wiener filter": lambda: simple.wiener_filter(train, variance, shape),
+        "best linear map": lambda: simple.best_linear(train, variance)}
     fitted = {kind: makers[kind]() for kind in kinds}
     return {(about.test.name, kind, s): whole(clean(about.noisy(variance, s)), about)
             for kind, clean in fitted.items() for s in seeds}
@@ -213,7 +217,8 @@ class DenoisingPath:
         return float((change <= 1e-6 * self.energy[0]).double().mean())
 
 
-def path(model: nn.Module, held_out: ImageSet, variance: float, seed: int, steps: Sequence[int]) -> DenoisingPath:
+def path(model: PCGraph | Autoencoder, held_out: ImageSet, variance: float, seed: int,
+         steps: Sequence[int]) -> DenoisingPath:
     """Denoise held-out images and measure them after each number of plain steps; an autoencoder takes none."""
     clean, device = held_out.images, next(model.parameters()).device
     noisy = datasets.noisy(clean, variance, datasets.noise_generator(seed, "held-out"))
