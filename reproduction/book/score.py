@@ -92,10 +92,12 @@ def asked(claim: claims.Claim) -> list[str]:
 
 
 def _short(claim: claims.Claim, names: Iterable[str]) -> list[str]:
-    """What checks ask, in a few words each; where some of those that share words are left out, with their number."""
+    """What checks ask, in a few words each; of those that share words, with their number."""
     said = Counter(claim.short.get(name, name.replace("_", " ")) for name in names)
     every = Counter(claim.short.values())
-    return [text if count >= every[text] else f"{text} ({count} of {every[text]})" for text, count in said.items()]
+    whole = {1: "", 2: " (both)"}
+    return [text + (f" ({count} of {every[text]})" if count < every[text] else whole.get(count, f" (all {count})"))
+            for text, count in said.items()]
 
 
 def dots(judged: Judged) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ from .layout import Judged, Page, drawn, lay_out
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 LARGEST = 2**26                                              # bytes of an executed notebook
+FULL, SMALLER = re.compile(r"\bAt full size,? (\w)"), re.compile(r"\s+at full size\b|(?<=\()at full size ")
 MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that pages use besides its script
 
 
@@ -61,7 +62,22 @@ def _page(name: str, executed: Path, saved: Path, root: Path, profile: str) -> P
     if not profile and not file.is_file():
         return Page(name, jupytext.read(root / "notebooks" / f"{name}.md"), ran=False, older=False, run={})
     notebook, older = gate.admit(read_notebook(file, profile or "paper"), name, root)
-    return Page(name, notebook, ran=True, older=older, run=runs.of(record))
+    run = runs.of(record)
+    if run.get("profile") == "paper":
+        _at_full_size(notebook)
+    return Page(name, notebook, ran=True, older=older, run=run)
+
+
+def _at_full_size(notebook: NotebookNode) -> None:
+    """Leave out of text and captions that something is so at full size, where that is the size of the page itself."""
+    def plain(text: str) -> str:
+        return SMALLER.sub("", FULL.sub(lambda said: said[1].upper(), text))
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = plain(cell.source)
+        if caption := cell.metadata.get("mystnb", {}).get("figure", {}).get("caption"):
+            cell.metadata.mystnb.figure.caption = plain(caption)
 
 
 def make(profile: str, published: bool = False) -> Path:

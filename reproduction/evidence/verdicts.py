@@ -67,7 +67,7 @@ class Outcome:
         said = claims.bound(check) if self.passed else f"not {claims.bound(check)}"
         said = f"{said} {_spread(shown.theirs, check)}" if check.other else f"({said})"
         return (f"{claims.label(check)} {_spread(shown.values, check)}{_over_examples(shown, check)} {said}"
-                f"{_of_cases(check, len(failing), len(self.cases))}{', a further measure' * check.further}")
+                f"{_of_cases(check, len(failing), self.cases, shown)}{', a further measure' * check.further}")
 
 
 @dataclass(frozen=True)
@@ -217,6 +217,8 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
     if alone := max((outcome.alone for outcome in outcomes if not outcome.check.seeds), default=0):
         lacks.append(f"{words.count(alone, 'run').capitalize()} had no counterpart of the same seed, and "
                      f"{'was' if alone == 1 else 'were'} not compared.")
+    if not own:
+        return [*lacks, "Nothing has been measured yet."]
     if missing := list(dict.fromkeys(claims.rule(outcome.check) for outcome in outcomes if not outcome.cases)):
         more = f"; and {words.count(len(missing) - SHOWN)} more" if len(missing) > SHOWN else ""
         lacks.append(f"Not measured yet: {'; '.join(missing[:SHOWN])}{more}.")
@@ -345,14 +347,16 @@ def _distance(check: Check, values: np.ndarray) -> float:
     return check.at_least - mean if check.at_least is not None else mean - check.at_most
 
 
-def _of_cases(check: Check, failing: int, cases: int) -> str:
-    """A note on the other cases, if there are several."""
+def _of_cases(check: Check, failing: int, every: Sequence[Case], shown: Case) -> str:
+    """The data set of the case that is shown, and a note on the other cases, if there are several."""
+    cases = len(every)
+    of = f" on {words.called(shown.dataset)}" if len({case.dataset for case in every}) > 1 else ""
     if check.any_case:
-        return f", the best of {cases}"
+        return f"{of}, the best of {cases}"
     if cases == 1:
         return ""
     said = "all hold" if not failing else "all fail" if failing == cases else f"{failing} fail{'s' * (failing == 1)}"
-    return f", {'one' if check.other else 'the worst'} of {cases} cases ({said})"
+    return f"{of}, {'one' if check.other else 'the worst'} of {cases} cases ({said})"
 
 
 def _spread(values: np.ndarray, check: Check) -> str:

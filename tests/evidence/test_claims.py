@@ -321,11 +321,11 @@ def test_how_many_cases_fail_is_said_and_of_comparisons_the_first() -> None:
         rows = frame(*(row for k, data in enumerate(("a", "b", "c"))
                        for row in seeds("q", 0.1 if k < below else 0.9, dataset=data)))
         shown = card(rows, claim({"quantity": "q", "at_least": 0.5}))["ours"].item()
-        assert shown.endswith(f", the worst of 3 cases ({said})")
+        assert shown.endswith(f" on a, the worst of 3 cases ({said})"), shown
     pairs = [row for data, gap in (("fashion", -1.0), ("mnist", -2.0), ("svhn", -3.0)) for row in (
         *seeds("q", 5.0, 5.0, 5.0, model="a", dataset=data), *seeds("q", *[5.0 + gap] * 3, model="b", dataset=data))]
     rules = claim({"quantity": "q", "model": "a", "less_than": {"model": "b"}})
-    assert card(frame(*pairs), rules)["ours"].item().endswith("b 4, one of 3 cases (all fail)")
+    assert card(frame(*pairs), rules)["ours"].item().endswith("b 4 on clothing, one of 3 cases (all fail)")
 
 
 def test_another_reading_has_its_own_verdict() -> None:
