@@ -67,6 +67,9 @@ def test_a_dtype_is_that_of_the_file_or_the_one_asked_for(tmp_path: Path):
     assert pcg.load(tmp_path / "graph").dtype == torch.float64
     small = pcg.load(tmp_path / "graph", dtype=torch.float32)
     assert small.dtype == torch.float32 and torch.equal(small.weight, graph.weight.float())
+    for bias in (True, False):                                             # no weights, and no number at all
+        pcg.save(PCGraph(topology.Topology({"a": 2}, []), bias=bias, dtype=torch.float64), tmp_path / "graph")
+        assert pcg.load(tmp_path / "graph").dtype == torch.float64
 
 
 def test_an_activation_of_ones_own_is_handed_over_again(tmp_path: Path):
