@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+FIXED = ("topology", "activation", "top_k", "prior")                       # what a graph is made of
+
+
 class PCGraph(Exact):
     """A predictive coding graph: a topology with weights.
 
@@ -89,6 +92,13 @@ class PCGraph(Exact):
         self._draw(stds, generator or torch.Generator().manual_seed(0))
         self.to(self.layout.device)
         self.register_state_dict_post_hook(_with_edges)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Raise BadInput for what a graph is made of: all that was made from it would stay as it is."""
+        if name in FIXED and name in self.__dict__:
+            raise BadInput(f"{name} = {shown(value)} comes too late, as the graph is made; expected an argument, "
+                           f"PCGraph(..., {name}=...). load_state_dict(graph.state_dict()) hands over the weights.")
+        super().__setattr__(name, value)
 
     def extra_repr(self) -> str:
         """What ``repr`` says beside the weights."""
