@@ -236,7 +236,7 @@ def _verdict_table(card: list[dict[str, object]]) -> Table:
 
 @app.command(epilog="Examples: pcgraph compare _build/laptop  |  pcgraph compare _build/runs/ONE _build/runs/OTHER")
 def compare(
-    run: Annotated[Path, typer.Argument(help="The folder of a run, or of records.")],
+    run: Annotated[Path, typer.Argument(help="The folder of a run, or of records, or a file of these.")],
     other: Annotated[Path | None, typer.Argument(help="Another; if none, the published numbers.")] = None,
 ) -> None:
     """Print the numbers that two runs have both recorded, means over seeds."""
