@@ -302,6 +302,8 @@ def info(profile: ProfileName = "laptop") -> None:
     facts = records.provenance(hardware.describe(hardware.pick_device("auto")))
     facts |= {"profile": f"{settings.name}: {settings.description}"}
     facts |= {key: f"{value:.2g}" if isinstance(value, float) else value for key, value in chosen.items()}
+    facts["precision"] = (f"{settings.dtype} (float32 products by oneDNN's setting {chosen['precision']!r}, which "
+                          "keeps their digits here)")
     facts["data"] = ", ".join(f"{row['name']} {row['split']} {row['checked']}" for row in datasets.status())
     table = Table(show_header=False)
     for key, value in facts.items():
