@@ -236,7 +236,7 @@ def _verdict_table(card: list[dict[str, object]]) -> Table:
 
 @app.command(epilog="Examples: pcgraph compare _build/laptop  |  pcgraph compare _build/runs/ONE _build/runs/OTHER")
 def compare(
-    run: Annotated[Path, typer.Argument(help="The folder of a run, or of records.")],
+    run: Annotated[Path, typer.Argument(help="The folder of a run, or of records, or a file of these.")],
     other: Annotated[Path | None, typer.Argument(help="Another; if none, the published numbers.")] = None,
 ) -> None:
     """Print the numbers that two runs have both recorded, means over seeds."""
@@ -302,6 +302,8 @@ def info(profile: ProfileName = "laptop") -> None:
     facts = records.provenance(hardware.describe(hardware.pick_device("auto")))
     facts |= {"profile": f"{settings.name}: {settings.description}"}
     facts |= {key: f"{value:.2g}" if isinstance(value, float) else value for key, value in chosen.items()}
+    facts["precision"] = (f"{settings.dtype} (float32 products by oneDNN's setting {chosen['precision']!r}, which "
+                          "keeps their digits here)")
     facts["data"] = ", ".join(f"{row['name']} {row['split']} {row['checked']}" for row in datasets.status())
     table = Table(show_header=False)
     for key, value in facts.items():

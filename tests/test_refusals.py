@@ -195,6 +195,7 @@ TRAININGS: list[Case] = [
        BadInput, says) for score, says in (("accuracy", "two classes"), (accuracy, "only one"))),
     (learned(patience=1), BadInput, "patience = 1 .*no validation data"),
     (learned(score=lambda graph, batch: 0.0), BadInput, "score function has no validation data"),
+    (learned(score="completion"), BadInput, "score='completion' has no validation data .* such as validation=0.1"),
     (learned((IMAGES[:5], LABELS)), WrongShape, "differ in length"),
     *((learned(data, graph=PCGraph(topology.generative(0, [4], 6))), BadInput, f"only 'pixels'.*{why}")
       for data, why in (((IMAGES, LABELS[:7]), "expected 10 whole"), (TensorDataset(IMAGES, IMAGES), "Give {group: v"),

@@ -103,7 +103,8 @@ def fit(graph: PCGraph, data: Data, *,
             stopping.
         score: "accuracy" (labels asked from pixels), "energy" (minus the mean energy), "completion" (minus the error
             on half of the first sensory group, asked from the other half), a function of ``(graph, batch)``, pixels in
-            [0, 1], where larger is better, or "auto": accuracy where the labels say classes, else energy.
+            [0, 1], where larger is better, or "auto": accuracy where the labels say classes, else energy. Only
+            validation data are scored; without them, "energy" and "auto" say nothing, and any other is refused.
         checkpoint: file that holds the whole state (when it is written: epochs.State); an existing one is resumed, with
             the same result as an undisturbed run. One of other settings, data, score or seed of the generator is
             refused; the first weights are not compared, because those of the checkpoint take their place. A score
@@ -472,9 +473,10 @@ def _classes(batch: Batch) -> bool:
 def _measure(score: Any, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
     if score == "auto":
         score = "accuracy" if held_out and len(held_out) > 1 and _classes(held_out) else "energy"
+    if held_out is None and (callable(score) or score == "completion"):
+        said = "the score function" if callable(score) else f"score={score!r}"
+        raise BadInput(f"{said} has no validation data to score; give some, such as validation=0.1, or leave it out.")
     if callable(score):
-        if held_out is None:
-            raise BadInput("the score function has no validation data to score; give some, or leave it out.")
         return score
     if score == "accuracy" and (held_out is None or held_out.get("labels", torch.empty(0)).shape[-1] < 2):
         raise BadInput("score='accuracy' needs validation data with labels of two classes or more; use score='energy'.")

@@ -82,8 +82,9 @@ def load(path: Path | str, activation: str | Activation | None = None,
     if "replicas" in layout:
         raise BadInput("replicas are those of the file; leave the argument out.")
     with torch.no_grad():
-        first = next((value for key, value in tensors.items() if key.startswith("weights/")), torch.zeros(()))
-        whole = Layout(**{"dtype": first.dtype} | layout, replicas=about.get("replicas"))
+        first = next((value for value in tensors.values() if value.is_floating_point()), torch.zeros(()))
+        saved = getattr(torch, about.get("dtype", ""), first.dtype)        # older files do not say it
+        whole = Layout(**{"dtype": saved, **layout}, replicas=about.get("replicas"))
         return _graph(about, tensors, _activation(path, about, activation), vars(whole))
 
 
@@ -97,7 +98,8 @@ def _about(graph: PCGraph) -> dict[str, Any]:
             "pools": t.pools, "nodes": nodes,
             "activation": _called(graph.activation) if own else graph.activation.name,
             "values": graph.activation.values() if own else None, "top_k": graph.top_k, "prior": graph.prior,
-            "pixel_scale": [scale.name, scale.offset, scale.unit], "replicas": graph.replicas}
+            "pixel_scale": [scale.name, scale.offset, scale.unit], "replicas": graph.replicas,
+            "dtype": str(graph.dtype).removeprefix("torch.")}
 
 
 def _graph(about: Mapping[str, Any], tensors: Mapping[str, Tensor], f: Activation,

@@ -103,11 +103,16 @@ class Spreading(Conditioned):
 
 
 def _move_to_prediction(nodes: Nodes, columns: Tensor | None) -> None:
-    """Take the errors of a segment, or of some of its columns, away from its values."""
+    """Take the errors of a segment, or of some of its columns, away from its values. A vertex without incoming edges
+    that pays for no error goes to its bias.
+    """
     if columns is None:
         nodes.x.sub_(nodes.error)
         nodes.error.zero_()
     else:
         nodes.x.addcmul_(nodes.error_of_free, columns[nodes.free], value=-1)
         nodes.error.addcmul_(nodes.error, columns, value=-1)
+    if nodes.pays is not None and nodes.bias is not None:                  # its error does not tell, but it is the bias
+        own = (1 - nodes.pays) * nodes.bias * (1 if columns is None else columns)
+        nodes.x.add_(own[..., nodes.free])
     nodes.activate()

@@ -571,7 +571,8 @@ def _say_what_is_left_out(graph: "nx.Graph", of_nodes: set[Hashable], weight: st
 
 
 def to_networkx(graph: Any) -> "nx.DiGraph":
-    """A PCGraph, or a Topology alone, as networkx has it: named nodes with their group, edges with their weight.
+    """A PCGraph, or a Topology alone, as networkx has it: named nodes with their group, edges with their weight, of a
+    topology the first weights that it gives.
 
     ``from_networkx(to_networkx(graph), weight="weight")`` gives the same groups, vertices and edges, and a graph made
     of it starts from these weights. Give it ``sensory`` again; pools are an argument of ``Topology`` alone. Raises
@@ -591,7 +592,7 @@ def to_networkx(graph: Any) -> "nx.DiGraph":
     made, names = nx.DiGraph(), topology.nodes
     for group in topology.groups:
         made.add_nodes_from(names[topology.slice(group)], group=group)
-    weights = [None] * len(topology.edges) if graph is topology else graph.edge_weights()
+    weights = [e.weights for e in topology.edges] if graph is topology else graph.edge_weights()
     for e, values in zip(topology.edges, weights, strict=True):
         rows, columns = names[topology.slice(e.source)], names[topology.slice(e.target)]
         pairs = [(rows[j], columns[i]) for j, i in topology.pairs(e).T.tolist()]

@@ -119,6 +119,7 @@ def resolve(name: str, settings: config.Profile, given: Mapping[str, object]) ->
     for origin, some in ((f"config/profiles/{settings.name}.yaml: notebooks.{name}", settings.notebooks.get(name, {})),
                          (f"notebook {name}", given)):
         values |= {key: _typed(known, key, value, origin) for key, value in some.items()}
+    _require_within(name, values)
     return values | ({"profile": settings.name} if "profile" in known else {})
 
 
@@ -173,11 +174,34 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
             raise ValueError
         if typed in ("", []) and known[key].default:                       # a page has nothing to show of nothing
             raise ValueError
+        if _digits(known[key].default) and not _digits(typed):
+            raise ValueError
         return typed
     except (ValidationError, ValueError, SyntaxError, RecursionError, MemoryError):
         limits = f" from {least} to {MOST:,}" * number + ", not empty" * (value in ("", [], "[]"))
         raise BadInput(f"{origin}: parameter {key!r} = {shown(value)}; expected {wanted}{limits}, for example "
                        f"{known[key].default!r}.") from None
+
+
+def _digits(value: object) -> bool:
+    """Whether it lists pairs of digits, such as "7/9"."""
+    return isinstance(value, list) and value != [] and all(re.fullmatch("[0-9]/[0-9]", str(one)) for one in value)
+
+
+def _require_within(name: str, values: Mapping[str, Any]) -> None:
+    """Raise BadInput where a parameter is outside the ``limits`` of the front matter: its least and its most, either of
+    which may be another parameter, and null is no limit.
+    """
+    limits = strict.validated(dict[str, tuple[float | str | None, float | str | None]],
+                              _read(name).metadata.get("limits") or {}, source(name), "limits.")
+    named = [bound for bounds in limits.values() for bound in bounds if isinstance(bound, str)]
+    strict.refuse_unknown(source(name), "parameter", [*limits, *named], values)
+    for key, bounds in limits.items():
+        least, most = (values.get(bound, bound) for bound in bounds)
+        if (least is not None and values[key] < least) or (most is not None and values[key] > most):
+            said = [f"{word} {values.get(bound, bound):g}" + f" ({bound})" * (bound in values)
+                    for word, bound in zip(("at least", "at most"), bounds, strict=True) if bound is not None]
+            raise BadInput(f"notebook {name}: parameter {key!r} = {values[key]}; expected {' and '.join(said)}.")
 
 
 def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Path) -> Path:

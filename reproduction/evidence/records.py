@@ -166,11 +166,12 @@ def made(device: str, began: float, version: tuple[str, bool] | None = None) -> 
 
 
 def read(*folders: Path | str) -> list[dict[str, Any]]:
-    """All records in some folders, each with the keys ``COLUMNS``. Of the same notebook and profile the later folder
-    counts. A missing folder counts as empty. Raises BadFile, naming the file: it is not a file of records.
+    """All records in some folders or files, each with the keys ``COLUMNS``. Of the same notebook and profile the later
+    one counts. A missing folder counts as empty. Raises BadFile, naming the file: it is not a file of records.
     """
     files: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for path in (path for place in folders for path in sorted(Path(place).glob("*.json"))):
+    for path in (path for place in map(Path, folders)
+                 for path in ([place] if place.is_file() else sorted(place.glob("*.json")))):
         try:
             saved = Saved.model_validate_json(read_text(path))
             common = {key: saved.provenance[key] for key in PROVENANCE} | {
@@ -192,16 +193,17 @@ def _profile_of(path: Path) -> str:
 
 def compared(mine: Path, theirs: Path) -> "pd.DataFrame":
     """The numbers that two runs have both recorded, means over seeds: one row each with notebook, claim, quantity,
-    dataset, model, parameters, mine, theirs, difference. ``mine``, ``theirs``: folders of runs or of records. Raises
-    BadFile: one is no file of records. BadInput: a folder has no records, or they have no number in common.
+    dataset, model, parameters, mine, theirs, difference. ``mine``, ``theirs``: folders of runs or of records, or
+    files of these. Raises BadFile: one is no file of records. BadInput: a folder has no records, or they have no number
+    in common.
     """
     import pandas as pd  # only here: the import takes long
     means = []
     for place in (mine, theirs):
         rows = pd.DataFrame(read(place / "records" if (place / "records").is_dir() else place), columns=COLUMNS)
         if rows.empty:
-            raise BadInput(f"{checkout.relative(place)} has no records; expected the folder of a run, as pcgraph run "
-                           "prints it, or a folder of records such as results/records.")
+            raise BadInput(f"{checkout.relative(place)} has no records; expected the folder of a run, the file of its "
+                           "numbers, as pcgraph run prints it, or a folder of records such as results/records.")
         rows["parameters"] = [", ".join(f"{key} = {one[key]}" for key in sorted(one)) for one in rows["parameters"]]
         means.append(rows.groupby(COMPARED, dropna=False, sort=False)["value"].mean())
     both = pd.concat(means, axis=1, join="inner", keys=["mine", "theirs"])

@@ -13,7 +13,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
-from project import HERE, Project
+from project import HERE, Project, edit
 
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
 from reproduction.book import notebooks
@@ -67,6 +67,45 @@ def test_wrong_parameters_of_a_profile(root: Path, line: str, words: list[str]) 
     for word in ["config/profiles/smoke.yaml: notebooks.01-tiny", *words]:
         assert word in str(caught.value)
     assert not (root / "_build").exists()
+
+
+@pytest.mark.parametrize(("limits", "given", "words"), [
+    ("images: [10, null]", {"images": 9}, r"notebook 01-tiny: parameter 'images' = 9; expected at least 10\."),
+    ("variance: [0.25, 1]", {"variance": 1.5}, r"'variance' = 1\.5; expected at least 0\.25 and at most 1\."),
+    ("seeds: [null, images]", {"seeds": 21}, r"'seeds' = 21; expected at most 20 \(images\)\."),
+    ("imagse: [1, 2]", {}, r"01-tiny\.md: no parameter 'imagse'.*Did you mean 'images'"),
+    ("seeds: [1, imagse]", {}, r"01-tiny\.md: no parameter 'imagse'.*Did you mean 'images'"),
+    ("seeds: 3", {}, r"01-tiny\.md: limits\.seeds: .*got 3"),
+])
+def test_limits_are_checked_before_anything_runs(root: Path, limits: str, given: dict, words: str) -> None:
+    """Also against other parameters, as the profile has them; at a limit is within it."""
+    edit(root / "notebooks/01-tiny.md", "models: [tiny, other]", f"models: [tiny, other]\nlimits: {{{limits}}}")
+    with pytest.raises(BadInput, match=words):
+        notebooks.run(NAME, "smoke", given)
+    assert not (root / "_build").exists()
+    if given:
+        (key, value), = given.items()
+        within = {"images": 10, "variance": 1.0, "seeds": 20}[key]
+        assert notebooks.resolve(NAME, config.load_profile("smoke"), {key: within})[key] == within != value
+
+
+@pytest.mark.parametrize(("page", "given"), [
+    ("03b-classification", {"longest": 9}), ("05-labels", {"fraction": 1.5}), ("e-rbm", {"repeats": 1.5}),
+    ("e-rbm", {"images": 1}), ("k-what-if", {"images": 9}), ("k-what-if", {"sampled": 31, "images": 30}),
+    ("k-what-if", {"sampled": 1})])
+def test_pages_say_what_would_fail_after_their_trainings(page: str, given: dict) -> None:
+    """A window of ten steps, shares, and tables that compare at least two images out of those there are."""
+    with pytest.raises(BadInput, match=f"notebook {page}: parameter '{next(iter(given))}' = .*expected at "):
+        notebooks.resolve(page, config.load_profile("laptop"), given)
+
+
+@pytest.mark.parametrize("pairs", ['["7"]', '["7/12"]', '["7/9", "a/b"]', '["7/9/3"]'])
+def test_pairs_of_digits_are_pairs_of_digits(root: Path, pairs: str) -> None:
+    edit(root / "notebooks/01-tiny.md", "sizes: list[int] = [1, 2]", 'pairs: list[str] = ["7/9", "3/5"]')
+    settings = config.load_profile("smoke")
+    assert notebooks.resolve(NAME, settings, {"pairs": '["4/9"]'})["pairs"] == ["4/9"]
+    with pytest.raises(BadInput, match=r"'pairs' = .*; expected list\[str\], for example \['7/9', '3/5'\]"):
+        notebooks.resolve(NAME, settings, {"pairs": pairs})
 
 
 @pytest.mark.parametrize(("old", "new", "words"), [

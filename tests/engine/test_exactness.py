@@ -153,6 +153,20 @@ def test_a_problem_starts_where_a_query_does(graph, held):
     torch.testing.assert_close(problem.energy(), graph.energy(expected), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("plan", ["dense", "blocks", "sparse"])
+def test_a_source_under_a_flat_prior_starts_at_its_bias(plan):
+    """Beside a vertex with incoming edges, which is reached; f = identity: 3 + 2 * 0.5 = 4, and 1 + 4 + 10 * 5 = 55."""
+    t = topology.Topology({"pixels": 1, "labels": 1, "hidden": 2}, [
+        topology.Edges("labels", "hidden", torch.tensor([[True, False]])), topology.Edges("hidden", "pixels")])
+    graph = PCGraph(t, "linear", plan=plan, prior="flat", bias=True, dtype=torch.float64)
+    graph.set_edge_weights([torch.tensor([2.0]), torch.tensor([1.0, 10.0])])
+    graph.bias.copy_(torch.tensor([1.0, 2.0, 3.0, 5.0]))
+    problem = started(graph, {"labels": torch.full((2, 1), 0.5, dtype=torch.float64)}, 2)
+    expected = torch.tensor([[55.0, 0.5, 4.0, 5.0]] * 2, dtype=torch.float64)
+    torch.testing.assert_close(problem.assembled(), expected, **EXACT)
+    torch.testing.assert_close(problem.energy(), torch.zeros(2, dtype=torch.float64), **EXACT)
+
+
 @given(graphs(), st.integers(0, 10**6))
 def test_an_errorless_vertex_pays_nothing_and_sends_nothing_back(graph, seed):
     """For all examples or for some. Oracle: autograd of half the squared errors of all other vertices."""

@@ -76,6 +76,19 @@ def test_weights_with_other_names_or_shapes_are_named_in_a_line(change, expected
         graph.load_state_dict(3)
 
 
+@pytest.mark.parametrize(("name", "value"), [("prior", "flat"), ("activation", "tanh"), ("top_k", 0.5),
+                                             ("topology", topology.generative(2, [4], 5))])
+def test_what_a_graph_is_made_of_is_not_set_later(name, value):
+    """It would have no effect. Copies are made of the same, and the scale of pictures, which has one, may be set."""
+    graph = PCGraph(topology.generative(2, [8], 5))
+    before = getattr(graph, name)
+    with pytest.raises(BadInput, match=rf"{name} = .* comes too late.*PCGraph\(..., {name}=...\)"):
+        setattr(graph, name, value)
+    graph.pixel_scale = Scale("[-1, 1]", -1.0, 2.0)
+    again = copy.deepcopy(graph)
+    assert getattr(graph, name) is before and again.pixel_scale == graph.pixel_scale and again.prior == "zero"
+
+
 @given(st.integers(1, 40), st.floats(0.01, 1.0), st.integers(0, 10**6))
 def test_top_k_fires_the_largest_of_each_pool(size, fraction, seed):
     graph = PCGraph(topology.fully_connected(size, 3, 2), "linear", top_k=fraction, dtype=torch.float64)

@@ -22,7 +22,7 @@ import pcgraph_lite as pcg
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.engine import saving
 from pcgraph_lite.errors import BadFile, BadInput, BadValues, UnknownName
-from pcgraph_lite.files import save_tensors
+from pcgraph_lite.files import save_tensors, tensor_digest
 
 PLANS = ("dense", "blocks", "sparse")
 OWN = pcg.Activation(lambda x: x / (1 + x.abs()), lambda x: (1 + x.abs()).pow(-2))
@@ -67,6 +67,9 @@ def test_a_dtype_is_that_of_the_file_or_the_one_asked_for(tmp_path: Path):
     assert pcg.load(tmp_path / "graph").dtype == torch.float64
     small = pcg.load(tmp_path / "graph", dtype=torch.float32)
     assert small.dtype == torch.float32 and torch.equal(small.weight, graph.weight.float())
+    for bias in (True, False):                                             # no weights, and no number at all
+        pcg.save(PCGraph(topology.Topology({"a": 2}, []), bias=bias, dtype=torch.float64), tmp_path / "graph")
+        assert pcg.load(tmp_path / "graph").dtype == torch.float64
 
 
 def test_an_activation_of_ones_own_is_handed_over_again(tmp_path: Path):
@@ -160,13 +163,33 @@ def test_weights_in_a_file_know_their_edges(tmp_path: Path, kept: str, loaded: s
     save_file(made["fewer"].state_dict(), tmp_path / "fewer")
     again = PCGraph(made["one"].topology, plan=loaded, generator=torch.Generator().manual_seed(1))
     state = load_file(tmp_path / "one")
-    for known in (state, {name: value for name, value in state.items() if name != "edges"}):
+    digest = tensor_digest({"vertices -> vertices": torch.tensor(ends["one"])})
+    older = {"edges": torch.tensor(list(bytes.fromhex(digest)), dtype=torch.uint8)}        # of files from before
+    for known in (state, state | older, {name: value for name, value in state.items() if name != "edges"}):
         again.load_state_dict(known)
         assert torch.equal(again.weight, made["one"].weight) and "edges" in state
         again.set_weight(torch.zeros(6, 6))
     for file, name in (("one", "other"), ("fewer", "one"), ("one", "fewer")):
         with pytest.raises(BadInput, match="belong to another graph"):
             PCGraph(made[name].topology, plan=loaded).load_state_dict(load_file(tmp_path / file))
+
+
+@pytest.mark.parametrize("edges", [["b c", "a b"], ["b a", "b c"], ["a b", "a c"]], ids=["order", "back", "beside"])
+def test_weights_of_whole_blocks_know_their_edges(tmp_path: Path, edges: list[str]):
+    """Three groups of one size, so that all shapes are the same. Weights in one matrix have no order."""
+    groups, kept = dict.fromkeys("abc", 3), [topology.Edges("a", "b"), topology.Edges("b", "c")]
+    other = topology.Topology(groups, [topology.Edges(*pair.split()) for pair in edges])
+    for plan in PLANS:
+        made = PCGraph(topology.Topology(groups, kept), plan=plan)
+        save_file(made.state_dict(), tmp_path / "made")
+        again, state = PCGraph(other, plan=plan, init_std=0.0), load_file(tmp_path / "made")
+        if plan == "dense" and edges[0] == "b c":
+            again.load_state_dict(state)
+            assert torch.equal(again.weight, made.weight)
+        else:
+            with pytest.raises(BadInput, match=r"another graph.*the topology that they were saved from"):
+                again.load_state_dict(state)
+        PCGraph(made.topology, plan=plan).load_state_dict({name: value.half() for name, value in state.items()})
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -178,7 +201,7 @@ def test_names_and_weights_of_a_connectome_are_kept(tmp_path: Path, plan: str):
     expected = torch.from_numpy(nx.to_numpy_array(connectome(), nodelist=made.nodes))
     assert torch.equal(graph.weight.double(), expected) and (PCGraph(made, replicas=2).weight == expected).all()
     pcg.save(graph, tmp_path / "graph")
-    for one in (graph, pcg.load(tmp_path / "graph")):
+    for one in (graph, pcg.load(tmp_path / "graph"), made):                # the last has first weights alone
         assert nx.utils.graphs_equal(topology.to_networkx(one), connectome())
     assert [made.place(node) for node in made.nodes] == [0, 1, 2, 3]
     with pytest.raises(UnknownName, match="no vertex 'e'"):

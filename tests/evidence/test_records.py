@@ -140,7 +140,8 @@ def test_a_frame_is_recorded_row_by_row(root: Path) -> None:
 
 
 def test_two_runs_are_compared_by_what_both_recorded(root: Path) -> None:
-    """Means over seeds; a number of one run alone is left out. The folder of a run stands for its records."""
+    """Means over seeds; a number of one run alone is left out. The folder of a run stands for its records, and so does
+    a file of them."""
     for name, values in (("mine", {0: 1.0, 1: 3.0}), ("theirs", {5: 5.0})):
         recorder = records.Recorder("n", "laptop", "cpu")
         recorder.folder = root / name
@@ -151,6 +152,8 @@ def test_two_runs_are_compared_by_what_both_recorded(root: Path) -> None:
     row = records.compared(root / "mine", root / "theirs/records").to_dict("records")
     assert [(one["quantity"], one["parameters"], one["mine"], one["theirs"], one["difference"]) for one in row] == [
         ("denoised_mse", "variance = 0.5", 2.0, 5.0, -3.0)]
+    folder, file = (records.compared(root / "mine" / place, root / "theirs") for place in ("", "records/n.json"))
+    assert file.equals(folder)
     (root / "empty").mkdir()
     with pytest.raises(BadInput, match="empty has no records; expected the folder of a run"):
         records.compared(root / "mine", root / "empty")
