@@ -139,6 +139,20 @@ def test_a_row_can_be_read_in_five_seconds(tmp_path: Path) -> None:
     assert set(map(tuple, lines.values())) == {("✓", "✗")}, lines
 
 
+def test_checks_that_share_words_say_how_many_they_are() -> None:
+    """Of three that are called alike, two or all three; of one, no number."""
+    claim = SimpleNamespace(short={"a": "rises", "b": "rises", "c": "rises", "d": "falls", "e": "falls", "f": "ends"})
+    assert score._short(claim, "abdef") == ["rises (2 of 3)", "falls (both)", "ends"]
+    assert score._short(claim, "abc") == ["rises (all 3)"]
+
+
+def test_a_claim_that_no_setting_decides_is_not_filed_under_open_settings() -> None:
+    """Of the committed records, by whether one of the readings that were tried turns it."""
+    found = findings.findings(records.read(ROOT / "results/records")).values()
+    tried = {one.name for one in found if one.kind == "tried"}
+    assert tried == {one.name for one in found if one.tested.startswith("Also fails: ")} != set()
+
+
 def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(written: dict[str, str]) -> None:
     text = written["why.md"]
     assert RULES["eq1"].name not in text and "Layers read 85.00 % of the digits right" not in text

@@ -268,6 +268,17 @@ def test_a_page_without_a_published_run_is_shown_without_results_and_says_so(tmp
     assert "02-pc-graphs" in ledger and "04a-topologies" not in ledger
 
 
+def test_pages_of_the_papers_sizes_leave_out_that_they_are_so() -> None:
+    """In text and captions; code and the tables that it makes stay."""
+    said = "At full size the curve rises. Depth matters little at full size (at full size 100 images)."
+    figure = {"mystnb": {"figure": {"name": "fig-a", "caption": said}}}
+    page = new_notebook(cells=[new_markdown_cell(said), new_code_cell("# At full size", metadata=figure)])
+    site._at_full_size(page)
+    plain = "The curve rises. Depth matters little (100 images)."
+    assert [page.cells[0].source, page.cells[1].metadata.mystnb.figure.caption] == [plain, plain]
+    assert page.cells[1].source == "# At full size"
+
+
 def test_a_warning_stops_the_build_and_the_last_good_site_stays(refused: tuple[Path, str]) -> None:
     source, target = (refused[0] / name for name in ("source", "site"))
     assert "no-such-page" in refused[1] and (target / "index.html").read_text() == "the last good one"
