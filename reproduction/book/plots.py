@@ -85,10 +85,10 @@ def named(setting: str) -> str:
 
 
 def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None, columns: Sequence[str] = (),
-               marks: Mapping[str, Sequence[bool]] | None = None) -> Figure:
-    """Pictures in rows, cut off at 0 and 1. ``rows``: name -> ``(count, ...)``. ``shape``: (height, width); None:
-    square. ``columns``: their titles. ``marks``: name -> whether each picture of the row has a green frame with a tick
-    or a red one with a cross.
+               marks: Mapping[str, Sequence[bool | None]] | None = None) -> Figure:
+    """Pictures in rows, cut off at 0 and 1; of one that is all NaN the place stays empty. ``rows``: name ->
+    ``(count, ...)``. ``shape``: (height, width); None: square. ``columns``: their titles. ``marks``: name -> whether
+    each picture of the row has a green frame with a tick or a red one with a cross; None: neither.
     """
     pictures = {name: _pictures(images, shape) for name, images in rows.items()}
     if len({len(p) for p in pictures.values()}) != 1:
@@ -99,8 +99,10 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
     for row, (name, images) in enumerate(pictures.items()):                # one axis: a hundred axes take seconds
         right = (marks or {}).get(name)
         for k, image in enumerate(images):
+            if np.isnan(image).all():
+                continue
             axis.imshow(image, vmin=0, vmax=1, extent=(k + GAP / 2, k + 1 - GAP / 2, row + 1 - GAP / 2, row + GAP / 2))
-            _frame(axis, k, row, None if right is None else bool(right[k]))
+            _frame(axis, k, row, None if right is None or right[k] is None else bool(right[k]))
     axis.set(xlim=(0, count), ylim=(len(rows), 0), frame_on=False)
     axis.set_yticks([row + 0.5 for row in range(len(rows))], pictures, fontsize="small")
     slanted = {"rotation": 40, "ha": "left"} if max(map(len, columns), default=0) > 3 else {}      # would touch
@@ -129,24 +131,30 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
 
 def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words: Mapping[str, str],
             count: int = 10) -> Figure:
-    """``trials`` for one data set after the other, with the test images of ``cases`` as originals. Of each model only
-    the lowest seed is shown. ``rows``: by (dataset, model, seed). ``words``: names of data sets and models for readers.
+    """``trials`` of one data set, with the test images of ``cases`` as originals; of several data sets, half as many
+    pictures of each, ``side_by_side``. Of each model only the lowest seed is shown. ``rows``: by (dataset, model,
+    seed). ``words``: names of models for readers.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
-    rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
-    return trials({f"{words.get(name, name)}: " * (len(names) > 1) + words.get(key[1], key[1]): row for name in names
-                   for key, row in rows.items() if (key[0], key[2]) == (name, seed)}, count)
+    told = {(name, words.get(model, model), s): row for (name, model, s), row in rows.items() if s == seed}
+    if len(names) > 1:
+        return side_by_side(told, cases, -(-count // 2))
+    original = {"original": cases[next(iter(names))].test.images}
+    return trials({what: row for (_, what, _), row in told.items()} | original, count)
 
 
 def side_by_side(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], count: int = 5) -> Figure:
-    """``gallery`` with ``count`` pictures of each data set next to each other; every row has all data sets."""
+    """Trials and images in rows, with ``count`` pictures of each data set next to each other, above the originals. The
+    place of what a data set lacks stays empty.
+    """
     seed, names = min(key[2] for key in rows), list(dict.fromkeys(key[0] for key in rows))
     rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
-    parts = {what: [rows[name, what, seed] for name in names] for what in dict.fromkeys(key[1] for key in rows)}
-    pictures = {what: torch.cat([(one.images if isinstance(one, Trial) else one)[:count] for one in of])
-                for what, of in parts.items()}
-    marks = {what: [bool(agrees) for one in of for agrees in one.each["agrees"][:count]]
-             for what, of in parts.items() if isinstance(of[0], Trial)}
+    pictures, marks = {}, {}
+    for what in dict.fromkeys(key[1] for key in rows):
+        of = [rows.get((name, what, seed), torch.full_like(cases[name].test.images, torch.nan)) for name in names]
+        pictures[what] = torch.cat([(one.images if isinstance(one, Trial) else one)[:count] for one in of])
+        marks[what] = [bool(one.each["agrees"].iloc[k]) if isinstance(one, Trial) else None for one in of
+                       for k in range(min(count, len(one.images if isinstance(one, Trial) else one)))]
     return image_rows(pictures, marks=marks)
 
 
