@@ -127,7 +127,7 @@ def settle(problem: Conditioned, settings: Settings) -> Settled:
     given = settings.value_lr
     step = of_replicas(problem.graph, _safe_step(problem) if isinstance(given, str) else given, "value_lr")
     recorded = problem.graph.layout.cuda_graphs and problem.x.is_cuda and settings.steps > 3
-    plain = Backtracking if given == "safe" else Recorded if recorded else Plain
+    plain = Backtracking if isinstance(given, str) else Recorded if recorded else Plain
     solver = Accelerated(problem, step, settings.momentum) if settings.momentum else plain(problem, step)
     energies, converged, steps = _descend(problem, solver, settings)
     return Settled(problem.assembled(), energies[0], torch.stack(energies[1:]), converged, steps,
