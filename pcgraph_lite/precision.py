@@ -6,28 +6,27 @@ modules that are converted after they were made, would leave three digits withou
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from .errors import BadInput, shown
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Called = TypeVar("Called", bound=Callable[..., Any])
 EXACT = (torch.float32, torch.float64)
 
 
-def exactly(function: Callable[P, R]) -> Callable[P, R]:
+def exactly(function: Called) -> Called:
     """Compute in the precision of the tensors, also inside ``torch.autocast``."""
     @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+    def call(*args: Any, **kwargs: Any) -> Any:
         if not any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
             return function(*args, **kwargs)
         with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
             return function(*args, **kwargs)
 
-    return call
+    return cast(Called, call)
 
 
 def require_exact(dtype: Any) -> None:

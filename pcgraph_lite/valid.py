@@ -13,7 +13,7 @@ from inspect import Parameter, signature
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import numpy as np
 import torch
@@ -22,10 +22,8 @@ from torch import Tensor
 
 from .errors import BadInput, BadValues, WrongShape, shown, unknown
 from .files import placed
-from .precision import exactly
+from .precision import Called, exactly
 
-P = ParamSpec("P")
-R = TypeVar("R")
 BYTES = 100.0          # no pixel in [0, 1], scaled or noisy, comes near; images of 0 to 255 go beyond
 WHITE = 1.5            # what a pixel may reach where none is below 0: noise would take some there
 OUTSIDE = 0.1          # what rounding, or resampling, may add to clean pixels on either side of [0, 1]
@@ -240,7 +238,7 @@ WORDS: dict[type, str] = {
 OWN: dict[type, Callable[[Any], Any]] = {Integral: int, Real: float}       # Python's, for those of numpy, pandas, torch
 
 
-def checked(function: Callable[P, R]) -> Callable[P, R]:
+def checked(function: Called) -> Called:
     """Refuse arguments that are not what their annotation says, by name and before any work is done; of a dataclass,
     its fields. Raises BadInput, UnknownName.
 
@@ -261,7 +259,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     exact = exactly(function)
 
     @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+    def call(*args: Any, **kwargs: Any) -> Any:
         if closed and (foreign := [name for name in kwargs if name not in known]):
             raise unknown(f"argument of {title}", foreign[0], [name for name in known if name != "self"])
         if len(args) > len(places):
@@ -272,7 +270,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         named = {name: _fitting(title, name, value, wanted.get(name)) for name, value in kwargs.items()}
         return exact(*given, **named)
 
-    return call
+    return cast(Called, call)
 
 
 @dataclass(frozen=True)
