@@ -12,7 +12,7 @@ from pathlib import Path
 from pcgraph_lite.files import digest
 
 from .. import checkout
-from ..evidence import claims, strict
+from ..evidence import claims, strict, words
 
 PACKAGES = ("pcgraph_lite", "reproduction")
 TABLES = ("decays", "sentences", "sweeps")                                 # of reproduction/evidence, beside its code
@@ -26,7 +26,9 @@ def page(name: str) -> str:
     images = checkout.ROOT / "pcgraph_lite" / "images"
     data = sorted(path for folder in ("sample", "weights") for path in (images / folder).rglob("*") if path.is_file())
     tables = (str(strict.read_yaml(checkout.ROOT / "reproduction" / "evidence" / f"{part}.yaml")) for part in TABLES)
-    return _hash([code(), rules(name), *tables, *(f"{path.name} {digest(path)}" for path in data)])
+    told = words.load()                                                    # of which pages read these
+    names = map(str, (told.graphs, told.shorter, told.measures))
+    return _hash([code(), rules(name), *tables, *names, *(f"{path.name} {digest(path)}" for path in data)])
 
 
 def rules(notebook: str = "") -> str:

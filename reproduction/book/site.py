@@ -52,6 +52,8 @@ def stage(profile: str, published: bool = False, root: Path = ROOT) -> Path:
     every = drawn(pages)
     for name, page in pages.items():
         lay_out(page, judged, root, source, every)
+        for k, cell in enumerate(page.notebook.cells):                     # the same in every build
+            cell.id = f"cell-{k}"
         nbformat.write(page.notebook, source / "book/notebooks" / f"{name}.ipynb")
     return source
 

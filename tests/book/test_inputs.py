@@ -9,7 +9,7 @@ import pytest
 
 from reproduction import checkout
 from reproduction.book import inputs, notebooks
-from reproduction.evidence import claims, config
+from reproduction.evidence import claims, config, words
 
 FILES = {"pcgraph_lite/site": "z = 0\n", "reproduction/book/site": "y = 3\n",
          "reproduction/book/pages": 'from . import two\n\ndef f():\n    """Words."""\n    return two.x\n'}
@@ -59,3 +59,13 @@ def test_rules_of_a_page_and_that_pages_differ(monkeypatch: pytest.MonkeyPatch) 
     after = [inputs.rules(page) for page in [*pages, ""]]
     assert [a != b for a, b in zip(before, after, strict=True)] == [True, False, True]
     assert len({inputs.page(name) for name in config.notebook_names()[:7]}) > 5
+
+
+def test_pages_follow_the_names_that_they_read_and_no_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    book, before = words.load(), inputs.page("l-settings")
+    for part, changes in (("graphs", True), ("measures", True), ("causes", False)):
+        told = getattr(book, part)
+        with monkeypatch.context() as patched:
+            patched.setattr(words, "load", lambda part=part, told=told: book.model_copy(
+                update={part: {**told, "new": next(iter(told.values()))}}))
+            assert (inputs.page("l-settings") != before) is changes, part

@@ -268,6 +268,17 @@ def test_a_page_without_a_published_run_is_shown_without_results_and_says_so(tmp
     assert "02-pc-graphs" in ledger and "04a-topologies" not in ledger
 
 
+def test_a_book_is_staged_the_same_again(tmp_path: Path) -> None:
+    root = small_book(tmp_path)
+
+    def staged() -> dict[Path, bytes]:
+        source = site.stage("smoke", root=root)
+        return {path.relative_to(source): path.read_bytes() for path in source.rglob("*") if path.is_file()}
+
+    first, second = staged(), staged()
+    assert first.keys() == second.keys() and [path for path in first if first[path] != second[path]] == []
+
+
 def test_pages_of_the_papers_sizes_leave_out_that_they_are_so() -> None:
     """In text and captions; code and the tables that it makes stay."""
     said = "At full size the curve rises. Depth matters little at full size (at full size 100 images)."
