@@ -244,7 +244,7 @@ def checked(function: Called) -> Called:
 
     Where a number or a list is expected, one of numpy, pandas or torch is passed on as Python's own; where a tensor
     is, arrays, series, frames and lists are passed on as one. It runs outside of ``torch.autocast``. The annotation
-    ``Annotated[object, Other]`` of ``**more`` says that the arguments of ``Other`` may be given as well.
+    ``Annotated[Any, Other]`` of ``**more`` says that the arguments of ``Other`` may be given as well.
     """
     if isinstance(function, type):
         function.__init__ = checked(function.__init__)  # type: ignore[misc]  # a class of ours, not its instance
@@ -320,7 +320,7 @@ def _fitting(title: str, name: str, value: Any, allowed: tuple[_Allowed, ...] | 
             _fitting(title, f"{name}[{place!r}]", entry, close[0].entries)
     words = sorted({str(one) for one in (close if not names else allowed) or allowed}, key="None".__eq__)
     kind = "" if close else f" is a {type(value).__name__}"
-    most = " (and not as large)" if close and isinstance(own, Real) and float(own) > 10**9 else ""
+    most = " (and not as large)" if close and isinstance(own, int | float) and own > 10**9 else ""
     raise BadInput(f"{title}: {name} = {shown(value)}{kind}; expected {' or '.join(words)}{most}.")
 
 

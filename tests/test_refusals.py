@@ -183,6 +183,7 @@ QUERIES: list[Case] = [
     (drawn(temperature=torch.ones(2)), WrongShape,
      r"temperature is \(2,\); expected one number, or one for each of 1 examples"),
     (drawn(temperature=torch.zeros(1)), BadInput, "temperature holds 0; expected numbers above 0"),
+    (lambda: query(GRAPH, {"pixels": GOOD}, steps=10**400), BadInput, r"bit int>; .*not as large"),
     (drawn(steps=5, every=10), BadInput, "steps = 5 with every = 10 give no sample; expected steps of at least 10"),
     (drawn(chains=10**9), BadInput, "samples would take")]
 

@@ -134,7 +134,8 @@ class Conditioned:
                 target.fold(fx, matrix)
         self.constant_energy = torch.zeros(self.x.shape[:-1], dtype=self.graph.dtype, device=self.graph.device)
         for nodes in self.nodes:
-            if nodes.known is not None and nodes not in self.changing and not nodes.errorless:
+            if nodes not in self.changing and not nodes.errorless:
+                assert nodes.known is not None                             # a clamped segment has its values
                 nodes.error = nodes.known if nodes.pays is None else nodes.known * nodes.pays
                 self.constant_energy += torch.linalg.vector_norm(nodes.error, dim=-1) ** 2 / 2
 

@@ -34,12 +34,12 @@ def _length(parts: list[Tensor]) -> Tensor:
 
     The square of a length overflows long before the length does, and would then be divided by.
     """
-    zero = parts[0].new_zeros(())
-    plain = sum((part.square().sum((-2, -1), keepdim=True) for part in parts), zero).sqrt()
+    plain = sum(part.square().sum((-2, -1), keepdim=True) for part in parts).sqrt()  # type: ignore[union-attr]
     if not plain.is_cuda and plain.isfinite().all():                       # to ask a GPU would mean to wait for it
         return plain
     largest = torch.stack([part.abs().amax((-2, -1), keepdim=True) for part in parts]).amax(0)
-    scaled = sum(((part / largest).square().sum((-2, -1), keepdim=True) for part in parts), zero).sqrt()
+    shares = [(part / largest).square().sum((-2, -1), keepdim=True) for part in parts]
+    scaled = sum(shares).sqrt()  # type: ignore[union-attr]
     return torch.where(plain.isfinite(), plain, largest * scaled)
 
 

@@ -100,8 +100,9 @@ class PCGraph(Exact):
     def __setattr__(self, name: str, value: Any) -> None:
         """Raise BadInput for what a graph is made of: all that was made from it would stay as it is."""
         if name in FIXED and name in self.__dict__:
-            raise BadInput(f"{name} = {shown(value)} comes too late, as the graph is made; expected an argument, "
-                           f"PCGraph(..., {name}=...). load_state_dict(graph.state_dict()) hands over the weights.")
+            raise BadInput(f"{name} = {shown(value)} comes too late: the graph is already made. Make another one, "
+                           f"PCGraph(..., {name}=...); if its edges are the same, load_state_dict(graph.state_dict()) "
+                           "hands over the weights.")
         super().__setattr__(name, value)
 
     def extra_repr(self) -> str:
@@ -315,20 +316,11 @@ class PCGraph(Exact):
                 [[rows.start], [columns.start]], device=stored.device))
         return stored[..., *where], stored, where
 
-    def _edges(self, whole: bool = True) -> list[int]:
-        """Digest of which edges there are between groups, and which weights hold them, 32 bytes. ``whole`` false: only
-        of those between groups that lack some, which is what older files have.
-        """
-        known: dict[str, Tensor] = {}
-        place = {(block.source, block.target): k for k, block in enumerate(self.blocks)}
-        for e in self.topology.edges:
-            pairs = None if e.mask is None else e.pairs().cpu()            # (2, edges); None: all pairs
-            if e.mask is not None and pairs is not None and 0 < pairs.shape[1] < e.mask.numel():
-                known[_pair(e)] = pairs
-            if whole and (pairs is None or pairs.shape[1]):
-                held = place[self.home[e.source][0], self.home[e.target][0]]
-                known[f"weights.{held}: {_pair(e)}"] = torch.tensor([self.topology.size(e.source)])
-        return list(bytes.fromhex(tensor_digest(known)))
+    def _edges(self) -> Tensor | None:
+        """Digest of which edges there are between groups, 32 bytes. None: wherever some are, all are."""
+        partly = {_pair(e): pairs for e in self.topology.edges
+                  if e.mask is not None and 0 < (pairs := e.pairs().cpu()).shape[1] < e.mask.numel()}
+        return torch.tensor(list(bytes.fromhex(tensor_digest(partly))), dtype=torch.uint8) if partly else None
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """As torch's. Raises BadInput: names that are missing or unknown, weights of other shapes or of other edges."""
@@ -343,11 +335,9 @@ class PCGraph(Exact):
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
         """Take up weights whichever plan wrote them: as a matrix, or of existing edges alone."""
-        whose = state_dict.pop(f"{prefix}edges", None)
-        if whose is not None and torch.as_tensor(whose).tolist() not in (self._edges(), self._edges(whole=False)):
-            raise BadInput(f"these weights belong to another graph than {self.topology}: its edges are not the same, "
-                           "or stand in another order. Make the graph with the topology that they were saved from "
-                           "(without the entry 'edges' this is not checked).")
+        whose, own = state_dict.pop(f"{prefix}edges", None), self._edges()
+        if whose is not None and (own is None or not torch.equal(torch.as_tensor(whose).cpu(), own)):
+            raise BadInput(f"these weights belong to another graph than {self.topology}: its edges are not the same.")
         for k, block in enumerate(self.blocks):
             if (key := f"{prefix}weights.{k}") in state_dict:
                 saved = valid.finite(state_dict[key], key, self.dtype)
@@ -395,7 +385,8 @@ class PCGraph(Exact):
 
 def _with_edges(graph: PCGraph, state: dict[str, Tensor], prefix: str, about: dict[str, Any]) -> None:
     """Note in a ``state_dict`` whose edges its weights are of, as a tensor, which every kind of file keeps."""
-    state[f"{prefix}edges"] = torch.tensor(graph._edges(), dtype=torch.uint8)
+    if (edges := graph._edges()) is not None:
+        state[f"{prefix}edges"] = edges
 
 
 def _stds(given: float | Mapping[str, float | None] | None, topology: Topology) -> Mapping[str, float | None]:

@@ -229,7 +229,8 @@ def _facts(graph: PCGraph) -> dict[str, object]:
     edges = [(e.source, e.target, None if mask is None else tensor_digest({"mask": mask}))
              for e, mask in zip(graph.topology.edges, kept, strict=True)]
     pools: dict[str, object] = {} if graph.top_k is None else {"pools": graph.topology.pools}
-    return pools | {"groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
+    return pools | {
+            "groups": graph.topology.groups, "edges": edges, "prior": graph.prior, "replicas": graph.replicas,
             "activations": [repr((f.base if isinstance(f, TopK) else f).name) for f in graph.activations],
             "top_k": [getattr(f, "fraction", None) for f in graph.activations], "bias": graph.bias is not None}
 

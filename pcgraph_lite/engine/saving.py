@@ -148,8 +148,10 @@ def _activation(path: Path, about: Mapping[str, Any], given: str | Activation | 
         raise BadInput(f"the graph in {path} has an activation of its own, {saved}; hand it over: "
                        "pcg.load(path, activation=pcg.Activation(f, slope)).")
     f = named(saved if given is None else given)
-    own, its = (torch.tensor(some, dtype=torch.float64) for some in (f.values(), values or f.values()))
-    if not (f.name == saved if values is None else torch.allclose(own, its, rtol=ALIKE, atol=ALIKE)):
+    same = f.name == saved if values is None else torch.allclose(
+        *(torch.tensor(some, dtype=torch.float64) for some in (f.values(), values)),  # type: ignore[misc, arg-type]
+        rtol=ALIKE, atol=ALIKE)
+    if not same:
         raise BadInput(f"activation = {f.name if f.name in ACTIVATIONS else _called(f)} is not that of the graph in "
                        f"{path}, which is {saved}; hand over the same one.")
     return f

@@ -184,8 +184,8 @@ def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str)
 
 
 def _digits(value: object) -> bool:
-    """Whether it lists pairs of digits, such as "7/9"."""
-    return isinstance(value, list) and value != [] and all(re.fullmatch("[0-9]/[0-9]", str(one)) for one in value)
+    """Whether it lists pairs of two digits, such as "7/9"."""
+    return isinstance(value, list) and value != [] and all(re.fullmatch(r"(\d)/(?!\1)\d", str(one)) for one in value)
 
 
 def _require_within(name: str, values: Mapping[str, Any]) -> None:
@@ -195,7 +195,8 @@ def _require_within(name: str, values: Mapping[str, Any]) -> None:
     limits = strict.validated(dict[str, tuple[float | str | None, float | str | None]],
                               _read(name).metadata.get("limits") or {}, source(name), "limits.")
     named = [bound for bounds in limits.values() for bound in bounds if isinstance(bound, str)]
-    strict.refuse_unknown(source(name), "parameter", [*limits, *named], values)
+    numbers = [key for key, value in values.items() if isinstance(value, int | float)]
+    strict.refuse_unknown(source(name), "parameter", [*limits, *named], numbers)
     for key, bounds in limits.items():
         least, most = (values.get(bound, bound) for bound in bounds)
         if (least is not None and values[key] < least) or (most is not None and values[key] > most):

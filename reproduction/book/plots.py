@@ -132,29 +132,30 @@ def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequenc
 def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words: Mapping[str, str],
             count: int = 10) -> Figure:
     """``trials`` of one data set, with the test images of ``cases`` as originals; of several data sets, half as many
-    pictures of each, ``side_by_side``. Of each model only the lowest seed is shown. ``rows``: by (dataset, model,
-    seed). ``words``: names of models for readers.
+    pictures of each, ``side_by_side``; the place of a model that one of them lacks stays empty. Of each model only the
+    lowest seed is shown. ``rows``: by (dataset, model, seed). ``words``: names of models for readers.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
     told = {(name, words.get(model, model), s): row for (name, model, s), row in rows.items() if s == seed}
     if len(names) > 1:
-        return side_by_side(told, cases, -(-count // 2))
+        gaps = {(name, what, seed): torch.full_like(cases[name].test.images, torch.nan)
+                for what in dict.fromkeys(key[1] for key in told) for name in names}
+        return side_by_side(gaps | told, cases, -(-count // 2))
     original = {"original": cases[next(iter(names))].test.images}
     return trials({what: row for (_, what, _), row in told.items()} | original, count)
 
 
 def side_by_side(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], count: int = 5) -> Figure:
-    """Trials and images in rows, with ``count`` pictures of each data set next to each other, above the originals. The
-    place of what a data set lacks stays empty.
-    """
+    """Trials and images in rows, with ``count`` pictures of each data set next to each other, above the originals."""
     seed, names = min(key[2] for key in rows), list(dict.fromkeys(key[0] for key in rows))
     rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
     pictures, marks = {}, {}
     for what in dict.fromkeys(key[1] for key in rows):
-        of = [rows.get((name, what, seed), torch.full_like(cases[name].test.images, torch.nan)) for name in names]
-        pictures[what] = torch.cat([(one.images if isinstance(one, Trial) else one)[:count] for one in of])
-        marks[what] = [bool(one.each["agrees"].iloc[k]) if isinstance(one, Trial) else None for one in of
-                       for k in range(min(count, len(one.images if isinstance(one, Trial) else one)))]
+        of = [rows[name, what, seed] for name in names]
+        shown = [(one.images if isinstance(one, Trial) else one)[:count] for one in of]
+        pictures[what] = torch.cat(shown)
+        marks[what] = [bool(one.each["agrees"].iloc[k]) if isinstance(one, Trial) else None
+                       for one, some in zip(of, shown, strict=True) for k in range(len(some))]
     return image_rows(pictures, marks=marks)
 
 

@@ -23,7 +23,8 @@ from .layout import Judged, Page, drawn, lay_out
 
 BUILDER = "from jupyter_book.cli.main import main; main()"  # Jupyter Book has no `python -m` form
 LARGEST = 2**26                                              # bytes of an executed notebook
-FULL, SMALLER = re.compile(r"\bAt full size,? (\w)"), re.compile(r"\s+at full size\b|(?<=\()at full size ")
+FULL = re.compile(r"\bAt\s+full\s+size,?\s+(\w)")
+SMALLER = re.compile(r"\s+at\s+full\s+size\b|(?<=\()at\s+full\s+size\s")
 MATHJAX = ("input/tex/extensions", "output/chtml/fonts")     # folders that pages use besides its script
 
 

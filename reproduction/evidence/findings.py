@@ -223,7 +223,7 @@ def _finding(one: Verdict) -> Finding:
     kind, cause = _cause(claim.cause, one.verdict, quantities)
     tested = claim.cause.tested.told({name: reading.verdict for name, reading in one.readings.items()}) if (
         cause and claim.cause.tested) else ""
-    kind = "tried" if tested and claim.cause.tested.tried else kind
+    kind = "tried" if kind == "setting" and tested and claim.cause.tested.tried else kind
     return Finding(
         **vars(one), title="".join(said([claim.title], quantities)) or claim.name,
         remark=claim.remark if held else "",

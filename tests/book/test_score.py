@@ -150,7 +150,7 @@ def test_a_claim_that_no_setting_decides_is_not_filed_under_open_settings() -> N
     """Of the committed records, by whether one of the readings that were tried turns it."""
     found = findings.findings(records.read(ROOT / "results/records")).values()
     tried = {one.name for one in found if one.kind == "tried"}
-    assert tried == {one.name for one in found if one.tested.startswith("Also fails: ")} != set()
+    assert {"hyper", "width-rec"} <= tried and not tried & {"gen-b", "class-mnist", "converge-48"}
 
 
 def test_causes_stand_under_their_kind_and_only_for_what_is_not_reproduced(written: dict[str, str]) -> None:

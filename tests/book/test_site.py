@@ -281,7 +281,7 @@ def test_a_book_is_staged_the_same_again(tmp_path: Path) -> None:
 
 def test_pages_of_the_papers_sizes_leave_out_that_they_are_so() -> None:
     """In text and captions; code and the tables that it makes stay."""
-    said = "At full size the curve rises. Depth matters little at full size (at full size 100 images)."
+    said = "At full size\nthe curve rises. Depth matters little at full\nsize (at full size 100 images)."
     figure = {"mystnb": {"figure": {"name": "fig-a", "caption": said}}}
     page = new_notebook(cells=[new_markdown_cell(said), new_code_cell("# At full size", metadata=figure)])
     site._at_full_size(page)
