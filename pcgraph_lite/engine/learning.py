@@ -421,10 +421,10 @@ def _split(graph: PCGraph, data: object, validation: object,
     data = pictures(graph, data)
     if not isinstance(validation, Real):                                   # numpy's, too
         return scaled(graph, data), None if validation is None else pictures(graph, validation)
-    if not 0 < (share := float(validation)) < 1:
+    if not 0 < validation < 1:  # type: ignore[operator]
         raise BadInput(f"validation = {validation}; a share lies between 0 and 1.")
     order = torch.randperm(_count(data), generator=generator)
-    if (cut := max(1, round(share * len(order)))) == len(order):
+    if (cut := max(1, round(float(validation) * len(order)))) == len(order):
         raise BadInput(f"validation = {validation} holds out {cut} of {len(order)} examples, none is left to train on; "
                        "expected at least one on either side. Give a smaller share, or more data.")
     return scaled(graph, _rows(data, order[cut:])), _rows(data, order[:cut])
