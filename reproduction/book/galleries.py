@@ -31,8 +31,10 @@ def corner(picture: Image.Image, columns: int, rows: int) -> tuple[int, int, int
 
 
 def _coloured(picture: Image.Image) -> np.ndarray:
-    """What is no grey: the frames of a judge, with noisy pictures or without."""
-    return np.ptp(np.asarray(picture.convert("RGB")).astype(int), axis=-1) > COLOUR            # (height, width) bool
+    """What is no grey: the frames of a judge, with noisy pictures or without. ``np.ptp`` takes ten times as long."""
+    red, green, blue = (np.asarray(band) for band in picture.convert("RGB").split())          # (height, width), each
+    most, least = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
+    return most - least > COLOUR                                           # (height, width) bool
 
 
 def _ink(picture: Image.Image) -> np.ndarray:
