@@ -14,14 +14,14 @@ COLUMNS = range(15, 5, -1)                 # how many there may be
 
 def names_end(picture: Image.Image) -> float | None:
     """Where the names of the rows end, as a share of the drawing's width. None: it is no gallery."""
-    across = _columns(_coloured(picture)) or _columns(_ink(picture))
+    across = _columns(coloured(picture)) or _columns(_ink(picture))
     return None if across is None else across[0] / picture.width
 
 
 def corner(picture: Image.Image, columns: int, rows: int) -> tuple[int, int, int, int] | None:
     """The box of the first pictures in the first rows: left, top, right, bottom. None: it is no gallery."""
     ink = _ink(picture)
-    if (across := _columns(_coloured(picture)) or _columns(ink)) is None:
+    if (across := _columns(coloured(picture)) or _columns(ink)) is None:
         return None
     left, side = across                                                    # of a picture and the gap after it: a square
     beside = ink[:, round(left):].mean(1)
@@ -30,11 +30,11 @@ def corner(picture: Image.Image, columns: int, rows: int) -> tuple[int, int, int
     return round(left), top, right, min(bottom, picture.height)
 
 
-def _coloured(picture: Image.Image) -> np.ndarray:
+def coloured(picture: Image.Image, least_difference: int = COLOUR) -> np.ndarray:
     """What is no grey: the frames of a judge, with noisy pictures or without. ``np.ptp`` takes ten times as long."""
     red, green, blue = (np.asarray(band) for band in picture.convert("RGB").split())          # (height, width), each
     most, least = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
-    return most - least > COLOUR                                           # (height, width) bool
+    return most - least > least_difference                                 # (height, width) bool
 
 
 def _ink(picture: Image.Image) -> np.ndarray:

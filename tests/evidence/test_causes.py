@@ -13,7 +13,7 @@ import torch
 from reproduction.book import notebooks
 from reproduction.book.handover import KIND
 from reproduction.checkout import ROOT
-from reproduction.evidence import claims, config, decays, records, relaxed_time, sentences, sweeps, zoo
+from reproduction.evidence import claims, config, decays, findings, records, relaxed_time, sentences, sweeps, zoo
 from reproduction.evidence.strict import value_of
 
 KEPT = records.read(ROOT / "results/records")
@@ -304,6 +304,26 @@ def test_what_a_judge_reads_in_completions_and_their_originals() -> None:
     read = kept(claim="gen-b", dataset="mnist").groupby(["quantity", "model"])["value"].mean()
     theirs, originals = read["judge_agreement"].max(), read["original_judge_agreement"].max()
     assert read["swept_completion_agreement"]["grid-completion"] < theirs < originals - 0.1
+
+
+def test_what_pages_say_of_rivals_and_of_the_larger_graph() -> None:
+    """Pages 3a, 4a, 5, B1 and E, in sentences without a number of their own."""
+    found = findings.findings(KEPT)
+    cut = found["anygen-a"].readings["the recurrent graph with the edges inside its layers cut"]
+    equal = [one.verdict for name, one in found["any-ff"].readings.items() if re.search("many edges|equal size", name)]
+    assert cut.verdict == "reproduced" and len(equal) == 2 and "reproduced" not in equal
+    cleaned = kept(claim="gen-c", model="fully-connected").groupby(["quantity", "dataset"])["value"].mean().unstack()
+    linear = kept(claim="gen-c", quantity="linear_psnr").groupby("dataset")["value"].mean()
+    assert (cleaned.loc["denoised_psnr"] < linear).all()
+    assert (cleaned.loc["fixed_point_judge_agreement"] < cleaned.loc["noisy_judge_agreement"]).all()
+    assert cleaned.loc["judge_agreement", "fashion"] < cleaned.loc["noisy_judge_agreement", "fashion"]
+    told = kept(notebook="b1-feedforward-recurrent")
+    told["decay"] = [one.get("decay") for one in told["parameters"]]
+    told = told.groupby(["quantity", "model", "decay"])["value"].mean()
+    ahead = told["auroc"] > told["principal_auroc"].max()
+    assert list(ahead[ahead].index) == [("recurrent-in-grid", 0.01)]
+    machine = kept(claim="rbm", quantity="completion_mse", model="rbm-settled")["value"]
+    assert machine.min() > kept(quantity="mean_image_mse", dataset="mnist")["value"].max()
 
 
 def test_a_cause_is_tested_only_where_its_records_turn_it() -> None:
