@@ -2,6 +2,7 @@
 the cells themselves; a fresh interpreter's namespace, for what runs by itself."""
 
 import re
+import shlex
 from pathlib import Path
 from unittest import mock
 
@@ -9,6 +10,7 @@ import jupytext
 import nbformat
 import pytest
 import renew_published
+import yaml
 from nbformat import NotebookNode
 
 import pcgraph_lite as pcg
@@ -40,7 +42,23 @@ def test_a_page_says_why_and_how_to_run_it_and_asks_one_question(page: Path) -> 
     assert "## Verdict" in begin and turn.index("```{dropdown} Answer ") < turn.index(
         f"pcgraph run {page.stem} --profile laptop -p ")
     assert turn.count("**Question.**") == text.count("**Question.**") == turn.count("```{dropdown} Answer ") == 1
-    assert f"jupytext --to ipynb -o - notebooks/{page.stem}.md | papermill - out.ipynb -p " in turn
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_plain_papermill_gives_a_page_what_our_command_gives_it(page: Path) -> None:
+    ours, plain = (re.search(rf"^{start} (.*)$", page.read_text(), re.MULTILINE) for start in (
+        f"pcgraph run {page.stem} --profile laptop",
+        re.escape(f"jupytext --to ipynb -o - notebooks/{page.stem}.md | papermill - out.ipynb")))
+    assert ours and plain and given(plain[1]) == given(ours[1]) | {"out": "my-run"}
+
+
+def given(options: str) -> dict[str, object]:
+    """Parameters on a command line, as ``-p NAME VALUE`` or papermill's ``-y YAML``, which alone can give lists."""
+    words, found = iter(shlex.split(options)), {}
+    for option in words:
+        assert option in ("-p", "-y")
+        found |= {next(words): yaml.safe_load(next(words))} if option == "-p" else yaml.safe_load(next(words))
+    return found
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
