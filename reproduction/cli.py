@@ -198,7 +198,7 @@ def scorecard(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     csv: Annotated[Path | None, typer.Option(help="Write a CSV file as well.")] = None,
 ) -> None:
-    """Print the verdict on every claim of the paper, from the records that are there."""
+    """Print the verdict on every claim of the paper, from the records that are there. JSON and CSV say more."""
     from .evidence import findings, records, verdicts
     if profile and published:
         raise BadInput("--published shows the committed records, --profile one's own runs; give one of them.")
@@ -209,7 +209,7 @@ def scorecard(
     csv = csv and ready(placed(csv, "--csv"))
     measured = records.read(*(checkout.ROOT / folder for folder in folders))        # the later ones count
     found = findings.findings(measured)
-    card = [one.row() | {"finding": " ".join(one.sentences)} for one in found.values()]
+    card = [one.row() | {"title": one.title, "finding": " ".join(one.sentences)} for one in found.values()]
     if csv is not None:
         import pandas as pd  # only here: the import takes longer than the verdicts
         with write_aside(csv) as part:
@@ -230,7 +230,7 @@ def _verdict_table(card: list[dict[str, object]]) -> Table:
     for row in card:
         style = STYLES[row["verdict"].removeprefix("preliminary: ")]
         table.add_row(row["claim"], f"[{style}]{row['verdict']}[/]", str(row["n"]), row["profile"],
-                      escape(row["paper"]), escape(row["finding"]))
+                      escape(row["paper"]), escape(row["title"]))
     return table
 
 

@@ -117,7 +117,8 @@ def test_scorecard_as_json_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "the paper names" in one["our_settings"]["departures"][0]
     assert len(rows) > 40 and len((tmp_path / "card.csv").read_text().splitlines()) == len(rows) + 1
     assert call("scorecard", "--published") == 0
-    assert "not run" in capsys.readouterr().out
+    table = capsys.readouterr().out
+    assert "not run" in table and one["title"] in table and one["finding"] not in table      # a line a claim
 
 
 def test_a_run_is_compared_with_the_published_numbers(capsys: pytest.CaptureFixture[str]) -> None:
