@@ -121,8 +121,10 @@ class Test(Strict):
             held = {"reproduced": "Holds", "preliminary: reproduced": "Holds so far"}.get(readings.get(self.reading))
             return f"{held}: {self.reading}." if held else ""
         if self.tried:
-            failed = all(readings.get(name, "").endswith(("partly", "not reproduced")) for name in self.tried)
-            return f"Also fails: {'; '.join(self.tried)}." if failed else ""
+            told = {readings.get(name, "not run").removeprefix("preliminary: ") for name in self.tried}
+            lead = "Also fails" if told == {"not reproduced"} else "Holds at most in part"
+            tried = ", or with ".join(name.removeprefix("with ") for name in self.tried)
+            return f"{lead}: {tried}." if told <= {"partly", "not reproduced"} else ""
         return self.search
 
 

@@ -331,7 +331,8 @@ def test_a_cause_is_tested_only_where_its_records_turn_it() -> None:
     test = claims.Test(reading="at rest")
     assert "at rest" in test.told({"at rest": "reproduced"}) and test.told({"at rest": "partly"}) == test.told({}) == ""
     both = claims.Test(tried=["wider", "longer"])
-    assert "wider; longer" in both.told({"wider": "partly", "longer": "not reproduced"})
+    assert both.told({"wider": "partly", "longer": "not reproduced"}) == "Holds at most in part: wider, or with longer."
+    assert both.told({"wider": "not reproduced", "longer": "preliminary: not reproduced"}).startswith("Also fails: ")
     for longer in ({"longer": "reproduced"}, {"longer": "not run"}, {}):
         assert both.told({"wider": "partly"} | longer) == ""
 
