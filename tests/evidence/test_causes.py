@@ -337,6 +337,20 @@ def test_a_cause_is_tested_only_where_its_records_turn_it() -> None:
         assert both.told({"wider": "partly"} | longer) == ""
 
 
+def test_which_graphs_do_all_four_tasks_and_what_the_loops_do() -> None:
+    """Page 4c, in sentences without a number of their own."""
+    every = kept(notebook="04c-comparison").pivot_table("value", ["dataset", "model", "seed"], "quantity")
+    asked = every.loc["mnist"].dropna(subset="accuracy").groupby("model").mean()
+    assert (asked["denoised_psnr"] > asked["noisy_psnr"]).all()
+    assert (asked["completion_mse"] < asked["mean_image_mse"]).all()
+    whole = asked.query("generated_agreement > 0.9 and accuracy > 0.75").index
+    assert set(whole) == {"generative", "fully-connected-equal", "small-world"}
+    assert (asked.drop(whole)["generated_agreement"] == 0).all() and (asked.drop(whole)["accuracy"] < 0.6).all()
+    looped = every.dropna(subset="cut_completion_mse")
+    assert len(looped.index.unique("model")) == 3 and (looped["cut_completion_mse"] > looped["looped_completion_mse"]).all()
+    assert (looped["cut_denoised_psnr"] < looped["looped_denoised_psnr"]).all()
+
+
 def test_no_setting_of_the_search_reaches_the_papers_accuracy_on_photographs() -> None:
     """Mlp-cifar: nor comes as near as its check asks, by the means over seeds of the best epochs."""
     names = ("multilayer-cifar10-long", "falling-cifar10", "augmented-cifar10")
