@@ -1,5 +1,5 @@
-"""The book builds with warnings as errors and shows what the records say; what its pages ask for, test_browser_pages.py
-sees. Oracle: the files given in, for what the built pages must show."""
+"""The book builds with warnings as errors, shows what the records say, and loads nothing from the net. Oracle: the
+files given in, for what the built pages must show."""
 
 import json
 import re
@@ -147,8 +147,16 @@ def test_markdown_of_an_output_is_no_directive(refused: tuple[Path, str]) -> Non
     assert not [page for page in refused[0].rglob("*.html") if SECRET in page.read_text()]
 
 
-def test_mathjax_comes_from_the_site(built: Path, page: str) -> None:
-    """That nothing comes from elsewhere and every picture has a text, test_browser_pages.py sees."""
+OUTSIDE = re.compile(r"""<(?:script|img|source|link(?! rel="canonical"))[^>]*\s(?:src|srcset|href)=["'](?:https?:)?//"""
+                     r"""|(?:url\(|@import)\s*['"]?(?:https?:)?//""")
+
+
+def test_pages_load_nothing_from_the_net_and_mathjax_from_the_site(built: Path, page: str) -> None:
+    """By their text: a browser does not ask for pictures far down (test_browser_pages.py)."""
+    assert OUTSIDE.search('<img alt="a" src="//x.org/a.png">') and OUTSIDE.search("{src: url( 'https://x.org/a')}")
+    assert not [path.name for path in built.rglob("*") if path.suffix in (".html", ".css")
+                and OUTSIDE.search(path.read_text(encoding="utf-8"))]
+    assert not any("unpkg.com" in path.read_text(encoding="utf-8") for path in built.rglob("*.html"))
     assert 'src="../../_static/../mathjax/tex-mml-chtml.js' in page
     assert (built / "mathjax/tex-mml-chtml.js").stat().st_size > 500_000
     assert list((built / "mathjax/output/chtml/fonts/woff-v2").glob("*.woff"))
