@@ -364,15 +364,13 @@ SIX = {"a": 3, "b": 2, "c": 1}
     (torch.ones(6, 6), {"pools": [["a", "b"], ["c"]]}, {"pools": [["a"], ["b", "c"]]}, "another training")])
 def test_a_checkpoint_knows_the_plan_and_the_pools_of_its_graph(tmp_path: Path, mask, first, other, says) -> None:
     """A row of weights would fit into a matrix, and as many vertices compete in other pools."""
-    for more, epochs in ((first, 1), (first, 2), (other, 3)):
-        made = topology.from_mask(mask, SIX, pools=more.get("pools", ()))
-        graph = PCGraph(made, top_k=0.5, plan=more.get("plan", "dense"))
-        fitted = {"data": {"a": toy()[0][:, :3]}, "epochs": epochs, "checkpoint": tmp_path / "s", "progress": False}
-        if more is first:
-            assert len(fit(graph, **fitted)) == epochs
-        else:
-            with pytest.raises(BadFile, match=says):
-                fit(graph, **fitted)
+    def trained(epochs: int, plan: str = "dense", pools: object = ()) -> pd.DataFrame:
+        graph = PCGraph(topology.from_mask(mask, SIX, pools=pools), top_k=0.5, plan=plan)
+        return fit(graph, {"a": toy()[0][:, :3]}, epochs=epochs, checkpoint=tmp_path / "s", progress=False)
+
+    assert len(trained(1, **first)) == 1 and len(trained(2, **first)) == 2
+    with pytest.raises(BadFile, match=says):
+        trained(3, **other)
 
 
 def test_a_score_function_is_known_by_what_it_does() -> None:

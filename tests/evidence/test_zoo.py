@@ -3,6 +3,7 @@ training undisturbed; files damaged by the test."""
 
 import threading
 import time
+from operator import attrgetter
 from pathlib import Path
 from unittest import mock
 
@@ -138,12 +139,8 @@ def test_topologies_that_are_compared_at_equal_size_have_it(name: str) -> None:
 @pytest.mark.parametrize("layers", ["generative", "recurrent"])
 def test_brief_layered_graphs_see_what_the_assemblies_see(layers: str, profile: str) -> None:
     """As many images, as often, in as many weight updates; all else is that of the graph whose name they bear."""
-    def seen(spec: zoo.Model) -> tuple[object, ...]:
-        return spec.train_count, spec.validation_count, spec.train.epochs, spec.train.batch_size
-
-    def rest(spec: zoo.Model) -> tuple[object, ...]:
-        return spec.topology, spec.activation, spec.train.weight_lr, spec.train.weight_decay, spec.train.steps
-
+    seen = attrgetter("train_count", "validation_count", "train.epochs", "train.batch_size")
+    rest = attrgetter("topology", "activation", "train.weight_lr", "train.weight_decay", "train.steps")
     for data in ("mnist", "fashion"):
         brief = zoo.spec(f"{layers}-brief-{data}", profile)
         assert seen(brief) == seen(zoo.spec(f"assemblies-{data}", profile))
