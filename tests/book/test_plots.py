@@ -242,7 +242,6 @@ def test_data_sets_side_by_side_share_their_rows_and_keep_their_marks():
     assert said(axis.texts) == ["✓", "✗", "✗", "✓"]
 
 
-
 def test_mask_picture_has_sources_in_rows_and_names_every_group_however_thin():
     """Names from top to bottom in the order of the groups, without touching one another or the next mask."""
     drawn = topology.generative(2, [5], 6)

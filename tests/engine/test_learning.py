@@ -418,10 +418,8 @@ def test_a_graph_without_edges_learns_its_biases_alone():
         fit(PCGraph(alone, "linear", dtype=torch.float64), images, progress=False)
 
 
-
 def test_one_thin_image_at_the_beginning_is_no_measure_of_what_follows(recwarn: pytest.WarningsRecorder) -> None:
     images, _ = toy(40)
     images[torch.randperm(40, generator=torch.Generator().manual_seed(0))[0]] = 0           # the first that fit draws
     fit(PCGraph(topology.generative(0, [4], 6)), images.float(), epochs=1, batch_size=1, steps=3, progress=False)
     assert not recwarn.list
-

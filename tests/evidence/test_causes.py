@@ -359,7 +359,6 @@ def test_no_setting_of_the_search_reaches_the_papers_accuracy_on_photographs() -
         f" Of {len(means)} settings in config/sweeps the best gets {100 * means.max():.1f} % of held-out images right.")
 
 
-
 def test_each_of_the_five_ratios_of_epochs_lies_below_two_and_three_value_steps_take_less() -> None:
     """Of the network with three hidden layers, whose first weights three value steps reach."""
     spec, times = zoo.spec("discriminative-3-mnist", "paper"), kept(claim="pc-speed", quantity="epoch_seconds")
@@ -491,4 +490,3 @@ def test_longer_queries_help_the_recurrent_graph_s_clothes_and_spoil_the_fully_c
     change = {tuple(row[:2]): row[3]["mean"] - row[2]["mean"] for row in table["rows"]}
     assert change["clothing", "recurrent layers, chosen for denoising"] > 0.3
     assert change["clothing", "fully connected, denoising"] < -0.3
-

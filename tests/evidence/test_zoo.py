@@ -159,7 +159,6 @@ def test_models_whose_pictures_page_l_shows_are_those_of_the_sweeps_that_decide(
         assert zoo.spec(f"{model}-{data}", "paper").model_dump(exclude={"description"}) in runs
 
 
-
 def test_a_scale_is_that_of_the_settings(root: Path) -> None:
     """Another scale is another identity. What a scale does to training and answers: test_pixel_scale.py."""
     plain = zoo.spec("tiny", "smoke")
