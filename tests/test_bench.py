@@ -13,25 +13,13 @@ import torch
 from command import call
 from pretended_gpu import pretended_gpu
 
-from benchmarks import (
-    edges,
-    floor,
-    launches,
-    memory,
-    quality,
-    queries,
-    replicas,
-    report,
-    rows,
-    scaling,
-    suite,
-    textbook,
-    timing,
-    training,
-)
+from benchmarks import edges, floor, launches, quality, replicas, report, rows, scaling, suite, timing, training
 from benchmarks.counting import Products, product_flops
 from benchmarks.fastest import fastest_peer
+from benchmarks.memory import peak_bytes
 from benchmarks.peers import courses, worker
+from benchmarks.queries import Question, linear_answer
+from benchmarks.textbook import flops as textbook_flops
 from pcgraph_lite import PCGraph, fit, query, topology
 from pcgraph_lite.baselines import mlp
 from pcgraph_lite.engine import learning
@@ -95,9 +83,9 @@ def test_peak_memory_is_exact_for_tensors() -> None:
         b, c = torch.zeros(1000), torch.zeros(2500)
         del before[:], b, c
 
-    assert memory.peak_bytes(work) == 4 * 3500
+    assert peak_bytes(work) == 4 * 3500
     before.append(torch.zeros(1000))
-    assert memory.peak_bytes(before.clear) == 0
+    assert peak_bytes(before.clear) == 0
 
 
 @pytest.mark.parametrize("learn", [True, False])
@@ -135,7 +123,7 @@ def test_the_textbook_loop_takes_the_same_step(make) -> None:
     with Products() as seen:
         plain()
     start = sum(2 * work.batch * (s.free + s.clamped) * s.target for s in work.shapes)
-    counted = textbook.flops(work.topology.n, work.batch, work.steps)
+    counted = textbook_flops(work.topology.n, work.batch, work.steps)
     assert counted <= seen.flops <= counted + start
     training.trainer(graph, batch, work.steps)()
     assert float((graph.weight - first).abs().max()) > 0.5 * training.WEIGHT_LR
@@ -158,12 +146,12 @@ def test_products_are_counted_whoever_asks() -> None:
 def test_the_linear_answer_is_that_of_the_oracle() -> None:
     made = topology.fully_connected(pixels=6, labels=0, internal=9)
     graph = PCGraph(made, "linear", init_std=0.2, dtype=torch.float64)
-    question = queries.Question(graph, torch.rand(5, 6, dtype=torch.float64), torch.arange(6) < 3, steps=10)
+    question = Question(graph, torch.rand(5, 6, dtype=torch.float64), torch.arange(6) < 3, steps=10)
     clamped = torch.arange(15) < 3
     x = torch.cat([question.images, torch.zeros(5, 9, dtype=torch.float64)], 1)
     x[:, 3:6] = 0
     expected, unique = oracles.linear_solution(graph, x, clamped)
-    assert unique and torch.allclose(queries.linear_answer(question), expected, atol=1e-9)
+    assert unique and torch.allclose(linear_answer(question), expected, atol=1e-9)
 
 
 def test_replicas_start_and_stay_as_their_graphs_alone() -> None:

@@ -56,16 +56,12 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     (["train", "tiny", "otter"], ["no model 'otter'", "Did you mean 'other'"]),
     (["train", "tiny", "--seed", "0", "--seed", "-1"], ["seed = -1"]),
     (["train", "tiny", "--device", "gpu"], ["no device 'gpu'"]),
-    (["scorecard", "--profile", "smoke", "--published"], ["give one of them"]),
-    (["book", "--profile", "smoke", "--published"], ["give one of them"]),
+    *(([command, "--profile", "smoke", "--published"], ["give one of them"]) for command in ("scorecard", "book")),
     (["run", "01-tiny", "--profile", "smoke", "--published"], ["is a run of the profile paper", "Give one of them"]),
     (["run", "01-tiny", "--profile", "smoke", "-p", "seed", "1", "--out", "{root}/_build/smoke"],
      ["name a folder of the run's own"]),
     (["sweep", "tinny"], ["no sweep 'tinny'", "Did you mean 'tiny'"]),
-    (["scorecard", "--profile", "smoek"], ["Did you mean 'smoke'"]),
-    (["book", "--profile", "smoek"], ["Did you mean 'smoke'"]),
-    (["info", "--profile", "smoek"], ["Did you mean 'smoke'"]),
-])
+    *(([command, "--profile", "smoek"], ["Did you mean 'smoke'"]) for command in ("scorecard", "book", "info"))])
 def test_bad_calls(root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]) -> None:
     """Code 2 and no traceback; the message names the value, what was expected, and the nearest right name."""
     assert call(*(one.format(root=root) for one in arguments)) == 2

@@ -109,7 +109,6 @@ TOPOLOGIES: list[Case] = [
 
 GRAPHS: list[Case] = [
     (made(activation="hardtan"), UnknownName, "'hardtan'.*Did you mean 'hardtanh'"),
-    (made(replica=2), UnknownName, "Did you mean 'replicas'"),
     (made(activations="tanh"), UnknownName, "no argument of PCGraph 'activations'.*plan.*Did you mean 'activation'"),
     (made(activation=torch.tanh), BadInput, "no slope; give pcg.Activation.*Did you mean 'tanh'"),
     (made(activation=nn.ReLU()), BadInput, "Did you mean 'relu'"),
@@ -189,7 +188,6 @@ QUERIES: list[Case] = [
 
 TRAININGS: list[Case] = [
     (learned(epoch=3), UnknownName, "no argument of fit 'epoch'.*Did you mean 'epochs'"),
-    (learned(validaton=0.2), UnknownName, "Did you mean 'validation'"),
     (learned(warm_up=2), BadInput, "warm_up = 2 epochs of 2; expected fewer"),
     (learned(score="accuracy"), BadInput, "needs validation data"),
     *((learned((IMAGES, IMAGES[:, :1]), graph=PCGraph(topology.discriminative(6, [], 1)), score=score, validation=0.2),

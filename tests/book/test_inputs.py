@@ -1,5 +1,5 @@
-"""What decides a page: code as Python reads it, rules as YAML reads them. Oracle: a small package that is edited; the
-imports that grimp finds."""
+"""What decides a page: code as Python reads it; of rules, test_workflow.py asks. Oracle: a small package that is
+edited; the imports that grimp finds."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 from reproduction import checkout
 from reproduction.book import inputs, notebooks
-from reproduction.evidence import claims, config, words
+from reproduction.evidence import config, words
 
 FILES = {"pcgraph_lite/site": "z = 0\n", "reproduction/book/site": "y = 3\n",
          "reproduction/book/pages": 'from . import two\n\ndef f():\n    """Words."""\n    return two.x\n'}
@@ -47,18 +47,6 @@ def test_no_page_imports_a_module_of_the_site() -> None:
     used = direct.union(*(graph.find_upstream_modules(module) for module in direct))
     site = {module for module in graph.modules if module.rpartition(".")[2] in inputs.SITE}
     assert len(site) == len(inputs.SITE) and not used & site
-
-
-def test_rules_of_a_page_and_that_pages_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A claim's rule counts for the page that serves it, and for the scorecard."""
-    pages = ["02-pc-graphs", "03a-fully-connected"]
-    before = [inputs.rules(page) for page in [*pages, ""]]
-    changed = claims.load_claims()
-    changed["eq1"] = changed["eq1"].model_copy(update={"paper": "in other words"})
-    monkeypatch.setattr(claims, "load_claims", lambda: changed)
-    after = [inputs.rules(page) for page in [*pages, ""]]
-    assert [a != b for a, b in zip(before, after, strict=True)] == [True, False, True]
-    assert len({inputs.page(name) for name in config.notebook_names()[:7]}) > 5
 
 
 def test_pages_follow_the_names_that_they_read_and_no_other_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,13 +13,13 @@ from reproduction.book import layout, render, tables
 from reproduction.book.handover import KIND, NUMBERS, Table
 from reproduction.book.layout import Judged, Page
 from reproduction.checkout import ROOT
-from reproduction.evidence import records
 from reproduction.evidence.claims import load_claims
 from reproduction.evidence.findings import Finding
 from reproduction.evidence.words import load
 
 NAME = "03a-fully-connected"
 RUN = {"profile": "paper", "device": "a CPU", "seconds": "7", "commit": "`0123`"}
+JUDGED = Judged.judge([])                                                  # the claims without any record
 PIXEL = "iVBORw0KGgo="  # decodes; nothing here looks at the picture
 
 
@@ -30,7 +30,7 @@ def finding(**changes: object) -> Finding:
              "claim": load_claims()["gen-a"].model_copy(update={"paper": "always", "table": "by-decay 2"}),
              "lacks": ("One seed so far; the rule asks for five.",),
              "hangs": ("Read otherwise, not.",), "kind": "setting", "cause": ("Why.",), "figure": "fig-a"}
-    return replace(Judged.judge([]).found["gen-a"], **whole | changes)
+    return replace(JUDGED.found["gen-a"], **whole | changes)
 
 
 def figure(caption: str = "Look.", *tags: str, **data: str) -> NotebookNode:
@@ -48,17 +48,11 @@ def page(*cells: NotebookNode) -> Page:
                 RUN)
 
 
-@pytest.fixture(scope="module")
-def judged() -> Judged:
-    """The claims without any record."""
-    return Judged.judge(records.read(Path("nowhere")))
-
-
 @pytest.fixture
-def laid(judged: Judged, tmp_path: Path):
-    """Lays a page out, and returns it."""
-    def lay_out(one: Page) -> NotebookNode:
-        layout.lay_out(one, judged, ROOT, tmp_path)
+def laid(tmp_path: Path):
+    """Lays a page out, and returns it. ``figures``: of all pages; ``known``: what else is known of the claims."""
+    def lay_out(one: Page, *figures: object, **known: object) -> NotebookNode:
+        layout.lay_out(one, replace(JUDGED, **known), ROOT, tmp_path, *figures)
         return one.notebook
 
     return lay_out
@@ -79,14 +73,13 @@ def test_a_page_opens_with_its_finding_and_its_figure_which_stands_nowhere_else(
     assert drawn.metadata.mystnb.code_prompt_show == layout.TOP
 
 
-def test_a_page_may_open_with_the_figure_of_another_page(judged: Judged, tmp_path: Path) -> None:
+def test_a_page_may_open_with_the_figure_of_another_page(laid, tmp_path: Path) -> None:
     """Without its label, which stays with the other page, and with a link there; its own figure keeps its place."""
     lent = new_code_cell("plot()", outputs=[new_output("display_data", {"image/png": PIXEL})], metadata={
         "mystnb": {"figure": {"caption": "Lent.", "name": load().pages[NAME].figure}}})
     other = Page("l-settings", new_notebook(cells=[new_markdown_cell("# Other"), lent]), True, False, RUN)
     one = page(figure())
-    layout.lay_out(one, judged, ROOT, tmp_path, layout.drawn({NAME: one, "l-settings": other}))
-    top, own = one.notebook.cells[1:]
+    top, own = laid(one, layout.drawn({NAME: one, "l-settings": other})).cells[1:]
     assert "Lent. From {doc}`l-settings`." in top.source and ":name:" not in top.source
     assert "remove-output" not in own.metadata.tags and (tmp_path / "book/generated/figures").is_dir()
 
@@ -121,17 +114,14 @@ def test_a_page_of_many_claims_keeps_to_a_line_each() -> None:
     assert "Eight" in shown and "First" not in shown and "80 %" not in shown and "80 %" in html
 
 
-def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judged: Judged, tmp_path: Path) -> None:
+def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(laid) -> None:
     """The first row that fits, a mean without its spread; without the table, what the page is for."""
     frame = pd.DataFrame({"part": ["compared with simple methods", "the paper's sentences"],
                           "true at every decay": [1, 7], "at some": [2, 8], "at none": [3, 9]})
-    aims = []
-    for cells in ([show(Table.of(frame, "counted"))], []):
-        one = Page("l-settings", page(*cells).notebook, True, False, {})
-        layout.lay_out(one, judged, ROOT, tmp_path)
-        aims.append(one.notebook.cells[1].source)
-    assert "7 of them are true" in aims[0] and "9 at none" in aims[0] and "The other 8 depend" in aims[0]
-    assert "tests no claim" in aims[1] and "{every}" not in aims[1]
+    found, aim = (laid(Page("l-settings", page(*cells).notebook, True, False, {})).cells[1].source
+                  for cells in ([show(Table.of(frame, "counted"))], []))
+    assert "7 of them are true" in found and "9 at none" in found and "The other 8 depend" in found
+    assert "tests no claim" in aim and "{every}" not in aim
 
 
 def test_tables_of_settings_are_folded_and_results_are_not(laid) -> None:
@@ -163,21 +153,17 @@ def test_the_caption_links_to_the_numbers_and_is_the_description_without_markup(
     assert laid(page(figure("With $x$ of {term}`a <b>`"))).cells[2].metadata.mystnb.image.alt == "With x of a."
 
 
-def test_figure_and_table_of_a_claim_say_what_was_found(judged: Judged, tmp_path: Path) -> None:
+def test_figure_and_table_of_a_claim_say_what_was_found(laid) -> None:
     """The figure to those who do not see it; of two tables of one name the second alone."""
-    one = finding()
     rows = [show(tables.plain(pd.DataFrame({"decay": ["weak"]}), "by-decay")) for _ in range(2)]
-    shown = page(figure("Bars"), *rows)
-    layout.lay_out(shown, replace(judged, found={"gen-a": one}), ROOT, tmp_path)
-    drawn, *told = shown.notebook.cells[2:]
+    drawn, *told = laid(page(figure("Bars"), *rows), found={"gen-a": finding()}).cells[2:]
     assert drawn.metadata.mystnb.image.alt == "Bars. Eight <pictures>: First & best."
     assert ["First &amp; best." in row.outputs[0].data["text/html"] for row in told] == [False, True]
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_a_page_offers_its_notebook_and_what_it_recorded(judged: Judged, tmp_path: Path, count: int) -> None:
-    one = page()
-    layout.lay_out(one, replace(judged, records=count * [{"notebook": NAME}]), ROOT, tmp_path)
-    links = re.findall(r'<a href="([^"]+)" download>', one.notebook.cells[1].source)
+def test_a_page_offers_its_notebook_and_what_it_recorded(laid, count: int) -> None:
+    top = laid(page(), records=count * [{"notebook": NAME}]).cells[1]
+    links = re.findall(r'<a href="([^"]+)" download>', top.source)
     assert links == [*[f"../../records/{NAME}.{kind}" for kind in ("csv", "json")][:2 * count],
                      f"../../_sources/book/notebooks/{NAME}.ipynb"]

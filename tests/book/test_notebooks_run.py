@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 from project import HERE, Project, edit
 
-from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, UnknownName
+from pcgraph_lite.errors import BadFile, BadInput, PCGraphError
 from reproduction.book import notebooks
 from reproduction.evidence import cards, config, zoo
 
@@ -52,41 +52,44 @@ def test_parameters_are_read_and_given_values_come_before_the_profile_and_the_no
     assert given["profile"] == "smoke"
 
 
-@pytest.mark.parametrize(("line", "words"), [
-    ("imagse: 20", ["'imagse'", "Did you mean 'images'"]),
-    ("images: twenty", ["'images' = 'twenty'", "expected int", "50"]),
-    ("images: true", ["'images' = True", "expected int"]),
-    ("variance: 'high'", ["'variance' = 'high'", "expected float"]),
-])
-def test_wrong_parameters_of_a_profile(root: Path, line: str, words: list[str]) -> None:
-    """Refused with the file, the notebook, the name and what was expected."""
-    path = root / "config/profiles/smoke.yaml"
-    path.write_text(path.read_text().replace("images: 20", line))
-    with pytest.raises((UnknownName, BadInput)) as caught:
-        notebooks.run(NAME, "smoke")
-    for word in ["config/profiles/smoke.yaml: notebooks.01-tiny", *words]:
-        assert word in str(caught.value)
+PAGE, PROFILE, MODELS = "notebooks/01-tiny.md", "config/profiles/smoke.yaml", "models: [tiny, other]"
+NO_IMAGSE = r"01-tiny\.md: no parameter 'imagse'.*Did you mean 'images'"
+
+
+@pytest.mark.parametrize(("file", "old", "new", "words"), [
+    *((PROFILE, "images: 20", line, rf"config/profiles/smoke\.yaml: notebooks\.01-tiny.*{words}") for line, words in (
+        ("imagse: 20", "'imagse'.*Did you mean 'images'"), ("images: twenty", "'images' = 'twenty'.*expected int.*50"),
+        ("images: true", "'images' = True.*expected int"),
+        ("variance: 'high'", "'variance' = 'high'.*expected float"))),
+    *((PAGE, MODELS, f"{MODELS}\nlimits: {{{limits}}}", words) for limits, words in (
+        ("imagse: [1, 2]", NO_IMAGSE), ("seeds: [1, imagse]", NO_IMAGSE),
+        ("seeds: 3", r"01-tiny\.md: limits\.seeds: .*got 3"))),
+    (PAGE, ":tags: [parameters]", ":tags: [other]", "no code cell with the tag 'parameters'"),
+    *((PAGE, "images: int = 50", line, r"01-tiny\.md: expected 'name: type = value'.*got 'images")
+      for line in ("images = 50", "images: complex = 50")),
+    (PAGE, MODELS, "models: [tinny]", "no model 'tinny'.*Did you mean 'tiny'"),
+    (PAGE, MODELS, "models: [tiny", "notebooks/01-tiny.md is not valid YAML")])
+def test_what_cannot_be_run_is_refused_before_anything_runs(root: Path, file: str, old: str, new: str,
+                                                            words: str) -> None:
+    """With the file, the name and what was expected."""
+    edit(root / file, old, new)
+    with pytest.raises((BadFile, BadInput), match=words):
+        notebooks.models(NAME), notebooks.run(NAME, "smoke")
     assert not (root / "_build").exists()
 
 
-@pytest.mark.parametrize(("limits", "given", "words"), [
-    ("images: [10, null]", {"images": 9}, r"notebook 01-tiny: parameter 'images' = 9; expected at least 10\."),
-    ("variance: [0.25, 1]", {"variance": 1.5}, r"'variance' = 1\.5; expected at least 0\.25 and at most 1\."),
-    ("seeds: [null, images]", {"seeds": 21}, r"'seeds' = 21; expected at most 20 \(images\)\."),
-    ("imagse: [1, 2]", {}, r"01-tiny\.md: no parameter 'imagse'.*Did you mean 'images'"),
-    ("seeds: [1, imagse]", {}, r"01-tiny\.md: no parameter 'imagse'.*Did you mean 'images'"),
-    ("seeds: 3", {}, r"01-tiny\.md: limits\.seeds: .*got 3"),
-])
-def test_limits_are_checked_before_anything_runs(root: Path, limits: str, given: dict, words: str) -> None:
+@pytest.mark.parametrize(("limits", "within", "value", "words"), [
+    ("images: [10, null]", 10, 9, r"notebook 01-tiny: parameter 'images' = 9; expected at least 10\."),
+    ("variance: [0.25, 1]", 1.0, 1.5, r"'variance' = 1\.5; expected at least 0\.25 and at most 1\."),
+    ("seeds: [null, images]", 20, 21, r"'seeds' = 21; expected at most 20 \(images\)\.")])
+def test_limits_are_checked_before_anything_runs(root: Path, limits: str, within: float, value: float,
+                                                 words: str) -> None:
     """Also against other parameters, as the profile has them; at a limit is within it."""
-    edit(root / "notebooks/01-tiny.md", "models: [tiny, other]", f"models: [tiny, other]\nlimits: {{{limits}}}")
+    edit(root / PAGE, MODELS, f"{MODELS}\nlimits: {{{limits}}}")
+    key, smoke = limits.partition(":")[0], config.load_profile("smoke")
     with pytest.raises(BadInput, match=words):
-        notebooks.run(NAME, "smoke", given)
-    assert not (root / "_build").exists()
-    if given:
-        (key, value), = given.items()
-        within = {"images": 10, "variance": 1.0, "seeds": 20}[key]
-        assert notebooks.resolve(NAME, config.load_profile("smoke"), {key: within})[key] == within != value
+        notebooks.run(NAME, "smoke", {key: value})
+    assert not (root / "_build").exists() and notebooks.resolve(NAME, smoke, {key: within})[key] == within
 
 
 @pytest.mark.parametrize(("page", "given"), [
@@ -106,21 +109,6 @@ def test_pairs_of_digits_are_pairs_of_digits(root: Path, pairs: str) -> None:
     assert notebooks.resolve(NAME, settings, {"pairs": '["4/9"]'})["pairs"] == ["4/9"]
     with pytest.raises(BadInput, match=r"'pairs' = .*; expected list\[str\], for example \['7/9', '3/5'\]"):
         notebooks.resolve(NAME, settings, {"pairs": pairs})
-
-
-@pytest.mark.parametrize(("old", "new", "words"), [
-    (":tags: [parameters]", ":tags: [other]", "no code cell with the tag 'parameters'"),
-    ("images: int = 50", "images = 50", r"01-tiny\.md: expected 'name: type = value'.*got 'images"),
-    ("images: int = 50", "images: complex = 50", r"01-tiny\.md: expected 'name: type = value'.*got 'images"),
-    ("models: [tiny, other]", "models: [tinny]", "no model 'tinny'.*Did you mean 'tiny'"),
-    ("models: [tiny, other]", "models: [tiny", "notebooks/01-tiny.md is not valid YAML"),
-])
-def test_wrong_notebooks(root: Path, old: str, new: str, words: str) -> None:
-    """A notebook that cannot be checked is named, with what it has."""
-    path = root / "notebooks/01-tiny.md"
-    path.write_text(path.read_text().replace(old, new))
-    with pytest.raises((BadFile, BadInput), match=words):
-        notebooks.models(NAME), notebooks.parameters(NAME)
 
 
 def test_run_writes_notebook_and_records(project: Project) -> None:

@@ -229,11 +229,13 @@ def records(claim: str, *rows: dict[str, object]) -> dict[str, Verdict]:
 
 def test_a_verdict_is_told_by_the_name_of_its_claim_a_line_each_check() -> None:
     """Names of the code are words, and a < is no tag."""
-    one = records("any-ff", {"quantity": "completion_mse", "model": "generative", "value": 0.05})["any-ff"]
+    one = records("any-ff", *({"quantity": "completion_mse", "model": model, "value": value} for model, value in (
+        ("generative", 0.05), ("fully-connected-equal", 0.06))))["any-ff"]
     page = BeautifulSoup(render.verdicts([one]), "html.parser")
     lines = [line.text for line in page.find_all(class_="line")]
     assert page.find("td").text.startswith(RULES["any-ff"].name)
-    assert all(str(outcome) in lines for outcome in one.ran) and "generative" not in page.text
+    assert [str(outcome) for outcome in one.ran] == [line for line in lines if " < " in line] != []
+    assert "generative" not in page.text
     assert page.find(class_="verdict").text == one.verdict
 
 

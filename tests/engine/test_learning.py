@@ -118,9 +118,12 @@ def test_scores_are_what_they_say():
     assert minus_completion_error(copy, {"vertices": images}) == pytest.approx(-float(expected), rel=1e-3)
 
 
-def test_a_feedforward_graph_is_scored_by_its_forward_pass():
-    """However large its weights: from zeros, a hundred steps do not reach the bottom of so narrow a valley."""
+@pytest.mark.parametrize("among", [[], [topology.Edges("pixels", "pixels")]])
+def test_a_feedforward_graph_is_scored_by_its_forward_pass(among: list[topology.Edges]):
+    """However large its weights: from zeros, a hundred steps do not reach the bottom of so narrow a valley. Edges among
+    what is held change nothing."""
     made = topology.discriminative(20, [30, 30, 30], 10)
+    made = topology.Topology(made.groups, [*made.edges, *among], made.sensory)
     graph = PCGraph(made, "relu", init_std=0.6, prior="flat", dtype=torch.float64)
     images = torch.rand(200, 20, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     values, below = images, "pixels"
@@ -326,10 +329,17 @@ def worlds(seed: int = 0, activation: str = "tanh", **more: object) -> PCGraph:
     return PCGraph(edges, activation, dtype=torch.float64, **more)
 
 
+def of_group(name: str) -> dict[str, object]:
+    """A graph and data for one of its two groups, which are alike."""
+    graph = PCGraph(topology.from_mask(torch.ones(12, 12), {"a": 6, "b": 6}), dtype=torch.float64)
+    return {"graph": graph, "data": {name: toy()[0]}}
+
+
 HELD_OUT, COSINE = {"epochs": 1, "validation": 0.2, "score": "accuracy"}, {"epochs": 2, "anneal": "cosine"}
 
 
 @pytest.mark.parametrize(("first", "change", "says"), [
+    (of_group("a") | {"epochs": 1}, of_group("b"), ""),
     *(({"epochs": 1}, {"graph": worlds(**other), "epochs": 2}, "") for other in (      # as many weights in all of them
         {"seed": 1}, {"activation": "relu"}, {"prior": "flat"}, {"pixel_scale": Scale("[-1, 1]", 0.5, 0.5)})),
     *((HELD_OUT, change, "") for change in (
@@ -354,22 +364,22 @@ SIX = {"a": 3, "b": 2, "c": 1}
     (torch.ones(6, 6), {"pools": [["a", "b"], ["c"]]}, {"pools": [["a"], ["b", "c"]]}, "another training")])
 def test_a_checkpoint_knows_the_plan_and_the_pools_of_its_graph(tmp_path: Path, mask, first, other, says) -> None:
     """A row of weights would fit into a matrix, and as many vertices compete in other pools."""
-    for more, epochs in ((first, 1), (first, 2), (other, 3)):
-        made = topology.from_mask(mask, SIX, pools=more.get("pools", ()))
-        graph = PCGraph(made, top_k=0.5, plan=more.get("plan", "dense"))
-        fitted = {"data": {"a": toy()[0][:, :3]}, "epochs": epochs, "checkpoint": tmp_path / "s", "progress": False}
-        if more is first:
-            assert len(fit(graph, **fitted)) == epochs
-        else:
-            with pytest.raises(BadFile, match=says):
-                fit(graph, **fitted)
+    def trained(epochs: int, plan: str = "dense", pools: object = ()) -> pd.DataFrame:
+        graph = PCGraph(topology.from_mask(mask, SIX, pools=pools), top_k=0.5, plan=plan)
+        return fit(graph, {"a": toy()[0][:, :3]}, epochs=epochs, checkpoint=tmp_path / "s", progress=False)
+
+    assert len(trained(1, **first)) == 1 and len(trained(2, **first)) == 2
+    with pytest.raises(BadFile, match=says):
+        trained(3, **other)
 
 
 def test_a_score_function_is_known_by_what_it_does() -> None:
-    """The same text on other lines is the same function, with whatever stands inside it."""
+    """The same text on other lines is the same function, with whatever stands inside it or is filled in."""
     text = "lambda graph, batch: max(map(lambda k: k in {'a', 'b'}, batch))"
-    once, again, other = (_known_as(eval(code)) for code in (text, f"(\n\n{text})", text.replace("'b'", "'c'")))
-    assert once == again != other and _known_as(accuracy) == "accuracy"
+    for once, again, other in (map(eval, (text, f"(\n\n{text})", text.replace("'b'", "'c'"))),
+                               (partial(minus_energy, share=share) for share in (0.5, 0.5, 1.0))):
+        assert _known_as(once) == _known_as(again) != _known_as(other)
+    assert _known_as(accuracy) == "accuracy"
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -408,36 +418,8 @@ def test_a_graph_without_edges_learns_its_biases_alone():
         fit(PCGraph(alone, "linear", dtype=torch.float64), images, progress=False)
 
 
-def test_the_same_numbers_on_other_groups_are_another_training(tmp_path: Path) -> None:
-    alike, images = topology.from_mask(torch.ones(8, 8), {"a": 4, "b": 4}), torch.rand(6, 4)
-    settings = {"epochs": 2, "batch_size": 3, "progress": False, "checkpoint": tmp_path / "c.safetensors"}
-    fit(PCGraph(alike), {"a": images}, **settings)
-    with pytest.raises(BadFile, match="another"):
-        fit(PCGraph(alike), {"b": images}, **settings)
-
-
-def test_a_score_with_arguments_filled_in_is_known_again() -> None:
-    def score(graph: PCGraph, batch: dict, share: float) -> float:
-        return share
-
-    half, again, all_of_it = (partial(score, share=share) for share in (0.5, 0.5, 1.0))
-    assert _known_as(half) == _known_as(again) != _known_as(all_of_it)
-
-
 def test_one_thin_image_at_the_beginning_is_no_measure_of_what_follows(recwarn: pytest.WarningsRecorder) -> None:
     images, _ = toy(40)
     images[torch.randperm(40, generator=torch.Generator().manual_seed(0))[0]] = 0           # the first that fit draws
     fit(PCGraph(topology.generative(0, [4], 6)), images.float(), epochs=1, batch_size=1, steps=3, progress=False)
     assert not recwarn.list
-
-
-def test_edges_among_what_is_held_do_not_change_how_accuracy_asks() -> None:
-    """From zeros a hundred steps do not get through four layers of large weights."""
-    base = topology.discriminative(6, [8, 8, 8, 8], 3)
-    joined = topology.Topology(base.groups, [*base.edges, topology.Edges("pixels", "pixels")], base.sensory)
-    plain = PCGraph(base, "tanh", init_std=1.5, generator=torch.Generator().manual_seed(1))
-    other = PCGraph(joined, "tanh")
-    other.set_edge_weights([*plain.edge_weights(), None])
-    images = torch.rand(50, 6, generator=torch.Generator().manual_seed(0))
-    labels = query(plain, {"pixels": images}, start="prediction").values["labels"].argmax(-1)
-    assert accuracy(other, (images, labels)) == 1

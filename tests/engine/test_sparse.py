@@ -47,16 +47,6 @@ for make in (mask, assemblies, networkx):
 """
 
 
-@pytest.mark.parametrize(("pairs", "rows", "columns", "p", "listed"), [
-    (50, 100, 1, 0.5, True), (50, 1, 100, 0.5, True), (50, 7, 7, 0.5, False),         # their number counts, no shape
-    (None, 400, 400, 0.02, False), (None, 400, 400, 0.009, True), (None, 400, 400, 0.0001, False)])    # 1,600; only 16
-def test_many_pairs_and_rare_edges_are_drawn_as_a_list(monkeypatch, pairs, rows, columns, p, listed):
-    if pairs:
-        monkeypatch.setattr(topology, "PAIRS", pairs)
-    [edges] = topology._bernoulli({"a": rows}, {"b": columns}, p, torch.Generator().manual_seed(0))
-    assert edges.listed is listed
-
-
 @pytest.mark.parametrize("std", [None, {"cluster1 -> cluster1": 0.5, "labels -> cluster1": 0.25}])
 def test_lists_of_edges_beside_whole_blocks_are_drawn_alone(monkeypatch, std):
     """Labels send edges to a whole cluster; the others are as many as Bernoulli ones (5 sigma), without self-loops."""

@@ -74,26 +74,24 @@ PROFILE, MODELS = "config/profiles/smoke.yaml", "config/models.yaml"
 
 
 @pytest.mark.parametrize(("file", "old", "new", "words"), [
-    (PROFILE, "models:", "threds: 2\nmodels:", ["threds", "threads"]),
-    (PROFILE, "models:", "threads: two\nmodels:", ["threads", "integer", "'two'"]),
-    (PROFILE, "tiny:", "tini:", ["model 'tini'", "Did you mean 'tiny'"]),
-    (PROFILE, "epochs: 3", "epocs: 3", ["models.tiny", "train", "'epocs'", "Did you mean 'epochs'"]),
-    (PROFILE, "epochs: 3", "epochs: -1", ["models.tiny", "train.epochs", "greater than or equal to 1"]),
-    (PROFILE, "01-tiny: ", "01-tinny: ", ["notebook '01-tinny'", "Did you mean '01-tiny'"]),
-    (PROFILE, "models:", "threads: 1\nthreads: 2\nmodels:", ["'threads' is given twice", "line 4"]),
-    (PROFILE, "description: for tests", "description: [", ["not valid YAML"]),
-    (MODELS, "data: mnist", "data: minst", ["tiny", "data", "'mnist'", "'minst'"]),
-    (MODELS, "constructor: generative", "constructor: generativ", ["tiny", "topology", "generative"]),
-    (MODELS, "hidden: [8]", "hidden: 8", ["tiny", "hidden", "list"]),
-    (MODELS, "weight_lr: 1e-3", "weight_lr: fast", ["tiny", "weight_lr", "number", "'fast'"]),
-    (MODELS, "steps: 3", "value_lr: save", ["tiny", "value_lr", "'safe'"])])
-def test_wrong_settings_are_refused(root: Path, file: str, old: str, new: str, words: list[str]) -> None:
+    (PROFILE, "models:", "threds: 2\nmodels:", "threds.*threads"),
+    (PROFILE, "models:", "threads: two\nmodels:", "threads.*integer.*'two'"),
+    (PROFILE, "tiny:", "tini:", "model 'tini'.*Did you mean 'tiny'"),
+    (PROFILE, "epochs: 3", "epocs: 3", "models.tiny.*train.*'epocs'.*Did you mean 'epochs'"),
+    (PROFILE, "epochs: 3", "epochs: -1", "models.tiny.*train.epochs.*greater than or equal to 1"),
+    (PROFILE, "01-tiny: ", "01-tinny: ", "notebook '01-tinny'.*Did you mean '01-tiny'"),
+    (PROFILE, "models:", "threads: 1\nthreads: 2\nmodels:", "'threads' is given twice.*line 4"),
+    (PROFILE, "description: for tests", "description: [", "not valid YAML"),
+    (MODELS, "data: mnist", "data: minst", "tiny.*data.*'mnist'.*'minst'"),
+    (MODELS, "constructor: generative", "constructor: generativ", "tiny.*topology.*generative"),
+    (MODELS, "hidden: [8]", "hidden: 8", "tiny.*hidden.*list"),
+    (MODELS, "weight_lr: 1e-3", "weight_lr: fast", "tiny.*weight_lr.*number.*'fast'"),
+    (MODELS, "steps: 3", "value_lr: save", "tiny.*value_lr.*'safe'")])
+def test_wrong_settings_are_refused(root: Path, file: str, old: str, new: str, words: str) -> None:
     """The message names the file, the key, what was expected and a near match."""
     edit(root / file, old, new)
-    with pytest.raises((BadInput, BadFile)) as caught:
+    with pytest.raises((BadInput, BadFile), match=f"{file}.*{words}"):
         config.load_profile("smoke")
-    for word in [file, *words]:
-        assert word in str(caught.value)
 
 
 def test_missing_or_foreign_file_is_named(root: Path) -> None:

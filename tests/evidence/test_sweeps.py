@@ -454,23 +454,21 @@ def test_a_run_is_measured_in_what_the_sweep_asks_for(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("old", "new", "words"), [
-    ("train.weight_decay", "train.weight_dekay", ["no key 'weight_dekay'", "Did you mean 'weight_decay'"]),
-    ("[0.0, 0.01]", "[0.0, much]", ["tiny", "train.weight_decay", "'much'"]),
-    ("[0.0, 0.01]", "0.01", ["vary", "weight_decay", "list"]),
-    ("batch_size: 25}", "epochs: 1}, validation_count: 0", ["keeps no validation images", "validation_count"]),
-    ("model: tiny", "model: tinny", ["no model 'tinny'", "Did you mean 'tiny'"]),
-    ("  smoke:", "  smoek:", ["no profile 'smoek'", "Did you mean 'smoke'"]),
-    ("images: 10", "imges: 10", ["no key 'imges'", "Did you mean 'images'"]),
-    ("images: 10", "images: 10\nmeasured: [seem]", ["measured", "'completion'", "'seem'"]),
-    ("train.weight_decay: [0.0, 0.01]", "sede: [0, 1]", ["no key 'sede'"]),
+    ("train.weight_decay", "train.weight_dekay", "no key 'weight_dekay'.*Did you mean 'weight_decay'"),
+    ("[0.0, 0.01]", "[0.0, much]", "tiny.*train.weight_decay.*'much'"),
+    ("[0.0, 0.01]", "0.01", "vary.*weight_decay.*list"),
+    ("batch_size: 25}", "epochs: 1}, validation_count: 0", "keeps no validation images.*validation_count"),
+    ("model: tiny", "model: tinny", "no model 'tinny'.*Did you mean 'tiny'"),
+    ("  smoke:", "  smoek:", "no profile 'smoek'.*Did you mean 'smoke'"),
+    ("images: 10", "imges: 10", "no key 'imges'.*Did you mean 'images'"),
+    ("images: 10", "images: 10\nmeasured: [seem]", "measured.*'completion'.*'seem'"),
+    ("train.weight_decay: [0.0, 0.01]", "sede: [0, 1]", "no key 'sede'"),
 ])
-def test_wrong_sweep_is_refused_before_anything_runs(root: Path, old: str, new: str, words: list[str]) -> None:
+def test_wrong_sweep_is_refused_before_anything_runs(root: Path, old: str, new: str, words: str) -> None:
     """The message names the file, the key, what was expected and a near match."""
     edit(root / "config/sweeps/tiny.yaml", old, new)
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(BadInput, match=f"config/sweeps/tiny.yaml.*{words}"):
         sweeps.load("tiny", "laptop", "cpu")
-    for word in ["config/sweeps/tiny.yaml", *words]:
-        assert word in str(caught.value)
     assert not (root / "_build").exists()
 
 
