@@ -132,6 +132,7 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     from pcgraph_lite import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})
     values = resolve(name, settings, given)
+    models(name)                                                           # a misspelt one: refused at once, too
     hardware.pick_device(values.get("device", "auto"))                     # refused before anything runs
     usual, folder = checkout.ROOT / "_build" / profile, _folder(name, profile, given, out)
     for variable in PLACES:                                                # cells run in another working folder

@@ -178,7 +178,7 @@ def seen(request: pytest.FixtureRequest, window: "sync_api.Page", built: Path,
     found.paper = on_paper(page)
     page.set_viewport_size({"width": 390, "height": 844})
     found.phone = layout(page)
-    found.asked, found.said = [*page.asked], [*page.said]
+    found.asked, found.said = [*page.asked, *images], [*page.said]          # lazy images are asked for later
     return found
 
 
