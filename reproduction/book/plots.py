@@ -122,41 +122,39 @@ def _frame(axis: Axes, k: int, row: int, right: bool | None) -> None:
                   va="center", bbox={"boxstyle": "circle,pad=0.05", "color": color})
 
 
-def trials(rows: Mapping[str, Tensor | Trial], count: int = 10, columns: Sequence[str] = ()) -> Figure:
-    """The first ``count`` pictures of trials, framed by whether they agree, and of images ``(batch, pixels)``."""
-    pictures = {name: (row.images if isinstance(row, Trial) else row)[:count] for name, row in rows.items()}
-    marks = {name: row.each["agrees"][:count].tolist() for name, row in rows.items() if isinstance(row, Trial)}
+def trials(rows: Mapping[str, Tensor | Trial | list[Tensor | Trial]], count: int = 10,
+           columns: Sequence[str] = ()) -> Figure:
+    """The first ``count`` pictures of trials, framed by whether they agree, and of images ``(batch, pixels)``; of a
+    list so many of each, next to each other.
+    """
+    pictures, marks = {}, {}
+    for name, row in rows.items():
+        shown = [(one.images[:count], one.each["agrees"]) if isinstance(one, Trial) else (one[:count], [None] * count)
+                 for one in (row if isinstance(row, list) else [row])]
+        pictures[name] = torch.cat([images for images, _ in shown])
+        marks[name] = [mark for images, agrees in shown for _, mark in zip(images, agrees, strict=False)]
     return image_rows(pictures, columns=columns, marks=marks)
 
 
 def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words: Mapping[str, str],
             count: int = 10) -> Figure:
-    """``trials`` of one data set, with the test images of ``cases`` as originals; of several data sets, half as many
-    pictures of each, ``side_by_side``; the place of a model that one of them lacks stays empty. Of each model only the
-    lowest seed is shown. ``rows``: by (dataset, model, seed). ``words``: names of models for readers.
+    """``side_by_side`` with ``count`` pictures of one data set, or half as many of each of several; the place of a
+    model that one of them lacks stays empty. Of each model only the lowest seed is shown. ``rows``: by (dataset, model,
+    seed). ``words``: names of models for readers.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
     told = {(name, words.get(model, model), s): row for (name, model, s), row in rows.items() if s == seed}
-    if len(names) > 1:
-        gaps = {(name, what, seed): torch.full_like(cases[name].test.images, torch.nan)
-                for what in dict.fromkeys(key[1] for key in told) for name in names}
-        return side_by_side(gaps | told, cases, -(-count // 2))
-    original = {"original": cases[next(iter(names))].test.images}
-    return trials({what: row for (_, what, _), row in told.items()} | original, count)
+    gaps = {(name, what, seed): torch.full_like(cases[name].test.images, torch.nan)
+            for what in dict.fromkeys(key[1] for key in told) for name in names}
+    return side_by_side(gaps | told, cases, count if len(names) == 1 else -(-count // 2))
 
 
 def side_by_side(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], count: int = 5) -> Figure:
     """Trials and images in rows, with ``count`` pictures of each data set next to each other, above the originals."""
     seed, names = min(key[2] for key in rows), list(dict.fromkeys(key[0] for key in rows))
     rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
-    pictures, marks = {}, {}
-    for what in dict.fromkeys(key[1] for key in rows):
-        of = [rows[name, what, seed] for name in names]
-        shown = [(one.images if isinstance(one, Trial) else one)[:count] for one in of]
-        pictures[what] = torch.cat(shown)
-        marks[what] = [bool(one.each["agrees"].iloc[k]) if isinstance(one, Trial) else None
-                       for one, some in zip(of, shown, strict=True) for k in range(len(some))]
-    return image_rows(pictures, marks=marks)
+    return trials({what: [rows[name, what, seed] for name in names] for what in dict.fromkeys(key[1] for key in rows)},
+                  count)
 
 
 def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = False,
