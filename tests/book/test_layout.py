@@ -58,7 +58,7 @@ def judged() -> Judged:
 def laid(judged: Judged, tmp_path: Path):
     """Lays a page out, and returns it."""
     def lay_out(one: Page) -> NotebookNode:
-        layout.lay_out(one, judged, ROOT, tmp_path)
+        layout.lay_out(one, judged, ROOT, tmp_path, layout.drawn({one.name: one}))
         return one.notebook
 
     return lay_out
@@ -128,7 +128,7 @@ def test_a_page_without_claims_tells_its_finding_with_numbers_of_its_tables(judg
     aims = []
     for cells in ([show(Table.of(frame, "counted"))], []):
         one = Page("l-settings", page(*cells).notebook, True, False, {})
-        layout.lay_out(one, judged, ROOT, tmp_path)
+        layout.lay_out(one, judged, ROOT, tmp_path, layout.drawn({one.name: one}))
         aims.append(one.notebook.cells[1].source)
     assert "7 of them are true" in aims[0] and "9 at none" in aims[0] and "The other 8 depend" in aims[0]
     assert "tests no claim" in aims[1] and "{every}" not in aims[1]
@@ -168,7 +168,7 @@ def test_figure_and_table_of_a_claim_say_what_was_found(judged: Judged, tmp_path
     one = finding()
     rows = [show(tables.plain(pd.DataFrame({"decay": ["weak"]}), "by-decay")) for _ in range(2)]
     shown = page(figure("Bars"), *rows)
-    layout.lay_out(shown, replace(judged, found={"gen-a": one}), ROOT, tmp_path)
+    layout.lay_out(shown, replace(judged, found={"gen-a": one}), ROOT, tmp_path, layout.drawn({shown.name: shown}))
     drawn, *told = shown.notebook.cells[2:]
     assert drawn.metadata.mystnb.image.alt == "Bars. Eight <pictures>: First & best."
     assert ["First &amp; best." in row.outputs[0].data["text/html"] for row in told] == [False, True]
@@ -177,7 +177,8 @@ def test_figure_and_table_of_a_claim_say_what_was_found(judged: Judged, tmp_path
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_page_offers_its_notebook_and_what_it_recorded(judged: Judged, tmp_path: Path, count: int) -> None:
     one = page()
-    layout.lay_out(one, replace(judged, records=count * [{"notebook": NAME}]), ROOT, tmp_path)
+    judged = replace(judged, records=count * [{"notebook": NAME}])
+    layout.lay_out(one, judged, ROOT, tmp_path, layout.drawn({one.name: one}))
     links = re.findall(r'<a href="([^"]+)" download>', one.notebook.cells[1].source)
     assert links == [*[f"../../records/{NAME}.{kind}" for kind in ("csv", "json")][:2 * count],
                      f"../../_sources/book/notebooks/{NAME}.ipynb"]
