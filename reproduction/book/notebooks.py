@@ -189,9 +189,7 @@ def _digits(value: object) -> bool:
 
 
 def _require_within(name: str, values: Mapping[str, Any]) -> None:
-    """Raise BadInput where a parameter is outside the ``limits`` of the front matter: its least and its most, either of
-    which may be another parameter, and null is no limit.
-    """
+    """Raise BadInput beyond the front matter's ``limits``: the least and the most, null or another parameter."""
     limits = strict.validated(dict[str, tuple[float | str | None, float | str | None]],
                               _read(name).metadata.get("limits") or {}, source(name), "limits.")
     named = [bound for bounds in limits.values() for bound in bounds if isinstance(bound, str)]

@@ -24,13 +24,11 @@ FEW = 3                                            # up to so many cases are lis
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(Verdict):
-    """A verdict in words. ``title``: what was found, in a line; the claim's name where nothing was measured.
-
-    ``hangs``: what it depends on (other readings, simple methods), one sentence each. ``cause`` empty: none is needed.
-    ``tested``: how the cause was tested, and the result; empty if it was not.
+    """A verdict in words. ``hangs``: what it depends on (other readings, simple methods), one sentence each. ``cause``:
+    empty if none is needed. ``tested``: how it was tested, and the result; empty if it was not.
     """
 
-    title: str
+    title: str                                     # the claim's name where nothing was measured
     remark: str
     lead: str
     sentences: tuple[str, ...]

@@ -58,10 +58,9 @@ class ProfilePart(strict.Strict):
 
 
 class Sweep(ProfilePart):
-    """A sweep file. ``vary``: grids of dotted keys of the model's specification -> values, all crossed; the base runs
-    once. A grid may vary the ``seed`` as well. ``images``: how many validation images are completed and denoised.
-    ``query_steps``: T of queries that are judged at their end. ``measured``: the measured parts; an existing run is not
-    measured again.
+    """A sweep file. ``vary``: grids of dotted keys of the model's specification, or ``seed`` -> values, all crossed;
+    the base runs once. ``images``: how many validation images are completed and denoised. ``query_steps``: T of queries
+    that are judged at their end. ``measured``: the parts; an existing run is not measured again.
     """
 
     description: str
@@ -184,8 +183,8 @@ def _runs(sweep: Sweep, settings: config.Profile, source: Path) -> Iterator[Run]
 
 
 def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
-    """Train and measure the missing runs of a sweep, and print one line per run. A killed sweep resumes after its last
-    complete run. Returns the file of rows. Raises UnknownName, BadInput; BadFile: rows or data are damaged.
+    """Train and measure the missing runs of a sweep, a line per run; a killed one resumes after its last complete run.
+    Returns the file of rows. Raises UnknownName, BadInput; BadFile: rows or data are damaged.
     """
     wanted, target, picked = plan(name, profile), path(name, profile), hardware.pick_device(device)
     lock, _ = map(ready, (target.with_suffix(".lock"), target))

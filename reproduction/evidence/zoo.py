@@ -218,12 +218,8 @@ def images(data: str, split: str, profile: config.Profile) -> ImageSet:
     return replace(found, images=found.images.to(getattr(torch, profile.dtype)))
 
 
-def split(settings: Model, profile: config.Profile,
-          generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
-    """Training images and, if the settings ask for them, validation images. The test set is never read.
-
-    Raises BadInput: none would be left to train on.
-    """
+def split(settings: Model, profile: config.Profile, generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
+    """Training images and, if asked for, validation images; no test images. Raises BadInput: none to train on."""
     data, held_out = images(settings.data, "train", profile), None
     if settings.validation_count >= len(data):
         raise BadInput(f"validation_count = {settings.validation_count} for {settings.data}; profile {profile.name} "
@@ -235,11 +231,8 @@ def split(settings: Model, profile: config.Profile,
     return data, held_out
 
 
-def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | None,
-        **options: Any) -> pd.DataFrame:
-    """Train a model in place as its specification says. ``options`` go to the ``fit`` of its kind. Returns the history
-    with one row per epoch. Raises UnstableStep, BadValues: the training diverges.
-    """
+def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | None, **options: Any) -> pd.DataFrame:
+    """Train a model in place by its settings. Returns a row per epoch. Raises UnstableStep, BadValues: it diverges."""
     seen = None if held_out is None else (held_out.images, held_out.labels)
     train, data = (learning.fit, [(rest.images, rest.labels)]) if settings.kind == "pcgraph" else (
         KINDS[settings.kind].fit, [rest.images, rest.labels])
