@@ -177,7 +177,7 @@ def _runs(sweep: Sweep, settings: config.Profile, source: Path) -> Iterator[Run]
         values = _values(spec, columns)
         differs = [f"{key} = {value}" for key, value in values.items() if value != usual[key]]
         for seed in seeds:
-            weights = spec.identity(seed, settings.data.sample, settings.dtype)
+            weights = spec.identity(seed, settings.sample, settings.dtype)
             identity = hashlib.sha256(f"{weights} {sweep.images}".encode()).hexdigest()[:16]
             yield Run(", ".join(filter(None, (task, *differs))) or "base", values, sweep, spec, seed, identity)
 

@@ -65,7 +65,7 @@ class ModelRun:
     def identity(self) -> str:
         """Hash of all settings that decide the weights."""
         settings = config.load_profile(self.profile)
-        return self.spec.identity(self.seed, settings.data.sample, settings.dtype)
+        return self.spec.identity(self.seed, settings.sample, settings.dtype)
 
     @property
     def fingerprint(self) -> str:
@@ -214,7 +214,7 @@ def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
 
 def images(data: str, split: str, profile: config.Profile) -> ImageSet:
     """The ``split`` ("train" or "test") of a data set in a profile: all images or the sample, in its precision."""
-    found = datasets.load(data, split, sample=profile.data.sample)
+    found = datasets.load(data, split, sample=profile.sample)
     return replace(found, images=found.images.to(getattr(torch, profile.dtype)))
 
 
