@@ -83,12 +83,6 @@ class Quantity(Outcome):
         return f"{count(holding) if holding else 'none'} of {count(len(self.cases))}"
 
     @property
-    def leaning(self) -> str:
-        sign = 1 if self.check.greater_than else -1
-        so = sum(sign * (case.values.mean() - case.theirs.mean()) > 0 for case in self.cases)
-        return f"{count(so)} of {count(len(self.cases))}"
-
-    @property
     def on(self) -> str:
         """The data sets of the cases."""
         return " and ".join(dict.fromkeys(_called("dataset", case.dataset) for case in self.cases))
