@@ -172,7 +172,6 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
 
 
 def _label(cell: NotebookNode) -> None:
-    """Label the button of a cell that is folded away."""
     tags = cell.metadata.get("tags", [])
     if prompt := next((PROMPTS[tag] for tag in PROMPTS if tag in tags), ""):
         cell.metadata.tags = list(dict.fromkeys([*tags, "hide-input"]))

@@ -220,7 +220,6 @@ def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Pat
 
 
 def _named_after(name: str, profile: str, given: Mapping[str, object]) -> Path:
-    """A folder named after the parameters."""
     parts = "_".join([profile, *(f"{key}-{given[key]}" for key in sorted(given))])
     plain = re.sub(r"[\[\]]|(?<=,) ", "", parts)                           # lists
     slug = re.sub(r"[^\w.,-]+", "", plain)
@@ -265,7 +264,6 @@ def _own_kernel() -> type:
 
 
 def _failure(name: str, error: Exception, failed: Path | None) -> str:
-    """The message for a failed run: the cell, its error, and where its output is kept."""
     kept = f"What ran until then is kept in {checkout.relative(failed)}." if failed else "No cell was run."
     if not hasattr(error, "ename"):
         return f"notebook {name} stopped: {type(error).__name__}: {error}. {kept}"

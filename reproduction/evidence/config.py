@@ -187,10 +187,8 @@ def checked(name: str, settings: Mapping[str, Any], path: Path, prefix: str = ""
 
 
 def profile_file(name: str) -> Path:
-    """The file of a profile."""
     return checkout.ROOT / "config" / "profiles" / f"{name}.yaml"
 
 
 def models_file() -> Path:
-    """The file of the models."""
     return checkout.ROOT / "config" / "models.yaml"

@@ -152,7 +152,6 @@ class Quantity(Outcome):
         return max(1, len(self.paper.removesuffix(" %").partition(".")[2]))
 
     def _labels(self) -> list[str]:
-        """What distinguishes the cases, in words."""
         told = [{"dataset": case.dataset, "model": case.model} | case.parameters for case in self.cases]
         keys = [key for key in told[0] if len({str(one.get(key)) for one in told}) > 1]
         return [", ".join(_called(key, one.get(key)) for key in keys) for one in told]

@@ -158,7 +158,6 @@ def plan(name: str, profile: str) -> list[Run]:
 
 
 def _runs(sweep: Sweep, settings: config.Profile, source: Path) -> Iterator[Run]:
-    """The runs of a sweep or task, some perhaps twice."""
     strict.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
     part, task = sweep.profiles.get(settings.name, ProfilePart()), sweep.task
     sweep = sweep.model_copy(update=part.model_dump(exclude={"base"}, exclude_unset=True))
@@ -317,7 +316,6 @@ def _source(name: str) -> Path:
 
 
 def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> Model:
-    """The checked specification at a point of a grid."""
     spec = config.checked(model, strict.changed(base, point), source)
     if not spec.validation_count:
         raise BadInput(f"{checkout.relative(source)}: {model} keeps no validation images; set validation_count in its "

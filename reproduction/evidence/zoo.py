@@ -53,7 +53,6 @@ class ModelRun:
 
     @property
     def spec(self) -> Model:
-        """Its settings."""
         return spec(self.name, self.profile)
 
     @property
