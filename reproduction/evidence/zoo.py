@@ -100,7 +100,7 @@ class ModelRun:
                 old.unlink(missing_ok=True)
         return target
 
-    def load(self, device: str = "auto", progress: bool = True) -> "Trained":
+    def load(self, device: str = "auto") -> "Trained":
         """The trained model, trained first, with a message, if weights are missing, of other settings or of code that
         computes other numbers. Raises as ``train``, and BadFile, with the command that trains it again: a damaged file.
         """
@@ -109,7 +109,7 @@ class ModelRun:
             found = ("weights of other settings or code" if target.is_file() else
                      f"no weights in profile {self.profile} yet")
             print(f"{self.name} (seed {self.seed}) has {found}: training it.", file=sys.stderr, flush=True)
-            self.train(device, progress)
+            self.train(device, progress=False)
         dtype = config.load_profile(self.profile).dtype
         model, _ = build(self.spec, self.seed, hardware.pick_device(device), dtype)
         try:
