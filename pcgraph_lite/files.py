@@ -207,7 +207,7 @@ def load_tensors(path: Path, keys: Collection[str] | None = None,
     from safetensors import SafetensorError, safe_open
     try:
         with safe_open(path, "pt") as file:
-            header = file.metadata() or {}
+            header = dict(sorted((file.metadata() or {}).items()))         # the file has them in any order
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise BadFile(f"{path} cannot be read ({error})") from error

@@ -51,7 +51,7 @@ def commit() -> None:
     """Write the weights that ``zoo.committed`` loads, each with the header of its training."""
     for name in COMMITTED:
         training = zoo.ModelRun(name, PROFILE)
-        training.load(progress=False)                                      # refuses damaged weights
+        training.load()                                                    # refuses damaged weights
         header, tensors = load_tensors(training.path, zoo.HEADER)
         small = {key: values.half() if values.is_floating_point() else values for key, values in tensors.items()}
         save_tensors(zoo.committed_path(name), small, {key: header[key] for key in zoo.HEADER if key != "history"})
@@ -73,7 +73,7 @@ def model(name: str) -> dict[str, object]:
     """One trained graph. Raises BadInput: not trained, no graph, or with a prior, bias or top-k unknown to the page."""
     if not (training := zoo.ModelRun(name, PROFILE, SEED)).path.is_file():           # or the export would train it
         raise BadInput(f"{name} has no weights. Train it: pcgraph train {name} --profile {PROFILE} --seed {SEED}")
-    trained = training.load("cpu", progress=False)
+    trained = training.load("cpu")
     graph, spec = trained.graph, trained.spec
     if spec.kind != "pcgraph" or graph.prior != "zero" or graph.bias is not None or spec.top_k is not None:
         raise BadInput(f"{name} is a {spec.kind}; the page runs graphs with prior 'zero', no bias and no top-k.")

@@ -58,7 +58,7 @@ def trainings() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def numbers(settings: Mapping[str, Any]) -> list[float]:
     """What one training ends with, in float64: its last row of the history, and two numbers for each tensor."""
     spec = config.checked("small", settings, FILE)
-    profile = config.Profile(name="numerics", description="", data=config.DataSettings(sample=True), dtype="float64")
+    profile = config.Profile(name="numerics", description="", sample=True, dtype="float64")
     model, generator = zoo.build(spec, 0, torch.device("cpu"))             # drawn as published models are
     model.to(torch.float64)
     rest, held_out = zoo.split(spec, profile, generator)

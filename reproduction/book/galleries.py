@@ -42,10 +42,8 @@ def _ink(picture: Image.Image) -> np.ndarray:
 
 
 def _columns(ink: np.ndarray) -> tuple[float, float] | None:
-    """Where the first frame begins, and how far it is from there to the next; None: no frames at even distances. In
-    the lower half, because titles, and noisy pictures in the first row, add ink to some columns.
-    """
-    inked = ink[len(ink) // 2:].mean(0)
+    """Where the first frame begins, and how far it is from there to the next; None: no frames at even distances."""
+    inked = ink[len(ink) // 2:].mean(0)                # titles, and noisy pictures in the first row, add ink above
     most = inked.max()
     lines = np.flatnonzero(inked >= FRAMED * most)
     thick = int(np.argmax(np.diff(lines, append=-1) != 1)) + 1             # pixels of a line

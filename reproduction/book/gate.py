@@ -65,7 +65,6 @@ def _filled(source: NotebookNode, ran: Sequence[NotebookNode], name: str) -> Not
 
 
 def _parameters(injected: NotebookNode) -> NotebookNode:
-    """papermill's cell, reduced to its code."""
     return new_code_cell(injected.source, metadata={"tags": [INJECTED, "hide-input"]})
 
 
@@ -93,7 +92,6 @@ def _injected(cell: NotebookNode) -> bool:
 
 
 def _refused(output: NotebookNode) -> str | None:
-    """Why an output may not be shown; None if it may."""
     if output.output_type not in ("stream", "display_data", "execute_result"):
         return f"an output of type {output.output_type!r}"
     return next(filter(None, (_unfit(kind, content) for kind, content in output.get("data", {}).items())), None)

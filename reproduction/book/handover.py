@@ -93,8 +93,11 @@ def text_of(value: Any, form: str = "") -> str:
             return DASH
         case bool():
             return "yes" if value else "no"
-        case int() | float():
-            return number(value, form)
+        case int() | float() if form or isinstance(value, int):
+            return format(value, form)
+        case float():                                                      # without a positive power of ten
+            text = f"{value:.4g}"
+            return f"{float(text):.0f}" if "e+" in text else text
         case {"share": share, "low": low, "high": high}:
             return f"{100 * share:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
         case {"mean": mean, "low": float(low), "high": float(high)}:
@@ -102,16 +105,8 @@ def text_of(value: Any, form: str = "") -> str:
         case {"mean": mean, "sd": float(sd)}:
             return decimals.spread(mean, sd)
         case {"mean": mean}:
-            return number(mean)
+            return text_of(mean)
     return str(value)
-
-
-def number(value: float, form: str = "") -> str:
-    """A number with four significant digits and without a positive power of ten; an integer as it is."""
-    if form or isinstance(value, int):
-        return format(value, form)
-    text = f"{value:.4g}"
-    return f"{float(text):.0f}" if "e+" in text else text
 
 
 def keep(figure: Figure, rows: Sequence[dict[str, Any]] | pd.DataFrame) -> Figure:

@@ -72,21 +72,19 @@ class Page:
         return figures.of(self.notebook)
 
 
-Drawn = Mapping[str, tuple[str, figures.Figure]]
+Drawn = Mapping[str, tuple[str, figures.Figure]]           # name of a figure -> its page, and the figure
 
 
 def drawn(pages: Mapping[str, Page]) -> Drawn:
-    """Name of a figure -> its page, and the figure."""
+    """The figures of all pages."""
     return {name: (page.name, figure) for page in pages.values() for name, figure in page.figures.items()}
 
 
-def lay_out(page: Page, judged: Judged, root: Path, source: Path, every: Drawn | None = None) -> None:
-    """Turn a notebook's outputs into what readers see, and write their downloads into ``source``, the staged book.
-    ``every``: the figures of all pages; None: the page has those of no other.
-    """
+def lay_out(page: Page, judged: Judged, root: Path, source: Path, every: Drawn) -> None:
+    """Turn a notebook's outputs into what readers see, and write their downloads into ``source``, the staged book."""
     found, recorded = judged.of(page.name), any(row["notebook"] == page.name for row in judged.records)
     _describe_figures(page, found, source / "vendor/records/figures")
-    _put_result(page, found, recorded, source, every or drawn({page.name: page}))
+    _put_result(page, found, recorded, source, every)
     _show_tables(page, found, source / "vendor/records/tables")
     for cell in page.notebook.cells:
         _label(cell)
@@ -96,9 +94,7 @@ def lay_out(page: Page, judged: Judged, root: Path, source: Path, every: Drawn |
 
 
 def _put_result(page: Page, found: Sequence[Finding], recorded: bool, source: Path, every: Drawn) -> None:
-    """Put the findings and the figure that shows them, perhaps another page's, below the title, and a line about the
-    run below the claim.
-    """
+    """Put findings, the figure that shows them, perhaps another page's, and a line about the run below the title."""
     title = next((cell for cell in page.notebook.cells if cell.source.startswith("# ")), None)
     if title is None:
         return
@@ -176,7 +172,6 @@ def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> Non
 
 
 def _label(cell: NotebookNode) -> None:
-    """Label the button of a cell that is folded away."""
     tags = cell.metadata.get("tags", [])
     if prompt := next((PROMPTS[tag] for tag in PROMPTS if tag in tags), ""):
         cell.metadata.tags = list(dict.fromkeys([*tags, "hide-input"]))

@@ -190,9 +190,7 @@ def _digits(value: object) -> bool:
 
 
 def _require_within(name: str, values: Mapping[str, Any]) -> None:
-    """Raise BadInput where a parameter is outside the ``limits`` of the front matter: its least and its most, either of
-    which may be another parameter, and null is no limit.
-    """
+    """Raise BadInput beyond the front matter's ``limits``: the least and the most, null or another parameter."""
     limits = strict.validated(dict[str, tuple[float | str | None, float | str | None]],
                               _read(name).metadata.get("limits") or {}, source(name), "limits.")
     named = [bound for bounds in limits.values() for bound in bounds if isinstance(bound, str)]
@@ -223,7 +221,6 @@ def _folder(name: str, profile: str, given: Mapping[str, object], out: str | Pat
 
 
 def _named_after(name: str, profile: str, given: Mapping[str, object]) -> Path:
-    """A folder named after the parameters."""
     parts = "_".join([profile, *(f"{key}-{given[key]}" for key in sorted(given))])
     plain = re.sub(r"[\[\]]|(?<=,) ", "", parts)                           # lists
     slug = re.sub(r"[^\w.,-]+", "", plain)
@@ -268,7 +265,6 @@ def _own_kernel() -> type:
 
 
 def _failure(name: str, error: Exception, failed: Path | None) -> str:
-    """The message for a failed run: the cell, its error, and where its output is kept."""
     kept = f"What ran until then is kept in {checkout.relative(failed)}." if failed else "No cell was run."
     if not hasattr(error, "ename"):
         return f"notebook {name} stopped: {type(error).__name__}: {error}. {kept}"

@@ -41,8 +41,7 @@ class Page:
         kinds = kinds if isinstance(kinds, Mapping) else {kind: kind for kind in kinds}
         count = seeds if isinstance(seeds, Mapping) else dict.fromkeys(data, seeds)
         some = {name: self._first(count[name], kinds, name) for name in data}
-        found = {(name, called, s): zoo.ModelRun(f"{kind}-{name}", self.profile, s).load(
-            str(self.device.type), progress=False)
+        found = {(name, called, s): zoo.ModelRun(f"{kind}-{name}", self.profile, s).load(str(self.device.type))
                  for name in data for called, kind in kinds.items() for s in some[name]}
         for one in found.values():
             self.recorder.uses(one.name, one.seed, one.fingerprint, one.weights)

@@ -544,7 +544,6 @@ def _grid(count: int, most: int, width: float, height: float, margin: float = 0.
 
 
 def _neuron_at(neuron: Neuron, vertices: int, around: bool) -> tuple[float, float]:
-    """Where a neuron is drawn."""
     kind, i = neuron
     if not around:
         return 2.3 * i + PLACES[kind][0], PLACES[kind][1]

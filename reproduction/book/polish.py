@@ -60,9 +60,7 @@ def short_name(page: Path) -> str:
 
 
 def linked(page: str, others: Mapping[str, str], own: str = "") -> str:
-    """The page with a link at each "page 3a" of its text that is none yet, and "this page" where it is its own name.
-    ``others``: short name -> address.
-    """
+    """The page with a link at each "page 3a" of its text, or "this page". ``others``: short name -> address."""
     def link(found: re.Match[str]) -> str:
         if found["page"] == own:
             return f"{'This' if found[0].startswith('P') else 'this'} page"
@@ -75,9 +73,7 @@ def linked(page: str, others: Mapping[str, str], own: str = "") -> str:
 
 
 def bound(page: str) -> str:
-    """The page without line breaks before a % or a unit, beside a ±, or inside a short interval, an assignment or a
-    power of ten. Code and formulas do not change.
-    """
+    """The page without line breaks beside a unit or a ± or inside a short formula; code and math do not change."""
     kept = {"code": "{0}", "loose": "\u00a0", "power": '<span class="whole">{0}</span>'}
     return WHOLE.sub(lambda found: kept[found.lastgroup].format(found[0]), page)
 
@@ -116,16 +112,13 @@ def polished(page: str, folder: Path) -> str:
 def _boxed(figure: re.Match[str]) -> str:
     """The picture of a figure in a box that scrolls and knows its width. Names of its rows, if any, stay in sight."""
     natural = re.search(r"--natural: \d+", figure[2])
-    style = natural[0] if natural else "--natural: 0"
-    names = "".join(_row_names(tag) for tag in re.findall(r"<img [^>]*--names[^>]*>", figure[2]))
-    return f'{figure[1]}<span class="wide-picture" style="{style}">{names}{figure[2]}</span>'
-
-
-def _row_names(tag: str) -> str:
-    """The left edge of the picture with this tag, once more."""
-    style, source = (re.search(rf'{name}="([^"]+)"', tag)[1] for name in ("style", "src"))
-    kind = ' class="photograph"' if 'class="photograph' in tag else ""
-    return f'<span class="row-names" style="{style}"><img{kind} alt="" loading="lazy" src="{source}"></span>'
+    names = ""
+    for tag in re.findall(r"<img [^>]*--names[^>]*>", figure[2]):          # its left edge, once more
+        style, source = (re.search(rf'{name}="([^"]+)"', tag)[1] for name in ("style", "src"))
+        kind = ' class="photograph"' if 'class="photograph' in tag else ""
+        names += f'<span class="row-names" style="{style}"><img{kind} alt="" loading="lazy" src="{source}"></span>'
+    width = natural[0] if natural else "--natural: 0"
+    return f'{figure[1]}<span class="wide-picture" style="{width}">{names}{figure[2]}</span>'
 
 
 def _image(tag: str, folder: Path) -> str:

@@ -23,9 +23,7 @@ OLDER = {"over_hopfield": "the Hopfield network", "over_boltzmann": "the Boltzma
 
 def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path,
              committed: Path | None = None) -> dict[str, str]:
-    """The files that prose pages include, by name; small pictures go into ``source``. ``pages``: that are linked.
-    ``committed``: records of the paper's sizes, for a book of smaller runs.
-    """
+    """The files that prose pages include, by name. ``committed``: the paper's sizes, for a book of smaller runs."""
     every, order = entries(judged, pages, root, source / "book/_static/score"), list(findings.LEADS)
     full = {name: one.verdict for name, one in findings.findings(records.read(committed)).items()} if committed else {}
     ranked = sorted(every, key=lambda entry: order.index(entry["one"].verdict))                # what holds first
@@ -40,14 +38,12 @@ def includes(judged: Judged, pages: Mapping[str, Page], root: Path, source: Path
 
 
 def entries(judged: Judged, pages: Mapping[str, Page], root: Path, folder: Path) -> list[dict[str, Any]]:
-    """What the pages say of each claim, with the figure that shows it, if it was run, its page, and a small picture of
-    it in ``folder``; of no chart, which is grey dust at this size.
-    """
+    """What the pages say of each claim, and a small picture of the figure that shows it, in ``folder``."""
     every, told, places = [], (root / "book/changes.md").read_text(encoding="utf-8"), drawn(pages)
     for one in judged.found.values():
         claim, anchor = one.claim, f"change-{one.name.lower()}"
         place, figure = places.get(one.figure, ("", None)) if one.verdict != "not run" else ("", None)
-        figure = None if figure and figure.numbers else figure
+        figure = None if figure and figure.numbers else figure             # a chart is grey dust at this size
         every.append({
             "one": one, "group": BEYOND if claim.beyond else EXACT if claim.exact else TRAINED, "place": place,
             "figure": figure, "image": figures.thumbnail(figure, folder, SMALL) if figure else None,

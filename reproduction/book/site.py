@@ -112,12 +112,7 @@ def build(source: Path, target: Path) -> Path:
 
 def notebook_names(toc: Path) -> list[str]:
     """The names of the notebooks in a table of contents, in its order."""
-    return [Path(file).name for file in listed(toc) if file.startswith("book/notebooks/")]
-
-
-def listed(toc: Path) -> list[str]:
-    """Every page of a table of contents, with those below others, in its order."""
-    return list(parse_toc_data(read_yaml(toc)))
+    return [Path(file).name for file in parse_toc_data(read_yaml(toc)) if file.startswith("book/notebooks/")]
 
 
 def read_notebook(path: Path, profile: str) -> NotebookNode:

@@ -115,7 +115,7 @@ def load(name: str, profile: str, seed: int = 0, device: str = "auto", images: i
 
 def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float) -> Card:
     """The card of a model, made from its weights. Arguments and errors are those of ``load``."""
-    trained = training.load(device, progress=False)
+    trained = training.load(device)
     spec = trained.spec                                # a memory holds no images out: it is asked for those it stores
     memory = spec.kind == "pcgraph" and not spec.validation_count and spec.train.score == "energy"
     said = {"recalled": _recalls(trained, **asked)} if memory else _answers(trained, images)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import Field, create_model
 
-from pcgraph_lite.baselines.kinds import KINDS, Kind
+from pcgraph_lite.baselines.kinds import KINDS
 from pcgraph_lite.engine import learning
 from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.topology import CONSTRUCTORS
@@ -86,24 +86,15 @@ CALL = {"self", "model", "graph", "data", "images", "labels", "validation", "che
 HARDWARE = {"topology", "generator", "layout", "pixel_scale"}              # the same for graphs; the scale has a name
 
 
-def _baseline(name: str, kind: Kind) -> type[Model]:
-    train = schema(f"training of {name}", Strict, kind.training, CALL.union(kind.without))
-    return schema(name, Model, kind.make, {"generator", *kind.given}, kind=(Literal[name], ...), train=(train, ...))
-
-
 TOPOLOGIES = [schema(name, Strict, make, {"generator"}, constructor=(Literal[name], ...))
               for name, make in CONSTRUCTORS.items()]
 GRAPH = schema("pcgraph", Model, PCGraph, HARDWARE, kind=(Literal["pcgraph"], ...), scale=(Literal[SCALES], "[0, 1]"),
                topology=(Annotated[reduce(or_, TOPOLOGIES), Field(discriminator="constructor")], ...),
                train=(schema("training", schema("score", Strict, learning.fit, CALL), learning.Training), ...))
-SPECS = {"pcgraph": GRAPH, **{name: _baseline(name, kind) for name, kind in KINDS.items()}}
-ModelSpec = Annotated[reduce(or_, SPECS.values()), Field(discriminator="kind")]
-
-
-class DataSettings(Strict):
-    """The images of a profile: the bundled sample or the full data sets."""
-
-    sample: bool
+BASELINES = [schema(name, Model, kind.make, {"generator", *kind.given}, kind=(Literal[name], ...),
+                    train=(schema(f"training of {name}", Strict, kind.training, CALL.union(kind.without)), ...))
+             for name, kind in KINDS.items()]
+ModelSpec = Annotated[reduce(or_, BASELINES, GRAPH), Field(discriminator="kind")]
 
 
 class Profile(Strict):
@@ -113,7 +104,7 @@ class Profile(Strict):
 
     name: str
     description: str
-    data: DataSettings
+    sample: bool                                       # the bundled images instead of the full data sets
     threads: Count = 1
     dtype: Literal["float32", "float64"] = "float32"
     models: dict[str, dict[str, Any]] = Field(default_factory=dict)
@@ -160,7 +151,7 @@ def entry(name: str, profile: Profile) -> Mapping[str, Any]:
     """The changes that a profile makes to a model. A copy under a new name gets those of its ``original``, except for
     settings of its own. Raises BadInput: neither exists; nothing is trained at full size on the sample unasked.
     """
-    if name in profile.models or not profile.data.sample:
+    if name in profile.models or not profile.sample:
         return profile.models.get(name, {})
     if (source := original(name, profile)) is None:
         raise in_file(profile_file(profile.name), f"no entry {name!r} under models, and the sizes of "
@@ -196,10 +187,8 @@ def checked(name: str, settings: Mapping[str, Any], path: Path, prefix: str = ""
 
 
 def profile_file(name: str) -> Path:
-    """The file of a profile."""
     return checkout.ROOT / "config" / "profiles" / f"{name}.yaml"
 
 
 def models_file() -> Path:
-    """The file of the models."""
     return checkout.ROOT / "config" / "models.yaml"

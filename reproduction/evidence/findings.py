@@ -24,13 +24,11 @@ FEW = 3                                            # up to so many cases are lis
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(Verdict):
-    """A verdict in words. ``title``: what was found, in a line; the claim's name where nothing was measured.
-
-    ``hangs``: what it depends on (other readings, simple methods), one sentence each. ``cause`` empty: none is needed.
-    ``tested``: how the cause was tested, and the result; empty if it was not.
+    """A verdict in words. ``hangs``: what it depends on (other readings, simple methods), one sentence each. ``cause``:
+    empty if none is needed. ``tested``: how it was tested, and the result; empty if it was not.
     """
 
-    title: str
+    title: str                                     # the claim's name where nothing was measured
     remark: str
     lead: str
     sentences: tuple[str, ...]
@@ -83,12 +81,6 @@ class Quantity(Outcome):
         if holding == len(self.cases) > 1:
             return "both" if holding == 2 else f"all {count(holding)}"
         return f"{count(holding) if holding else 'none'} of {count(len(self.cases))}"
-
-    @property
-    def leaning(self) -> str:
-        sign = 1 if self.check.greater_than else -1
-        so = sum(sign * (case.values.mean() - case.theirs.mean()) > 0 for case in self.cases)
-        return f"{count(so)} of {count(len(self.cases))}"
 
     @property
     def on(self) -> str:
@@ -160,7 +152,6 @@ class Quantity(Outcome):
         return max(1, len(self.paper.removesuffix(" %").partition(".")[2]))
 
     def _labels(self) -> list[str]:
-        """What distinguishes the cases, in words."""
         told = [{"dataset": case.dataset, "model": case.model} | case.parameters for case in self.cases]
         keys = [key for key in told[0] if len({str(one.get(key)) for one in told}) > 1]
         return [", ".join(_called(key, one.get(key)) for key in keys) for one in told]

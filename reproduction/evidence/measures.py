@@ -83,7 +83,6 @@ def _read(some: ImageSet, images: Tensor, classes: Tensor | None = None) -> floa
 
 
 def _noisy(some: ImageSet, truth: Tensor, seed: int) -> Tensor:
-    """The noisy pictures of denoising, where ``truth`` is."""
     return datasets.noisy(some.images, VARIANCE, datasets.noise_generator(seed, "held-out")).to(truth.device)
 
 

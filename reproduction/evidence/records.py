@@ -178,24 +178,19 @@ def read(*folders: Path | str) -> list[dict[str, Any]]:
                 "notebook": saved.notebook, "profile": saved.profile}
         except (BadFile, ValueError, KeyError) as error:
             why = strict.explain(error.errors()[0], "") if isinstance(error, ValidationError) else error
+            run = path.parent.parent                                       # of _build/PROFILE/records
+            option = f" --profile {run.name}" if run.parent == checkout.ROOT / "_build" else ""
             raise BadFile(f"{checkout.relative(path)} is not a records file ({type(error).__name__}: {why}). Expected "
                           "a folder of records such as results/records; a records file that is damaged is made again "
-                          f"by its notebook: pcgraph run {path.stem}{_profile_of(path)}") from error
+                          f"by its notebook: pcgraph run {path.stem}{option}") from error
         files[saved.notebook, saved.profile] = [row.model_dump() | common for row in saved.records]
     return [row for key in sorted(files) for row in files[key]]
 
 
-def _profile_of(path: Path) -> str:
-    """The option that makes a file of ``_build/PROFILE/records`` again."""
-    profile = path.parent.parent
-    return f" --profile {profile.name}" if profile.parent == checkout.ROOT / "_build" else ""
-
-
 def compared(mine: Path, theirs: Path) -> "pd.DataFrame":
-    """The numbers that two runs have both recorded, means over seeds: one row each with notebook, claim, quantity,
-    dataset, model, parameters, mine, theirs, difference. ``mine``, ``theirs``: folders of runs or of records, or
-    files of these. Raises BadFile: one is no file of records. BadInput: a folder has no records, or they have no number
-    in common.
+    """The numbers that two runs have both recorded, means over seeds: one row each with COMPARED, mine, theirs,
+    difference. ``mine``, ``theirs``: folders of runs or of records, or files of these. Raises BadFile: one is no file
+    of records. BadInput: a folder has no records, or they have no number in common.
     """
     import pandas as pd  # only here: the import takes long
     means = []

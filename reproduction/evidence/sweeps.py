@@ -58,10 +58,9 @@ class ProfilePart(strict.Strict):
 
 
 class Sweep(ProfilePart):
-    """A sweep file. ``vary``: grids of dotted keys of the model's specification -> values, all crossed; the base runs
-    once. A grid may vary the ``seed`` as well. ``images``: how many validation images are completed and denoised.
-    ``query_steps``: T of queries that are judged at their end. ``measured``: the measured parts; an existing run is not
-    measured again.
+    """A sweep file. ``vary``: grids of dotted keys of the model's specification, or ``seed`` -> values, all crossed;
+    the base runs once. ``images``: how many validation images are completed and denoised. ``query_steps``: T of queries
+    that are judged at their end. ``measured``: the parts; an existing run is not measured again.
     """
 
     description: str
@@ -159,7 +158,6 @@ def plan(name: str, profile: str) -> list[Run]:
 
 
 def _runs(sweep: Sweep, settings: config.Profile, source: Path) -> Iterator[Run]:
-    """The runs of a sweep or task, some perhaps twice."""
     strict.refuse_unknown(source, "profile", sweep.profiles, config.profile_names())
     part, task = sweep.profiles.get(settings.name, ProfilePart()), sweep.task
     sweep = sweep.model_copy(update=part.model_dump(exclude={"base"}, exclude_unset=True))
@@ -178,14 +176,14 @@ def _runs(sweep: Sweep, settings: config.Profile, source: Path) -> Iterator[Run]
         values = _values(spec, columns)
         differs = [f"{key} = {value}" for key, value in values.items() if value != usual[key]]
         for seed in seeds:
-            weights = spec.identity(seed, settings.data.sample, settings.dtype)
+            weights = spec.identity(seed, settings.sample, settings.dtype)
             identity = hashlib.sha256(f"{weights} {sweep.images}".encode()).hexdigest()[:16]
             yield Run(", ".join(filter(None, (task, *differs))) or "base", values, sweep, spec, seed, identity)
 
 
 def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
-    """Train and measure the missing runs of a sweep, and print one line per run. A killed sweep resumes after its last
-    complete run. Returns the file of rows. Raises UnknownName, BadInput; BadFile: rows or data are damaged.
+    """Train and measure the missing runs of a sweep, a line per run; a killed one resumes after its last complete run.
+    Returns the file of rows. Raises UnknownName, BadInput; BadFile: rows or data are damaged.
     """
     wanted, target, picked = plan(name, profile), path(name, profile), hardware.pick_device(device)
     lock, _ = map(ready, (target.with_suffix(".lock"), target))
@@ -318,7 +316,6 @@ def _source(name: str) -> Path:
 
 
 def _spec(model: str, base: Mapping[str, Any], point: Mapping[str, Any], source: Path) -> Model:
-    """The checked specification at a point of a grid."""
     spec = config.checked(model, strict.changed(base, point), source)
     if not spec.validation_count:
         raise BadInput(f"{checkout.relative(source)}: {model} keeps no validation images; set validation_count in its "

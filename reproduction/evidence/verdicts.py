@@ -202,7 +202,6 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
 
 
 def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) -> list[str]:
-    """What a final verdict on a claim still needs, one sentence each."""
     lacks = []
     if profile and SIZES.get(profile, -1) < SIZES[claim.needs.profile]:
         lacks.append(f"Run at the sizes called {profile}; the rule asks for {claim.needs.profile}.")
@@ -226,7 +225,6 @@ def _lacks(claim: Claim, own: list[Row], profile: str, outcomes: list[Outcome]) 
 
 
 def _compared(rival: Rival, own: list[Row]) -> list[Beside]:
-    """A quantity beside a simple rival, case by case."""
     cases = _applied(rival, own).cases
     about = [(case.dataset, ", ".join(claims.settings(case.parameters))) for case in cases]
     several = [len(set(side)) > 1 for side in zip(*about, strict=True)]

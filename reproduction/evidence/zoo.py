@@ -53,7 +53,6 @@ class ModelRun:
 
     @property
     def spec(self) -> Model:
-        """Its settings."""
         return spec(self.name, self.profile)
 
     @property
@@ -65,7 +64,7 @@ class ModelRun:
     def identity(self) -> str:
         """Hash of all settings that decide the weights."""
         settings = config.load_profile(self.profile)
-        return self.spec.identity(self.seed, settings.data.sample, settings.dtype)
+        return self.spec.identity(self.seed, settings.sample, settings.dtype)
 
     @property
     def fingerprint(self) -> str:
@@ -101,7 +100,7 @@ class ModelRun:
                 old.unlink(missing_ok=True)
         return target
 
-    def load(self, device: str = "auto", progress: bool = True) -> "Trained":
+    def load(self, device: str = "auto") -> "Trained":
         """The trained model, trained first, with a message, if weights are missing, of other settings or of code that
         computes other numbers. Raises as ``train``, and BadFile, with the command that trains it again: a damaged file.
         """
@@ -110,7 +109,7 @@ class ModelRun:
             found = ("weights of other settings or code" if target.is_file() else
                      f"no weights in profile {self.profile} yet")
             print(f"{self.name} (seed {self.seed}) has {found}: training it.", file=sys.stderr, flush=True)
-            self.train(device, progress)
+            self.train(device, progress=False)
         dtype = config.load_profile(self.profile).dtype
         model, _ = build(self.spec, self.seed, hardware.pick_device(device), dtype)
         try:
@@ -214,16 +213,12 @@ def _called(make: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
 
 def images(data: str, split: str, profile: config.Profile) -> ImageSet:
     """The ``split`` ("train" or "test") of a data set in a profile: all images or the sample, in its precision."""
-    found = datasets.load(data, split, sample=profile.data.sample)
+    found = datasets.load(data, split, sample=profile.sample)
     return replace(found, images=found.images.to(getattr(torch, profile.dtype)))
 
 
-def split(settings: Model, profile: config.Profile,
-          generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
-    """Training images and, if the settings ask for them, validation images. The test set is never read.
-
-    Raises BadInput: none would be left to train on.
-    """
+def split(settings: Model, profile: config.Profile, generator: torch.Generator) -> tuple[ImageSet, ImageSet | None]:
+    """Training images and, if asked for, validation images; no test images. Raises BadInput: none to train on."""
     data, held_out = images(settings.data, "train", profile), None
     if settings.validation_count >= len(data):
         raise BadInput(f"validation_count = {settings.validation_count} for {settings.data}; profile {profile.name} "
@@ -235,11 +230,8 @@ def split(settings: Model, profile: config.Profile,
     return data, held_out
 
 
-def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | None,
-        **options: Any) -> pd.DataFrame:
-    """Train a model in place as its specification says. ``options`` go to the ``fit`` of its kind. Returns the history
-    with one row per epoch. Raises UnstableStep, BadValues: the training diverges.
-    """
+def fit(model: nn.Module, settings: Model, rest: ImageSet, held_out: ImageSet | None, **options: Any) -> pd.DataFrame:
+    """Train a model in place by its settings. Returns a row per epoch. Raises UnstableStep, BadValues: it diverges."""
     seen = None if held_out is None else (held_out.images, held_out.labels)
     train, data = (learning.fit, [(rest.images, rest.labels)]) if settings.kind == "pcgraph" else (
         KINDS[settings.kind].fit, [rest.images, rest.labels])

@@ -50,9 +50,10 @@ def page(*cells: NotebookNode) -> Page:
 
 @pytest.fixture
 def laid(tmp_path: Path):
-    """Lays a page out, and returns it. ``figures``: of all pages; ``known``: what else is known of the claims."""
-    def lay_out(one: Page, *figures: object, **known: object) -> NotebookNode:
-        layout.lay_out(one, replace(JUDGED, **known), ROOT, tmp_path, *figures)
+    """Lays a page out, and returns it. ``others``: pages beside it; ``known``: what else is known of the claims."""
+    def lay_out(one: Page, *others: Page, **known: object) -> NotebookNode:
+        figures = layout.drawn({each.name: each for each in (one, *others)})
+        layout.lay_out(one, replace(JUDGED, **known), ROOT, tmp_path, figures)
         return one.notebook
 
     return lay_out
@@ -79,7 +80,7 @@ def test_a_page_may_open_with_the_figure_of_another_page(laid, tmp_path: Path) -
         "mystnb": {"figure": {"caption": "Lent.", "name": load().pages[NAME].figure}}})
     other = Page("l-settings", new_notebook(cells=[new_markdown_cell("# Other"), lent]), True, False, RUN)
     one = page(figure())
-    top, own = laid(one, layout.drawn({NAME: one, "l-settings": other})).cells[1:]
+    top, own = laid(one, other).cells[1:]
     assert "Lent. From {doc}`l-settings`." in top.source and ":name:" not in top.source
     assert "remove-output" not in own.metadata.tags and (tmp_path / "book/generated/figures").is_dir()
 

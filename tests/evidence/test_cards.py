@@ -48,7 +48,7 @@ def commit(name: str = "tiny") -> Path:
 def test_a_card_says_what_the_model_answers(root: Path) -> None:
     """Answers, history and size are those of the trained model; so it is for a part of the test images."""
     card = cards.load("tiny", "smoke", device="cpu")
-    trained = ModelRun("tiny", "smoke").load(device="cpu", progress=False)
+    trained = ModelRun("tiny", "smoke").load(device="cpu")
     test = datasets.load("mnist", "test", sample=True)
     assert torch.equal(card.read(test), answers(trained, test))
     assert card.history.equals(trained.history.astype(float)) and card.seconds == trained.seconds
@@ -70,7 +70,7 @@ def answers(trained: zoo.Trained, test: datasets.ImageSet) -> torch.Tensor:
 def test_the_card_of_a_memory_says_what_comes_back(root: Path) -> None:
     """Asked by hand: the upper half hidden, or noise on pixels from -1 to 1, for as many steps."""
     card = cards.load("memory", "smoke", device="cpu")
-    graph = ModelRun("memory", "smoke").load(device="cpu", progress=False).graph
+    graph = ModelRun("memory", "smoke").load(device="cpu").graph
     images = zoo.trained_on("memory", "smoke").images
     lower = observed(images, torch.arange(784) >= 392)
     half = query(graph, {"pixels": lower}, steps=40, momentum=0.95, tolerance=1e-9)

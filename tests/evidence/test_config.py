@@ -49,7 +49,7 @@ def test_graphs_of_weak_and_strong_decay_differ_in_nothing_else(profile: str, pa
 def test_a_model_without_an_entry_is_refused(root: Path) -> None:
     """On the sample, and not with the full data sets, which the sizes of models.yaml are for."""
     path, full = root / "config/profiles/laptop.yaml", root / "config/profiles/paper.yaml"
-    full.write_text("description: all\ndata: {sample: false}\n")
+    full.write_text("description: all\nsample: false\n")
     with pytest.raises(BadInput, match=r"config/profiles/laptop\.yaml: no entry 'copier' under models.*copier: \{\}"):
         config.load_model("copier", config.load_profile("laptop"))
     assert config.load_model("copier", config.load_profile("paper")) == config.load_models()["copier"]
@@ -143,7 +143,7 @@ def test_a_schema_is_the_signature() -> None:
     with pytest.raises(ValidationError, match="no key 'generator'"):
         schema(hidden=[2], generator=None)
     settings = {field.name for field in fields(learning.Training)}
-    assert config.SPECS["pcgraph"].model_fields["train"].annotation.model_fields.keys() == settings | {"score"}
+    assert config.GRAPH.model_fields["train"].annotation.model_fields.keys() == settings | {"score"}
 
 
 def identity(known: dict[str, Any], **train: object) -> str:

@@ -30,7 +30,7 @@ def same(a: torch.nn.Module, b: torch.nn.Module) -> bool:
 
 
 def load(name: str = "tiny", seed: int = 0) -> zoo.Trained:
-    return zoo.ModelRun(name, "smoke", seed).load(**QUIET)
+    return zoo.ModelRun(name, "smoke", seed).load("cpu")
 
 
 def test_missing_and_stale_weights_are_trained_and_then_found(root: Path, capsys: pytest.CaptureFixture[str],
