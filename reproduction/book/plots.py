@@ -4,7 +4,7 @@ import math
 import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from functools import partial
 from itertools import cycle
 from typing import Any
@@ -308,9 +308,11 @@ def answers(frame: pd.DataFrame, x: str, y: str, holds: str, part: str, border: 
     ``x`` before which an upright line stands. ``x`` is categorical, so that its order is known.
     """
     sizes = frame.groupby(part, sort=False)[y].nunique()
-    figure, axes = plt.subplots(len(sizes), figsize=(PHONE, 0.25 * sizes.sum() + 0.9), sharex=True, squeeze=False,
+    figure, axes = plt.subplots(len(sizes), figsize=(PHONE, 0.27 * sizes.sum() + 0.9), sharex=True, squeeze=False,
                                 height_ratios=list(sizes))
-    for axis, (title, rows) in zip(axes[:, 0], frame.groupby(part, sort=False), strict=True):
+    lines = frame[y].str.replace(" (", "\N{NO-BREAK SPACE}(").map(partial(textwrap.fill, width=36))  # room for cells
+    told = frame.assign(**{y: lines})
+    for axis, (title, rows) in zip(axes[:, 0], told.groupby(part, sort=False), strict=True):
         cells = rows.pivot(index=y, columns=x, values=holds).reindex(rows[y].unique())
         cells = cells.reindex(columns=frame[x].cat.categories).astype(float)            # (sentences, values)
         sns.heatmap(cells, vmin=0, vmax=1, cmap=[WRONG, RIGHT], cbar=False, linewidths=1.5, ax=axis, fmt="",
@@ -344,10 +346,11 @@ def differences(measures: Mapping[str, Mapping[str, Tensor]], less_is_better: Se
 
 
 def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, Mapping[str, float]] | None = None, *,
-         kinds: Mapping[str, str] | None = None, common: bool = True, log: bool = False) -> Figure:
+         kinds: Mapping[str, str] | None = None, common: bool = True, log: bool = False,
+         bold: Collection[str] = ()) -> Figure:
     """One panel per part, one below the other, one row per name with a number, one dot per repeat; published ``marks``
     are black bars. ``parts``: title -> name -> ``(repeats,)``. ``kinds``: name -> kind, one colour and one entry of the
-    legend each. ``common``: whether all panels share one axis. ``log``: whether it is logarithmic.
+    legend each. ``common``: whether all panels share one axis. ``log``: whether it is logarithmic. ``bold``: names.
     """
     parts = {title: {name: row for name, row in rows.items() if not np.isnan(_numbers(row)).all()}
              for title, rows in parts.items()}
@@ -357,6 +360,8 @@ def dots(parts: Mapping[str, Mapping[str, Tensor]], x: str, marks: Mapping[str, 
     for axis, (title, rows) in zip(axes, parts.items(), strict=True):
         names = list(rows)
         _dots(axis, rows, names, kinds or {})
+        for name in axis.get_yticklabels():
+            name.set_fontweight("bold" if name.get_text() in bold else "normal")
         if published := (marks or {}).get(title):
             axis.plot(list(published.values()), [names.index(name) for name in published], "|", color="black",
                       markersize=12, markeredgewidth=2, label="the paper's")

@@ -123,6 +123,14 @@ def short(model: str) -> str:
     return re.sub("|".join(SHORTER), lambda long: SHORTER[long[0]], WORDS[model])
 
 
+def deciding(measure: str) -> set[str]:
+    """The rows of a figure, as ``short`` has them, on whose measure a verdict inside the paper's grid rests."""
+    checks = [check for claim in claims.load_claims().values() if claim.in_grid
+              for check in claim.in_grid.checks.values() if not (check.further or check.guard)]
+    return {short(side.model) for check in checks if check.quantity == measure
+            for side in (check, check.other) if side and side.model in WORDS}
+
+
 def backgrounds(ends: pd.DataFrame) -> pd.DataFrame:
     """Runs of ``own_task`` on all images, once for each task: columns task, swept_background."""
     some = ends[ends["sweep"].isin(WHOLE)].rename(columns=BACKGROUNDS)
