@@ -179,7 +179,7 @@ def test_records_reach_the_pages_and_causes_those_of_what_is_not_reproduced(buil
     row = full.partition('<tr id="eq3"')[2].partition("</tr>")[0]
     assert "3e-15" in row and "pcgraph run 02-pc-graphs" in row and 'href="../records/02-pc-graphs.json"' in row
     assert (built / "records/02-pc-graphs.json").is_file() and (built / "records/claims.yaml").is_file()
-    assert 'id="claim-eq3"' in page and "with the printed indices swapped</span>" in page
+    assert 'id="claim-eq3"' in page and "(with the printed indices swapped)</span>" in page
     assert "the test" in (built / "book/audit.html").read_text()
     why = (built / "book/why.html").read_text()
     assert "Classifying house numbers with a fully connected graph" in why and "SVHN" in why
