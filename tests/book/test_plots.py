@@ -116,8 +116,9 @@ def test_dots_draw_every_seed_that_there_is_in_the_colour_of_its_kind_and_the_pu
     """Empty rows are left out; ticks of places are whole numbers."""
     parts = {"digits": {"a": torch.tensor([1.0, 3.0]), "b": torch.tensor([5.0])},
              "clothing": {"a": torch.tensor([2.0]), "b": torch.tensor([4.0])}}
-    figure = plots.dots(parts, "accuracy (%)", {"digits": {"b": 7.0}})
+    figure = plots.dots(parts, "accuracy (%)", {"digits": {"b": 7.0}}, bold=["b"])
     first, second = figure.axes
+    assert [name.get_fontweight() for name in first.get_yticklabels()] == ["normal", "bold"]
     assert [line.get_xdata().tolist() for line in first.lines[:2]] == [[1.0, 3.0], [5.0]]
     assert list(first.lines[2].get_xdata()) == [7.0] and list(first.lines[2].get_ydata()) == [1]
     assert [line.get_xdata().tolist() for line in second.lines] == [[2.0], [4.0]]

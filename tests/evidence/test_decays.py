@@ -30,6 +30,14 @@ def test_rows_of_figures_have_short_names() -> None:
     assert len({decays.short(name) for name in grids}) == len(grids)
 
 
+def test_rows_on_which_verdicts_rest_leave_out_what_is_only_told_or_guards() -> None:
+    """Of gen-c, any-ff, any-rec and any-ae; gen-b tells of the graph that saw all images, and any-asm guards."""
+    assert decays.deciding("swept_rest_psnr") == {
+        "fully connected, denoising", "feedforward, chosen for denoising", "recurrent, chosen for denoising",
+        "feedforward, all", "autoencoder, all"}
+    assert not {"fully connected, completion, all", "assemblies, all once"} & decays.deciding("swept_completion_mse")
+
+
 def test_models_are_named_by_their_sweep_and_by_what_varies_in_it() -> None:
     """Also where nothing varies in any sweep, as in short runs."""
     alike, varied = (pd.DataFrame([{"status": "ok", "dataset": "mnist"} | more])
