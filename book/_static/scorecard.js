@@ -15,7 +15,7 @@
   };
 
   const [verdictBox, verdict] = menu("Verdict", unique("verdict").sort());
-  const [sectionBox, section] = menu("Section", unique("section"));
+  const [sectionBox, section] = menu("Section", unique("section").sort((a, b) => a.localeCompare(b, "en", { numeric: true })));
   const wordsBox = document.createElement("label");
   const words = document.createElement("input");
   words.type = "search";

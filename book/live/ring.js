@@ -12,7 +12,7 @@
               say: "These weights store (1, −1, 1), where the energy is 0. Nothing is held. Press Run, then drag a vertex away and run again." },
     other: { title: "Another minimum", x: [-0.4, 0.9, -0.8], w: [-STORED, -STORED, STORED], held: [0, 0, 0], f: "tanh",
              say: "The same weights, another start. Press Run: the values settle at (−1, 1, −1), which has no energy either." },
-    frustrated: { title: "No rest for three", x: [1, 0, 0], w: [-1.5, -1.5, -1.5], held: [1, 0, 0], f: "tanh",
+    frustrated: { title: "Three cannot agree", x: [1, 0, 0], w: [-1.5, -1.5, -1.5], held: [1, 0, 0], f: "tanh",
                   say: "Every edge wants its ends to differ, which is impossible for three vertices. Press Run: some energy remains." },
     intervene: { title: "Set instead of seen", x: [0, 1, 0], w: [0.9, 0.9, 0], held: [0, 1, 0], f: "tanh", set: true,
                  say: "x₂ is set to 1 from outside. Press Run: x₃ follows, and x₁, its cause, stays at 0. Then choose Observed and run again: now x₁ moves to explain x₂." },

@@ -151,7 +151,7 @@ def _show_tables(page: Page, found: Sequence[Finding], folder: Path) -> None:
             if table.settings:
                 shown = [tag for tag in cell.metadata.get("tags", []) if tag != "hide-input"]
                 cell.metadata["tags"] = [*shown, "hide-cell"]
-                _prompt(cell, "Settings")
+                _prompt(cell, "Numbers by setting" if table.name.startswith("by-") else "Settings")
 
 
 def _describe_figures(page: Page, found: Sequence[Finding], folder: Path) -> None:

@@ -400,6 +400,7 @@ def mistakes(parts: Mapping[str, tuple[Tensor, Tensor, Sequence[str]]]) -> Figur
                     annot_kws={"fontsize": SMALLEST}, xticklabels=names, yticklabels=names, square=True,
                     cbar_kws={"label": "% of the class's images", "shrink": 0.8})
         axis.tick_params(labelsize=SMALLEST)
+        axis.tick_params(axis="y", rotation=0)
         axis.set(title=title, xlabel="answered", ylabel="true class")
         kept += [{"panel": title, "true class": names[one], "answered": names[other], "%": 100 * share.loc[one, other]}
                  for one in classes for other in classes if one != other]

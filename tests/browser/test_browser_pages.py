@@ -284,6 +284,14 @@ def test_a_page_is_whole_on_paper(seen: SimpleNamespace) -> None:
     assert right <= PAPER + 1 and hidden and light > 240
 
 
+def test_the_names_of_rows_stand_beside_their_rows_on_a_phone(window: "sync_api.Page", built: Path) -> None:
+    for name, width in (("01-introduction", 390), ("06-assemblies", 390), ("06-assemblies", 320)):
+        page = show(window, built, f"notebooks/{name}", width=width)
+        heights = page.locator(".wide-picture:has(.row-names)").evaluate_all(
+            "boxes => boxes.map(box => [...box.querySelectorAll('img')].map(image => image.offsetHeight))")
+        assert heights and all(abs(names - picture) <= 1 for names, picture in heights if picture), (name, heights)
+
+
 def test_the_names_of_rows_stay_in_sight_while_a_phone_scrolls_their_pictures(window: "sync_api.Page",
                                                                               built: Path) -> None:
     page = show(window, built, "notebooks/01-introduction", width=390)

@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 import torch
 
+from pcgraph_lite.images import judge
 from reproduction.book import notebooks
 from reproduction.book.handover import KIND
 from reproduction.checkout import ROOT
@@ -323,6 +324,8 @@ def test_what_pages_say_of_rivals_and_of_the_larger_graph() -> None:
     cut = found["anygen-a"].readings["the recurrent graph with the edges inside its layers cut"]
     equal = [one.verdict for name, one in found["any-ff"].readings.items() if re.search("many edges|equal size", name)]
     assert cut.verdict == "reproduced" and len(equal) == 2 and "reproduced" not in equal
+    conditions = {"any-ff": "a fully connected graph with as many edges", "any-ae": "recognition in place of decibels"}
+    assert all(found[claim].readings[reading].verdict == "partly" for claim, reading in conditions.items())
     cleaned = kept(claim="gen-c", model="fully-connected").groupby(["quantity", "dataset"])["value"].mean().unstack()
     linear = kept(claim="gen-c", quantity="linear_psnr").groupby("dataset")["value"].mean()
     assert (cleaned.loc["denoised_psnr"] < linear).all()
@@ -506,3 +509,19 @@ def test_longer_queries_help_the_recurrent_graph_s_clothes_and_spoil_the_fully_c
     change = {tuple(row[:2]): row[3]["mean"] - row[2]["mean"] for row in table["rows"]}
     assert change["clothing", "recurrent layers, chosen for denoising"] > 0.3
     assert change["clothing", "fully connected, denoising"] < -0.3
+
+
+def test_few_stored_images_come_back_from_noise_on_pixels_in_0_to_1() -> None:
+    """Gen-e: the settings of page 3c, in each data set."""
+    shares = kept(claim="gen-e", quantity="retrieved_share", model="fully-connected", corruption="plain noise")
+    assert len(means := shares.groupby("dataset")["value"].mean()) == 3 and means.max() < 0.25
+
+
+def test_what_judges_see_in_pictures_that_they_were_never_shown() -> None:
+    """Page H, of what its table calls images of the other data set and the mean image."""
+    told = {name: json.loads(judge.weights_path(name).with_suffix(".json").read_text()) for name in judge.JUDGES}
+    unreadable = {name: pd.DataFrame(of["calibration"]).set_index("pictures")["unreadable"].astype(float)
+                  for name, of in told.items()}
+    foreign = {name: shares["images of the other data set"] for name, shares in unreadable.items()}
+    assert foreign["fashion"] < 0.01 < 0.3 < foreign["mnist"] < 0.5
+    assert all(shares["mean image"] == 0 for shares in unreadable.values())
