@@ -127,8 +127,8 @@ class Hopfield(Classifier):
 
 @valid.checked
 def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation: Labelled | None = None,
-                 rule: Annotated[str, OneOf(RULES)] = "storkey", sizes: Sizes = (28,), thresholds: Shares = (0.3,),
-                 levels: Shares = (0.3,), checkpoint: Path | str | None = None,
+                 rule: Annotated[str, OneOf(RULES)] = "storkey", sizes: Sizes | None = None,
+                 thresholds: Shares = (0.3,), levels: Shares = (0.3,), checkpoint: Path | str | None = None,
                  generator: torch.Generator | None = None, progress: bool = True,
                  callback: Callback | None = None) -> pd.DataFrame:
     """Store the mean image of each class, with the sizes and thresholds that classify most validation images rightly.
@@ -136,7 +136,7 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
     Args:
         images, labels: ``(count, pixels)`` in [0, 1] and ``(count,)`` class numbers, each class at least once.
         rule: "storkey", or "hebb" for Hopfield's own.
-        sizes: sides of the middle square to try, see Hopfield.store.
+        sizes: sides of the middle square to try, see Hopfield.store. None: the shorter side of the images.
         thresholds: to try on the mean images: 1 above, -1 below.
         levels: to try on the images that are classified.
         checkpoint: not used, but all models have the same call.
@@ -149,6 +149,7 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
     Raises:
         WrongShape, BadValues, BadInput: data or settings that do not fit, or a choice without validation images.
     """
+    sizes = (min(model.shape[1:]),) if sizes is None else sizes
     choices = {"size": sizes, "threshold": thresholds, "level": levels}
     images, labels = _check(model, (images, labels), validation, choices)
     began, generator = time.perf_counter(), generator or torch.Generator().manual_seed(0)

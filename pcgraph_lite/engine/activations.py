@@ -53,6 +53,7 @@ class Activation:
             raise BadInput(f"f = {shown(self.f)}, slope = {shown(self.slope)}; expected two functions of torch "
                            "tensors, x -> f(x) and x -> f'(x).")
         if not (isinstance(self.kinks, tuple) and all(isinstance(kink, tuple) and len(kink) == 2 and kink[1] in (1, -1)
+                                                      and isinstance(kink[0], int | float)
                                                       for kink in self.kinks)):
             raise BadInput(f"kinks = {shown(self.kinks)}; expected pairs of a place and a side, such as ((0.0, 1),): 1 "
                            "where the slope is 1 above the place and 0 below it, -1 for the reverse.")
@@ -106,10 +107,10 @@ class Activation:
                           "a surrogate is meant, give the derivative of f.", stacklevel=2)
 
     def _check_outputs(self, x: Tensor) -> None:
-        for made, asked, name in ((self.f, x.clone(), "f"), (self.slope, x, "slope"), (self.f, x.float(), "f")):
-            found = made(asked)
-            same = isinstance(found, Tensor) and found.shape == asked.shape
-            if not same or (name == "f" and found.dtype != asked.dtype):
+        for made, asked, name in ((self.f, x.clone(), "f"), (self.slope, x, "slope"), (self.f, x.float(), "f"),
+                                  (self.slope, x.float(), "slope")):
+            found = _called(made, asked, name)
+            if not (isinstance(found, Tensor) and found.shape == asked.shape and found.dtype == asked.dtype):
                 raise BadInput(f"{name}(x) is {shown(found)}; expected a tensor of the shape and type of x.")
             if not found.isfinite().all():
                 raise BadInput(f"{name} is not finite everywhere in [-3, 3]; a vertex can take any value.")
@@ -128,6 +129,15 @@ class Activation:
     def registered(self) -> str | None:
         """Its name in ``ACTIVATIONS``, if this very one is there."""
         return next((name for name, activation in ACTIVATIONS.items() if activation is self), None)
+
+
+def _called(made: Callable[[Tensor], Any], x: Tensor, name: str) -> Any:
+    """What f or the slope returns. Raises BadInput: an error of its own."""
+    try:
+        return made(x)
+    except Exception as error:
+        raise BadInput(f"{name} fails on values of {x.dtype} ({error}); expected a function of torch tensors, of "
+                       "float32 and of float64.") from error
 
 
 def _kernels(f: Callable[..., Tensor], backward: Callable[[Tensor, Tensor, Tensor], Tensor],

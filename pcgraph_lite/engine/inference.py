@@ -173,9 +173,20 @@ def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[l
             del energies[1:-WINDOW]
     energies = [energy + constant for energy in energies]
     start, last = energies[0], energies[-1]
-    if settings.trace and (last > (limit := start * (1 + ROUNDING))).any():     # trainings look at their epochs instead
+    risen = settings.trace and bool((last > (limit := start * (1 + ROUNDING))).any())  # trainings look at their epochs
+    if risen and not _passing_a_bend(problem, settings.value_lr):
         _refuse(problem, _above(problem, last, limit), start, last, t, settings.value_lr)
     return energies, converged, t
+
+
+def _passing_a_bend(problem: Conditioned, value_lr: object) -> bool:
+    """Whether a rise is no divergence: f bends, as ReLU does at zero, and each step is below the bound of a stable one.
+
+    At the bend itself f' is that of one side, and a step towards the other may raise the energy a little, once.
+    """
+    bends = any(f.kinks for f in problem.graph.activations)
+    return bends and value_lr != "safe" and bool(
+        (torch.as_tensor(value_lr).view(-1) < 2 / curvature(problem).view(-1).cpu()).all())
 
 
 def _refuse_divergence(problem: Conditioned, energies: list[Tensor], lowest: Tensor, t: int,

@@ -1,7 +1,7 @@
 """Learning: relax each batch, then one step of the weights (alg. 1)."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
@@ -9,7 +9,7 @@ from itertools import chain
 from numbers import Real
 from pathlib import Path
 from types import CodeType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import pandas as pd
 import torch
@@ -34,7 +34,7 @@ SCORES: dict[str, Callable[[PCGraph, Batch], float]] = {}                  # fil
 ASKED: dict[str, Any] = {"steps": 100, "momentum": 0.95, "batch_size": 2000}                # of a graph that is scored
 READ = 1024                                                                # examples of a data set at a time
 RISEN = 2                                              # times the energy at the beginning: a warning
-FEW = 5                                                # fewer examples do not stand for the others
+FEW = 50                                               # fewer examples do not stand for the others
 CURVATURE_EVERY = 20                                                       # updates between looks at the safe step
 
 
@@ -78,10 +78,10 @@ def fit(graph: PCGraph, data: Data, *,
     outwards from those, and relax, sensory or not, and the weights take a step. All weights do; no ``requires_grad`` is
     looked at. A loop of one's own can keep some of them fixed (the book's page on images and a graph of your own).
 
-    If the last epoch's energy is more than twice that of the first epoch or of the first batch (of five examples or
-    more), a warning says so: the learning rate is too large. Under a zero prior these energies include what held
-    vertices without incoming edges pay (eq. 2), which no step can change and which can hide such a rise;
-    ``prior="flat"`` leaves it out.
+    If the last epoch's energy is more than twice that of the first epoch or of the first batch (if it has fifty
+    examples, or a quarter of all), a warning says so: the learning rate is too large. Under a zero prior these energies
+    include what held vertices without incoming edges pay (eq. 2), which no step can change and which can hide such a
+    rise; ``prior="flat"`` leaves it out.
 
     Whatever stops it, Ctrl-C or an error, the graph keeps the best weights so far where there is validation data, and
     ``graph.history`` holds the rows of the epochs that ended.
@@ -135,7 +135,7 @@ def fit(graph: PCGraph, data: Data, *,
     generator = generator or torch.Generator().manual_seed(0)
     train, held_out = _split(graph, data, validation, generator)
     refuse_oblong(data := _in_memory(data), training.augment)
-    measure = _measure(score, held_out)
+    measure = _measure(score, held_out, train)
     facts = _facts(graph) | _asked(train, held_out, measure)
     tensors = [part[name] for part in (train, held_out or {}) for name in sorted(part)]
     rates = of_replicas(graph, training.weight_lr, "weight_lr")
@@ -144,7 +144,7 @@ def fit(graph: PCGraph, data: Data, *,
 
     def learn(rows: Tensor) -> dict[str, float]:
         found = _learn(graph, _drawn(train, rows, state), state)
-        if len(rows) >= FEW:
+        if len(rows) >= min(FEW, _count(train) / 4):
             untrained.setdefault("energy", found["energy"])
         return found
 
@@ -159,8 +159,8 @@ def fit(graph: PCGraph, data: Data, *,
 
 @valid.checked
 def accuracy(graph: PCGraph, batch: Data) -> float:
-    """Share of examples whose labels, asked by clamping every other sensory group, peak at the right vertex. Pixels are
-    in the units of [0, 1], as for ``query``.
+    """Share of examples whose labels, asked by clamping every other group of the batch, peak at the right vertex.
+    Pixels are in the units of [0, 1], as for ``query``.
 
     The query takes at most 100 accelerated steps; where a graph does not come to rest in as many, score a ``query`` of
     your own. Where edges only lead on from those groups, it starts at the predictions, which is its end: from zeros
@@ -187,7 +187,7 @@ def accuracy(graph: PCGraph, batch: Data) -> float:
 @valid.checked
 @torch.no_grad()
 def minus_energy(graph: PCGraph, batch: Data) -> float:
-    """Minus the mean energy with all sensory groups clamped, after at most 100 accelerated steps: the graph's own
+    """Minus the mean energy with all groups of the batch clamped, after at most 100 accelerated steps: the graph's own
     energy, of pixels given in [0, 1].
 
     Example:
@@ -213,6 +213,9 @@ def minus_completion_error(graph: PCGraph, batch: Batch) -> float:
     if name not in batch:
         raise BadInput(f"the score 'completion' asks for the group {name!r}; the data has {', '.join(batch)}. Use "
                        "another score, or make one of these the topology's first sensory group.")
+    if graph.topology.size(name) < 2:
+        raise BadInput(f"the score 'completion' asks for one half of the group {name!r} from the other, and it has "
+                       "only one vertex; use another score.")
     size, unit = graph.topology.size(name), graph.pixel_scale.unit if name == "pixels" else 1.0
     known = torch.arange(size) < size // 2
     answer = query(graph, {name: observed(batch[name], known)}, **ASKED).x[..., graph.topology.slice(name)]
@@ -353,8 +356,10 @@ def gathered(data: Dataset | DataLoader) -> Data:
     loader = data if isinstance(data, DataLoader) else DataLoader(data, batch_size=READ)
     if isinstance(loader.dataset, IterableDataset):
         raise BadInput(f"{type(loader.dataset).__name__} says no length; expected a data set that fits into memory.")
-    if not isinstance(loader.sampler, SequentialSampler | RandomSampler) or loader.batch_size is None:
-        raise BadInput(f"the loader takes its examples from a {type(loader.sampler).__name__}, and fit shuffles by its "
+    one, every = loader.sampler, len(cast(Sized, loader.dataset))
+    drawn = isinstance(one, RandomSampler) and (one.replacement or len(one) != every)
+    if drawn or not isinstance(one, SequentialSampler | RandomSampler) or loader.batch_size is None:
+        raise BadInput(f"the loader takes its examples from a {type(one).__name__}, and fit shuffles by its "
                        "own generator; give torch.utils.data.Subset(dataset, rows) for some of the examples.")
     in_order = DataLoader(loader.dataset, loader.batch_size, collate_fn=loader.collate_fn,
                           num_workers=loader.num_workers)
@@ -471,7 +476,7 @@ def _classes(batch: Batch) -> bool:
     return bool(labels.shape[-1] > 1 and ((labels == 0) | (labels == 1)).all() and (labels.sum(-1) == 1).all())
 
 
-def _measure(score: Any, held_out: Batch | None) -> Callable[[PCGraph, Batch], float]:
+def _measure(score: Any, held_out: Batch | None, train: Batch) -> Callable[[PCGraph, Batch], float]:
     if score == "auto":
         score = "accuracy" if held_out and len(held_out) > 1 and _classes(held_out) else "energy"
     if held_out is None and (callable(score) or score == "completion"):
@@ -481,4 +486,7 @@ def _measure(score: Any, held_out: Batch | None) -> Callable[[PCGraph, Batch], f
         return score
     if score == "accuracy" and (held_out is None or held_out.get("labels", torch.empty(0)).shape[-1] < 2):
         raise BadInput("score='accuracy' needs validation data with labels of two classes or more; use score='energy'.")
+    if score == "energy" and held_out and (lacking := sorted(train.keys() - held_out.keys())):
+        raise BadInput(f"the validation data lack {', '.join(lacking)}, which training clamps, and an energy without "
+                       "them says nothing of the training; give them, or another score.")
     return SCORES[score]

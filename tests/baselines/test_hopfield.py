@@ -78,6 +78,12 @@ def test_no_single_update_raises_the_energy_and_held_vertices_stay():
     assert (rest * (rest @ model.weight) >= 0).all()                       # each vertex agrees with its field
 
 
+def test_images_of_any_size_are_stored_whole_by_default() -> None:
+    images, labels = torch.rand(6, 16, generator=torch.Generator().manual_seed(0)), torch.arange(6) % 2
+    history = fit_hopfield(Hopfield((1, 4, 4), 2), images, labels, progress=False)
+    assert history["size"].item() == 4
+
+
 def test_weights_are_symmetric_without_self_edges_and_only_inside_the_square():
     model, (images, labels) = Hopfield((1, 8, 8), 3), pictures()
     fit_hopfield(model, images, labels, sizes=[4], progress=False)

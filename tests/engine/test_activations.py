@@ -104,3 +104,18 @@ def test_a_slope_that_is_not_that_of_f_is_said_and_what_mixes_vertices_is_refuse
         PCGraph(FULL, Activation(torch.sin, torch.sin))
     with pytest.raises(BadInput, match="expected an element-wise function"):
         PCGraph(FULL, Activation(lambda x: x.softmax(-1), torch.ones_like))
+
+
+@pytest.mark.parametrize(("f", "slope", "said"), [
+    (torch.relu, lambda x: x >= 0, r"slope\(x\) is <Tensor \(25,\) torch.bool>"),
+    (torch.relu, lambda x: (x >= 0).double(), r"slope\(x\) is <Tensor \(25,\) torch.float64>"),
+    (torch.nn.PReLU(), torch.ones_like, "f fails on values of torch.float64"),
+    (lambda x: x.missing(), torch.cos, "f fails on values of torch.float64 .*missing")])
+def test_functions_that_do_not_take_or_give_the_type_of_the_values_are_refused(f, slope, said) -> None:
+    with pytest.raises(BadInput, match=said):
+        PCGraph(FULL, Activation(f, slope))
+
+
+def test_a_place_of_a_kink_is_a_number() -> None:
+    with pytest.raises(BadInput, match="expected pairs of a place and a side"):
+        Activation(torch.relu, torch.cos, (("a", 1),))

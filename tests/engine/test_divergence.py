@@ -27,6 +27,17 @@ GRAPHS = {
     "all to all": lambda: pcg.PCGraph(topology.fully_connected(16, 3, 4), "linear")}
 
 
+def test_a_small_step_over_the_bend_of_relu_is_no_divergence() -> None:
+    """By hand: h = 0 has slope 1 and its pixel 1 asks for -1, so h goes to -0.02 (h^2 / 2 more) and back; a step above
+    the bound explodes."""
+    graph = pcg.PCGraph(pcg.Topology({"h": 1, "p": 1}, [pcg.Edges("h", "p")]), "relu")
+    graph.set_weight([[0, -1], [0, 0]])
+    once = pcg.query(graph, {"p": torch.ones(1, 1)}, value_lr=0.02, steps=1, tolerance=None)
+    assert float(once.energy[-1]) == pytest.approx(0.5 + 0.02**2 / 2)
+    with pytest.raises(UnstableStep):
+        pcg.query(graph, {"p": torch.ones(1, 1)}, value_lr=3.0, steps=50, tolerance=None)
+
+
 def of_graph(name: str, weight_lr: float, validation: float | None) -> tuple[torch.nn.Module, pd.DataFrame]:
     graph = GRAPHS[name]()
     return graph, pcg.fit(graph, (X, Y), epochs=20, steps=5, batch_size=4, optimizer="sgd", weight_lr=weight_lr,
