@@ -104,12 +104,15 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     walk = _Walk(Conditioned(graph, *many), _temperatures(temperature, x).repeat(chains), metropolis, value_lr,
                  generator or torch.Generator().manual_seed(0))
     walk.burn_in(burn_in, chains)
-    found = [walk.sample(every) for _ in range(kept)]
-    values, energies = zip(*found, strict=True)
-    x, energy = _chains_first(torch.stack(values), chains, -2), _chains_first(torch.stack(energies), chains, -1)
+    found = start.new_empty(chains, kept, *start.shape)                    # at once: a list would be held twice
+    energy = start.new_empty(chains, kept, *start.shape[:-1])
+    for k in range(kept):
+        now, energies = walk.sample(every)
+        found[:, k], energy[:, k] = _chains_first(now, chains, -2), _chains_first(energies, chains, -1)
     accepted, lr = (v[..., 0].unflatten(-1, (chains, batch)).mean(-2)
                     for v in (walk.accepted / (kept * every), walk.lr))
-    return Samples(x, energy, accepted, lr, by_group(graph, x))
+    x = found.flatten(0, 1)
+    return Samples(x, energy.flatten(0, 1), accepted, lr, by_group(graph, x))
 
 
 def _temperatures(given: float | Tensor, x: Tensor) -> Tensor:
@@ -199,7 +202,7 @@ class _Walk:
             raise UnstableStep(f"the samples left the finite numbers with value_lr = {float(self.lr.max()):.4g}; "
                                f"stable below {2 / float(curvature(self.problem).max()):.3g} for linear f. Use a "
                                "smaller one, or metropolis=True.")
-        return self.problem.assembled().clone(), self.energy
+        return self.problem.assembled(), self.energy
 
 
 def _widths(problem: Conditioned) -> list[Tensor]:
@@ -218,5 +221,5 @@ def _widths(problem: Conditioned) -> list[Tensor]:
 
 
 def _chains_first(found: Tensor, chains: int, axis: int) -> Tensor:
-    """``(kept, ..., chains * batch, ...)`` to ``(chains * kept, ..., batch, ...)``."""
-    return found.unflatten(axis, (chains, -1)).movedim(axis - 1, 0).flatten(0, 1)
+    """``(..., chains * batch, ...)`` to ``(chains, ..., batch, ...)``."""
+    return found.unflatten(axis, (chains, -1)).movedim(axis - 1, 0)

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 import pcgraph_lite as pcg
+from benchmarks import memory
 from pcgraph_lite import PCGraph, topology
+from pcgraph_lite.engine import sampling
 from pcgraph_lite.errors import UnstableStep
 
 DRAWS = 6000                                                               # of independent chains
@@ -145,3 +147,11 @@ def test_pictures_come_out_in_their_own_units():
     graph = PCGraph(topology.generative(2, [3], 4), "tanh", pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5))
     found = pcg.sample(graph, clamp={"labels": torch.eye(2)}, steps=10)
     torch.testing.assert_close(found.values["pixels"], (found.x[..., :4] + 1) / 2)
+
+
+def test_as_much_memory_is_asked_for_as_samples_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Oracle: what torch's profiler counts; the walk itself holds little beside two hundred samples."""
+    graph, asked = PCGraph(topology.generative(2, [3], 2000), replicas=2), []
+    monkeypatch.setattr(sampling, "require_memory", lambda entries, what, size=4: asked.append(entries * size))
+    most = memory.peak_bytes(lambda: pcg.sample(graph, clamp={"labels": torch.eye(2)}, steps=200, every=1, burn_in=0))
+    assert asked[0] == 200 * 2 * 2 * 2005 * 4 and most == pytest.approx(asked[0], rel=0.2)
