@@ -5,6 +5,7 @@ a Gaussian distribution, whose mean is the query's answer and whose covariance i
 Hessian of the energy over the free vertices.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, UnstableStep, WrongShape, require_memory
+from ..errors import BadInput, UnstableStep, WrongShape, require_memory, shown
 from ..valid import Count, CountOrZero, Rate
 from .conditioned import Conditioned
 from .curvature import curvature
@@ -23,6 +24,7 @@ from .query import Observed, Values, by_group, posed, uniform
 
 ACCEPTED = 0.574                       # share at which Langevin steps mix best (Roberts, Rosenthal 1998)
 START: dict[str, Any] = {"steps": 200, "momentum": 0.9, "tolerance": 1e-4}                 # chains begin near a mode
+STUCK = 0.05                           # share of accepted steps below which samples are nearly copies of each other
 SMALL = 0.1                            # plain steps: gamma times the largest curvature; adds 5 % of variance there
 
 
@@ -80,6 +82,7 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         generator: for the noise, on its own device. None: a new one seeded with 0.
 
     The distribution has to exist: a free vertex that pays nothing (a flat prior) and that nothing else holds drifts.
+    Where an example accepts less than 5 % of its steps, a warning says so.
 
     Raises:
         UnknownGroup, WrongShape, BadValues, BadInput: arguments that do not fit the graph, or too few steps.
@@ -111,8 +114,18 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         found[:, k], energy[:, k] = _chains_first(now, chains, -2), _chains_first(energies, chains, -1)
     accepted, lr = (v[..., 0].unflatten(-1, (chains, batch)).mean(-2)
                     for v in (walk.accepted / (kept * every), walk.lr))
+    if chains * kept * every >= 1 / STUCK:                                 # by fewer proposals the share says nothing
+        _warn_of_stuck(accepted, value_lr, burn_in)
     x = found.flatten(0, 1)
     return Samples(x, energy.flatten(0, 1), accepted, lr, by_group(graph, x))
+
+
+def _warn_of_stuck(accepted: Tensor, value_lr: float | str, burn_in: int) -> None:
+    """Warn, at the line that calls ``sample``, where examples ``(..., batch)`` hardly moved."""
+    if stuck := int((accepted < STUCK).sum()):
+        warnings.warn(f"{stuck} of {accepted.numel()} examples accept less than {STUCK:.0%} of their steps with "
+                      f"value_lr = {shown(value_lr)} and burn_in = {burn_in}; their samples are nearly the same. "
+                      "Take a smaller value_lr, or 'tuned' and a longer burn_in.", stacklevel=6)
 
 
 def _temperatures(given: float | Tensor, x: Tensor) -> Tensor:
