@@ -556,7 +556,7 @@ def _wires(graph: "nx.Graph", nodes: Sequence[Hashable], weight: str | None) -> 
     for _, _, a, b, data in links if weight is not None else ():
         if weight not in data:
             raise BadInput(f"the edge {shown(a)} -> {shown(b)} has no {weight!r}, and others have; give it to all.")
-    ends = torch.tensor([link[:2] for link in links], dtype=torch.long).T.reshape(2, -1)               # (2, links)
+    ends = torch.tensor([link[:2] for link in links], dtype=torch.long).reshape(-1, 2).T               # (2, links)
     strength = [1.0 if weight is None else link[4][weight] for link in links]
     values = valid.finite(strength, f"the edge attribute {weight!r}", torch.float64).reshape(-1)
     if not graph.is_directed():
