@@ -6,6 +6,7 @@ import torch
 from scipy import stats
 
 import pcgraph_lite as pcg
+from pcgraph_lite.errors import BadInput
 from pcgraph_lite.studies import tasks, uncertainty
 
 KNOWN = torch.tensor([1, 1, 1, 0, 0, 0]).bool()
@@ -64,6 +65,28 @@ def test_a_graph_finds_the_noise_of_its_pixels(grey: float, unit: float) -> None
     made.set_weight(torch.zeros(17, 17, dtype=torch.float64))
     assert uncertainty.own_temperature(made, IMAGES) == pytest.approx(float(inside.square().mean()))
     torch.testing.assert_close(uncertainty.temperatures(made, IMAGES, KNOWN), inside[:, KNOWN].square().mean(-1))
+
+
+def test_replicas_have_an_uncertainty_of_their_own() -> None:
+    """That of a single graph with the weights of one, or its exact deviation."""
+    twins = graph(replicas=2)
+    found = uncertainty.spread(twins, IMAGES, KNOWN, steps=100, every=20, chains=160)
+    fits = uncertainty.temperatures(twins, IMAGES, KNOWN)
+    assert fits.shape == (2, 2) and found.halves.shape == (2, 2, 2, 3)
+    for k in range(2):
+        (one := graph()).set_weight(twins.weight[k])
+        torch.testing.assert_close(fits[k], uncertainty.temperatures(one, IMAGES, KNOWN), rtol=1e-3, atol=0)
+        torch.testing.assert_close(found.deviation[k], conditioned(one).expand(2, -1), rtol=0.15, atol=0)
+    with pytest.raises(BadInput, match="has 2 replicas; expected a graph without"):
+        uncertainty.linearised(twins, IMAGES, KNOWN)
+
+
+def test_a_deviation_without_bound_is_refused() -> None:
+    """Labels under a flat prior from which no edge leads anywhere may be anything."""
+    made = graph(prior="flat")
+    made.set_edge_weights([torch.zeros(10), None, None])
+    with pytest.raises(BadInput, match=r"no bound: some free vertex.*prior='zero'"):
+        uncertainty.linearised(made, IMAGES, KNOWN)
 
 
 def test_ranks_are_those_of_scipy() -> None:
