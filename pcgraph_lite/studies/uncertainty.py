@@ -92,16 +92,24 @@ def temperatures(graph: PCGraph, images: Tensor, known: Tensor) -> Tensor:
 
 
 def rank_correlation(one: Tensor, other: Tensor) -> Tensor:
-    """Spearman's correlation along the last dimension, ``(...,)``; ties count in the order they come in.
+    """Spearman's correlation along the last dimension, ``(...,)``; equal values have the mean of their ranks, and NaN
+    is the correlation of a constant.
 
     Raises WrongShape: shapes differ, or there are fewer than two values.
     """
     if one.shape != other.shape or one.shape[-1] < 2:
         raise WrongShape(f"ranks of {tuple(one.shape)} and {tuple(other.shape)}; expected the same shape with at least "
                          "two values.")
-    ranks = [values.argsort(-1).argsort(-1).double() for values in (one, other)]
-    a, b = (rank - rank.mean(-1, keepdim=True) for rank in ranks)
+    a, b = (rank - rank.mean(-1, keepdim=True) for rank in map(_ranks, (one, other)))
     return (a * b).sum(-1) / (a.norm(dim=-1) * b.norm(dim=-1))
+
+
+def _ranks(values: Tensor) -> Tensor:
+    """The rank of each value along the last dimension from 0, of equal ones the mean, in float64."""
+    values = values.contiguous()
+    ordered = values.sort(-1).values
+    below, up_to = (torch.searchsorted(ordered, values, right=right) for right in (False, True))
+    return (below + up_to - 1).double() / 2
 
 
 def _root(errors: Tensor) -> Tensor:

@@ -90,6 +90,9 @@ def test_a_deviation_without_bound_is_refused() -> None:
 
 
 def test_ranks_are_those_of_scipy() -> None:
-    one, other = torch.rand(2, 3, 20, generator=torch.Generator().manual_seed(0))
+    """Of values that all differ, and of such with many ties; a constant has no correlation."""
+    one, other = torch.rand(2, 6, 20, generator=torch.Generator().manual_seed(0))
+    one[3:], other[2:4] = (4 * one[3:]).round(), (4 * other[2:4]).round()
     expected = [stats.spearmanr(a, b).statistic for a, b in zip(one.numpy(), other.numpy(), strict=True)]
     assert uncertainty.rank_correlation(one, other).tolist() == pytest.approx(expected)
+    assert uncertainty.rank_correlation(torch.ones(2, 9), torch.arange(18.0).view(2, 9)).isnan().all()
