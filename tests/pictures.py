@@ -1,6 +1,9 @@
-"""What tests share: a seeded generator, images whose class is plain, a reader with one answer, a picture as text."""
+"""What tests share: a seeded generator, images whose class is plain, a reader with one answer, a picture as text, the
+work that a call makes."""
 
 import base64
+import sys
+from collections.abc import Callable
 from io import BytesIO
 
 import torch
@@ -33,3 +36,20 @@ def encoded(picture: Image.Image) -> str:
     """A PNG in base64, as an executed notebook holds it."""
     picture.save(file := BytesIO(), "png")
     return base64.b64encode(file.getvalue()).decode()
+
+
+def lines(call: Callable[[], object]) -> int:
+    """Lines of Python that a call runs, a measure of its work that is the same on every machine."""
+    count, before = 0, sys.gettrace()
+
+    def look(_frame: object, event: str, _value: object) -> Callable:
+        nonlocal count
+        count += event == "line"
+        return look
+
+    sys.settrace(look)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count

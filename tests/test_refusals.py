@@ -22,7 +22,8 @@ from pcgraph_lite.engine.scale import Scale
 from pcgraph_lite.engine.topology import Edges, Topology
 from pcgraph_lite.errors import BadInput, BadValues, PCGraphError, UnknownGroup, UnknownName, UnstableStep, WrongShape
 from pcgraph_lite.images import datasets, judge, metrics
-from pcgraph_lite.studies import circuits, structure, tasks, uncertainty
+from pcgraph_lite.studies import causal, circuits, structure, tasks, uncertainty
+from pcgraph_lite.studies.causal import Example
 from pcgraph_lite.studies.convergence import watch
 from reproduction.book import plots
 from reproduction.evidence import decimals, records
@@ -271,6 +272,16 @@ OTHERS: list[Case] = [
     (lambda: rivals.principal_components(IMAGES, 7), BadInput, "count = 7; images of 6 pixels"),
     (lambda: rivals.ridge(IMAGES, IMAGES, torch.ones(6).bool()), BadInput, "unknown pixel"),
     (lambda: rivals.ridge(IMAGES, IMAGES[:, :5], KNOWN), WrongShape, r"expected \(count, 6\)"),
+    *((lambda fitted=fitted: fitted(IMAGES[:, :5]), WrongShape, r"are \(10, 5\); expected \(batch, 6\)") for fitted in (
+        rivals.best_linear(IMAGES, 0.1), rivals.wiener_filter(IMAGES, 0.1, (1, 2, 3)))),
+    *((lambda rows=rows: datasets.ImageSet("mine", IMAGES, LABELS, (1, 2, 3)).take(rows), BadInput, says)
+      for rows, says in (([0, 99_999], r"rows = \[0, 99999\]: .*out of bounds.*expected row numbers from 0 to 9"),
+                         (torch.ones(3).bool(), "rows = <Tensor"))),
+    (lambda: causal.observations(causal.model({("a", "b"): 0.5, ("b", "a"): 0.5}), 3, seeded()), BadInput,
+     "the model has cycles"),
+    *((lambda of=of: causal.exact(Example({("x", "y"): 1.0}, **{"held": "x", "asked": "y", "changed": "x",
+                                                                "effect": "y"} | {of: "z"})), UnknownGroup,
+       "no vertex group 'z'. Known: x, y") for of in ("held", "asked", "changed", "effect")),
     (lambda: watch(TWINS, {"pixels": IMAGES}, [0.1], [0.1, 0.1]), WrongShape,
      "value_lr has 1 numbers; expected one for each of 2"),
     (lambda: watch(TWINS, {"pixels": torch.rand(3, 4)}, [0.1, 0.1], [0.1, 0.1]), WrongShape, r"pixels is \(3, 4\)"),
@@ -288,6 +299,7 @@ OTHERS: list[Case] = [
     (lambda: circuits.updates(circuits.standard(CHAIN), GRAPH, torch.zeros(1, 13)), WrongShape,
      "3 vertices, the graph 13"),
     (lambda: structure.measure(topology.from_mask(torch.eye(2))), BadInput, "falls into 2 parts"),
+    (lambda: structure.measure(topology.from_mask([[1]])), BadInput, "is one vertex without links"),
     (lambda: structure.brain_regions(3, 4, 0.0, generator=seeded()), BadInput, r"rewire = 0\.0.*fall apart"),
     *((lambda wrong=wrong: decimals.share_interval(*wrong), BadInput, f"{wrong[0]} hits of {wrong[1]}; expected")
       for wrong in ((-1, 10), (11, 10), (0, 0))),

@@ -17,7 +17,7 @@ from torch.nn.functional import avg_pool2d
 
 from .. import valid
 from ..engine.scale import unscaled
-from ..errors import BadInput
+from ..errors import BadInput, WrongShape
 from ..precision import exactly
 from ..valid import Count, Rate, Shape
 
@@ -34,7 +34,8 @@ class LinearMap:
 
     @exactly
     def __call__(self, x: Tensor) -> Tensor:
-        """``(batch, inputs)`` to ``(batch, outputs)``, in the precision of the map."""
+        """``(batch, inputs)`` to ``(batch, outputs)``, in the precision of the map. Raises WrongShape."""
+        _require_size(x, len(self.mean_in))
         return ((x.to(self.weight) - self.mean_in) @ self.weight + self.mean_out).clamp(0, 1)
 
     def to(self, dtype: torch.dtype) -> "LinearMap":
@@ -135,17 +136,25 @@ def principal_components(train: Tensor, count: Count) -> LinearMap:
 def wiener_filter(train: Tensor, variance: Rate, shape: Shape) -> Callable[[Tensor], Tensor]:
     """Each frequency is shrunk by S / (S + variance), S being its mean power over training images less their mean.
 
-    The textbook filter, the same everywhere in the picture: noisy images ``(batch, pixels)`` to images in [0, 1].
+    The textbook filter, the same everywhere in the picture: noisy images ``(batch, pixels)`` to images in [0, 1]. It
+    raises WrongShape for images of another size.
     """
     train = _wide(unscaled(train, pixels=math.prod(shape)))
     mean = train.mean(0)                                                   # (pixels,)
 
     def spectrum(images: Tensor) -> Tensor:                                # (batch, channels, height, width)
+        _require_size(images, len(mean))
         return torch.fft.fft2((images - mean).reshape(-1, *shape), norm="ortho")
 
     power = spectrum(train).abs().square().mean(0)                         # (channels, height, width)
     gain = power / (power + variance)
     return lambda noisy: (torch.fft.ifft2(spectrum(noisy) * gain, norm="ortho").real.flatten(1) + mean).clamp(0, 1)
+
+
+def _require_size(images: Tensor, size: int) -> None:
+    """Raise WrongShape unless images are ``(batch, size)``."""
+    if images.shape[-1:] != (size,):
+        raise WrongShape(f"images are {tuple(images.shape)}; expected (batch, {size}), as this was fitted.")
 
 
 def _wide(images: Tensor) -> Tensor:

@@ -66,13 +66,17 @@ def counterfactual(graph: PCGraph, observed: Some, do: Some, *, steps: Count = 2
 
 def _depth(graph: PCGraph, cut: Tensor) -> int:
     """The longest chain of edges, those into ``cut`` ``(n,)`` left out. Raises BadInput: there is a cycle."""
-    edges = graph.topology.mask()
-    edges[:, cut.cpu()] = False
-    edges, left, depth = edges.float(), torch.ones(len(edges), dtype=torch.float32), 0
+    topology, cut = graph.topology, cut.cpu()
+    parts = [torch.empty(2, 0, dtype=torch.long)]                          # listed: nothing as large as all pairs
+    for e in topology.edges:
+        part = topology.pairs(e).cpu() + torch.tensor([[topology.slice(name).start] for name in (e.source, e.target)])
+        parts.append(part[:, ~cut[part[1]]])
+    source, target = torch.cat(parts, 1)
+    left, depth = torch.ones(topology.n, dtype=torch.bool), 0
     while left.any():
-        fed = (left @ edges > 0).float() * left                            # (n,): those with a cause that is left
+        fed = torch.zeros_like(left).index_fill_(0, target[left[source]], True) & left          # (n,): a cause is left
         if fed.equal(left):
-            names = [group for group in graph.topology.groups if left[graph.topology.slice(group)].any()]
+            names = [group for group in topology.groups if left[topology.slice(group)].any()]
             raise BadInput(f"a counterfactual is not defined: {int(left.sum())} vertices in {', '.join(names)} lie on "
                            "cycles, or behind them, that do does not cut. Use query(graph, do=...).")
         left, depth = fed, depth + 1

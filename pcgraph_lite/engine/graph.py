@@ -87,6 +87,7 @@ class PCGraph(Exact):
         self.segments = self.layout.segments(topology)
         self.blocks = nn.ModuleList(self.layout.blocks(topology, self.segments))  # type: ignore[assignment]
         self.home = homes(topology, self.segments)
+        self._places = {(block.source, block.target): k for k, block in enumerate(self.blocks)}
         self.activations = self._functions(self.activation, top_k)
         self.weights = nn.ParameterList(self._zeros(*block.stored) for block in self.blocks)
         self.bias = self._zeros(1, topology.n) if bias else None
@@ -307,8 +308,7 @@ class PCGraph(Exact):
     def _of_edges(self, e: Edges) -> tuple[Tensor, Tensor, Any]:
         """The weights between two groups ``(..., edges)``, the parameter that holds them, and where in it."""
         (s, rows), (t, columns) = self.home[e.source], self.home[e.target]
-        block, stored = next((b, w) for b, w in zip(self.blocks, self.weights, strict=True)
-                             if (b.source, b.target) == (s, t))
+        block, stored = self.blocks[k := self._places[s, t]], self.weights[k]
         if isinstance(block, Sparse):
             where = (block.inside(rows, columns),)
         else:

@@ -5,6 +5,7 @@ a Gaussian distribution, whose mean is the query's answer and whose covariance i
 Hessian of the energy over the free vertices.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadInput, UnstableStep, WrongShape, require_memory
+from ..errors import BadInput, UnstableStep, WrongShape, require_memory, shown
 from ..valid import Count, CountOrZero, Rate
 from .conditioned import Conditioned
 from .curvature import curvature
@@ -23,6 +24,7 @@ from .query import Observed, Values, by_group, posed, uniform
 
 ACCEPTED = 0.574                       # share at which Langevin steps mix best (Roberts, Rosenthal 1998)
 START: dict[str, Any] = {"steps": 200, "momentum": 0.9, "tolerance": 1e-4}                 # chains begin near a mode
+STUCK = 0.05                           # share of accepted steps below which samples are nearly copies of each other
 SMALL = 0.1                            # plain steps: gamma times the largest curvature; adds 5 % of variance there
 
 
@@ -80,6 +82,7 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
         generator: for the noise, on its own device. None: a new one seeded with 0.
 
     The distribution has to exist: a free vertex that pays nothing (a flat prior) and that nothing else holds drifts.
+    Where an example accepts less than 5 % of its steps, a warning says so.
 
     Raises:
         UnknownGroup, WrongShape, BadValues, BadInput: arguments that do not fit the graph, or too few steps.
@@ -104,12 +107,25 @@ def sample(graph: PCGraph, clamp: Mapping[str, Tensor | Observed] | None = None,
     walk = _Walk(Conditioned(graph, *many), _temperatures(temperature, x).repeat(chains), metropolis, value_lr,
                  generator or torch.Generator().manual_seed(0))
     walk.burn_in(burn_in, chains)
-    found = [walk.sample(every) for _ in range(kept)]
-    values, energies = zip(*found, strict=True)
-    x, energy = _chains_first(torch.stack(values), chains, -2), _chains_first(torch.stack(energies), chains, -1)
+    found = start.new_empty(chains, kept, *start.shape)                    # at once: a list would be held twice
+    energy = start.new_empty(chains, kept, *start.shape[:-1])
+    for k in range(kept):
+        now, energies = walk.sample(every)
+        found[:, k], energy[:, k] = _chains_first(now, chains, -2), _chains_first(energies, chains, -1)
     accepted, lr = (v[..., 0].unflatten(-1, (chains, batch)).mean(-2)
                     for v in (walk.accepted / (kept * every), walk.lr))
-    return Samples(x, energy, accepted, lr, by_group(graph, x))
+    if chains * kept * every >= 1 / STUCK:                                 # by fewer proposals the share says nothing
+        _warn_of_stuck(accepted, value_lr, burn_in)
+    x = found.flatten(0, 1)
+    return Samples(x, energy.flatten(0, 1), accepted, lr, by_group(graph, x))
+
+
+def _warn_of_stuck(accepted: Tensor, value_lr: float | str, burn_in: int) -> None:
+    """Warn, at the line that calls ``sample``, where examples ``(..., batch)`` hardly moved."""
+    if stuck := int((accepted < STUCK).sum()):
+        warnings.warn(f"{stuck} of {accepted.numel()} examples accept less than {STUCK:.0%} of their steps with "
+                      f"value_lr = {shown(value_lr)} and burn_in = {burn_in}; their samples are nearly the same. "
+                      "Take a smaller value_lr, or 'tuned' and a longer burn_in.", stacklevel=6)
 
 
 def _temperatures(given: float | Tensor, x: Tensor) -> Tensor:
@@ -199,7 +215,7 @@ class _Walk:
             raise UnstableStep(f"the samples left the finite numbers with value_lr = {float(self.lr.max()):.4g}; "
                                f"stable below {2 / float(curvature(self.problem).max()):.3g} for linear f. Use a "
                                "smaller one, or metropolis=True.")
-        return self.problem.assembled().clone(), self.energy
+        return self.problem.assembled(), self.energy
 
 
 def _widths(problem: Conditioned) -> list[Tensor]:
@@ -218,5 +234,5 @@ def _widths(problem: Conditioned) -> list[Tensor]:
 
 
 def _chains_first(found: Tensor, chains: int, axis: int) -> Tensor:
-    """``(kept, ..., chains * batch, ...)`` to ``(chains * kept, ..., batch, ...)``."""
-    return found.unflatten(axis, (chains, -1)).movedim(axis - 1, 0).flatten(0, 1)
+    """``(..., chains * batch, ...)`` to ``(chains, ..., batch, ...)``."""
+    return found.unflatten(axis, (chains, -1)).movedim(axis - 1, 0)

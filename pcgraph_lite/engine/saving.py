@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -166,6 +167,7 @@ def _plain(name: Any) -> Any:
     """The name of a vertex for JSON, a tuple as a list. Raises BadInput."""
     if isinstance(name, tuple):
         return [_plain(part) for part in name]
+    name = name.item() if isinstance(name, np.generic) else name           # equal to it, also as the key of a mapping
     if not isinstance(name, str | int | float | bool | type(None)):
         raise BadInput(f"the vertex {shown(name)} has a name that is a {type(name).__name__}; expected text, a number "
                        "or a tuple of them. Rename the nodes, by nx.relabel_nodes for instance.")

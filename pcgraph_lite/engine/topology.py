@@ -436,10 +436,16 @@ def from_mask(mask: Any, groups: Mapping[str, int] | None = None, sensory: Seque
         raise WrongShape(f"groups hold {sum(groups.values())} vertices, the mask {len(mask)}; they must agree.")
     if sparse:                                                             # nothing as large as all pairs
         return Topology(groups, _between(groups, groups, mask._indices()[:, entries != 0]), sensory, pools)
-    mask, cut = mask.bool(), slices(groups)
-    blocks = ((a, b, mask[cut[a], cut[b]]) for a in groups for b in groups)
-    edges = [Edges(a, b, None if block.all() else block) for a, b, block in blocks if block.any()]
-    return Topology(groups, edges, sensory, pools)
+    return Topology(groups, _blocks(groups, mask.bool()), sensory, pools)
+
+
+def _blocks(groups: Mapping[str, int], mask: Tensor) -> list[Edges]:
+    """The edges of a mask ``(n, n)`` by the groups that they join; only such pairs of groups are looked at."""
+    names, sizes, cut = list(groups), list(groups.values()), slices(groups)
+    rows = torch.stack([some.sum(0, dtype=torch.int32) for some in mask.split(sizes)])           # (groups, n)
+    counts = torch.stack([some.sum(1) for some in rows.split(sizes, 1)], 1)                      # (groups, groups)
+    joined = [(names[k], names[m], int(counts[k, m])) for k, m in counts.nonzero().tolist()]
+    return [Edges(a, b, None if count == groups[a] * groups[b] else mask[cut[a], cut[b]]) for a, b, count in joined]
 
 
 def _between(sources: Mapping[str, int], targets: Mapping[str, int], pairs: Tensor) -> list[Edges]:
@@ -447,12 +453,13 @@ def _between(sources: Mapping[str, int], targets: Mapping[str, int], pairs: Tens
     rows, columns = slices(sources), slices(targets)
     row, column = (torch.bucketize(ends, torch.tensor([cut.start for cut in cuts.values()]), right=True) - 1
                    for ends, cuts in zip(pairs, (rows, columns), strict=True))
-    block, edges = row * len(targets) + column, []
-    for k in block.bincount().nonzero()[:, 0].tolist():                   # unique would sort all edges
-        (a, source), (b, target) = (list(groups.items())[at] for groups, at in
-                                    zip((sources, targets), divmod(k, len(targets)), strict=True))
-        inside = pairs[:, block == k] - torch.tensor([[rows[a].start], [columns[b].start]])
-        edges.append(Edges(a, b, listed(inside, (source, target))))
+    order = (block := row * len(targets) + column).argsort()               # once for all pairs of groups
+    joined, counts = block[order].unique_consecutive(return_counts=True)
+    a, b, edges = list(sources), list(targets), []
+    for k, inside in zip(joined.tolist(), pairs[:, order].split(counts.tolist(), 1), strict=True):
+        source, target = a[k // len(b)], b[k % len(b)]
+        start = torch.tensor([[rows[source].start], [columns[target].start]])
+        edges.append(Edges(source, target, listed(inside - start, (sources[source], targets[target]))))
     return edges
 
 
@@ -549,7 +556,7 @@ def _wires(graph: "nx.Graph", nodes: Sequence[Hashable], weight: str | None) -> 
     for _, _, a, b, data in links if weight is not None else ():
         if weight not in data:
             raise BadInput(f"the edge {shown(a)} -> {shown(b)} has no {weight!r}, and others have; give it to all.")
-    ends = torch.tensor([link[:2] for link in links], dtype=torch.long).T.reshape(2, -1)               # (2, links)
+    ends = torch.tensor([link[:2] for link in links], dtype=torch.long).reshape(-1, 2).T               # (2, links)
     strength = [1.0 if weight is None else link[4][weight] for link in links]
     values = valid.finite(strength, f"the edge attribute {weight!r}", torch.float64).reshape(-1)
     if not graph.is_directed():

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from .. import valid
-from ..errors import BadFile, BadInput, BadValues, MissingPackage, WrongShape
+from ..errors import BadFile, BadInput, BadValues, MissingPackage, WrongShape, shown
 from ..valid import NotNegative, PartOf, Shape
 from . import sources
 
@@ -88,8 +88,11 @@ class ImageSet:
                          torch.randperm(len(self), generator=generator)[:count])
 
     def take(self, rows: Tensor) -> "ImageSet":
-        """The images of some rows ``(count,)``, in their order."""
-        return replace(self, images=self.images[rows], labels=self.labels[rows])
+        """The images of some rows ``(count,)``, in their order. Raises BadInput: there is no such row."""
+        try:
+            return replace(self, images=self.images[rows], labels=self.labels[rows])
+        except IndexError as error:
+            raise BadInput(f"rows = {shown(rows)}: {error}; expected row numbers from 0 to {len(self) - 1}.") from None
 
 
 @valid.checked

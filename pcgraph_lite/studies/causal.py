@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
 import torch
 from torch import Tensor
 
 from ..engine.counterfactual import counterfactual
 from ..engine.graph import PCGraph
 from ..engine.query import query
-from ..engine.topology import Edges, Topology
+from ..engine.topology import Edges, Topology, to_networkx
+from ..errors import BadInput
 
 VALUE, SEEN = 2.0, 1.0                     # what is observed or set; and in a counterfactual, what all vertices were
 EXACT: dict[str, Any] = {"steps": 5000, "momentum": 0.9, "tolerance": 1e-14}
@@ -53,7 +55,10 @@ def model(edges: Mapping[tuple[str, str], float]) -> PCGraph:
 
 
 def observations(graph: PCGraph, count: int, generator: torch.Generator) -> dict[str, Tensor]:
-    """Draws from a linear model without cycles, group -> ``(count, 1)``."""
+    """Draws from a linear model without cycles, group -> ``(count, 1)``. Raises BadInput: there is a cycle."""
+    if not nx.is_directed_acyclic_graph(to_networkx(graph.topology)):
+        raise BadInput("the model has cycles, so no vertex can be drawn after its causes; expected one without. "
+                       "pcg.sample draws from any graph.")
     noise = torch.randn(count, graph.topology.n, generator=generator, dtype=graph.dtype)
     x = noise @ _effects(graph.weight)
     return {name: x[:, graph.topology.slice(name)] for name in graph.topology.groups}
@@ -69,10 +74,13 @@ def answers(graph: PCGraph, example: Example) -> dict[str, float]:
 
 
 def exact(example: Example) -> dict[str, float]:
-    """The same by linear algebra: Gaussian conditioning, and sums of weights along the paths that are left."""
+    """The same by linear algebra: Gaussian conditioning, and sums of weights along the paths that are left.
+
+    Raises UnknownGroup: the example asks for a name that no edge has.
+    """
     graph = model(example.edges)
-    at = {name: graph.topology.slice(name).start for name in graph.topology.groups}
-    held, asked, changed, effect = (at[name] for name in (example.held, example.asked, example.changed, example.effect))
+    held, asked, changed, effect = (graph.topology.slice(name).start for name in (
+        example.held, example.asked, example.changed, example.effect))
     effects = _effects(graph.weight)                                       # (n, n): of the noise on the values
     covariance = effects.T @ effects
     set_to, other = (_effects(graph.weight.index_fill(1, torch.tensor(vertex), 0))           # no edges into it

@@ -86,14 +86,16 @@ def updates(circuit: Circuit, graph: PCGraph, x: Tensor) -> tuple[Tensor, Tensor
         raise WrongShape(f"the circuit has {circuit.vertices} vertices, the graph {graph.topology.n}.")
     fx, slope = torch.cat(graph.activate(x), -1), graph.slope(x)           # (batch, n)
     level = {("value", i): x[:, i] for i in range(circuit.vertices)}       # (batch,) each
+    incoming: dict[Neuron, list[Wire]] = {}
+    for wire in circuit.wires:                                             # once, not once for each neuron
+        incoming.setdefault(wire.target, []).append(wire)
 
     def arriving(neuron: Neuron) -> Tensor:
         """The input of a neuron from all its wires, ``(batch,)``."""
         total = torch.zeros_like(x[:, 0])
-        for wire in circuit.wires:
-            if wire.target == neuron:
-                sent = fx[:, wire.source[1]] if wire.fires else level[wire.source]
-                total = total + wire.weight * sent * (slope[:, neuron[1]] if wire.gated else 1)
+        for wire in incoming.get(neuron, ()):
+            sent = fx[:, wire.source[1]] if wire.fires else level[wire.source]
+            total = total + wire.weight * sent * (slope[:, neuron[1]] if wire.gated else 1)
         return total
 
     for kind in circuit.kinds:

@@ -38,7 +38,9 @@ class Structure:
 
 
 def measure(topology: Topology) -> Structure:
-    """Measure a topology. Raises BadInput: it is not connected, so some vertices have no distance."""
+    """Measure a topology. Raises BadInput: it is not connected, so some vertices have no distance, or it has no links
+    between two vertices.
+    """
     graph = nx.empty_graph(topology.n)
     graph.add_edges_from((j, i) for j, i in topology.mask().nonzero().tolist() if j != i)
     return _measured(graph)
@@ -94,6 +96,9 @@ def _measured(graph: nx.Graph) -> Structure:
     if not nx.is_connected(graph):
         raise BadInput(f"the graph falls into {nx.number_connected_components(graph)} parts; some vertices have no "
                        "distance. Join them, or measure the parts.")
+    if not graph.number_of_edges():                                        # then it is connected: one vertex
+        raise BadInput("the graph is one vertex without links to others, which has no distances and no communities; "
+                       "expected at least 2 vertices.")
     parts = nx.community.greedy_modularity_communities(graph)
     return Structure(graph.number_of_nodes(), graph.number_of_edges(), nx.average_clustering(graph),
                      nx.average_shortest_path_length(graph), nx.community.modularity(graph, parts))

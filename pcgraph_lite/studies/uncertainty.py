@@ -22,8 +22,9 @@ from .tasks import completion
 class Spread:
     """Predictions of the missing pixels over samples.
 
-    mean, deviation: ``(batch, missing)``. halves: the deviation in each half of the samples, ``(2, batch, missing)``;
-    where these disagree, more samples are needed. accepted: mean share of proposals.
+    mean, deviation: ``(..., batch, missing)``, with replicas for each of them. halves: the deviation in each half of
+    the samples, ``(2, ..., batch, missing)``; where these disagree, more samples are needed. accepted: mean share of
+    proposals.
     """
 
     mean: Tensor
@@ -43,7 +44,7 @@ def spread(graph: PCGraph, images: Tensor, known: Tensor, temperature: float | T
         raise BadInput(f"{chains} chains of {steps // every} samples; expected at least 4 samples in all.")
     drawn = sample(graph, {"pixels": observed(images, known)}, do={"pixels": observed(images, ~known)}, steps=steps,
                    every=every, burn_in=steps // 2, chains=chains, temperature=temperature, generator=generator)
-    predicted = torch.stack([graph.group_prediction(x, "pixels")[:, missing] for x in drawn.x])    # (count, batch, ..)
+    predicted = torch.stack([graph.group_prediction(x, "pixels")[..., missing] for x in drawn.x])   # (count, ..)
     halves = torch.stack([half.std(0) for half in predicted.tensor_split(2)])
     return Spread(predicted.mean(0), predicted.std(0), halves, float(drawn.accepted.mean()))
 
@@ -52,8 +53,12 @@ def linearised(graph: PCGraph, images: Tensor, known: Tensor, temperature: float
     """The same deviation from the curvature of the energy at the answer alone, ``(batch, missing)``.
 
     Exact for linear f, whose deviation is the same for all images: it depends on which pixels are known, and on
-    nothing that is seen in them. Raises as ``spread``.
+    nothing that is seen in them.
+
+    Raises BadInput: pixels that send edges, a graph with replicas, or a deviation that has no bound.
     """
+    if graph.replicas is not None:
+        raise BadInput(f"the graph has {graph.replicas} replicas; expected a graph without. spread(...) takes them.")
     missing, pixels = _missing(graph, known), graph.topology.slice("pixels")
     answer = completion(graph, images, known)
     free = torch.ones(graph.topology.n, dtype=torch.bool, device=graph.device)
@@ -64,35 +69,56 @@ def linearised(graph: PCGraph, images: Tensor, known: Tensor, temperature: float
     for slope in slopes:                                                   # (n,)
         reach = slope[free, None] * weight[free]                           # (free, n): d mu / d x
         own = torch.eye(graph.topology.n, dtype=graph.dtype, device=graph.device)[free]
-        root = torch.linalg.cholesky((own - reach)[:, pays] @ (own - reach)[:, pays].T)
+        root = _root((own - reach)[:, pays])
         found.append(torch.linalg.solve_triangular(root, reach[:, pixels][:, missing], upper=False).norm(dim=0))
     return temperature**0.5 * torch.stack(found)
 
 
 def own_temperature(graph: PCGraph, images: Tensor) -> float:
-    """The variance of a pixel's error when all ``images`` ``(batch, pixels)`` are held: how noisy pixels are for it."""
+    """The variance of a pixel's error when all ``images`` ``(batch, pixels)`` are held: how noisy pixels are for it, of
+    replicas their mean.
+    """
     return float(temperatures(graph, images, torch.ones(images.shape[-1], dtype=torch.bool)).mean())
 
 
 def temperatures(graph: PCGraph, images: Tensor, known: Tensor) -> Tensor:
-    """The same of each image ``(batch,)`` at its ``known`` pixels alone, ``(pixels,)`` bool: how badly it fits them."""
+    """The same of each image ``(..., batch)`` at its ``known`` pixels alone, ``(pixels,)`` bool: how badly it fits
+    them.
+    """
     settled = completion(graph, images, known)
-    inside = settled.x[:, graph.topology.slice("pixels")]                  # on the graph's own scale
-    errors = inside - graph.group_prediction(settled.x, "pixels")          # (batch, pixels)
-    return errors[:, known].square().mean(-1)
+    inside = settled.x[..., graph.topology.slice("pixels")]                # on the graph's own scale
+    errors = inside - graph.group_prediction(settled.x, "pixels")          # (..., batch, pixels)
+    return errors[..., known].square().mean(-1)
 
 
 def rank_correlation(one: Tensor, other: Tensor) -> Tensor:
-    """Spearman's correlation along the last dimension, ``(...,)``; ties count in the order they come in.
+    """Spearman's correlation along the last dimension, ``(...,)``; equal values have the mean of their ranks, and NaN
+    is the correlation of a constant.
 
     Raises WrongShape: shapes differ, or there are fewer than two values.
     """
     if one.shape != other.shape or one.shape[-1] < 2:
         raise WrongShape(f"ranks of {tuple(one.shape)} and {tuple(other.shape)}; expected the same shape with at least "
                          "two values.")
-    ranks = [values.argsort(-1).argsort(-1).double() for values in (one, other)]
-    a, b = (rank - rank.mean(-1, keepdim=True) for rank in ranks)
+    a, b = (rank - rank.mean(-1, keepdim=True) for rank in map(_ranks, (one, other)))
     return (a * b).sum(-1) / (a.norm(dim=-1) * b.norm(dim=-1))
+
+
+def _ranks(values: Tensor) -> Tensor:
+    """The rank of each value along the last dimension from 0, of equal ones the mean, in float64."""
+    values = values.contiguous()
+    ordered = values.sort(-1).values
+    below, up_to = (torch.searchsorted(ordered, values, right=right) for right in (False, True))
+    return (below + up_to - 1).double() / 2
+
+
+def _root(errors: Tensor) -> Tensor:
+    """Cholesky's factor ``(free, free)`` of the curvature, of d errors / d x ``(free, paying)``. Raises BadInput."""
+    try:
+        return torch.linalg.cholesky(errors @ errors.T)
+    except torch.linalg.LinAlgError:
+        raise BadInput("the deviation has no bound: some free vertex pays nothing and nothing else holds it. Use "
+                       "prior='zero', or hold more pixels.") from None
 
 
 def _missing(graph: PCGraph, known: Tensor) -> Tensor:

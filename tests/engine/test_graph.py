@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import seeded
+from pictures import lines, seeded
 from strategies import EXACT, constructed, graphs, values
 
 from pcgraph_lite import Activation, PCGraph, Scale, topology
@@ -162,3 +162,18 @@ def test_weights_of_which_some_do_not_fit_are_not_taken_in_part() -> None:
     with pytest.raises(WrongShape):
         graph.set_edge_weights([torch.ones(12), torch.ones(3)])
     assert torch.equal(graph.weight, before)
+
+
+def test_weights_of_edges_are_as_much_work_as_there_are_blocks() -> None:
+    """Groups of one vertex in a ring, each a block of its own; a copy looks its weights up in its own blocks."""
+    def ring(count: int) -> PCGraph:
+        pairs = [topology.Edges(f"g{k}", f"g{(k + 1) % count}") for k in range(count)]
+        return PCGraph(topology.Topology({e.source: 1 for e in pairs}, pairs), plan="blocks")
+
+    small, large = ring(40), ring(80)
+    for call in (PCGraph.edge_weights, lambda graph: graph.set_edge_weights(graph.edge_weights())):
+        assert lines(lambda call=call: call(large)) < 2.2 * lines(lambda call=call: call(small))
+    other = copy.deepcopy(small)
+    other.set_edge_weights([torch.full((1,), float(k)) for k in range(40)])
+    assert torch.equal(other.weight, torch.diag(torch.arange(40.0)).roll(1, 1))
+    assert not torch.equal(small.weight, other.weight)

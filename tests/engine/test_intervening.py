@@ -2,8 +2,11 @@
 Gaussian conditioning and exact solves for random linear models without cycles. The closed forms of a chain, a
 confounder and a collider are in ``studies/test_causal.py``."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
+import networkx as nx
 import pytest
 import torch
 from hypothesis import given, settings
@@ -12,6 +15,7 @@ from strategies import graphs, values
 
 import pcgraph_lite as pcg
 from pcgraph_lite import PCGraph, topology
+from pcgraph_lite.engine import counterfactual
 from pcgraph_lite.errors import BadInput
 
 CHAIN, CYCLE = (topology.Topology({"a": 1, "b": 1, "c": 1}, [topology.Edges(*pair) for pair in pairs])
@@ -96,6 +100,31 @@ def test_counterfactuals_of_linear_models_are_exact(seed: int, n: int, data: st.
 
     answer = pcg.counterfactual(graph, parts(x, seen), do=parts(y, done), steps=20000, tolerance=1e-15)
     torch.testing.assert_close(answer.x, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", [lambda mask: mask, lambda mask: mask.to_sparse()], ids=["dense", "sparse"])
+def test_levels_are_the_longest_chain_of_edges_that_are_not_cut(form: Callable) -> None:
+    """As networkx counts it, which counts the edges and not the vertices of a chain."""
+    for seed in range(20):
+        mask, n = sample_model(seed, 12).topology.mask(), 12
+        cut = torch.rand(n, generator=torch.Generator().manual_seed(seed)) < 0.3
+        graph = PCGraph(topology.from_mask(form(mask), {"a": 5, "b": 4, "c": 3}))
+        left = nx.from_numpy_array((mask & ~cut).int().numpy(), create_using=nx.DiGraph)
+        assert counterfactual._depth(graph, cut) == nx.dag_longest_path_length(left) + 1
+
+
+def test_counterfactuals_of_listed_edges_need_no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain of all the vertices, every second edge inhibiting, where there is no memory for all pairs."""
+    n, ends = 300, torch.arange(299)
+    mask = torch.sparse_coo_tensor(torch.stack([ends, ends + 1]), torch.ones(n - 1), (n, n),
+                                   check_invariants=False)
+    graph = PCGraph(topology.from_mask(mask), "linear", dtype=torch.float64)
+    graph.set_edge_weights([strength := 1 - 2 * (ends % 2).double()])
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": n**2, "SC_PAGE_SIZE": 1}.__getitem__)
+    first = torch.arange(n) < 1
+    answer = pcg.counterfactual(graph, {"vertices": torch.zeros(1, n).double()},
+                                {"vertices": pcg.observed(torch.ones(1, n).double(), first)})
+    torch.testing.assert_close(answer.x[0], torch.cat([torch.ones(1).double(), strength.cumprod(0)]))
 
 
 def test_with_everything_observed_only_what_lies_below_changes():

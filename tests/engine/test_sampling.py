@@ -2,12 +2,15 @@
 independent draws; numerical integration over one free vertex for others; closed forms of the bias of plain steps."""
 
 import math
+import warnings
 
 import pytest
 import torch
 
 import pcgraph_lite as pcg
+from benchmarks import memory
 from pcgraph_lite import PCGraph, topology
+from pcgraph_lite.engine import sampling
 from pcgraph_lite.errors import UnstableStep
 
 DRAWS = 6000                                                               # of independent chains
@@ -145,3 +148,26 @@ def test_pictures_come_out_in_their_own_units():
     graph = PCGraph(topology.generative(2, [3], 4), "tanh", pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5))
     found = pcg.sample(graph, clamp={"labels": torch.eye(2)}, steps=10)
     torch.testing.assert_close(found.values["pixels"], (found.x[..., :4] + 1) / 2)
+
+
+def test_as_much_memory_is_asked_for_as_samples_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Oracle: what torch's profiler counts; the walk itself holds little beside two hundred samples."""
+    graph, asked = PCGraph(topology.generative(2, [3], 2000), replicas=2), []
+    monkeypatch.setattr(sampling, "require_memory", lambda entries, what, size=4: asked.append(entries * size))
+    most = memory.peak_bytes(lambda: pcg.sample(graph, clamp={"labels": torch.eye(2)}, steps=200, every=1, burn_in=0,
+                                                metropolis=False))
+    assert asked[0] == 200 * 2 * 2 * 2005 * 4 and most == pytest.approx(asked[0], rel=0.2)
+
+
+def test_chains_that_do_not_move_are_told_of_and_others_are_not() -> None:
+    """20 is far above 2 / curvature; the first example is all clamped, and has nothing to reject."""
+    graph, given = linear(), torch.ones(2, 6, dtype=torch.float64)
+    clamp = {name: pcg.observed(given[:, where], torch.tensor([[True], [False]]).expand(2, len(where)))
+             for name, where in (("a", range(2)), ("b", range(2, 6)))}
+    says = "1 of 2 examples accept less than 5% of their steps with value_lr = 20.0 and burn_in = 0.*'tuned'"
+    with pytest.warns(UserWarning, match=says) as said:
+        found = pcg.sample(graph, clamp=clamp, steps=100, burn_in=0, value_lr=20.0)
+    assert said[0].filename == __file__ and torch.equal(found.x[0], found.x[-1])
+    with warnings.catch_warnings(action="error"):
+        pcg.sample(graph, clamp=clamp, steps=100)
+        pcg.sample(graph, clamp=clamp, steps=10, burn_in=0, value_lr=20.0)           # ten steps may all be rejected

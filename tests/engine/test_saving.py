@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -54,7 +55,9 @@ def test_a_graph_comes_back_in_every_plan(tmp_path_factory: pytest.TempPathFacto
 
 @pytest.mark.parametrize("made", [
     topology.assemblies(3, 8, 0.4, 5, 2, generator=torch.Generator()),
-    topology.Topology({"a": 4, "b": 5}, [topology.Edges("b", "a")], nodes=NAMES)], ids=["pools", "names"])
+    topology.Topology({"a": 4, "b": 5}, [topology.Edges("b", "a")], nodes=NAMES),
+    topology.Topology({"a": 3}, [], nodes=[np.int64(7), (np.float32(0.5), np.str_("x")), np.bool_(True)])],
+    ids=["pools", "names", "names of numpy"])
 def test_pools_names_and_scales_come_back(tmp_path: Path, made: topology.Topology):
     graph = PCGraph(made, pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5))
     pcg.save(graph, tmp_path / "graph")
@@ -205,6 +208,12 @@ def test_any_networkx_graph_keeps_its_weights(seed: int, kind: type[nx.Graph]):
         torch.testing.assert_close(graph.weight, expected)
         back = topology.from_networkx(topology.to_networkx(graph), weight="weight")
         assert torch.equal(PCGraph(back, dtype=torch.float64).weight, graph.weight)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_networkx_graph_without_links_is_a_topology_without_edges():
+    made = topology.from_networkx(nx.empty_graph(3))
+    assert (made.n, made.edge_count(), made.nodes) == (3, 0, (0, 1, 2))
 
 
 def test_what_is_left_out_is_said():

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import seeded
+from pictures import lines, seeded
 from scipy import sparse
 from strategies import masks
 
@@ -138,3 +138,22 @@ def test_a_mask_that_its_maker_changes_later_changes_no_edge(form: Callable) -> 
     weights.fill_(2)
     [kept] = made.edges
     assert torch.equal(kept.pairs(), torch.arange(3).repeat(2, 1)) and kept.weights.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("form", [lambda mask: mask, lambda mask: mask.to_sparse()], ids=["dense", "sparse"])
+def test_many_groups_are_as_much_work_as_they_have_edges(form: Callable) -> None:
+    """And the edges come in the order of a loop over all pairs of groups, without a mask where all of a pair are."""
+    def ring(count: int) -> tuple[torch.Tensor, dict[str, int]]:
+        mask = torch.eye(2 * count, dtype=torch.bool).roll(1, 0)           # one edge inside each group, one to another
+        mask[:2, 4:6] = True
+        return mask, {f"g{k}": 2 for k in range(count)}
+
+    def made(count: int) -> topology.Topology:
+        mask, groups = ring(count)
+        return topology.from_mask(form(mask), groups)
+
+    assert torch.equal(made(6).mask(), ring(6)[0])
+    assert [(e.source, e.target) for e in made(6).edges] == sorted(blocks(made(6)))
+    whole = [(e.source, e.target) for e in made(6).edges if e.mask is None or e.listed]
+    assert whole == (sorted(blocks(made(6))) if form(torch.eye(2)).is_sparse else [("g0", "g2")])
+    assert lines(lambda: made(80)) < 2.2 * lines(lambda: made(40))

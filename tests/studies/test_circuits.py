@@ -3,6 +3,7 @@ written down by hand."""
 
 import pytest
 import torch
+from pictures import lines
 
 from pcgraph_lite import PCGraph, topology
 from pcgraph_lite.studies import circuits, oracles
@@ -43,3 +44,13 @@ def test_the_wires_of_one_edge() -> None:
     apical = [(wire.source, wire.weight) for wire in circuit.wires if wire.target == ("apical", 0)]
     assert sorted(apical) == [(("interneuron", 1), -2), (("value", 1), 2)]
     assert len(circuit.wires) == 3 * 2 + 4
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_updates_are_as_much_work_as_there_are_wires(make) -> None:
+    def work(count: int) -> int:
+        graph = PCGraph(topology.from_mask(torch.eye(count).roll(1, 0)))
+        circuit, x = make(graph), torch.zeros(1, count)
+        return lines(lambda: circuits.updates(circuit, graph, x))
+
+    assert work(80) < 2.2 * work(40)

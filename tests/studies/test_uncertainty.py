@@ -6,6 +6,7 @@ import torch
 from scipy import stats
 
 import pcgraph_lite as pcg
+from pcgraph_lite.errors import BadInput
 from pcgraph_lite.studies import tasks, uncertainty
 
 KNOWN = torch.tensor([1, 1, 1, 0, 0, 0]).bool()
@@ -66,7 +67,32 @@ def test_a_graph_finds_the_noise_of_its_pixels(grey: float, unit: float) -> None
     torch.testing.assert_close(uncertainty.temperatures(made, IMAGES, KNOWN), inside[:, KNOWN].square().mean(-1))
 
 
+def test_replicas_have_an_uncertainty_of_their_own() -> None:
+    """That of a single graph with the weights of one, or its exact deviation."""
+    twins = graph(replicas=2)
+    found = uncertainty.spread(twins, IMAGES, KNOWN, steps=100, every=20, chains=160)
+    fits = uncertainty.temperatures(twins, IMAGES, KNOWN)
+    assert fits.shape == (2, 2) and found.halves.shape == (2, 2, 2, 3)
+    for k in range(2):
+        (one := graph()).set_weight(twins.weight[k])
+        torch.testing.assert_close(fits[k], uncertainty.temperatures(one, IMAGES, KNOWN), rtol=1e-3, atol=0)
+        torch.testing.assert_close(found.deviation[k], conditioned(one).expand(2, -1), rtol=0.15, atol=0)
+    with pytest.raises(BadInput, match="has 2 replicas; expected a graph without"):
+        uncertainty.linearised(twins, IMAGES, KNOWN)
+
+
+def test_a_deviation_without_bound_is_refused() -> None:
+    """Labels under a flat prior from which no edge leads anywhere may be anything."""
+    made = graph(prior="flat")
+    made.set_edge_weights([torch.zeros(10), None, None])
+    with pytest.raises(BadInput, match=r"no bound: some free vertex.*prior='zero'"):
+        uncertainty.linearised(made, IMAGES, KNOWN)
+
+
 def test_ranks_are_those_of_scipy() -> None:
-    one, other = torch.rand(2, 3, 20, generator=torch.Generator().manual_seed(0))
+    """Of values that all differ, and of such with many ties; a constant has no correlation."""
+    one, other = torch.rand(2, 6, 20, generator=torch.Generator().manual_seed(0))
+    one[3:], other[2:4] = (4 * one[3:]).round(), (4 * other[2:4]).round()
     expected = [stats.spearmanr(a, b).statistic for a, b in zip(one.numpy(), other.numpy(), strict=True)]
     assert uncertainty.rank_correlation(one, other).tolist() == pytest.approx(expected)
+    assert uncertainty.rank_correlation(torch.ones(2, 9), torch.arange(18.0).view(2, 9)).isnan().all()
