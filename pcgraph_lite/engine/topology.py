@@ -453,7 +453,7 @@ def _between(sources: Mapping[str, int], targets: Mapping[str, int], pairs: Tens
     rows, columns = slices(sources), slices(targets)
     row, column = (torch.bucketize(ends, torch.tensor([cut.start for cut in cuts.values()]), right=True) - 1
                    for ends, cuts in zip(pairs, (rows, columns), strict=True))
-    order = (block := row * len(targets) + column).argsort()               # once for all pairs of groups
+    order = (block := row * len(targets) + column).argsort(stable=True)    # once for all pairs of groups
     joined, counts = block[order].unique_consecutive(return_counts=True)
     a, b, edges = list(sources), list(targets), []
     for k, inside in zip(joined.tolist(), pairs[:, order].split(counts.tolist(), 1), strict=True):
