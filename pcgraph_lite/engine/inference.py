@@ -186,7 +186,7 @@ def _passing_a_bend(problem: Conditioned, value_lr: object) -> bool:
     """
     bends = any(f.kinks for f in problem.graph.activations)
     return bends and value_lr != "safe" and bool(
-        (torch.as_tensor(value_lr).view(-1) < 2 / curvature(problem).view(-1).cpu()).all())
+        (torch.as_tensor(value_lr).reshape(-1).cpu() < 2 / curvature(problem).reshape(-1).cpu()).all())
 
 
 def _refuse_divergence(problem: Conditioned, energies: list[Tensor], lowest: Tensor, t: int,
