@@ -77,7 +77,7 @@ class AlmeidaPineda(Classifier):
         return Rest(rest.values * scale, rest.settled, rest.steps)
 
     def gradient(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, dict[str, float]]:
-        """Gradient of 1/2 |y_labels - wanted|^2, mean over the batch, by the two relaxations.
+        """Gradient of ``1/2 |y_labels - wanted|^2``, mean over the batch, by the two relaxations.
 
         Returns:
             dL/dW ``(n, n)``, dL/db ``(n,)``, and of the batch: loss, settled (share that came to rest), steps.

@@ -106,7 +106,7 @@ def _gradient(model: DAM, images: Tensor, labels: Tensor, temperature: float, lo
 
 
 class Scaled(torch.optim.Optimizer):
-    """V <- p V - gradient, then xi <- xi + lr V / max_i |V_i| for each memory (row), cut to [-1, 1] (equation 13)."""
+    """``V <- p V - gradient``, then ``xi <- xi + lr V / max_i |V_i|`` for each memory, cut to [-1, 1] (eq. 13)."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], lr: float, momentum: float) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum})

@@ -144,7 +144,7 @@ def fit_hopfield(model: Hopfield, images: Tensor, labels: Tensor, *, validation:
         callback: called with the model and the row of the history at the end.
 
     Returns:
-        one row: epoch, size, threshold, level, tried, validation, seconds.
+        One row of epoch, size, threshold, level, tried, validation and seconds.
 
     Raises:
         WrongShape, BadValues, BadInput: data or settings that do not fit, or a choice without validation images.

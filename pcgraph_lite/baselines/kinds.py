@@ -112,7 +112,7 @@ def by_epochs(name: str, make: type[Baseline], training: type[Schedule] = Schedu
             settings: fields of the schedule.
 
         Returns:
-            one row an epoch: epoch, the means of what ``learn`` returns, seconds, validation.
+            One row an epoch, of epoch, the means of what ``learn`` returns, seconds and validation.
 
         Raises:
             WrongShape, BadValues, BadInput: data or settings that do not fit. BadFile: a damaged checkpoint.

@@ -60,7 +60,7 @@ def fit_linear(model: Linear, images: Tensor, labels: Tensor, *, method: Annotat
         callback: called with the model and the row of the history at the end.
 
     Returns:
-        one row: epoch, loss (mean over the images), validation, seconds.
+        One row of epoch, loss (mean over the images), validation and seconds.
 
     Raises:
         WrongShape, BadValues, BadInput, UnknownName: data or settings that do not fit.

@@ -207,7 +207,7 @@ class DenoisingPath:
 
     @property
     def rested(self) -> float:
-        """Share of images whose energy came to rest: the last ten steps changed it by at most 1e-6 of its first value.
+        """The share of images at rest, whose energy the last ten steps changed by at most 1e-6 of its first value.
 
         NaN without steps: an autoencoder has no energy.
         """

@@ -29,6 +29,12 @@ def test_every_public_name_is_on_the_page_once() -> None:
     assert {f"topology.{name}" for name in makers} == {name for name in SHOWN if name.startswith("topology.")}
 
 
+def test_all_other_models_and_studies_are_on_the_page() -> None:
+    theirs = {f"{room}.{path.stem}" for room in ("baselines", "studies")
+              for path in Path(pcgraph_lite.__file__).parent.glob(f"{room}/[!_]*.py")}
+    assert len(theirs) > 10 and theirs == {name for name in WHOLE if name.startswith(("baselines", "studies"))}
+
+
 def test_what_notebooks_call_of_images_is_on_the_page() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in Path(ROOT / "notebooks").glob("*.md"))
     for module in (datasets, metrics):
