@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import torch
+from annotated_types import Ge
 from torch import Tensor, nn
 
 from .. import valid
@@ -234,6 +235,28 @@ class PCGraph(Exact):
     @property
     def replicas(self) -> int | None:
         return self.layout.replicas
+
+    @valid.checked
+    @torch.no_grad()
+    def replica(self, k: Annotated[int, Ge(0)]) -> "PCGraph":
+        """A single graph with the weights of replica ``k``, counted from 0: to be scored, asked or saved by itself.
+
+        Raises BadInput: there is no such replica.
+
+        Example:
+            >>> graph = pcg.PCGraph(pcg.topology.generative(labels=2, hidden=[3], pixels=4), replicas=5)
+            >>> bool((graph.replica(1).weight == graph.weight[1]).all())
+            True
+        """
+        if k >= (self.replicas or 0):
+            raise BadInput(f"replica {k} of {self.replicas or 0}: they are counted from 0, and made by replicas=...")
+        layout = vars(self.layout) | {"replicas": None, "dtype": self.dtype, "device": self.device}
+        made = PCGraph(self.topology, self.activation, top_k=self.top_k, bias=self.bias is not None, prior=self.prior,
+                       init_std=0.0, pixel_scale=self.pixel_scale, **layout)
+        made.set_edge_weights([weights[k] for weights in self.edge_weights()])
+        if self.bias is not None and made.bias is not None:
+            made.bias.copy_(self.bias[k])
+        return made
 
     @property
     def dtype(self) -> torch.dtype:

@@ -49,7 +49,7 @@ class Training(Schedule):
             take plain value steps of that size, unguarded, which an f steeper than 1 can make too long. With replicas,
             ``value_lr`` and ``weight_lr`` may be a sequence, one number for each. The energy and the score are then
             means over the replicas, and the best epoch is one for all: to compare settings, train without validation
-            data and ask each replica.
+            data and score each ``graph.replica(k)``.
 
     Example:
         >>> pcg.Training(epochs=4, warm_up=0.5, anneal="cosine").rate(done=2.25, batch=0.1)      # half of the way down

@@ -50,11 +50,9 @@ def test_replicas_train_as_graphs_of_their_own(optimizer, more):
     settings = {"epochs": 2, "batch_size": 20, "steps": 9, "value_lr": 0.1, "weight_decay": 0.1, "optimizer": optimizer,
                 "progress": False} | more
     together = small(replicas=3)
-    first = together.weight
+    singles = [together.replica(k) for k in range(3)]
     fit(together, toy(), **settings)
-    for k in range(3):
-        single = small()
-        single.set_weight(first[k])
+    for k, single in enumerate(singles):
         fit(single, toy(), **settings | {name: settings[name][k] for name in ("value_lr", "weight_lr")
                                          if isinstance(settings.get(name), tuple)})
         torch.testing.assert_close(together.weight[k], single.weight, rtol=1e-8, atol=1e-10)
