@@ -22,7 +22,7 @@ from matplotlib.colors import LinearSegmentedColormap, PowerNorm, same_color
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.markers import MarkerStyle
-from matplotlib.patches import ArrowStyle, Rectangle
+from matplotlib.patches import ArrowStyle, FancyArrowPatch, Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from scipy.optimize import isotonic_regression
 from torch import Tensor
@@ -32,7 +32,7 @@ from pcgraph_lite.engine.graph import PCGraph
 from pcgraph_lite.engine.topology import Topology
 from pcgraph_lite.errors import BadInput, WrongShape
 from pcgraph_lite.images import metrics
-from pcgraph_lite.studies.circuits import Circuit, Neuron
+from pcgraph_lite.studies.circuits import Circuit, Neuron, Wire
 from pcgraph_lite.studies.trials import Case, Key, Trial
 
 from . import handover, polish
@@ -482,18 +482,14 @@ def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Fi
     figure, axes = _grid(len(circuits), 1, *size)
     for axis, (title, circuit) in zip(axes, circuits.items(), strict=True):
         place = {neuron: _neuron_at(neuron, circuit.vertices, around) for neuron in circuit.neurons()}
-        drawn = nx.DiGraph((wire.source, wire.target) for wire in circuit.wires)
-        for excites, end in ((True, "-|>,head_length=0.5,head_width=0.26"), (False, "-[,widthB=0.45,lengthB=0.001")):
-            wires = [(wire.source, wire.target) for wire in circuit.wires if (wire.weight > 0) == excites]
-            arrows = nx.draw_networkx_edges(drawn, place, wires, ax=axis, edge_color=WIRES[excites], arrowstyle=end,
-                                            width=1.3, node_size=700, connectionstyle="arc3,rad=0.13")
-            for arrow, (source, target) in zip(arrows, wires, strict=True):
-                arrow.set_gid(f"{source[0]} {source[1]} to {target[0]} {target[1]}")
+        neurons = nx.empty_graph(place)
+        for wire in circuit.wires:
+            axis.add_patch(_arrow(wire, place))
         for kind in ("value", *circuit.kinds):
-            nx.draw_networkx_nodes(drawn, place, [neuron for neuron in place if neuron[0] == kind], ax=axis,
+            nx.draw_networkx_nodes(neurons, place, [neuron for neuron in place if neuron[0] == kind], ax=axis,
                                    node_color=FILLS[kind], node_shape="s" if kind == "interneuron" else "o",
                                    node_size=520, edgecolors="black")
-        nx.draw_networkx_labels(drawn, place, {(kind, i): f"${SYMBOLS[kind]}_{i + 1}$" for kind, i in place}, ax=axis)
+        nx.draw_networkx_labels(neurons, place, {(kind, i): f"${SYMBOLS[kind]}_{i + 1}$" for kind, i in place}, ax=axis)
         axis.set(title=title, aspect="equal")
         axis.margins(0.16)
         axis.axis("off")
@@ -501,6 +497,18 @@ def circuit_picture(circuits: Mapping[str, Circuit], around: bool = False) -> Fi
             Line2D([], [], color=WIRES[False], marker="|", markersize=9, label="inhibitory")]
     figure.legend(handles=ends, loc="outside lower center", ncols=2, fontsize="small")
     return figure
+
+
+def _arrow(wire: Wire, place: Mapping[Neuron, tuple[float, float]]) -> FancyArrowPatch:
+    """A wire between two neurons, or a loop on the left of one. Its gid names them."""
+    excites, ends = wire.weight > 0, [place[wire.source], place[wire.target]]
+    look = {"connectionstyle": "arc3,rad=0.13", "shrinkA": 13, "shrinkB": 13}
+    if wire.source == wire.target:
+        x, y = ends[0]
+        ends, look = [(x - 0.13, y + 0.12), (x - 0.13, y - 0.12)], {"connectionstyle": "arc3,rad=2"}
+    style = "-|>,head_length=0.5,head_width=0.26" if excites else "-[,widthB=0.45,lengthB=0.001"
+    return FancyArrowPatch(*ends, arrowstyle=style, color=WIRES[excites], linewidth=1.3, mutation_scale=10,
+                           gid="{} {} to {} {}".format(*wire.source, *wire.target), **look)
 
 
 def wires_drawn(axis: Axes) -> set[tuple[Neuron, Neuron, bool]]:
