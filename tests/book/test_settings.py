@@ -30,5 +30,5 @@ def test_what_the_paper_does_not_name_is_bold_and_nothing_else_is() -> None:
 def test_every_kind_of_model_has_a_row_and_its_reasons() -> None:
     text = TABLE.get_text(" ")
     assert "Restricted Boltzmann machine" in text and "learning rate 0.001" in text
-    assert "two value steps complete better than fifteen" in text          # a comment of config/models.yaml
+    assert "value steps complete better than fifteen" in text          # a comment of config/models.yaml
     assert rows("Assemblies")["top-k"] == ("0.2", set())
