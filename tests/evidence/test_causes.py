@@ -525,3 +525,8 @@ def test_what_judges_see_in_pictures_that_they_were_never_shown() -> None:
     foreign = {name: shares["images of the other data set"] for name, shares in unreadable.items()}
     assert foreign["fashion"] < 0.01 < 0.3 < foreign["mnist"] < 0.5
     assert all(shares["mean image"] == 0 for shares in unreadable.values())
+
+
+def test_strong_decay_leaves_too_little_of_the_label_weights() -> None:
+    """Page B2, with our settings."""
+    assert mean("decay", "label_weight_scale", "recurrent", decay="strong") < 0.01
