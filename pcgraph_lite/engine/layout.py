@@ -18,6 +18,8 @@ from .weights import Dense, Sparse
 Replicas = Annotated[int, Ge(1), Le(10_000)]
 # A block is stored by its edges if it is at least this big and at most this full: measured (results/bench).
 SPARSE_SHARE, SPARSE_SIZE = 0.15, 512 * 512
+# More blocks than this, of fewer weights than that, cost more than the one matrix of all vertices: measured.
+MANY, SMALL = 50, 1000
 DRAWN = 5                              # numbers in memory for each pair of vertices, at most, while weights are drawn
 
 
@@ -55,7 +57,8 @@ class Layout:
     def segments(self, topology: Topology) -> list[slice]:
         """The vertices in segments: one for each pool of groups, or a single one."""
         area = sum(topology.size(e.source) * topology.size(e.target) for e in topology.edges)
-        one = self.plan == "dense" or (self.plan == "auto" and area > topology.n**2 / 2)
+        scattered = len(topology.edges) > MANY and area < SMALL * len(topology.edges)
+        one = self.plan == "dense" or (self.plan == "auto" and (scattered or area > topology.n**2 / 2))
         segments = [] if one else _pool_segments(topology)
         if not segments and self.plan in ("blocks", "sparse"):
             raise BadInput(f"plan={self.plan!r} needs the groups of a top-k pool side by side; got {topology.pools}.")

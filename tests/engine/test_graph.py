@@ -57,6 +57,9 @@ def test_a_sparse_plan_stores_existing_edges_alone_and_auto_does_so_in_big_block
     assert [graph.weights[0].ndim == 1 for graph in by_edges] == [True, False, False]
     small = topology.from_mask(torch.rand(500, 500, generator=seeded(0)) < 0.1)
     assert PCGraph(small).weights[0].ndim == 2
+    vertices = {f"v{k}": 1 for k in range(60)}                             # a block each is far slower
+    ring = topology.Topology(vertices, [topology.Edges(f"v{k}", f"v{(k + 1) % 60}") for k in range(60)], ["v0"])
+    assert [len(PCGraph(ring, plan=plan).blocks) for plan in ("auto", "blocks")] == [1, 60]
 
 
 @pytest.mark.parametrize(("change", "expected"), [
