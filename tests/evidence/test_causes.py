@@ -530,3 +530,20 @@ def test_what_judges_see_in_pictures_that_they_were_never_shown() -> None:
 def test_strong_decay_leaves_too_little_of_the_label_weights() -> None:
     """Page B2, with our settings."""
     assert mean("decay", "label_weight_scale", "recurrent", decay="strong") < 0.01
+
+
+@pytest.mark.parametrize("data", ["mnist", "fashion"])
+def test_how_far_queries_are_from_their_end(data: str) -> None:
+    """Page 3a: after 2,000 plain steps, the share of the energy's fall that is left, and how far the values will go."""
+    left = {(task, what): kept(quantity=f"{what}_left", task=task, dataset=data)["value"].item()
+            for task in ("classification", "completion", "generation", "denoising") for what in ("energy", "distance")}
+    assert all(left[task, "energy"] < 1e-3 and left[task, "distance"] < 0.05 for task in ("classification", "completion"))
+    assert abs(left["generation", "energy"] - 1 / 8) < 0.01 and left["generation", "distance"] > 0.2
+    assert left["denoising", "energy"] < 1e-4 and round(left["denoising", "distance"], 2) == 0.09
+
+
+def test_the_generative_graph_peaks_as_high_as_one_of_its_size() -> None:
+    """Page 4a, decibels at the step that held-out images chose: level with the smaller fully connected graph."""
+    layers, equal, larger = (mean("any-ff", "denoised_psnr", name, dataset="mnist")
+                             for name in ("generative", "fully-connected-equal", "fully-connected"))
+    assert abs(layers - equal) < 0.2 < 0.3 < layers - larger
