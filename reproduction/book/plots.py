@@ -105,8 +105,9 @@ def image_rows(rows: Mapping[str, Tensor], shape: tuple[int, ...] | None = None,
             _frame(axis, k, row, None if right is None or right[k] is None else bool(right[k]))
     axis.set(xlim=(0, count), ylim=(len(rows), 0), frame_on=False)
     axis.set_yticks([row + 0.5 for row in range(len(rows))], pictures, fontsize="small")
-    slanted = {"rotation": 40, "ha": "left"} if max(map(len, columns), default=0) > 3 else {}      # would touch
-    axis.set_xticks([k + 0.5 for k in range(len(columns))], [name.replace("\n", ", ") for name in columns], fontsize="small", **slanted)
+    titles = [name.replace("\n", ", ") for name in columns]
+    slanted = {"rotation": 40, "ha": "left"} if max(map(len, titles), default=0) > 3 else {}       # would touch
+    axis.set_xticks([k + 0.5 for k in range(len(titles))], titles, fontsize="small", **slanted)
     axis.tick_params(length=0, labeltop=True, labelbottom=False)
     axis.grid(False)
     return figure
