@@ -548,3 +548,70 @@ def test_the_generative_graph_peaks_as_high_as_one_of_its_size() -> None:
     layers, equal, larger = (mean("any-ff", "denoised_psnr", name, dataset="mnist")
                              for name in ("generative", "fully-connected-equal", "fully-connected"))
     assert abs(layers - equal) < 0.2 < 0.3 < layers - larger
+
+
+def test_what_more_epochs_and_pixel_scales_do_on_all_digits() -> None:
+    """Class-mnist and page J: validation accuracies of the sweep grid-classes, at all images."""
+    runs = sweep("grid-classes").query("n == 57000 and activation == 'hardtanh' and data.isna() or data == 'mnist'")
+    usual = runs[runs["setting"].str.fullmatch("init_std = 0.001, .*train.epochs = 6")].set_index("epoch")["validation"]
+    assert usual.idxmax() == 1 and round(usual.max() - usual[6], 2) == 0.11
+    scales = runs[runs["n"] == 57000].groupby("scale")["validation"].max()
+    plain = scales["[0, 1]"]
+    assert abs(scales["[-1, 1]"] - plain) < 0.005 and plain - scales["standardized"] > 0.01
+    assert round(plain - scales["[-2, 2]"], 2) == 0.08
+
+
+def test_relu_passes_the_papers_digits_and_comes_within_a_point_on_clothing() -> None:
+    """Home's conclusion."""
+    assert mean("class-mnist", "accuracy", "fully-connected", dataset="mnist") > 0.9176
+    clothing = mean("class-fashion", "accuracy", "fully-connected-standardized-relu", dataset="fashion")
+    assert 0.8272 < clothing < 0.8372
+
+
+def test_two_drawings_fewer_would_fail_clothing() -> None:
+    """Gen-a: fifty drawings; the judge reads as many real clothes."""
+    drawn = kept(claim="gen-a", quantity="judge_agreement", model="fully-connected-hardtanh", dataset="fashion")
+    right = round(drawn["value"].mean() * 50)
+    assert len(drawn) == 5 and (right - 1) / 50 >= 0.9 > (right - 2) / 50
+
+
+def test_what_is_said_of_images_that_come_back() -> None:
+    """Gen-e, memo, pages 3c and C."""
+    plain = kept(claim="gen-e", quantity="retrieved_share", corruption="plain noise")
+    assert plain.groupby("dataset")["value"].mean().max() < 0.25
+    back = kept(claim="memo", quantity="retrieved_share", vertices=3500, corruption="noise", dataset="cifar10")
+    assert back["value"].mean() > 0.99
+    asked = kept(claim="memo", quantity="retrieved_share")
+    asked = asked.join(pd.json_normalize(asked["parameters"]))
+    asked = asked.groupby(["dataset", "vertices", "images", "corruption"])["value"].mean().unstack()
+    harder = asked[asked["noise"] < asked["half"]]
+    assert list(harder.index) == [("fashion", 7000, 100)]
+    wide = pd.read_csv(ROOT / "results/sweeps/memories.csv").query(
+        "scale == '[-2, 2]' and activation == 'hardtanh' and data == 'mnist'")
+    assert abs(wide["from_half"].mean() - 1 / 8) < 0.02
+
+
+def test_assemblies_are_cleaner_than_the_recurrent_graphs_of_page_4c() -> None:
+    """Any-asm: every seed, both tasks, both data sets."""
+    for task, rival in (("completion_background", "grid-recurrent"), ("rest_background", "grid-denoising-recurrent")):
+        ends = [sweeps.finals(sweep(name)).dropna(subset=task) for name in ("grid-assemblies", rival)]
+        ours, theirs = (one.groupby(one["setting"].str.contains("fashion"))[task] for one in ends)
+        assert (ours.max() < theirs.min()).all() and len(ours.max()) == 2
+
+
+def test_the_nearest_image_has_a_larger_error_and_a_higher_similarity() -> None:
+    """Page 3a."""
+    for data in ("mnist", "fashion"):
+        own, near = (mean("gen-b", quantity, "fully-connected", dataset=data)
+                     for quantity in ("completion_mse", "nearest_neighbour_mse"))
+        alike, close = (mean("gen-b", quantity, "fully-connected", dataset=data)
+                        for quantity in ("completion_ssim", "nearest_neighbour_ssim"))
+        assert own < near and alike < close
+
+
+def test_small_assemblies_denoise_worse_than_a_box_filter() -> None:
+    """Page 4c; and page E, where a machine that learned more denoises better and completes worse."""
+    box = kept(claim="any-ae", quantity="box_psnr")["value"].mean()
+    assert mean("any-rec", "denoised_psnr", "assemblies-equal") < box < mean("any-rec", "denoised_psnr", "small-world")
+    for measure in ("denoised_psnr", "completion_mse", "completion_diversity"):
+        assert mean("rbm", measure, "rbm") > mean("rbm", measure, "rbm-brief")
