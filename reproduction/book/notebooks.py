@@ -22,11 +22,12 @@ from nbformat import NotebookNode
 from pydantic import TypeAdapter, ValidationError
 from yaml import YAMLError
 
+from pcgraph_lite import hardware
 from pcgraph_lite.errors import BadFile, BadInput, PCGraphError, one_of, shown, unknown
 from pcgraph_lite.files import FULL, placed, read_text, ready, write_aside
 
 from .. import checkout
-from ..evidence import config, records, strict
+from ..evidence import cards, config, records, strict, zoo
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool, "list[int]": list[int], "list[float]": list[float],
          "list[str]": list[str]}
@@ -74,7 +75,6 @@ def seeds(name: str, settings: config.Profile, count: str = "seeds") -> list[int
 
 def weights(name: str, settings: config.Profile) -> list[tuple[str, int]]:
     """The models and seeds whose weights a notebook needs in a profile. A committed card can replace them."""
-    from ..evidence import cards, zoo
     wanted, asked = models(name), models(name, ["models"])
     return [(model, seed) for model, count in wanted.items() for seed in seeds(name, settings, count)
             if model in asked or not cards.is_committed(zoo.ModelRun(model, settings.name, seed))]
@@ -129,7 +129,6 @@ def run(name: str, profile: str = "laptop", given: Mapping[str, object] | None =
     named after them. Raises UnknownName, BadInput, BadFile: a bad call. PCGraphError: a cell failed; NAME.failed.ipynb
     keeps what ran.
     """
-    from pcgraph_lite import hardware  # only here: it needs torch
     settings, given = config.load_profile(profile), dict(given or {})
     values = resolve(name, settings, given)
     models(name)                                                           # a misspelt one: refused at once, too

@@ -4,7 +4,7 @@ kilobytes, so ``results/cards`` has them. One of other settings or other numbers
 
 from base64 import b64decode, b64encode
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pandas as pd
 import torch
@@ -12,17 +12,16 @@ from pydantic import Field, ValidationError, model_validator
 
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.files import read_text, write_aside
-from pcgraph_lite.images import datasets
+from pcgraph_lite.images import datasets, judge
 from pcgraph_lite.images.datasets import ImageSet
+from pcgraph_lite.studies import memory, trials
+from pcgraph_lite.studies.trials import Trial
 
 from .. import checkout
 from . import config, strict, zoo
 from .config import Model
 from .records import Name, Scalar
 from .zoo import ModelRun
-
-if TYPE_CHECKING:
-    from pcgraph_lite.studies.trials import Trial
 
 PUBLISHED = "paper"                                # only cards of this profile are committed
 USUAL = {"variance": 0.2, "steps": 2000}           # the paper's noise on scaled pixels, and its T
@@ -43,14 +42,13 @@ class Recalled(strict.Strict):
             raise ValueError(f"{len(self.mse)} errors, {len(self.converged)} ends, {count} bytes of pictures")
         return self
 
-    def trial(self) -> "Trial":
+    def trial(self) -> Trial:
         """The result as ``trials.recalled`` returns it, with only the kept pictures."""
-        from pcgraph_lite.studies import memory, trials  # here: these imports take seconds
         each = pd.DataFrame({"mse": self.mse, "agrees": [one < memory.RETRIEVED for one in self.mse],
                              "converged": self.converged})
         shown = min(SHOWN, len(self.mse))
         images = torch.frombuffer(bytearray(b64decode(self.pictures)), dtype=torch.uint8).view(shown, -1).float() / 255
-        return trials.Trial(images, torch.arange(shown), each)
+        return Trial(images, torch.arange(shown), each)
 
 
 class Card(strict.Strict):
@@ -117,8 +115,8 @@ def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float
     """The card of a model, made from its weights. Arguments and errors are those of ``load``."""
     trained = training.load(device)
     spec = trained.spec                                # a memory holds no images out: it is asked for those it stores
-    memory = spec.kind == "pcgraph" and not spec.validation_count and spec.train.score == "energy"
-    said = {"recalled": _recalls(trained, **asked)} if memory else _answers(trained, images)
+    stores = spec.kind == "pcgraph" and not spec.validation_count and spec.train.score == "energy"
+    said = {"recalled": _recalls(trained, **asked)} if stores else _answers(trained, images)
     return Card(model=trained.name, profile=trained.profile, seed=trained.seed, provenance=trained.provenance,
                 fingerprint=trained.fingerprint, weights=trained.weights, vertices=trained.vertices,
                 parameters=trained.parameters, epochs=trained.history.astype(float).to_dict("list"), **said)
@@ -126,7 +124,6 @@ def of(training: ModelRun, device: str = "auto", images: int = 0, **asked: float
 
 def _recalls(trained: zoo.Trained, **asked: float) -> dict[str, Recalled]:
     """Recalls of a memory's first images, by way of asking. ``asked``: variance and steps, if not the usual ones."""
-    from pcgraph_lite.studies import memory, trials
     images = trained.images()[0].images[:ASKED]
     found, shape = {}, datasets.SHAPES[trained.spec.data]
     for way, recall in memory.asked(trained.graph, images, shape, seed=trained.seed, **USUAL | asked).items():
@@ -141,8 +138,6 @@ def _answers(trained: zoo.Trained, images: int) -> dict[str, Any]:
     """A classifier's answers to ``images`` test images (0: all), and where edges lead to pixels the share of labels
     that the judge recognises in their pictures.
     """
-    from pcgraph_lite.images import judge  # here: the imports take seconds, and finding a card does not need them
-    from pcgraph_lite.studies import trials
     test = zoo.images(trained.spec.data, "test", config.load_profile(trained.profile))
     test = test.subset(images, torch.Generator().manual_seed(0)) if images else test
     topology = getattr(trained.graph, "topology", None)

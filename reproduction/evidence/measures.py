@@ -1,4 +1,4 @@
-"""The measures of a sweep's runs on validation images. A file of its own, because reading a plan does not need it."""
+"""The measures of a sweep's runs on validation images."""
 
 from collections.abc import Collection
 from statistics import fmean

@@ -30,7 +30,7 @@ from pcgraph_lite.files import ready, write_aside
 from pcgraph_lite.valid import Count
 
 from .. import checkout
-from . import config, records, strict, zoo
+from . import config, measures, records, strict, zoo
 from .config import Model
 
 TABLES = strict.read_yaml(Path(__file__).with_suffix(".yaml"))
@@ -111,12 +111,11 @@ class Run:
         model, _ = zoo.build(self.spec, self.seed, device, settings.dtype)
         generator = torch.Generator().manual_seed(self.seed)               # all graphs of a seed see the same images
         sweep, (rest, held_out) = self.sweep, zoo.split(self.spec, settings, generator)
-        from .measures import measure  # here: the import takes seconds, and a plan does not need it
         try:
             seen, status = None if sweep.task else held_out, "ok"
             rows = zoo.fit(model, self.spec, rest, seen, generator=generator, progress=False)
-            for key, value in measure(model, rest, held_out, sweep.images, self.seed, sweep.measured, sweep.query_steps,
-                                      settings).items():
+            for key, value in measures.measure(model, rest, held_out, sweep.images, self.seed, sweep.measured,
+                                               sweep.query_steps, settings).items():
                 rows.loc[rows.index[-1], key] = value
         except (UnstableStep, BadValues) as error:
             rows, status = pd.DataFrame({"epoch": [0], "value_lr": [math.nan]}), f"{type(error).__name__}: {error}"
