@@ -174,16 +174,14 @@ def run(
         given = config.load_profile(profile).published.get(name, {}) | given
     made = notebooks.run(name, profile, given, folder)
     say(f"{name}: {checkout.relative(made)}")
-    say(f"its numbers: {checkout.relative(notebooks.records_of(made) / f'{name}.json')}")
-    _tell(name, made, notebooks.other_than_claimed(name, profile, given))
+    say(f"its numbers: {checkout.relative(notebooks.records_of(made))}")
+    _tell(notebooks.records_of(made), notebooks.other_than_claimed(name, profile, given))
 
 
-def _tell(name: str, made: Path, other: dict[str, tuple[object, object]]) -> None:
+def _tell(numbers: Path, other: dict[str, tuple[object, object]]) -> None:
     """Print the findings of a run. ``other``: parameters that differ from the claims', see ``other_than_claimed``."""
-    from .book import notebooks
     from .evidence import findings, records
-    mine = [row for row in records.read(notebooks.records_of(made)) if row["notebook"] == name]
-    told = findings.told(mine)
+    told = findings.told(records.read(numbers))
     if told and other:
         say("This run does not decide the claims, because its parameters are not theirs: " + ", ".join(
             f"{key} = {here}, not {claimed}" for key, (here, claimed) in other.items()) + ". It recorded:")

@@ -155,9 +155,9 @@ def other_than_claimed(name: str, profile: str, given: Mapping[str, object]) -> 
 
 
 def records_of(made: Path) -> Path:
-    """The folder of the records that ``run`` wrote. ``made``: what it returned."""
+    """The file of the records that ``run`` wrote, if it wrote any. ``made``: what it returned."""
     usual = [checkout.ROOT / "_build" / one / "notebooks" for one in config.profile_names()]
-    return (made.parent.parent if made.parent in usual else made.parent) / "records"
+    return (made.parent.parent if made.parent in usual else made.parent) / "records" / f"{made.stem}.json"
 
 
 def _typed(known: Mapping[str, Parameter], key: str, value: object, origin: str) -> Any:
