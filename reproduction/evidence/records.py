@@ -1,6 +1,7 @@
 """Records: single measured numbers, each with its claim and its provenance."""
 
 import json
+import platform
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from pcgraph_lite.errors import BadFile, BadInput, shown
+from pcgraph_lite.errors import BadFile, BadInput, one_of, shown
 from pcgraph_lite.files import digest, read_text, write_aside
 
 from .. import checkout
@@ -68,16 +69,14 @@ class Recorder:
     """
 
     def __init__(self, notebook: str, profile: str, device: "torch.device | str", out: str | Path = "") -> None:
-        from pcgraph_lite import hardware
-
-        from . import config  # only here: both need torch
+        from pcgraph_lite import hardware  # only here: it needs torch
         try:
             TypeAdapter(Name).validate_python(notebook)
         except ValidationError:
             raise BadInput(f"notebook = {shown(notebook)}; expected the name of a page, of letters, digits, '-' and "
                            "'_'.") from None
         self.notebook, self.profile, self.device = notebook, profile, hardware.describe(device)
-        self.folder = checkout.ROOT / (out or f"_build/{config.load_profile(profile).name}")
+        self.folder = checkout.ROOT / (out or f"_build/{one_of('profile', profile, checkout.profile_names())}")
         self.rows: dict[tuple[str, ...], Record] = {}
         self.models: dict[str, dict[str, str | None]] = {}
         self._claims = claims.load_claims()
@@ -148,8 +147,6 @@ def provenance(device: str, seconds: float | None = None,
     """The origin of a number: code, versions, device (in words), time, peak memory. ``version``: commit, and whether
     the code differed from it, at the beginning of a long run; None: those of now.
     """
-    import platform
-
     from pcgraph_lite import hardware  # only here: it needs torch
     commit, dirty = version or checkout.version()
     return {"commit": commit, "dirty": dirty, "numerics": digest(numerics.FILE)[:16],
