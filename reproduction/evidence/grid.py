@@ -86,4 +86,3 @@ def in_words(given: object) -> str:
     if isinstance(given, Mapping):
         return ", ".join(f"{in_words(one)} ({name.replace(' -> ', ' to ')})" for name, one in given.items())
     return f"{given:g}" if isinstance(given, float) else words.load().words.get(str(given), str(given))
-
