@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -27,26 +26,23 @@ FIGURE_SPACE = "\u2007"                            # as wide as a digit
 LONG = 32                                          # characters of a cell that needs width on a phone
 
 
-@cache
-def _environment() -> Environment:
-    environment = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined,
-                              autoescape=lambda name: str(name).endswith(".html"), trim_blocks=True, lstrip_blocks=True,
-                              keep_trailing_newline=True)                  # a fence needs its own line
-    environment.filters |= {"badge_class": lambda verdict: BADGES[verdict.partition(":")[0]], "per_cent": per_cent,
-                            "in_words": words.count, "rule": claims.rule,
-                            "bibtex_name": "{0[family-names]}, {0[given-names]}".format}
-    return environment
+def per_cent(mean: float, sd: float, seeds: int) -> str:
+    """A mean, and its deviation if there are several seeds; a small one has two decimals instead of reading 0.0."""
+    return f"{mean:.1f}" + f" ± {sd:.{1 + (sd < 0.05)}f}" * (seeds > 1) + " %"
+
+
+ENVIRONMENT = Environment(loader=FileSystemLoader(FOLDER), undefined=StrictUndefined,
+                          autoescape=lambda name: str(name).endswith(".html"), trim_blocks=True, lstrip_blocks=True,
+                          keep_trailing_newline=True)                      # a fence needs its own line
+ENVIRONMENT.filters |= {"badge_class": lambda verdict: BADGES[verdict.partition(":")[0]], "per_cent": per_cent,
+                        "in_words": words.count, "rule": claims.rule,
+                        "bibtex_name": "{0[family-names]}, {0[given-names]}".format}
 
 
 def template(file: str, /, **data: object) -> str:
     """Render a template of ``templates/`` with some data: HTML, which escapes them, or Markdown."""
-    text = _environment().get_template(file).render(data)
+    text = ENVIRONMENT.get_template(file).render(data)
     return Markup(text) if file.endswith(".html") else text
-
-
-def per_cent(mean: float, sd: float, seeds: int) -> str:
-    """A mean, and its deviation if there are several seeds; a small one has two decimals instead of reading 0.0."""
-    return f"{mean:.1f}" + f" ± {sd:.{1 + (sd < 0.05)}f}" * (seeds > 1) + " %"
 
 
 def table(shown: Table, says: str = "", csv: str = "") -> str:
