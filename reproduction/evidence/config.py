@@ -66,10 +66,6 @@ class Model(Strict):
     train_count: Count | None = None
     validation_count: CountOrZero = 0
 
-    def own(self) -> dict[str, Any]:
-        """The settings of the model itself, without data and training."""
-        return self.model_dump(exclude={*Model.model_fields, "kind", "train"})
-
     def identity(self, seed: int, sample: bool, dtype: str = "float32") -> str:
         """SHA-256 of everything that decides the weights: settings, seed, data and precision."""
         settings = self.model_dump(mode="json", exclude={"description"}, exclude_none=True)

@@ -191,8 +191,8 @@ def build(settings: Model, seed: int, device: torch.device,
     in ``dtype``: in single precision torch draws them on each processor with other approximations, in double with none.
     """
     generator, shape = torch.Generator().manual_seed(seed), datasets.SHAPES[settings.data]
-    own, precision = {"shape": shape, "pixels": math.prod(shape), "generator": generator}, getattr(torch, dtype)
-    own |= settings.own()
+    own = {"shape": shape, "pixels": math.prod(shape), "generator": generator} | settings.model_dump()
+    precision = getattr(torch, dtype)
     if settings.kind != "pcgraph":
         usual = torch.get_default_dtype()
         torch.set_default_dtype(precision)                                 # of all that ``make`` draws
@@ -200,7 +200,7 @@ def build(settings: Model, seed: int, device: torch.device,
             return _called(KINDS[settings.kind].make, own).to(device, precision), generator
         finally:
             torch.set_default_dtype(usual)
-    arguments = settings.topology.model_dump(exclude={"constructor"}) | {"generator": generator}      # of random edges
+    arguments = settings.topology.model_dump() | {"generator": generator}              # of random edges
     own |= {"topology": _called(CONSTRUCTORS[settings.topology.constructor], arguments),
             "pixel_scale": scales.named(settings.scale, settings.data)}
     return _called(partial(PCGraph, dtype=precision), own).to(device), generator
