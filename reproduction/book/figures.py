@@ -51,11 +51,10 @@ def thumbnail(figure: Figure, folder: Path, largest: int) -> dict[str, int | boo
     Returns its size in pixels, and whether it shows photographs, which no theme turns.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn, place = Image.open(BytesIO(figure.png)), folder / f"{figure.name}.png"
-    picture = drawn.convert("RGB")
+    picture = Image.open(BytesIO(figure.png)).convert("RGB")
     if box := galleries.corner(picture, *SEEN):
         picture = picture.crop(box)
     photograph = polish.is_photograph(picture)                             # small, even lines have many shades
     picture.thumbnail((largest, largest))
-    picture.quantize(COLOURS).save(place, optimize=True)
+    picture.quantize(COLOURS).save(folder / f"{figure.name}.png", optimize=True)
     return {"width": picture.size[0], "height": picture.size[1], "photograph": photograph}
