@@ -12,12 +12,13 @@ import train_judges
 from pictures import seeded
 from strategies import connectome
 from torch import nn
-from torch.utils.data import ChainDataset, DataLoader, Subset, SubsetRandomSampler, TensorDataset
+from torch.utils.data import ChainDataset, DataLoader, RandomSampler, Subset, SubsetRandomSampler, TensorDataset
 
 from pcgraph_lite import Activation, PCGraph, accuracy, counterfactual, fit, observed, query, relax, sample, topology
 from pcgraph_lite.baselines import rivals
 from pcgraph_lite.baselines.hopfield import Hopfield, fit_hopfield
 from pcgraph_lite.engine.augment import shift_and_mirror
+from pcgraph_lite.engine.learning import minus_completion_error
 from pcgraph_lite.engine.scale import Scale
 from pcgraph_lite.engine.topology import Edges, Topology
 from pcgraph_lite.errors import BadInput, BadValues, PCGraphError, UnknownGroup, UnknownName, UnstableStep, WrongShape
@@ -123,7 +124,7 @@ GRAPHS: list[Case] = [
         ("unit", ("x", 0.0, 0.0)), ("offset", ("x", NAN)), ("name", (3,)))),
     *((lambda kinks=kinks: Activation(torch.sin, torch.cos, kinks), BadInput,
        r"kinks = .*expected pairs of a place and a side") for kinks in (
-           0.0, (0.0,), [(0.0, 1)], ((0.0, 0.99),), ((0.0, 1, 2),))),
+           0.0, (0.0,), [(0.0, 1)], ((0.0, 0.99),), ((0.0, 1, 2),), (("a", 1),))),
     *((lambda given=given: Activation(*given), BadInput, r"f = .*, slope = .*; expected two functions") for given in (
         ("tanh", torch.cos), (torch.tanh, None))),
     *((made(activation=Activation(*given)), BadInput, says) for given, says in (
@@ -132,6 +133,11 @@ GRAPHS: list[Case] = [
         ((lambda x: x.double(), torch.ones_like), r"f\(x\) is <Tensor .* torch\.float64>; .* type of x"),
         ((torch.sqrt, torch.ones_like), "f is not finite everywhere"),
         ((lambda x: x.clamp_(-1, 1), torch.ones_like), "f changes its argument"),
+        ((lambda x: x.softmax(-1), torch.ones_like), "expected an element-wise function"),
+        ((torch.relu, lambda x: x >= 0), r"slope\(x\) is <Tensor \(25,\) torch.bool>"),
+        ((torch.relu, lambda x: (x >= 0).double()), r"slope\(x\) is <Tensor \(25,\) torch.float64>"),
+        ((nn.PReLU(), torch.ones_like), "f fails on values of torch.float64"),
+        ((lambda x: x.missing(), torch.cos), "f fails on values of torch.float64 .*missing"),
         *(((torch.tanh, lambda x: 1 - x.tanh() ** 2, (), wrong), "does not multiply gradient by slope") for wrong in (
             lambda g, x, fx: g.mul_(fx), lambda g, x, fx: g * (1 - fx**2))),
         ((lambda x: x.tanh(), lambda x: 1 - x.tanh() ** 2, (), torch.mul), "takes other arguments"))),
@@ -206,6 +212,9 @@ TRAININGS: list[Case] = [
     (learned({"pixels": observed(IMAGES, IMAGES > 0.5)}), BadInput, "pixels is observed.*need whole data"),
     (learned({"pixels": IMAGES / 0}), BadValues, r"clean the data first\. Did a query diverge\?"),
     (learned((IMAGES, LABELS, LABELS)), BadInput, r"tuple; expected \(images, labels\)"),
+    (learned(validation={"labels": LABELS}), BadInput, "the validation data lack pixels"),
+    (lambda: minus_completion_error(PCGraph(Topology({"x": 1}, [])), {"x": IMAGES[:, :1]}), BadInput,
+     "'completion' asks for one half of the group 'x'"),
     (learned((GOOD, LABELS[:2]), validation=0.99), BadInput, "validation = 0.99 .* 2 of 2 .*none is left to train"),
     (learned((GOOD[:1], LABELS[:1]), validation=0.01), BadInput, "validation = 0.01 .* 1 of 1 .*Give a smaller share"),
     (learned(validation=0.2, score=lambda graph, batch: NAN), BadValues, "epoch 1 is nan"),
@@ -215,8 +224,10 @@ TRAININGS: list[Case] = [
     (learned(value_lr=50.0), UnstableStep, "value_lr = 50"),
     (learned(ChainDataset([])), BadInput, "ChainDataset says no length"),
     (learned(Subset(IMAGES, [])), BadInput, "Subset has no examples"),
-    (learned(DataLoader(TensorDataset(IMAGES, LABELS), 5, sampler=SubsetRandomSampler(range(5)))), BadInput,
-     "a SubsetRandomSampler.*Subset"),
+    *((learned(DataLoader(TensorDataset(IMAGES, LABELS), 5, sampler=sampler)), BadInput,
+       f"takes its examples from a {type(sampler).__name__}.*Subset")
+      for sampler in (SubsetRandomSampler(range(5)), *(
+          RandomSampler(IMAGES, **how) for how in ({"num_samples": 5}, {"replacement": True})))),
     *((learned(DataLoader(examples, batch_size=2)), BadInput, "list cannot be put into tensors.*ToTensor")
       for examples in ([(Path("a"), 1)], [(IMAGES[0], "cat"), (IMAGES[1], "dog")], [(IMAGES[0], 1), (IMAGES[0, :5], 1)],
                        [*[(IMAGES[0], 1)] * 2, (IMAGES[0, :5], 1)])),

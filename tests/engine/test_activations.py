@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from pcgraph_lite import Activation, PCGraph, equations, fit, relax, topology
 from pcgraph_lite.engine.activations import ACTIVATIONS
-from pcgraph_lite.errors import BadInput
 
 TORCH = {"linear": lambda x: x, "hardtanh": functional.hardtanh, "tanh": torch.tanh, "relu": functional.relu,
          "sigmoid": torch.sigmoid}
@@ -99,23 +98,7 @@ def test_what_gives_the_same_has_one_name_outside_the_registry(name: str) -> Non
     assert dataclasses.replace(ACTIVATIONS[name]).name == Activation(*FUNCTIONS[name]).name != name
 
 
-def test_a_slope_that_is_not_that_of_f_is_said_and_what_mixes_vertices_is_refused() -> None:
+def test_a_slope_that_is_not_that_of_f_is_said() -> None:
+    """What is refused of a function is in test_refusals.py."""
     with pytest.warns(UserWarning, match=r"slope\(.*\) = .*, but f rises by .* there"):
         PCGraph(FULL, Activation(torch.sin, torch.sin))
-    with pytest.raises(BadInput, match="expected an element-wise function"):
-        PCGraph(FULL, Activation(lambda x: x.softmax(-1), torch.ones_like))
-
-
-@pytest.mark.parametrize(("f", "slope", "said"), [
-    (torch.relu, lambda x: x >= 0, r"slope\(x\) is <Tensor \(25,\) torch.bool>"),
-    (torch.relu, lambda x: (x >= 0).double(), r"slope\(x\) is <Tensor \(25,\) torch.float64>"),
-    (torch.nn.PReLU(), torch.ones_like, "f fails on values of torch.float64"),
-    (lambda x: x.missing(), torch.cos, "f fails on values of torch.float64 .*missing")])
-def test_functions_that_do_not_take_or_give_the_type_of_the_values_are_refused(f, slope, said) -> None:
-    with pytest.raises(BadInput, match=said):
-        PCGraph(FULL, Activation(f, slope))
-
-
-def test_a_place_of_a_kink_is_a_number() -> None:
-    with pytest.raises(BadInput, match="expected pairs of a place and a side"):
-        Activation(torch.relu, torch.cos, (("a", 1),))

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from strategies import constructed
 from torch.optim import lr_scheduler
-from torch.utils.data import DataLoader, RandomSampler, Subset, TensorDataset
+from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from pcgraph_lite import PCGraph, Scale, accuracy, fit, minus_energy, query, relax, topology
 from pcgraph_lite.engine import inference
@@ -423,20 +423,3 @@ def test_one_thin_image_at_the_beginning_is_no_measure_of_what_follows(recwarn: 
     apart = torch.arange(40.0)[:, None] / 40                               # five of them may be far below the mean
     fit(PCGraph(topology.generative(0, [2], 1)), apart, batch_size=5, epochs=2, weight_lr=1e-12, progress=False)
     assert not recwarn.list
-
-
-@pytest.mark.parametrize("sampler", [{"num_samples": 5}, {"replacement": True}])
-def test_a_loader_that_draws_other_examples_than_all_of_them_once_is_refused(sampler: dict[str, object]) -> None:
-    data = TensorDataset(torch.rand(40, 6))
-    loader = DataLoader(data, batch_size=5, sampler=RandomSampler(data, **sampler))
-    with pytest.raises(BadInput, match="takes its examples from a RandomSampler"):
-        fit(PCGraph(topology.generative(0, [2], 6)), loader, progress=False)
-
-
-def test_validation_data_that_cannot_tell_epochs_apart_are_refused() -> None:
-    images, labels = toy(40)
-    graph = PCGraph(topology.generative(3, [4], 6))
-    with pytest.raises(BadInput, match="the validation data lack pixels"):
-        fit(graph, (images.float(), labels), validation={"labels": labels}, progress=False)
-    with pytest.raises(BadInput, match="'completion' asks for one half of the group 'x'"):
-        minus_completion_error(PCGraph(topology.Topology({"x": 1}, [])), {"x": torch.rand(3, 1)})
