@@ -6,8 +6,7 @@ import pytest
 from scipy import stats
 
 from pcgraph_lite.errors import BadInput
-from reproduction import checkout
-from reproduction.evidence import claims, config, records, verdicts
+from reproduction.evidence import claims, records, verdicts
 from reproduction.evidence.claims import Check, Claim
 
 
@@ -230,17 +229,6 @@ def test_rules_read_as_words(check: Check, words: str) -> None:
     assert claims.rule(check) == words
 
 
-@pytest.mark.parametrize(("check", "words"), [
-    ({"quantity": "q"}, "exactly one of"),
-    ({"quantity": "q", "at_least": 1, "at_most": 2}, "exactly one of"),
-    ({"quantity": "q", "atleast": 1}, "Did you mean 'at_least'"),
-    ({"quantity": "q", "at_least": "high"}, "valid number")])
-def test_wrong_rules_are_refused(check: dict[str, object], words: str) -> None:
-    with pytest.raises(BadInput, match=words) as caught:
-        config.validated(Check, check, checkout.ROOT / "rules.yaml")
-    assert "rules.yaml" in str(caught.value)
-
-
 def test_every_claim_has_a_rule_that_records_can_serve_and_readings_of_claims_that_there_are() -> None:
     """A recorder takes every quantity that its rule asks for; of its page, test_findings.py asks."""
     rules = claims.load_claims()
@@ -275,11 +263,18 @@ def test_a_further_measure_is_shown_and_counts_neither_for_a_claim_nor_against_i
 
 
 @pytest.mark.parametrize(("check", "more", "says"), [
+    ({"quantity": "q"}, {}, "exactly one of"), (CHECK | {"at_most": 2}, {}, "exactly one of"),
+    ({"quantity": "q", "atleast": 1}, {}, "Did you mean 'at_least'"),
+    ({"quantity": "q", "at_least": "high"}, {}, "valid number"),
+    # guards and further measures alone, and a rival without an order
     (CHECK | {"guard": True}, {}, "neither a guard"), (CHECK | {"further": True}, {}, "nor a further measure"),
     (CHECK, {"readings": {"r": [CHECK | {"guard": True}]}}, "neither a guard"),
-    (CHECK, {"rivals": [CHECK | {"name": "r"}]}, "less_than or greater_than")])
-def test_a_rule_that_cannot_decide_is_refused(check: dict, more: dict, says: str) -> None:
-    """Guards and further measures alone, and a rival without an order."""
+    (CHECK, {"rivals": [CHECK | {"name": "r"}]}, "less_than or greater_than"),
+    # no sentence, or one of no check
+    (CHECK, {"finding": []}, "at least 1 item"),
+    (CHECK, {"finding": ["{chekc0}"]}, "speaks of the check 'chekc0'; there are check0"),
+    (CHECK, {"cause": {"kind": "paper", "finding": [], "fails": ["other"]}}, "speaks of the check 'other'")])
+def test_a_rule_that_cannot_decide_or_says_nothing_is_refused(check: dict, more: dict, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         claim(check, **more)
 
