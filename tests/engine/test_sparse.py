@@ -110,12 +110,6 @@ def test_the_warning_of_torch_is_silenced_for_products_of_ours_alone():
     assert [one.filename for one in seen if "CSR" in str(one.message)] == ["somebody.else"]
 
 
-def test_a_sparse_mask_lists_edges_and_not_weights():
-    """An edge may be listed twice, which adds its entries up."""
-    twice = topology.from_mask(torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 1.0], (3, 3)))
-    assert twice.edge_count() == 1 and twice.mask()[0, 1]
-
-
 @pytest.mark.parametrize(("bytes_", "what"), [(599, "the mask"), (600, "the weights"), (11_999, "the weights")])
 def test_the_first_block_that_does_not_fit_is_named(monkeypatch: pytest.MonkeyPatch, bytes_: int, what: str) -> None:
     """20 labels above 30 vertices: 600 bytes say where edges are, and five numbers a pair are 12,000 bytes."""

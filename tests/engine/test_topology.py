@@ -20,12 +20,21 @@ def blocks(t: topology.Topology) -> set[tuple[str, str]]:
     return {(a, b) for a in t.groups for b in t.groups if mask[t.slice(a), t.slice(b)].any()}
 
 
-@given(masks(3), st.booleans(), st.booleans())
-def test_a_mask_comes_back_as_it_went_in(mask, listed, cut):
-    """In one group or in three, from a matrix or a list of edges."""
+# how a mask is given; every edge of the last is listed twice, and its entries add up to 2
+FORMS = {"matrix": lambda mask: mask, "torch": lambda mask: mask.to_sparse(),
+         **{form: lambda mask, form=form: sparse.coo_matrix(mask).asformat(form) for form in ("csr", "coo")},
+         "twice": lambda mask: torch.sparse_coo_tensor(
+             pairs := mask.nonzero().T.repeat(1, 2), torch.ones(pairs.shape[1]), mask.shape, check_invariants=False)}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(masks(3), st.booleans())
+def test_a_mask_comes_back_as_it_went_in(form, mask, cut):
+    """In one group or in three, from a matrix or a list of edges, of torch or SciPy."""
     groups = {"a": 1, "b": len(mask) - 2, "c": 1} if cut else None
-    t = topology.from_mask(mask.to_sparse() if listed else mask, groups)
+    t = topology.from_mask(FORMS[form](mask), groups)
     assert torch.equal(t.mask(), mask)
+    assert all(e.listed for e in t.edges) or form == "matrix"
     assert t.groups == (groups or {"vertices": len(mask)})
     assert t.edge_count() == int(mask.sum())
     assert torch.equal(t.in_degree(), mask.sum(0))
@@ -42,13 +51,6 @@ def test_a_sparse_mask_of_any_layout_has_its_true_entries_as_edges(stored):
     assert made.edges[0].listed and torch.equal(made.mask(), same.mask())
     assert made.edge_count() == 3 and torch.equal(made.in_degree(), same.in_degree())
     assert torch.equal(made.edges[0].pairs(), mask.nonzero().T)
-
-
-@pytest.mark.parametrize("form", ["csr", "coo"])
-@given(masks(3))
-def test_a_sparse_matrix_of_scipy_is_a_list_of_edges(form, mask):
-    made = topology.from_mask(sparse.coo_matrix(mask).asformat(form))
-    assert all(e.listed for e in made.edges) and torch.equal(made.mask(), mask)
 
 
 NAMES = st.sampled_from("dbca")
