@@ -215,32 +215,23 @@ def test_lines_are_told_apart_without_their_colours():
     assert len(shapes) == 12 and len({str(shape) for shape in shapes}) == 6
 
 
-def test_a_gallery_has_data_sets_side_by_side_and_shows_the_first_seed():
+def test_a_gallery_has_data_sets_side_by_side_with_their_marks_and_shows_the_first_seed():
     """A pair of pictures of each; the place of what was not trained on one of them stays empty."""
     rows = {(name, kind, seed): torch.rand(3, 784) for kind in ("a", "b") for name in ("x", "y") for seed in (1, 2)}
     del rows["y", "b", 1], rows["y", "b", 2]
+    given = [rows["x", "a", 1], rows["y", "a", 1], rows["x", "b", 1]]
+    for name, agrees in (("x", [True, False, False]), ("y", [False, True, True])):
+        rows[name, "a", 1] = Trial(rows[name, "a", 1], torch.zeros(3), pd.DataFrame({"agrees": agrees}))
     cases = {name: SimpleNamespace(test=SimpleNamespace(images=torch.rand(3, 784))) for name in ("x", "y")}
-    figure = plots.gallery(rows, cases, {"b": "second"}, 4)
-    assert said(figure.axes[0].get_yticklabels()) == ["a", "second", "original"]
-    shown = [torch.as_tensor(np.asarray(image.get_array())).flatten() for image in figure.axes[0].images]
-    given = [rows["x", "a", 1], rows["y", "a", 1], rows["x", "b", 1], *(cases[name].test.images for name in "xy")]
+    axis = plots.gallery(rows, cases, {"b": "second"}, 4).axes[0]
+    assert said(axis.get_yticklabels()) == ["a", "second", "original"]
+    shown = [torch.as_tensor(np.asarray(image.get_array())).flatten() for image in axis.images]
+    given += [cases[name].test.images for name in "xy"]
     assert torch.equal(torch.stack(shown), torch.cat([pictures[:2] for pictures in given]))
+    assert said(axis.texts) == ["✓", "✗", "✗", "✓"]
     alone = plots.gallery({key: row for key, row in rows.items() if key[0] == "x"}, cases, {"b": "second"}, 2)
     assert said(alone.axes[0].get_yticklabels()) == ["a", "second", "original"]
     assert len(alone.axes[0].images) == 3 * 2
-
-
-def test_data_sets_side_by_side_share_their_rows_and_keep_their_marks():
-    kept = {name: Trial(torch.rand(4, 784), torch.zeros(4), pd.DataFrame({"agrees": agrees}))
-            for name, agrees in (("x", [True, False, False, False]), ("y", [False, True, True, True]))}
-    rows = {(name, "noisy", 1): torch.rand(4, 784) for name in kept}
-    rows |= {(name, "a", 1): one for name, one in kept.items()}
-    cases = {name: SimpleNamespace(test=SimpleNamespace(images=torch.rand(4, 784))) for name in kept}
-    axis = plots.side_by_side(rows, cases, 2).axes[0]
-    assert said(axis.get_yticklabels()) == ["noisy", "a", "original"]
-    shown = [torch.as_tensor(np.asarray(image.get_array())).flatten() for image in axis.images]
-    assert torch.equal(torch.stack(shown[4:8]), torch.cat([kept["x"].images[:2], kept["y"].images[:2]]))
-    assert said(axis.texts) == ["✓", "✗", "✗", "✓"]
 
 
 def test_mask_picture_has_sources_in_rows_and_names_every_group_however_thin():
