@@ -27,9 +27,12 @@ settings.load_profile("book")
 
 @pytest.fixture(autouse=True)
 def _alike() -> None:
-    """`hardware.prepare` flushes denormals for the whole process; hypothesis refuses to draw floats after that. And a
-    seed for inputs that a test draws without a generator of its own; the package never uses the global one."""
+    """What a test, or `hardware.prepare`, changes for the whole process is put back; hypothesis refuses to draw floats
+    where denormals are flushed. And a seed for inputs that a test draws without a generator of its own; the package
+    never uses the global one."""
     torch.set_flush_denormal(False)
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float32)
     torch.manual_seed(0)
 
 

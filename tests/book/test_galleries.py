@@ -18,7 +18,6 @@ from reproduction.book.galleries import GAP
 def test_names_of_rows_end_at_the_first_frame_and_the_corner_is_cut_along_frames(tmp_path: Path, count: int) -> None:
     """Dark pictures draw upright lines of their own."""
     plots.use_style()
-    torch.manual_seed(0)
     rows = {name: torch.rand(count, 784) > 0.5 for name in ("some name", "the name of another", "a third")}
     figure = plots.image_rows(rows, columns=[str(k) for k in range(count)])
     figure.savefig(file := tmp_path / "rows.png", dpi=200, bbox_inches=figure.bbox_inches)      # uncut
@@ -40,7 +39,6 @@ def test_a_row_of_noise_hides_no_gallery() -> None:
 
 
 def test_noise_below_hides_no_frames_of_a_judge(tmp_path: Path) -> None:
-    torch.manual_seed(0)
     noise, marks = torch.rand(10, 784), [True] * 5 + [False] * 5
     figure = plots.image_rows({"digits": torch.zeros(10, 784), "clothing": noise},
                               marks={"digits": marks, "clothing": marks})

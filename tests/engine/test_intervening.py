@@ -165,12 +165,9 @@ def test_a_program_that_computes_in_double_precision_asks_the_same(tmp_path: Pat
     graph = PCGraph(topology.generative(2, [3], 4), "tanh")
     seen, other = {"pixels": torch.rand(3, 4), "labels": torch.tensor([0, 1, 0])}, {"labels": torch.tensor([1, 0, 1])}
     expected = pcg.counterfactual(graph, seen, other).x
-    try:
-        torch.set_default_dtype(torch.float64)
-        assert torch.equal(pcg.counterfactual(graph, seen, other).x, expected)
-        pcg.fit(graph, seen, epochs=1, batch_size=3, progress=False)
-        pcg.save(graph, tmp_path / "graph")
-        assert torch.equal(pcg.load(tmp_path / "graph").weight, graph.weight) and graph.weight.dtype == torch.float32
-        assert pcg.sample(graph, do=other, steps=2, every=1, burn_in=1).x.dtype == torch.float32
-    finally:
-        torch.set_default_dtype(torch.float32)
+    torch.set_default_dtype(torch.float64)
+    assert torch.equal(pcg.counterfactual(graph, seen, other).x, expected)
+    pcg.fit(graph, seen, epochs=1, batch_size=3, progress=False)
+    pcg.save(graph, tmp_path / "graph")
+    assert torch.equal(pcg.load(tmp_path / "graph").weight, graph.weight) and graph.weight.dtype == torch.float32
+    assert pcg.sample(graph, do=other, steps=2, every=1, burn_in=1).x.dtype == torch.float32
