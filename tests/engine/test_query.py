@@ -215,9 +215,7 @@ def test_replicas_are_asked_together_as_each_alone(pixels, value_lr):
     graph = PCGraph(topology.fully_connected(4, 2, 3), "tanh", replicas=3, dtype=torch.float64)
     answer = query(graph, {"pixels": pixels}, steps=40, tolerance=None, value_lr=value_lr)
     for k in range(3):
-        single = PCGraph(graph.topology, "tanh", dtype=torch.float64)
-        single.set_weight(graph.weight[k])
-        alone = query(single, {"pixels": pixels if pixels.ndim == 2 else pixels[k]}, steps=40, tolerance=None,
+        alone = query(graph.replica(k), {"pixels": pixels if pixels.ndim == 2 else pixels[k]}, steps=40, tolerance=None,
                       value_lr=float(value_lr[k]) if isinstance(value_lr, torch.Tensor) else value_lr)
         torch.testing.assert_close(answer.x[k], alone.x)
 

@@ -74,7 +74,7 @@ def test_replicas_have_an_uncertainty_of_their_own() -> None:
     fits = uncertainty.temperatures(twins, IMAGES, KNOWN)
     assert fits.shape == (2, 2) and found.halves.shape == (2, 2, 2, 3)
     for k in range(2):
-        (one := graph()).set_weight(twins.weight[k])
+        one = twins.replica(k)
         torch.testing.assert_close(fits[k], uncertainty.temperatures(one, IMAGES, KNOWN), rtol=1e-3, atol=0)
         torch.testing.assert_close(found.deviation[k], conditioned(one).expand(2, -1), rtol=0.15, atol=0)
     with pytest.raises(BadInput, match="has 2 replicas; expected a graph without"):
