@@ -17,7 +17,7 @@ torch.set_num_threads(1)
 # These take longest, so that no worker waits for another at the end. The numbers of the notebooks are compared last.
 FIRST = ("test_browser_pages.py", "test_how_to.py", "*.ipynb", "test_site.py", "test_workflow.py",
          "test_browser_live.py", "test_hostile.py", "test_pages.py", "test_bench.py", "test_notebooks_run.py",
-         "test_wheel.py", "test_sparse.py", "test_cluster.py")
+         "test_packages.py", "test_sparse.py", "test_cluster.py")
 LAST = "test_numbers.py"
 STARTED = pytest.StashKey[float]()
 LATER = "left to make test"
