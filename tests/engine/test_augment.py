@@ -35,11 +35,12 @@ def test_images_of_a_batch_move_apart_and_the_draws_are_the_generators() -> None
 def test_graphs_and_baselines_see_changed_images_of_unchanged_labels() -> None:
     """A picture that every move leaves as it is trains as without moves; another one does not."""
     def trained(images: torch.Tensor, augment: str) -> list[torch.Tensor]:
-        labels, settings = torch.arange(4) % 2, {"epochs": 1, "batch_size": 2, "weight_lr": 0.01, "augment": augment}
+        labels = torch.arange(4) % 2
+        settings = {"epochs": 1, "batch_size": 2, "weight_lr": 0.01, "augment": augment, "progress": False}
         graph = pcg.PCGraph(pcg.topology.discriminative(pixels=9, hidden=[3], labels=2), "tanh")
         network = MLP(9, 2, [3])
-        pcg.fit(graph, (images, labels), progress=False, generator=torch.Generator().manual_seed(3), **settings)
-        fit_mlp(network, images, labels, progress=False, generator=torch.Generator().manual_seed(3), **settings)
+        pcg.fit(graph, (images, labels), **settings)
+        fit_mlp(network, images, labels, **settings)
         return [graph.weight, network.weights[0].detach()]
 
     varied = torch.rand(4, 9)

@@ -123,7 +123,7 @@ def test_a_feedforward_graph_is_scored_by_its_forward_pass(among: list[topology.
     made = topology.discriminative(20, [30, 30, 30], 10)
     made = topology.Topology(made.groups, [*made.edges, *among], made.sensory)
     graph = PCGraph(made, "relu", init_std=0.6, prior="flat", dtype=torch.float64)
-    images = torch.rand(200, 20, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    images = torch.rand(200, 20, dtype=torch.float64)
     values, below = images, "pixels"
     for above in ("hidden1", "hidden2", "hidden3", "labels"):
         values, below = values.relu() @ graph.weight[made.slice(below), made.slice(above)], above

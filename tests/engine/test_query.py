@@ -65,9 +65,8 @@ def test_safe_steps_never_raise_the_energy(graph):
 
 @pytest.mark.parametrize("name", ["relu", "hardtanh", "tanh"])
 def test_the_accelerated_solver_gets_below_plain_descent_with_a_tenth_of_the_steps(name):
-    generator = seeded()
-    graph = PCGraph(topology.fully_connected(30, 0, 40), name, init_std=0.2, dtype=torch.float64, generator=generator)
-    images = torch.rand(20, 30, generator=generator, dtype=torch.float64)
+    graph = PCGraph(topology.fully_connected(30, 0, 40), name, init_std=0.2, dtype=torch.float64)
+    images = torch.rand(20, 30, dtype=torch.float64)
     half = {"pixels": observed(images, torch.arange(30) < 15)}
     plain = query(graph, half, steps=2000, value_lr=0.5 * float(query(graph, half, steps=1).value_lr), tolerance=None)
     fast = query(graph, half, steps=200, momentum=0.95, tolerance=None)
@@ -106,7 +105,7 @@ def test_conditioning_holds_and_initialization_lets_go():
     """eqs. 5 and 6, on several groups and parts of groups, with a mask for each example; what is unknown may be NaN."""
     graph = PCGraph(topology.fully_connected(6, 2, 5), "tanh", dtype=torch.float64)
     images, labels = torch.rand(4, 6, dtype=torch.float64), torch.eye(2, dtype=torch.float64)[[0, 1, 0, 1]]
-    known = torch.rand(4, 6, generator=seeded(3)) < 0.5
+    known = torch.rand(4, 6) < 0.5
     half = observed(images.masked_fill(~known, torch.nan), known)
     answer = query(graph, {"pixels": half, "labels": labels}, {"internal": torch.ones(4, 5)})
     assert torch.equal(answer.values["pixels"][known], images[known])
@@ -146,7 +145,7 @@ def test_what_is_at_rest_at_once_is_joined_with_what_moves():
 
 def test_a_graph_without_errors_takes_no_step():
     """A forward pass is at rest: the products of eq. 1 are the answer. From zeros the same graph has to move."""
-    graph = PCGraph(topology.generative(3, [40, 50], 60), "tanh", generator=seeded())
+    graph = PCGraph(topology.generative(3, [40, 50], 60), "tanh")
     labels, layers = torch.eye(3), [graph.topology.slice(name) for name in ("labels", "hidden1", "hidden2", "pixels")]
     values = labels.double()
     for source, target in pairwise(layers):
@@ -177,7 +176,7 @@ def test_small_changes_are_not_lost_beside_a_large_input(momentum: float):
     """An input of 30,000 has an energy in whose last digit all others vanish; the answer is that of a forward pass."""
     made = topology.Topology({"in": 4, "hidden": 256, "out": 2}, [topology.Edges("in", "hidden"),
                              topology.Edges("hidden", "out")], sensory=["in", "out"])
-    graph = PCGraph(made, "linear", generator=seeded())
+    graph = PCGraph(made, "linear")
     weight = graph.weight.clone()
     weight[0] *= 0.01 / 30_000
     graph.set_weight(weight)
@@ -188,7 +187,7 @@ def test_small_changes_are_not_lost_beside_a_large_input(momentum: float):
 
 
 def test_what_one_example_alone_knows_stays_to_the_last_digit():
-    graph = PCGraph(topology.fully_connected(6, 2, 4), "hardtanh", generator=seeded())
+    graph = PCGraph(topology.fully_connected(6, 2, 4), "hardtanh")
     pixels, known = 1e-3 * torch.rand(3, 6), torch.rand(3, 6) < 0.6
     answer = query(graph, {"pixels": observed(pixels, known)}, momentum=0.95)
     assert torch.equal(answer.values["pixels"][known], pixels[known])
@@ -243,7 +242,7 @@ def test_a_step_that_was_halved_recovers(top_k, excess):
     """At kinks and switches of winners a safe query must not freeze far above what small plain steps reach. Below it
     cannot always end: a path on which the energy never rises may not cross a ridge that others jump over."""
     graph = PCGraph(topology.fully_connected(60, 3, 40), "relu", top_k=top_k)
-    pixels = torch.rand(8, 60, generator=seeded(1))
+    pixels = torch.rand(8, 60)
     safe = query(graph, {"pixels": pixels}, steps=1000)
     plain = query(graph, {"pixels": pixels}, steps=1000, value_lr=safe.value_lr / 4, tolerance=None)
     assert (safe.energy[-1] <= (1 + excess) * plain.energy[-1]).all()

@@ -12,11 +12,8 @@ from pcgraph_lite.engine.learning import started
 
 
 def problem(activation: str = "linear") -> tuple[PCGraph, torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(3)
-    graph = PCGraph(topology.discriminative(12, (9, 8), 4), activation, generator=generator, dtype=torch.float64)
-    images = torch.rand(20, 12, generator=generator, dtype=torch.float64)
-    labels = one_hot(torch.arange(20) % 4, 4).double()
-    return graph, images, labels
+    graph = PCGraph(topology.discriminative(12, (9, 8), 4), activation, dtype=torch.float64)
+    return graph, torch.rand(20, 12, dtype=torch.float64), one_hot(torch.arange(20) % 4, 4).double()
 
 
 def equilibrium_error(weights: list[torch.Tensor], error: torch.Tensor) -> torch.Tensor:

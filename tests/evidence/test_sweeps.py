@@ -238,7 +238,7 @@ def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
 
 def test_pixels_that_are_set_are_read_as_if_no_edge_led_to_them() -> None:
     """The same graph with those edges at zero, whose pixels are held; random weights read some of 50 digits right."""
-    graph = PCGraph(pcg.topology.fully_connected(pixels=784, labels=10, internal=6), "tanh", generator=seeded())
+    graph = PCGraph(pcg.topology.fully_connected(pixels=784, labels=10, internal=6), "tanh")
     digits = datasets.load("mnist", "test", sample=True).subset(50)
     found = measures.measure(graph, digits, digits, 5, 0, ["do"], 12)
     graph.set_weight(graph.weight.detach().where(torch.arange(800) >= 784, 0))
@@ -485,10 +485,9 @@ def test_damaged_rows_are_named(root: Path) -> None:
 
 def test_principal_components_find_images_outside_the_span(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training and known images are mixtures of ten pictures, which are drawn exactly; others are not."""
-    draw = seeded()
-    mixed = torch.rand(60, 10, generator=draw) @ torch.rand(10, 784, generator=draw) / 10
+    mixed = torch.rand(60, 10) @ torch.rand(10, 784) / 10
     spanned, others = (datasets.ImageSet("mnist", images, torch.zeros(60, dtype=torch.long), (1, 28, 28))
-                       for images in (mixed, torch.rand(60, 784, generator=draw)))
+                       for images in (mixed, torch.rand(60, 784)))
     run = sweeps.plan("grid-layered", "smoke")[0]
     for known, foreign, expected in ((spanned, others, 1.0), (others, spanned, 0.0)):
         monkeypatch.setattr(zoo, "split", lambda *_, known=known: (spanned, known))

@@ -50,9 +50,7 @@ def test_completions_keep_the_upper_half_and_know_nothing_of_the_lower_one():
 
 
 def test_ridge_is_least_squares_with_extra_rows():
-    generator = seeded()
-    train, images = torch.rand(40, 9, generator=generator), torch.rand(5, 9, generator=generator)
-    known = torch.arange(9) < 6
+    train, images, known = torch.rand(40, 9), torch.rand(5, 9), torch.arange(9) < 6
     extra = torch.eye(6) * (calibration.DECAY * 40) ** 0.5                 # nothing for the constant: it is not shrunk
     left = torch.cat([torch.cat([train[:, :6], torch.ones(40, 1)], 1), torch.cat([extra, torch.zeros(6, 1)], 1)])
     right = torch.cat([train, torch.zeros(6, 9)])

@@ -10,10 +10,9 @@ from pcgraph_lite.studies import memory, oracles
 PIXELS, INTERNAL, COUNT = 40, 10, 6
 
 
-def stored(activation: str = "linear", internal: float = 0.5, seed: int = 0) -> tuple[PCGraph, torch.Tensor]:
+def stored(activation: str = "linear", internal: float = 0.5) -> tuple[PCGraph, torch.Tensor]:
     """A float64 graph whose weights are solved so that ``COUNT`` random patterns have no energy; and the patterns."""
-    generator = torch.Generator().manual_seed(seed)
-    values = torch.rand(COUNT, PIXELS + INTERNAL, generator=generator, dtype=torch.float64)
+    values = torch.rand(COUNT, PIXELS + INTERNAL, dtype=torch.float64)
     values[:, PIXELS:] *= internal
     graph = PCGraph(topology.fully_connected(PIXELS, 0, INTERNAL), activation, dtype=torch.float64)
     graph.set_weight(oracles.storing_weight(values, activation))
