@@ -79,10 +79,12 @@ def _importers() -> dict[str, set[str]]:
 
 
 def _imported(place: str) -> set[str]:
-    """The names by which a file outside the packages may reach modules: imports, ``pcg.*``, and commands in quotes."""
-    tree = _code()[place]
-    found = {f"pcgraph_lite{pcgraph_lite.HOMES[node.attr]}" for node in ast.walk(tree)
-             if isinstance(node, ast.Attribute) and node.attr in pcgraph_lite.HOMES}
+    """The names by which a file outside the packages may reach modules: imports, also of what ``pcg`` has from others,
+    ``pcg.*``, and commands in quotes."""
+    tree, homes = _code()[place], pcgraph_lite.HOMES
+    names = {node.attr if isinstance(node, ast.Attribute) else node.name for node in ast.walk(tree)
+             if isinstance(node, ast.Attribute | ast.alias)}
+    found = {f"pcgraph_lite{homes[name]}" for name in names & homes.keys()}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}

@@ -11,6 +11,7 @@ import pytest
 @pytest.mark.parametrize(("file", "first", "never"), [
     ("pcgraph_lite/baselines/dam.py", "baselines/test_dam.py", "baselines/test_rbm.py"),
     ("pcgraph_lite/engine/solvers.py", "engine/test_solvers.py", "evidence/test_decimals.py"),
+    ("pcgraph_lite/engine/graph.py", "test_files.py", "evidence/test_decimals.py"),    # pcgraph_lite.PCGraph
     ("reproduction/evidence/claims.yaml", "evidence/test_claims.py", "engine/test_graph.py"),
     ("reproduction/evidence/numerics.json", "evidence/test_numerics.py", "engine/test_graph.py"),
     ("notebooks/e-rbm.md", "book/test_pages.py", "baselines/test_rbm.py"),
