@@ -13,7 +13,7 @@ from pictures import seeded
 from torch import Tensor
 
 import pcgraph_lite as pcg
-from pcgraph_lite import topology
+from pcgraph_lite import Edges, topology
 from pcgraph_lite.baselines import rivals
 from pcgraph_lite.baselines.autoencoder import Autoencoder
 from pcgraph_lite.baselines.autoencoder import complete as autoencoder_complete
@@ -25,7 +25,6 @@ from pcgraph_lite.baselines.rbm import complete as rbm_complete
 from pcgraph_lite.baselines.rbm import denoise as rbm_denoise
 from pcgraph_lite.engine.epochs import Schedule
 from pcgraph_lite.engine.layout import Layout
-from pcgraph_lite.engine.topology import Edges
 from pcgraph_lite.images import datasets, judge, metrics, scale
 from pcgraph_lite.studies import convergence
 

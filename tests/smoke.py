@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from pcgraph_lite.engine.graph import PCGraph
+from pcgraph_lite import PCGraph
 from reproduction import checkout
 from reproduction.book import notebooks
 from reproduction.evidence import config, zoo

@@ -15,9 +15,9 @@ from pretended_gpu import pretended_gpu
 from strategies import FUNCTIONS, constructed, graphs, values
 from torch import Tensor
 
-from pcgraph_lite import PCGraph, equations, fit, relax, topology
+from pcgraph_lite import PCGraph, Settings, equations, fit, relax, topology
 from pcgraph_lite.engine.conditioned import Conditioned
-from pcgraph_lite.engine.inference import Settings, settle
+from pcgraph_lite.engine.inference import settle
 from pcgraph_lite.engine.learning import started
 from pcgraph_lite.engine.query import start_at_prediction
 from pcgraph_lite.engine.solvers import GROWTH, REACH, STRIDE, Plain

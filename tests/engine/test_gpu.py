@@ -6,8 +6,7 @@ import torch
 from pretended_gpu import pretended_gpu, waited
 from strategies import values
 
-from pcgraph_lite import PCGraph, fit, hardware, query, relax, topology
-from pcgraph_lite.engine.query import observed
+from pcgraph_lite import PCGraph, fit, hardware, observed, query, relax, topology
 from reproduction.evidence import config, zoo
 
 

@@ -5,9 +5,8 @@ import pytest
 import torch
 from torch.nn.functional import one_hot
 
-from pcgraph_lite.engine import topology
-from pcgraph_lite.engine.graph import PCGraph
-from pcgraph_lite.engine.inference import Settings, settle
+from pcgraph_lite import PCGraph, Settings, topology
+from pcgraph_lite.engine.inference import settle
 from pcgraph_lite.engine.learning import started
 
 

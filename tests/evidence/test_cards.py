@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pcgraph_lite.engine.query import observed, query
+from pcgraph_lite import observed, query
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.images import datasets, judge
 from pcgraph_lite.studies import tasks

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from pcgraph_lite.engine.query import observed, query
+from pcgraph_lite import observed, query
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.images import datasets, metrics
 from pcgraph_lite.images.judge import load_judge, read

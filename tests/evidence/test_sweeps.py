@@ -12,11 +12,9 @@ import torch
 from pictures import seeded
 from project import edit
 
-import pcgraph_lite as pcg
-from pcgraph_lite import PCGraph
+from pcgraph_lite import PCGraph, Scale, query, topology
 from pcgraph_lite.baselines import rivals
 from pcgraph_lite.engine import learning
-from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile, BadInput
 from pcgraph_lite.images import datasets, scale
 from pcgraph_lite.images.judge import load_judge
@@ -153,7 +151,7 @@ def test_a_study_measures_the_weights_after_its_last_epoch(study: Path) -> None:
 def test_drawing_following_and_decibels_are_those_of_plain_queries() -> None:
     """The judge by hand, and the nearest of the pictures on the way; noise of scaled pixels has half the deviation."""
     digits, generator = datasets.load("mnist", "train", sample=True).subset(200), seeded()
-    graph = PCGraph(pcg.topology.generative(hidden=[20]), "hardtanh", init_std={"labels -> hidden1": 1.0},
+    graph = PCGraph(topology.generative(hidden=[20]), "hardtanh", init_std={"labels -> hidden1": 1.0},
                     pixel_scale=scale.named("[-1, 1]", "mnist"), generator=generator)
     learning.fit(graph, digits, epochs=2, steps=5, batch_size=20, weight_lr=1e-2, progress=False)
     found = measures.measure(graph, digits, digits, 5, 0, ["drawing", "decibels"], 12)
@@ -238,7 +236,7 @@ def test_rows_are_the_training_of_the_zoo_and_its_measures(root: Path) -> None:
 
 def test_pixels_that_are_set_are_read_as_if_no_edge_led_to_them() -> None:
     """The same graph with those edges at zero, whose pixels are held; random weights read some of 50 digits right."""
-    graph = PCGraph(pcg.topology.fully_connected(pixels=784, labels=10, internal=6), "tanh")
+    graph = PCGraph(topology.fully_connected(pixels=784, labels=10, internal=6), "tanh")
     digits = datasets.load("mnist", "test", sample=True).subset(50)
     found = measures.measure(graph, digits, digits, 5, 0, ["do"], 12)
     graph.set_weight(graph.weight.detach().where(torch.arange(800) >= 784, 0))
@@ -247,7 +245,7 @@ def test_pixels_that_are_set_are_read_as_if_no_edge_led_to_them() -> None:
 
 def test_predictions_of_a_graph_with_a_scale_are_pictures() -> None:
     """Without weights it predicts 0 on its own scale, which is grey."""
-    graph = PCGraph(pcg.topology.generative(2, [3], 4), init_std=0.0, pixel_scale=pcg.Scale("[-1, 1]", 0.5, 0.5))
+    graph = PCGraph(topology.generative(2, [3], 4), init_std=0.0, pixel_scale=Scale("[-1, 1]", 0.5, 0.5))
     assert torch.equal(measures._predicted(graph, torch.rand(3, 4)), torch.full((3, 4), 0.5))
 
 

@@ -14,9 +14,8 @@ from project import edit
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from pcgraph_lite import files
+from pcgraph_lite import files, query
 from pcgraph_lite.engine import epochs
-from pcgraph_lite.engine.query import query
 from pcgraph_lite.errors import BadFile
 from pcgraph_lite.images import scale as scales
 from reproduction.evidence import sweeps, zoo

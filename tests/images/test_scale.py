@@ -4,9 +4,8 @@ pixels and undo it is in ``engine/test_pixel_scale.py``."""
 import pytest
 import torch
 
-from pcgraph_lite import PCGraph
-from pcgraph_lite.engine import topology
-from pcgraph_lite.engine.scale import MOMENTS, Scale
+from pcgraph_lite import PCGraph, Scale, topology
+from pcgraph_lite.engine.scale import MOMENTS
 from pcgraph_lite.images import datasets, sources
 from pcgraph_lite.images import scale as scales
 from pcgraph_lite.studies import memory, tasks

@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from pcgraph_lite import PCGraph, query, topology
+from pcgraph_lite import PCGraph, observed, query, topology
 from pcgraph_lite.baselines.autoencoder import Autoencoder
-from pcgraph_lite.engine.query import observed
 from pcgraph_lite.studies import tasks
 
 GRAPH = PCGraph(topology.generative(10, [20], 784), "tanh")
