@@ -101,10 +101,7 @@ def test_committed_sweeps_fit_the_schemas(name: str, profile: str) -> None:
     assert runs[0].setting == "base" and len(runs) > 1
 
 
-STUDIES = sorted(file.stem for file in (checkout.ROOT / "config/studies").glob("*.yaml"))
-
-
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", sorted(file.stem for file in (checkout.ROOT / "config/studies").glob("*.yaml")))
 def test_committed_rows_of_studies_are_those_of_their_plans(name: str) -> None:
     """So they are not run again: each plan finds its rows, which say its settings."""
     runs = {run.identity: run for run in sweeps.plan(name, "paper")}
