@@ -615,3 +615,11 @@ def test_small_assemblies_denoise_worse_than_a_box_filter() -> None:
     assert mean("any-rec", "denoised_psnr", "assemblies-equal") < box < mean("any-rec", "denoised_psnr", "small-world")
     for measure in ("denoised_psnr", "completion_mse", "completion_diversity"):
         assert mean("rbm", measure, "rbm") > mean("rbm", measure, "rbm-brief")
+
+
+def test_depth_with_longer_relaxations_helps_little_or_harms() -> None:
+    """Depth and page 4d: a fifth of a per cent with strong decay, and a larger error with weak decay."""
+    gain = {decay: kept(claim="depth", quantity="relaxed_gain_share", decay=decay)["value"]
+            for decay in ("strong", "weak")}
+    assert 0 < gain["strong"].mean() < 0.002 and (gain["weak"] < -0.05).all()
+    assert {len(one) for one in gain.values()} == {10}
