@@ -623,3 +623,5 @@ def test_depth_with_longer_relaxations_helps_little_or_harms() -> None:
             for decay in ("strong", "weak")}
     assert 0 < gain["strong"].mean() < 0.002 and (gain["weak"] < -0.05).all()
     assert {len(one) for one in gain.values()} == {10}
+    weak = sweeps.finals(sweep("depth-relaxed")).query("`train.weight_decay` < 0.01")
+    assert weak.groupby(weak["topology.hidden"].str.len())["completion_mse"].mean().is_monotonic_increasing
