@@ -214,7 +214,7 @@ def test_comparisons_with_simple_methods_are_counted() -> None:
     group = {"count": 1, "final": [], "remarks": []}
     text = render.template("conclusion.md", summaries={"a": group, "b": group}, trained_title="a", exact_title="b",
                            rivals=render.counted(beside), lead={}, every=[], full={})
-    assert "beat our graphs in 2 of 3 comparisons, some of which overlap. They lose in 1," in text
+    assert "beat our graphs in 2 of 3 comparisons, some of which overlap, and lose in 1." in text
     assert "that the paper names" not in text
     outside = {"group": "a", "one": SimpleNamespace(claim=SimpleNamespace(departures=["f"]))}
     for every, said in (([], "names. What"), ([outside], "names (1 exception). What")):
