@@ -248,9 +248,9 @@ def used(*sentences: str) -> set[str]:
     return {field.partition(".")[0] for text in sentences for _, field, _, _ in Formatter().parse(text) if field}
 
 
-def load_claims() -> dict[str, Claim]:
-    """Every claim by its id. Raises BadFile or BadInput where the file is not as it should be."""
-    return strict.validated(dict[str, Claim], strict.read_yaml(FILE), FILE)
+def load_claims(path: Path = FILE) -> dict[str, Claim]:
+    """Every claim by its id. Raises BadFile or BadInput where the file is not as it should be, as a hostile one is."""
+    return strict.validated(dict[str, Claim], strict.read_yaml(path), path)
 
 
 def rule(check: Check) -> str:
