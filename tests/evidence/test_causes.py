@@ -625,3 +625,6 @@ def test_depth_with_longer_relaxations_helps_little_or_harms() -> None:
     assert {len(one) for one in gain.values()} == {10}
     weak = sweeps.finals(sweep("depth-relaxed")).query("`train.weight_decay` < 0.01")
     assert weak.groupby(weak["topology.hidden"].str.len())["completion_mse"].mean().is_monotonic_increasing
+    verdicts = {name: one.verdict for name, one in findings.findings(KEPT)["depth"].readings.items()}
+    assert verdicts == {"relaxations of twenty steps": "partly",
+                        "relaxations of twenty steps and weak decay": "reproduced"}
