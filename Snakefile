@@ -36,7 +36,7 @@ BUILD = ROOT / "_build" / PROFILE
 NOTEBOOKS = settings.notebook_names()
 VALUES = {name: checked(notebooks.resolve, name, profile, {}) for name in NOTEBOOKS}
 WEIGHTS = {name: checked(notebooks.weights, name, profile) for name in NOTEBOOKS}
-RUNS = {name: [run.identity for sweep in f"{values['sweep']} {values.get('longer', '')}".split()
+RUNS = {name: [run.identity for sweep in " ".join(values.get(key, "") for key in ("sweep", "longer", "scaled")).split()
                for run in checked(sweeps.plan, sweep, PROFILE)]
         for name, values in VALUES.items() if "sweep" in values}                            # of notebooks with sweeps
 FIRST = {weights: name for name in reversed(NOTEBOOKS) for weights in WEIGHTS[name]}        # the first page to load them
