@@ -197,7 +197,7 @@ def run(name: str, profile: str = "laptop", device: str = "auto") -> Path:
             _write(target, wanted, rows)
             best = f", best validation score {made['validation'].max():.4g}" if "validation" in made else ""
             print(f"{number} of {len(wanted)}: {one.setting}, seed {one.seed}: {made['status'].iloc[0]}{best}, "
-                  f"{time.monotonic() - began:.0f} s", flush=True)
+                  f"{time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         _write(target, wanted, rows)
     return target
 

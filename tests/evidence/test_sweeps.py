@@ -121,7 +121,7 @@ def test_a_study_trains_to_the_end_and_keeps_a_row_a_run(study: Path, capsys: py
     whole.iloc[1:].to_csv(file, index=False)
     capsys.readouterr()
     rows = pd.read_csv(sweeps.run("small", "smoke", "cpu"))
-    assert capsys.readouterr().out.startswith("1 of 5: layered, gamma = 0.02, seed 0: ok, ")
+    assert capsys.readouterr().err.startswith("1 of 5: layered, gamma = 0.02, seed 0: ok, ")
     pd.testing.assert_frame_equal(rows.drop(columns=TIMES), whole.drop(columns=TIMES))
     pd.testing.assert_frame_equal(sweeps.load("small", "smoke"), rows)
     assert [status.partition(":")[0] for status in rows["status"]] == ["ok", "ok", "UnstableStep", "ok", "ok"]
