@@ -480,6 +480,16 @@ def test_the_edges_alone_reverse_which_graph_copies() -> None:
     assert feedforward.loc[0.01, "noise_residual"] > 0.95 * layered["constant_residual"].mean()
 
 
+def test_narrow_layers_copy_less_whether_or_not_they_have_edges_inside() -> None:
+    """Half-noise, foreign and page L: with layers as narrow, a feedforward graph copies less than the recurrent one."""
+    names = ("grid-narrow", "grid-edges")
+    narrow, edges = (sweeps.finals(sweep(name)).groupby("train.weight_decay")[["noise_residual", "foreign_distance"]].mean()
+                     for name in names)
+    first, second = (sweeps.plan(name, "paper")[0].spec for name in names)
+    assert first.topology.hidden == second.topology.hidden and first.train == second.train
+    assert (narrow > edges).all(axis=None) and narrow.shape == (2, 2)
+
+
 def test_training_decides_whether_a_boltzmann_machine_repeats_itself() -> None:
     """Rbm and page E: one that saw ten thousand digits once does, and neither means of answers nor many steps do it."""
     briefly, usual = (zoo.spec(f"rbm-{kind}mnist", "paper") for kind in ("brief-", ""))
