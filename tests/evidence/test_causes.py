@@ -482,9 +482,8 @@ def test_the_edges_alone_reverse_which_graph_copies() -> None:
 
 def test_narrow_layers_copy_less_whether_or_not_they_have_edges_inside() -> None:
     """Half-noise, foreign and page L: with layers as narrow, a feedforward graph copies less than the recurrent one."""
-    names = ("grid-narrow", "grid-edges")
-    narrow, edges = (sweeps.finals(sweep(name)).groupby("train.weight_decay")[["noise_residual", "foreign_distance"]].mean()
-                     for name in names)
+    names, asked = ("grid-narrow", "grid-edges"), ["noise_residual", "foreign_distance"]
+    narrow, edges = (sweeps.finals(sweep(name)).groupby("train.weight_decay")[asked].mean() for name in names)
     first, second = (sweeps.plan(name, "paper")[0].spec for name in names)
     assert first.topology.hidden == second.topology.hidden and first.train == second.train
     assert (narrow > edges).all(axis=None) and narrow.shape == (2, 2)
