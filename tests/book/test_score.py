@@ -65,6 +65,10 @@ def test_a_smaller_run_says_what_was_found_at_full_size(tmp_path: Path) -> None:
     hold, partly, fail = map(trained.count, ("reproduced", "partly", "not reproduced"))
     text = " ".join(written["conclusion.md"].split())
     assert f"At full size, {hold} of them hold, {partly} hold in part and {fail} fail" in text
+    under = sum(one.remark.startswith("if ") for one in committed.values() if one.remark)
+    said = (f"Of the paper's {len(trained)} claims about trained models, {hold} hold ({under} of them under a "
+            f"condition), {partly} hold in part, {fail} fail, and {len(trained) - hold - partly - fail} have no final")
+    assert said in " ".join((ROOT / "README.md").read_text().split())
     rows = BeautifulSoup(written["score.html"], "html.parser").select("ul.score li")
     for one in committed.values():
         if not one.claim.exact and one.name != "mlp-mnist":                # that one has its title in its row
