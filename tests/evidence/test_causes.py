@@ -290,6 +290,25 @@ def test_the_widest_graphs_are_not_equally_trained_and_the_epoch_alone_makes_the
     best, last = (sweeps.penalties(sweeps.in_last_epoch(ends.assign(validation=ends[epoch])), "last_epoch_mse")
                   .mean(axis=1).xs("generative", level="model") for epoch in ("best_validation", "validation"))
     assert (best == 0).all() and (last > 0).all() and len(last) == 5
+    assert mean("width-rec", "first_penalty", "recurrent") > mean("width-rec", "first_penalty", "generative") == 0
+
+
+def test_where_recurrent_graphs_learn_the_wider_overfit_the_sooner() -> None:
+    """Width, width-rec and page 4d: epochs of the sweep that decides, and what fills in better than the mean image."""
+    rows, setting = sweep("width-scaled"), ["topology.constructor", "topology.hidden", "train.weight_decay"]
+    course = rows.groupby([*setting, "epoch"])["validation"].mean()
+    best = course.groupby(setting).idxmax().str[-1].unstack("train.weight_decay")
+    assert (best.loc["generative"] == 10).all(axis=None)
+    recurrent = best.loc["recurrent"].loc[["1024 and 1024", "512 and 512", "128 and 128"]]
+    assert recurrent.loc["1024 and 1024"].isin([2, 3]).all() and (recurrent.diff().iloc[1:] > 0).all(axis=None)
+    ends = sweeps.finals(rows)
+    fills = (ends["completion_mse"] < ends["mean_image_mse"]).groupby(ends["topology.hidden"]).agg(["min", "max"])
+    assert fills["min"].drop("16 and 16").all() and not fills.loc["16 and 16", "max"]
+    by_decay = ends.pivot_table(index=["topology.constructor", "topology.hidden", "seed"], columns="train.weight_decay",
+                                values="completion_mse")
+    assert (by_decay[1e-4] - by_decay[0.01]).abs().max() < 0.02 * by_decay.min(axis=None)
+    first = sweeps.finals(sweep("width-depth").query("`topology.constructor` == 'recurrent'"))
+    assert (first.groupby("topology.hidden")["validation"].mean() < -first["mean_image_mse"].mean()).all()
     assert mean("width-rec", "last_epoch_penalty", "recurrent") > mean("width-rec", "wide_penalty", "recurrent") > 0
 
 
