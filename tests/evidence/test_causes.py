@@ -205,7 +205,7 @@ def test_numbers_in_sentences_are_those_of_the_settings() -> None:
     for name in ("any-ff", "any-rec"):
         said = next(text for text in rules[name].in_grid.finding if " saw " in text)
         assert re.findall(r"[0-9]+,000", said) == seen
-    assert "Five, asked about 300, do" in rules["gen-d"].in_grid.finding[1]
+    assert "five seeds with 300 do" in rules["gen-d"].in_grid.finding[1]
     assert {one.images for one in completion} == {300}
     assert {one.seed for one in completion} == {*range(5)}
     asked = kept(claim="converge-48", quantity="converged_share")
