@@ -172,21 +172,21 @@ def _descend(problem: Conditioned, solver: Plain, settings: Settings) -> tuple[l
         if not settings.trace and len(energies) > 2 * WINDOW:
             del energies[1:-WINDOW]
     energies = [energy + constant for energy in energies]
-    start, last = energies[0], energies[-1]
-    risen = settings.trace and bool((last > (limit := start * (1 + ROUNDING))).any())  # trainings look at their epochs
-    if risen and not _passing_a_bend(problem, settings.value_lr):
-        _refuse(problem, _above(problem, last, limit), start, last, t, settings.value_lr)
+    if settings.trace:                                                     # trainings look at their epochs
+        _refuse_rise(problem, energies[0], energies[-1], t, settings.value_lr)
     return energies, converged, t
 
 
-def _passing_a_bend(problem: Conditioned, value_lr: object) -> bool:
-    """Whether a rise is no divergence: f bends, as ReLU does at zero, and each step is below the bound of a stable one.
-
-    At the bend itself f' is that of one side, and a step towards the other may raise the energy a little, once.
+def _refuse_rise(problem: Conditioned, start: Tensor, last: Tensor, t: int, value_lr: object) -> None:
+    """Raise UnstableStep where the energy ends above its start. Not where f bends, as ReLU does at zero, and each step
+    is below the bound of a stable one: f' at a bend is that of one side, so a step to the other may raise it once.
     """
+    if not (last > (limit := start * (1 + ROUNDING))).any():
+        return
     bends = any(f.kinks for f in problem.graph.activations)
-    return bends and value_lr != "safe" and bool(
-        (torch.as_tensor(value_lr).reshape(-1).cpu() < 2 / largest_eigenvalue(problem).reshape(-1).cpu()).all())
+    if not (bends and value_lr != "safe" and (
+            torch.as_tensor(value_lr).reshape(-1).cpu() < 2 / largest_eigenvalue(problem).reshape(-1).cpu()).all()):
+        _refuse(problem, _above(problem, last, limit), start, last, t, value_lr)
 
 
 def _refuse_divergence(problem: Conditioned, energies: list[Tensor], lowest: Tensor, t: int,
