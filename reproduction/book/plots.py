@@ -144,18 +144,18 @@ def gallery(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], words
     seed). ``words``: names of models for readers.
     """
     seed, names = min(key[2] for key in rows), dict.fromkeys(key[0] for key in rows)
-    told = {(name, words.get(model, model), s): row for (name, model, s), row in rows.items() if s == seed}
-    gaps = {(name, what, seed): torch.full_like(cases[name].test.images, torch.nan)
-            for what in dict.fromkeys(key[1] for key in told) for name in names}
-    return side_by_side(gaps | told, cases, count if len(names) == 1 else -(-count // 2))
+    filled = {(name, words.get(model, model), s): row for (name, model, s), row in rows.items() if s == seed}
+    empty = {(name, model, seed): torch.full_like(cases[name].test.images, torch.nan)
+             for model in dict.fromkeys(key[1] for key in filled) for name in names}
+    return side_by_side(empty | filled, cases, count if len(names) == 1 else -(-count // 2))
 
 
 def side_by_side(rows: Mapping[Key, Tensor | Trial], cases: Mapping[str, Case], count: int = 5) -> Figure:
     """Trials and images in rows, with ``count`` pictures of each data set next to each other, above the originals."""
     seed, names = min(key[2] for key in rows), list(dict.fromkeys(key[0] for key in rows))
     rows = dict(rows) | {(name, "original", seed): cases[name].test.images for name in names}
-    return trials({what: [rows[name, what, seed] for name in names] for what in dict.fromkeys(key[1] for key in rows)},
-                  count)
+    models = dict.fromkeys(key[1] for key in rows)
+    return trials({model: [rows[name, model, seed] for name in names] for model in models}, count)
 
 
 def curves(lines: Lines, x: str, y: str, *, log: bool = False, log_x: bool = False,

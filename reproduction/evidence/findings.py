@@ -212,9 +212,9 @@ def _finding(one: Verdict) -> Finding:
     quantities = {name: _quantity(outcome, claim) for name, outcome in one.outcomes.items()}
     ours = claim.ours or f"{{{next(iter(claim.checks))}}}"
     kind, cause = _cause(claim.cause, one.verdict, quantities)
-    tested = claim.cause.tested.told({name: reading.verdict for name, reading in one.readings.items()}) if (
-        cause and claim.cause.tested) else ""
-    kind = "tried" if kind == "setting" and tested and claim.cause.tested.tried else kind
+    test = claim.cause.tested if claim.cause and cause else None
+    tested = test.told({name: reading.verdict for name, reading in one.readings.items()}) if test else ""
+    kind = "tried" if kind == "setting" and tested and test.tried else kind
     return Finding(
         **vars(one), title="".join(said([claim.title], quantities)) or claim.name,
         remark=claim.remark if held else "",

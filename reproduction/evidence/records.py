@@ -167,8 +167,8 @@ def read(*folders: Path | str) -> list[dict[str, Any]]:
     one counts. A missing folder counts as empty. Raises BadFile, naming the file: it is not a file of records.
     """
     files: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for path in (path for place in map(Path, folders)
-                 for path in ([place] if place.is_file() else sorted(place.glob("*.json")))):
+    places = ([place] if place.is_file() else sorted(place.glob("*.json")) for place in map(Path, folders))
+    for path in (path for paths in places for path in paths):
         try:
             saved = Saved.model_validate_json(read_text(path))
             common = {key: saved.provenance[key] for key in PROVENANCE} | {

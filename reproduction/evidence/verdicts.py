@@ -61,9 +61,10 @@ class Outcome:
         check, failing = self.check, [case for case in self.cases if not case.holds]
         if check.other:
             shown = (failing or self.cases)[0]           # the first; cases of different scale have no worst
+        elif check.any_case:
+            shown = min(self.cases, key=lambda case: _distance(check, case.values))
         else:
-            shown = (min if check.any_case else max)(self.cases if check.any_case else failing or self.cases,
-                                                     key=lambda case: _distance(check, case.values))
+            shown = max(failing or self.cases, key=lambda case: _distance(check, case.values))
         said = claims.bound(check) if self.passed else f"not {claims.bound(check)}"
         said = f"{said} {_spread(shown.theirs, check)}" if check.other else f"({said})"
         return (f"{claims.label(check)} {_spread(shown.values, check)}{_over_examples(shown, check)} {said}"
@@ -182,17 +183,17 @@ def _judged(name: str, claim: Claim, of_claim: Mapping[str, list[Row]]) -> Verdi
     profile = max((row["profile"] for row in own), key=lambda name: SIZES.get(name, -1), default="")
     own = [row for row in own if row["profile"] == profile]
 
-    def applied(checks: Iterable[Check]) -> list[Outcome]:
-        """Apply checks to records of this profile: the claim's own, or those of the claims that a check names."""
-        return [_applied(check, [row for name in check.of for row in of_claim.get(name, ())
-                                 if row["profile"] == profile] if check.of else own) for check in checks]
+    def applied(check: Check) -> Outcome:
+        """Apply a check to records of this profile: the claim's own, or those of the claims that it names."""
+        return _applied(check, [row for source in check.of or [name] for row in of_claim.get(source, ())
+                                if row["profile"] == profile])
 
-    outcomes = dict(zip(claim.checks, applied(claim.checks.values()), strict=True))
+    outcomes = {key: applied(check) for key, check in claim.checks.items()}
     counted = [outcome for outcome in outcomes.values() if not outcome.check.further]
     lacks = _lacks(claim, own, profile, counted)
     readings = {}
     for other, checks in claim.readings.items() if own else ():
-        under = applied(checks)
+        under = [applied(check) for check in checks]
         missing = any(outcome.passed is None for outcome in under)
         readings[other] = Reading(_verdict(claim, under, preliminary=missing), tuple(under))
     verdict = _verdict(claim, counted, preliminary=bool(lacks))
@@ -270,17 +271,18 @@ def _paired(check: Check, mine: list[Row], rows: list[Row]) -> tuple[list[Case],
     other = check.other
     given = {key: value for key, value in other if key in ("quantity", "model") and value is not None}
     others = _select(rows, check.model_copy(update=given), check.where if other.where is None else other.where)
-    keys = ["dataset", *(key for key, named in {"model": other.model, "condition": other.where}.items() if named is None
-                         and {row[key] for row in mine} & {row[key] for row in others})]
+    shared = [key for key, named in (("model", other.model), ("condition", other.where))
+              if named is None and {row[key] for row in mine} & {row[key] for row in others}]
+    keys = ["dataset", *shared]
     ours, theirs = ({key: fmean(row["value"] for row in some) for key, some in _grouped(side, (*keys, "seed"))}
                     for side in (mine, others))
-    asked = [{key: min(row["n"] for row in some) for key, some in _grouped(side, keys)} for side in (mine, others)]
+    examples = [{key: min(row["n"] for row in some) for key, some in _grouped(side, keys)} for side in (mine, others)]
     cases = []
     for key, some in itertools.groupby((key for key in ours if key in theirs), key=lambda key: key[:-1]):
         about, seeds = dict(zip(keys, key, strict=True)), list(some)
         cases.append(_case(check, about["dataset"], about.get("model") or check.model or "",
                            json.loads(about.get("condition") or "{}"), [ours[one] for one in seeds],
-                           [theirs[one] for one in seeds], seeds=len(seeds), n=[side[key] for side in asked]))
+                           [theirs[one] for one in seeds], seeds=len(seeds), n=[side[key] for side in examples]))
     return cases, len(ours.keys() - theirs.keys())
 
 

@@ -260,10 +260,10 @@ def _train_and_save(training: ModelRun, device: torch.device, progress: bool, ch
     facts = records.provenance(hardware.describe(device), time.monotonic() - began, version)
     best = float(history["validation"].max()) if "validation" in history else None
     facts |= {"n": len(rest), "data": rest.source, "epochs": len(history), "validation": best}
-    header = (training.name, training.profile, str(seed), wanted, numerics.version(settings),
-              settings.model_dump_json(), json.dumps(facts), tensor_digest(model.state_dict()),
-              history.to_csv(index=False))
-    save_tensors(target, model.state_dict(), dict(zip(HEADER, header, strict=True)))
+    save_tensors(target, model.state_dict(), {
+        "model": training.name, "profile": training.profile, "seed": str(seed), "identity": wanted,
+        "numerics": numerics.version(settings), "spec": settings.model_dump_json(), "provenance": json.dumps(facts),
+        "weights_sha256": tensor_digest(model.state_dict()), "history": history.to_csv(index=False)})
 
 
 def read_header(target: Path) -> dict[str, str]:
